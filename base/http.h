@@ -1,0 +1,30 @@
+// base/http.h - HTTP requests and replies as values, shared by the server and the client.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace nervex {
+
+struct HttpRequest {
+  std::string method;  // "GET", "POST", ...
+  std::string path;    // without the query
+  std::multimap<std::string, std::string> query;  // decoded
+  std::map<std::string, std::string> headers;     // names in lower case; of repeats the first
+  std::string body;
+  std::string peer;  // address of the caller
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+};
+
+// Runs on a server thread, many at once: must be thread-safe. May throw: the server then answers
+// as its fallback says, and logs.
+using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
+
+}  // namespace nervex

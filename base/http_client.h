@@ -1,0 +1,66 @@
+// base/http_client.h - one HTTP(S) server as seen by a caller: requests with keep-alive, and
+// streams.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace nervex {
+
+struct HttpClientOptions {
+  std::string url{};  // scheme://host:port, no path
+  // PEM text. TLS always verifies the server: against `ca`, or the system's store if it is empty.
+  std::string ca{};
+  std::string client_cert{};  // PEM text, may be empty
+  std::string client_key{};   // PEM text, may be empty
+  std::string server_name{};  // verified instead of the URL's host, if not empty
+  std::chrono::seconds connect_timeout{5};
+  std::chrono::seconds read_timeout{30};
+  std::size_t pool_size = 16;  // connections kept for send(); more callers wait for one
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+};
+
+// Thread-safe. Never follows redirects: the credentials would travel along.
+class HttpClient {
+ public:
+  explicit HttpClient(HttpClientOptions options);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Any status is a value; kTransient only when there was no complete answer. A request whose
+  // connection broke is not repeated here: only the caller knows whether that is safe. (A kept
+  // connection which the server had closed before the request was sent does not count as broken.)
+  Result<HttpResponse> send(const std::string& method, const std::string& path_and_query,
+                            const std::map<std::string, std::string>& headers,
+                            const std::string& body, const std::string& content_type);
+
+  // GET on a connection of its own; calls `on_line` for each line of a 200 reply (without the
+  // newline) until the server ends the reply, on_line returns false, `stop` is requested (within a
+  // second), or no byte came for `silence`. A line longer than 8 MiB ends the stream with
+  // kTransient. Returns the status and, if it was not 200, the body.
+  Result<HttpResponse> stream(const std::string& path_and_query,
+                              const std::map<std::string, std::string>& headers,
+                              std::chrono::seconds silence,
+                              const std::function<bool(std::string_view line)>& on_line,
+                              const std::stop_token& stop);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nervex

@@ -1,0 +1,231 @@
+#include "base/listener.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+#include "base/address.h"
+#include "base/log.h"
+
+namespace nervex {
+
+namespace {
+
+// Enough for handlers that go deep into JSON, and 2,048 of them still fit anywhere: it is address
+// space, and memory only as far as it is used.
+constexpr std::size_t kStackBytes = 2 << 20;
+
+std::string describe_errno() { return std::generic_category().message(errno); }
+
+void set_option(int socket, int level, int option) {
+  const int on = 1;
+  setsockopt(socket, level, option, &on, sizeof on);
+}
+
+// False if the system has no more threads to give.
+bool start_thread(pthread_t& thread, const char* name, void* (*entry)(void*), void* argument) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int failed = pthread_create(&thread, &attributes, entry, argument);
+  pthread_attr_destroy(&attributes);
+  if (failed == 0) pthread_setname_np(thread, name);
+  return failed == 0;
+}
+
+Result<UniqueFd> listen_at(const SocketAddress& address) {
+  UniqueFd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return Error{Code::kTransient, describe_errno()};
+  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);  // a restart need not wait for old sockets
+  if (bind(socket.get(), address.get(), address.size) != 0) {
+    return Error{errno == EADDRINUSE ? Code::kTransient : Code::kInvalid, describe_errno()};
+  }
+  if (listen(socket.get(), SOMAXCONN) != 0) return Error{Code::kTransient, describe_errno()};
+  return socket;
+}
+
+// An empty host resolves to 0.0.0.0 and ::; the latter takes both where there is IPv6.
+Result<UniqueFd> listen_at_any(const std::vector<SocketAddress>& addresses, bool prefer_ipv6) {
+  Result<UniqueFd> socket = Error{Code::kInvalid, "no address"};
+  for (const bool first : {true, false}) {
+    for (const SocketAddress& address : addresses) {
+      const bool preferred = !prefer_ipv6 || address.family() == AF_INET6;
+      if (preferred != first) continue;
+      socket = listen_at(address);
+      if (socket || socket.error().code == Code::kTransient) return socket;
+    }
+  }
+  return socket;
+}
+
+int bound_port(int socket) {
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.size);
+  return port_of(address);
+}
+
+}  // namespace
+
+void Listener::Place::set_idle(bool idle) {
+  const MonoTime now = SystemClock().mono();
+  const MutexLock lock(listener_->mutex_);
+  if (idle) {
+    idle_since_ = now;
+  } else {
+    idle_since_.reset();
+  }
+}
+
+Listener::Listener(std::size_t max_connections, Serve serve)
+    : max_connections_(std::max<std::size_t>(max_connections, 1)), serve_(std::move(serve)) {}
+
+Listener::~Listener() { stop(); }
+
+Result<Nothing> Listener::start(const std::string& address) {
+  NERVEX_CHECK(!started_);
+  const auto host_port = parse_host_port(address);
+  if (!host_port) return host_port.error();
+  const auto addresses = resolve(*host_port);
+  if (!addresses) return with_context("listen on " + address, addresses.error());
+  auto socket = listen_at_any(*addresses, host_port->host.empty());
+  if (!socket) return with_context("listen on " + address, socket.error());
+  socket_ = *std::move(socket);
+  port_ = bound_port(socket_.get());
+  if (!start_thread(accept_thread_, "http-accept", accept_entry, this)) {
+    return Error{Code::kTransient, "start a thread: " + describe_errno()};
+  }
+  started_ = true;
+  return ok();
+}
+
+void Listener::stop() {
+  const MutexLock lock(stop_mutex_);
+  if (!started_ || stopping_) return;
+  stopping_ = true;
+  stop_.set();
+  pthread_join(accept_thread_, nullptr);
+  socket_ = UniqueFd();  // who connects from now on is refused
+  join_all();
+}
+
+void* Listener::accept_entry(void* listener) {
+  static_cast<Listener*>(listener)->accept_until_stopped();
+  return nullptr;
+}
+
+void Listener::accept_until_stopped() {
+  while (!stopping_) {
+    pollfd polled[2] = {{socket_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+    poll(polled, 2, -1);
+    while (!stopping_ && accept_one()) {
+    }
+    join_finished();
+  }
+}
+
+bool Listener::accept_one() {
+  SocketAddress peer;
+  peer.size = sizeof peer.storage;
+  UniqueFd socket(accept4(socket_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) {
+    starved_ = false;
+    set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY);
+    place_or_refuse(std::move(socket), ip_of(peer));
+    return true;
+  }
+  // Most errors concern that one caller only (accept(2): treat them like EAGAIN).
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    wait_for_resources();
+  }
+  return false;
+}
+
+// The caller stays in the queue, and trying again at once would only burn a core.
+void Listener::wait_for_resources() {
+  if (!std::exchange(starved_, true)) {
+    log_warn("cannot accept connections", {{"error", describe_errno()}});
+  }
+  {
+    const MutexLock lock(mutex_);
+    make_room();
+  }
+  pollfd stop{stop_.get(), POLLIN, 0};
+  poll(&stop, 1, 100);
+}
+
+void Listener::place_or_refuse(UniqueFd socket, std::string peer) {
+  const MutexLock lock(mutex_);
+  if (live_ >= max_connections_ && !make_room()) return;  // closes it
+  Place& place = places_.emplace_back();
+  place.listener_ = this;
+  place.socket_ = std::move(socket);
+  place.peer_ = std::move(peer);
+  ++live_;
+  if (!start_thread(place.thread_, "http", serve_entry, &place)) {
+    --live_;
+    places_.pop_back();
+  }
+}
+
+// Shuts down the connection that has been idle for longest. Its thread sees the end and leaves.
+bool Listener::make_room() {
+  Place* oldest = nullptr;
+  for (Place& place : places_) {
+    if (!place.idle_since_ || place.leaving_ || place.finished_) continue;
+    if (oldest == nullptr || *place.idle_since_ < *oldest->idle_since_) oldest = &place;
+  }
+  if (oldest == nullptr) return false;
+  oldest->leaving_ = true;
+  --live_;
+  shutdown(oldest->socket_.get(), SHUT_RDWR);
+  return true;
+}
+
+void* Listener::serve_entry(void* argument) {
+  auto& place = *static_cast<Place*>(argument);
+  place.listener_->serve_(place);
+  place.listener_->finish(place);
+  return nullptr;
+}
+
+void Listener::finish(Place& place) {
+  // Closed under the lock: make_room() must never shut down a later socket of the same number.
+  const MutexLock lock(mutex_);
+  place.socket_ = UniqueFd();
+  place.finished_ = true;
+  if (!place.leaving_) --live_;
+}
+
+void Listener::join_finished() {
+  std::list<Place> finished;
+  {
+    const MutexLock lock(mutex_);
+    for (auto place = places_.begin(); place != places_.end();) {
+      const auto next = std::next(place);
+      if (place->finished_) finished.splice(finished.end(), places_, place);
+      place = next;
+    }
+  }
+  for (const Place& place : finished) pthread_join(place.thread_, nullptr);
+}
+
+void Listener::join_all() {
+  std::list<Place> places;
+  {
+    const MutexLock lock(mutex_);
+    places.swap(places_);
+  }
+  for (const Place& place : places) pthread_join(place.thread_, nullptr);
+}
+
+}  // namespace nervex

@@ -1,0 +1,78 @@
+#include "base/log.h"
+
+#include <atomic>
+#include <exception>
+#include <memory>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include "base/clock.h"
+#include "base/log_line.h"
+
+namespace nervex {
+
+namespace {
+
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+// The one global of the suite: a log call must work anywhere, and stderr is global as well. spdlog
+// does the writing, whole lines from many threads; the text of a line is ours (log_line.h).
+struct Log {
+  Log() {
+    logger.set_pattern("%v");
+    logger.set_level(spdlog::level::info);
+  }
+  spdlog::logger logger{"nervex", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
+  std::atomic<LogFormat> format{LogFormat::kText};
+};
+
+Log& the_log() {
+  static Log log;
+  return log;
+}
+
+void write(LogLevel level, std::string_view message, LogFields fields) {
+  Log& log = the_log();
+  const auto severity = to_spdlog(level);
+  if (!log.logger.should_log(severity)) return;
+  const std::string line =
+      log_line(log.format, SystemClock().now(), level, message, {fields.begin(), fields.size()});
+  log.logger.log(severity, spdlog::string_view_t(line));
+}
+
+}  // namespace
+
+void init_logging(LogLevel level, LogFormat format) {
+  the_log().format = format;
+  set_log_level(level);
+}
+
+void set_log_level(LogLevel level) { the_log().logger.set_level(to_spdlog(level)); }
+
+void log_debug(std::string_view message, LogFields fields) {
+  write(LogLevel::kDebug, message, fields);
+}
+void log_info(std::string_view message, LogFields fields) {
+  write(LogLevel::kInfo, message, fields);
+}
+void log_warn(std::string_view message, LogFields fields) {
+  write(LogLevel::kWarn, message, fields);
+}
+void log_error(std::string_view message, LogFields fields) {
+  write(LogLevel::kError, message, fields);
+}
+
+}  // namespace nervex

@@ -1,0 +1,34 @@
+// base/log.h - how does a program tell its administrator what it did?
+//
+// One line per event, to stderr: a constant message and key=value fields, as text or as JSON.
+//   log_info("pod created", {{"namespace", ns}, {"pod", name}});
+// Values come from the network too: control characters are escaped. Never log a whole object, a
+// token or a key. Thread-safe.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace nervex {
+
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+enum class LogFormat { kText, kJson };
+
+struct LogField {
+  std::string_view key;
+  std::string value;
+};
+using LogFields = std::initializer_list<LogField>;
+
+// Call once at start; until then: text, info.
+void init_logging(LogLevel level, LogFormat format);
+// May be called at any time.
+void set_log_level(LogLevel level);
+
+void log_debug(std::string_view message, LogFields fields = {});
+void log_info(std::string_view message, LogFields fields = {});
+void log_warn(std::string_view message, LogFields fields = {});
+void log_error(std::string_view message, LogFields fields = {});
+
+}  // namespace nervex

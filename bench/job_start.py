@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""How long does a job take from `kubectl create` to all pods bound, and what do our programs weigh?
+
+Runs against the cluster whose environment file is given (make up, then .local/<name>/env). Creates
+jobs with one coordinator, one aggregator (if the cluster has an AggregatorConfig) and COLLECTORS
+collectors, one after another, deletes each, and prints a table and one JSON line. Times are taken on
+this side of the API: from just before the create call until a watch has shown the last pod bound.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from kubernetes import client, config, watch
+
+GROUP, VERSION, PLURAL = "nervex.sensetime.com", "v1alpha1", "nervexjobs"
+
+
+def main():
+    options = parse_options()
+    env = read_env(options.env)
+    config.load_kube_config(env["KUBECONFIG"])
+    rounds = [one_round(options, i) for i in range(options.rounds + 1)][1:]  # the first warms up
+    memory = {name: resident_mib(env[f"NERVEX_{name}_PID"])
+              for name in ("WEBHOOK", "EXTENDER", "CONTROLLER", "SERVER", "SCHEDULER")}
+    report(options, rounds, memory)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--env", type=Path, default=Path(".local/nervex/env"))
+    parser.add_argument("--namespace", default="default")
+    parser.add_argument("--collectors", type=int, default=8, help="pods of the gang beside two")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--timeout", type=int, default=60, help="seconds per round")
+    return parser.parse_args()
+
+
+def read_env(path):
+    """The `export NAME=value` lines that `make up` wrote."""
+    if not path.exists():
+        sys.exit(f"{path} is not there: start a cluster with `make up`, or name its file with --env")
+    lines = (line.removeprefix("export ").strip() for line in path.read_text().splitlines())
+    return {name: value.strip("'\"")
+            for name, _, value in (line.partition("=") for line in lines if "=" in line)}
+
+
+def a_job(name, collectors):
+    container = {"name": "nervex-container", "image": "nervex-mock:0.1.0",
+                 "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
+    template = {"template": {"spec": {"containers": [container]}}}
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "NerveXJob", "metadata": {"name": name},
+            "spec": {"coordinator": template, "collector": {**template, "replicas": collectors}}}
+
+
+def one_round(options, number):
+    """Seconds from create to: the first pod made, all bound."""
+    name = f"bench-{number}"
+    jobs, core = client.CustomObjectsApi(), client.CoreV1Api()
+    begin_version = core.list_namespaced_pod(options.namespace, limit=1).metadata.resource_version
+    began = time.monotonic()
+    jobs.create_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL,
+                                         a_job(name, options.collectors))
+    first, bound = None, set()
+    stream = watch.Watch().stream(core.list_namespaced_pod, options.namespace,
+                                  label_selector=f"nervexjob-name={name}",
+                                  resource_version=begin_version, timeout_seconds=options.timeout)
+    for event in stream:
+        pod = event["object"]
+        first = first or time.monotonic()
+        if pod.spec.node_name:
+            bound.add(pod.metadata.name)
+        # The coordinator is made last, so once it is bound the number of pods is final.
+        if f"{name}-coordinator" in bound and len(bound) >= options.collectors + 1:
+            made = core.list_namespaced_pod(options.namespace,
+                                            label_selector=f"nervexjob-name={name}").items
+            if len(bound) == len(made):
+                break
+    else:
+        sys.exit(f"job {name} was not bound within {options.timeout} s")
+    ended = time.monotonic()
+    jobs.delete_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL, name)
+    wait_until_gone(core, options, name)
+    return {"first_pod": first - began, "all_bound": ended - began, "pods": len(bound)}
+
+
+def wait_until_gone(core, options, name):
+    deadline = time.monotonic() + options.timeout
+    while core.list_namespaced_pod(options.namespace, label_selector=f"nervexjob-name={name}").items:
+        if time.monotonic() > deadline:
+            sys.exit(f"pods of {name} did not go away within {options.timeout} s")
+        time.sleep(0.2)
+
+
+def resident_mib(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return round(int(line.split()[1]) / 1024, 1)
+    return 0.0
+
+
+def report(options, rounds, memory):
+    print(f"job of {rounds[0]['pods']} pods, {len(rounds)} rounds, seconds: median (least to most)")
+    summary = {}
+    for what in ("first_pod", "all_bound"):
+        values = [entry[what] for entry in rounds]
+        summary[what] = round(statistics.median(values), 3)
+        print(f"  {what:10} {summary[what]:7.3f} ({min(values):.3f} to {max(values):.3f})")
+    print("resident memory, MiB")
+    for name, mib in memory.items():
+        print(f"  {name.lower():10} {mib:7.1f}")
+    print(json.dumps({"bench": "job_start", "pods": rounds[0]["pods"], **summary, "rss_mib": memory}))
+
+
+if __name__ == "__main__":
+    main()

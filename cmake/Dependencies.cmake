@@ -1,0 +1,28 @@
+# Libraries the project stands on, with the oldest versions it is tested with (docs/adr tells why
+# each was chosen). Nothing is downloaded here: scripts/setup provides what the system lacks and
+# scripts/setup --print-prefix tells where.
+if(NOT DEFINED NERVEX_DEPS_PREFIX)
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/setup --print-prefix
+    OUTPUT_VARIABLE NERVEX_DEPS_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+list(PREPEND CMAKE_PREFIX_PATH ${NERVEX_DEPS_PREFIX})
+
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(httplib 0.41 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson>=3.0)
+find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
+
+add_library(nervex_valijson INTERFACE)
+target_include_directories(nervex_valijson SYSTEM INTERFACE ${VALIJSON_INCLUDE_DIR})
+target_compile_definitions(nervex_valijson INTERFACE VALIJSON_USE_EXCEPTIONS=1)
+
+if(NERVEX_DEV)
+  find_package(Catch2 3 REQUIRED)
+endif()

@@ -1,0 +1,43 @@
+# nervex_library, nervex_program, nervex_test: how each folder declares what it builds.
+#
+#   nervex_library(<name> SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])  -> target and nervex::<name>
+#   nervex_program(<name> SOURCES ... DEPENDS ...)
+#   nervex_test(<name> SOURCES ... DEPENDS ...)          needs NERVEX_DEV; one Catch2 program
+#
+# Every target shares one precompiled header per set of definitions: JSON, fmt and the standard
+# containers cost more to parse than most of our files.
+set(NERVEX_PCH <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string>
+  <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+
+function(nervex_common target)
+  target_link_libraries(${target} PRIVATE nervex_options)
+  target_precompile_headers(${target} PRIVATE ${NERVEX_PCH})
+endfunction()
+
+function(nervex_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  add_library(nervex::${name} ALIAS ${name})
+  target_link_libraries(${name} PUBLIC fmt::fmt nlohmann_json::nlohmann_json ${ARG_DEPENDS}
+    PRIVATE ${ARG_PRIVATE_DEPENDS})
+  nervex_common(${name})
+endfunction()
+
+function(nervex_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+  nervex_common(${name})
+  install(TARGETS ${name} RUNTIME DESTINATION bin)
+endfunction()
+
+function(nervex_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE Catch2::Catch2WithMain ${ARG_DEPENDS})
+  target_compile_definitions(${name} PRIVATE
+    NERVEX_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CATCH_CONFIG_ENABLE_ALL_STRINGMAKERS)
+  nervex_common(${name})
+  add_test(NAME ${name} COMMAND ${name} --order rand --warn NoAssertions)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,48 @@
+// tests/base/certs.h - certificates for one test, made on the spot. No key is ever committed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nervex::test {
+
+struct TestIdentity {
+  std::string cert;  // PEM
+  std::string key;   // PEM
+};
+
+// An authority of its own, for one test.
+class TestCa {
+ public:
+  TestCa();
+  ~TestCa();
+  TestCa(const TestCa&) = delete;
+  TestCa& operator=(const TestCa&) = delete;
+
+  const std::string& pem() const;
+  // `names` as OpenSSL writes them: "DNS:server.test", "IP:127.0.0.1".
+  TestIdentity issue(const std::vector<std::string>& names) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A directory with files in it, gone at the end of the scope.
+class TestFiles {
+ public:
+  TestFiles();
+  ~TestFiles();
+  TestFiles(const TestFiles&) = delete;
+  TestFiles& operator=(const TestFiles&) = delete;
+
+  // Returns the file's path.
+  std::string add(const std::string& name, const std::string& text) const;
+  const std::string& directory() const { return directory_; }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace nervex::test
