@@ -1,0 +1,33 @@
+// kube/config.h - where is the API server and who are we? kubeconfig or in-cluster.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace nervex::kube {
+
+struct ConnectionConfig {
+  std::string url;          // https://host:port, maybe with a path
+  std::string ca;           // PEM text; empty: the system's
+  std::string client_cert;  // PEM text
+  std::string client_key;   // PEM text
+  std::string server_name;  // tls-server-name
+  std::string token;        // bearer; empty: none
+  std::string token_file;   // read again each minute, wins over token
+  std::string ns;           // the context's namespace; "default" if it names none
+};
+
+// The current context of that file. Relative file names count from its folder. kInvalid says which
+// part of the file is missing or not supported.
+Result<ConnectionConfig> load_kubeconfig(const std::string& path);
+// From the service account mounted into a pod, and KUBERNETES_SERVICE_HOST and _PORT.
+Result<ConnectionConfig> load_in_cluster(
+    const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
+// `path` if not empty, else in-cluster. Programs.
+Result<ConnectionConfig> load_config(const std::string& path);
+// `path`, else $KUBECONFIG, else ~/.kube/config: as kubectl does it. CLI. KUBECONFIG may list
+// several files (a:b): of entries with the same name the first counts, absent files are skipped.
+Result<ConnectionConfig> load_user_config(const std::string& path);
+
+}  // namespace nervex::kube

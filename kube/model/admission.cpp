@@ -1,0 +1,100 @@
+#include "kube/model/admission.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace nervex::kube {
+namespace {
+
+constexpr std::string_view kApiVersion = "admission.k8s.io/v1";
+constexpr std::size_t kMaxWarning = 120;
+
+// Takes the object out of the review: a large job is not copied.
+Json take(Json& request, const char* key) {
+  const auto at = request.find(key);
+  return at == request.end() ? Json() : std::move(*at);
+}
+
+std::vector<std::string> strings_in(const Json& array) {
+  std::vector<std::string> strings;
+  for (const auto& item : array) {
+    if (item.is_string()) strings.push_back(item.get<std::string>());
+  }
+  return strings;
+}
+
+AdmissionRequest decode_request(Json& request) {
+  AdmissionRequest result{
+      .uid = string_at(request, {"uid"}),
+      .operation = string_at(request, {"operation"}),
+      .kind = string_at(request, {"kind", "kind"}),
+      .ns = string_at(request, {"namespace"}),
+      .name = string_at(request, {"name"}),
+      .sub_resource = string_at(request, {"subResource"}),
+      .user = string_at(request, {"userInfo", "username"}),
+      .user_uid = string_at(request, {"userInfo", "uid"}),
+      .groups = strings_in(array_at(request, {"userInfo", "groups"})),
+      .dry_run = bool_at(request, {"dryRun"}),
+      .object = take(request, "object"),
+      .old_object = take(request, "oldObject"),
+  };
+  if (const Json* extra = find(request, {"userInfo", "extra"})) result.user_extra = *extra;
+  return result;
+}
+
+// The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
+std::string cut_warning(const std::string& text) {
+  if (text.size() <= kMaxWarning) return text;
+  constexpr std::string_view kDots = "...";
+  std::size_t end = kMaxWarning - kDots.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + std::string(kDots);
+}
+
+const char* reason_of(int code) {
+  switch (code) {
+    case 400:
+      return "BadRequest";
+    case 422:
+      return "Invalid";
+    case 500:
+      return "InternalError";
+    default:
+      return "Forbidden";
+  }
+}
+
+Json encode_refusal(const AdmissionResponse& response) {
+  const int code = response.code == 0 ? 403 : response.code;
+  return {{"code", code}, {"reason", reason_of(code)}, {"message", response.message}};
+}
+
+}  // namespace
+
+Result<AdmissionRequest> decode_review(std::string_view body) {
+  auto review = parse_json(body);
+  if (!review) return with_context("admission review", review.error());
+  if (string_at(*review, {"kind"}) != "AdmissionReview" ||
+      string_at(*review, {"apiVersion"}) != kApiVersion) {
+    return Error{Code::kInvalid, fmt::format("not an AdmissionReview of {}", kApiVersion)};
+  }
+  const auto request = review->find("request");
+  if (request == review->end() || string_at(*request, {"uid"}).empty()) {
+    return Error{Code::kInvalid, "admission review: request.uid is missing"};
+  }
+  return decode_request(*request);
+}
+
+std::string encode_review(const std::string& uid, const AdmissionResponse& response) {
+  Json reply = {{"uid", uid}, {"allowed", response.allowed}};
+  if (!response.allowed) reply["status"] = encode_refusal(response);
+  if (response.allowed && response.patch.is_array() && !response.patch.empty()) {
+    reply["patchType"] = "JSONPatch";
+    reply["patch"] = base64_encode(to_text(response.patch));
+  }
+  for (const auto& warning : response.warnings) reply["warnings"].push_back(cut_warning(warning));
+  return to_text({{"apiVersion", kApiVersion}, {"kind", "AdmissionReview"}, {"response", reply}});
+}
+
+}  // namespace nervex::kube

@@ -1,0 +1,48 @@
+// kube/model/admission.h - an admission review, v1: what the API server asks and hears.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kube/model/json.h"
+
+namespace nervex::kube {
+
+struct AdmissionRequest {
+  std::string uid;
+  std::string operation;  // CREATE, UPDATE, DELETE, CONNECT
+  std::string kind;
+  std::string ns;
+  std::string name;
+  std::string sub_resource;
+  std::string user;
+  std::string user_uid;
+  std::vector<std::string> groups;
+  Json user_extra = Json::object();  // {key: [values]}; a SubjectAccessReview needs it too
+  bool dry_run = false;
+  Json object;      // null on DELETE
+  Json old_object;  // null on CREATE
+};
+
+struct AdmissionResponse {
+  bool allowed = true;
+  int code = 0;                       // of a refusal: 400, 403, 422
+  std::string message;                // of a refusal
+  Json patch;                         // array of JSON Patch operations; null or empty: no patch
+  std::vector<std::string> warnings;  // the codec cuts each at 120 characters
+  bool operator==(const AdmissionResponse&) const = default;
+};
+
+// kInvalid if this is no admission.k8s.io/v1 AdmissionReview with a request.
+Result<AdmissionRequest> decode_review(std::string_view body);
+// The review to send back for request `uid`; the patch goes base64 with patchType JSONPatch.
+std::string encode_review(const std::string& uid, const AdmissionResponse& response);
+
+// Standard base64 with padding.
+std::string base64_encode(std::string_view bytes);
+Result<std::string> base64_decode(std::string_view text);
+
+}  // namespace nervex::kube

@@ -1,0 +1,66 @@
+#include "kube/model/extender_api.h"
+
+#include "kube/model/json.h"
+#include "kube/model/scan_parts.h"
+
+namespace nervex::kube {
+namespace {
+
+bool is_object(Value value) { return value.type() == simdjson::ondemand::json_type::object; }
+
+Error nodes_in_full() {
+  return {Code::kInvalid,
+          "filter arguments: whole nodes were sent; the extender needs nodeCacheCapable: true"};
+}
+
+}  // namespace
+
+Result<FilterArgs> decode_filter_args(std::string_view body, const PodFilter& filter) {
+  return scan<FilterArgs>("filter arguments", body, [&](Scanned& scanned) -> Result<FilterArgs> {
+    FilterArgs args;
+    bool has_names = false;
+    bool has_nodes = false;
+    each_field(scanned.root(), [&](std::string_view key, Value item) {
+      if (key == "Pod") args.pod = scan_pod(item, filter);
+      if (key == "Nodes") has_nodes = is_object(item);
+      if (key == "NodeNames") {
+        each_item(item, [&](Value name) { args.node_names.push_back(string_of(name)); });
+        has_names = !args.node_names.empty();
+      }
+    });
+    if (has_nodes && !has_names) return nodes_in_full();
+    if (args.pod.meta.name.empty()) {
+      return Error{Code::kInvalid, "filter arguments: Pod.metadata.name is missing"};
+    }
+    return args;
+  });
+}
+
+Result<BindArgs> decode_bind_args(std::string_view body) {
+  return scan<BindArgs>("bind arguments", body, [](Scanned& scanned) -> Result<BindArgs> {
+    BindArgs args;
+    each_field(scanned.root(), [&](std::string_view key, Value item) {
+      if (key == "PodName") args.pod_name = text_of(item);
+      if (key == "PodNamespace") args.pod_namespace = text_of(item);
+      if (key == "PodUID") args.pod_uid = text_of(item);
+      if (key == "Node") args.node = text_of(item);
+    });
+    if (args.pod_name.empty() || args.pod_namespace.empty() || args.node.empty()) {
+      return Error{Code::kInvalid, "bind arguments: PodName, PodNamespace or Node is missing"};
+    }
+    return args;
+  });
+}
+
+std::string encode_filter_result(const FilterResult& result) {
+  Json failed = Json::object();
+  for (const auto& [node, why] : result.failed_and_unresolvable) failed[node] = why;
+  return to_text({{"NodeNames", result.node_names},
+                  {"FailedNodes", Json::object()},
+                  {"FailedAndUnresolvableNodes", std::move(failed)},
+                  {"Error", result.error}});
+}
+
+std::string encode_bind_result(const std::string& error) { return to_text({{"Error", error}}); }
+
+}  // namespace nervex::kube

@@ -1,0 +1,92 @@
+#include "kube/model/json.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace nervex::kube {
+namespace {
+
+// Counted on the text, since nlohmann has no limit of its own and its callback doubles the time.
+// Exact for valid JSON; on anything else the parser complains by itself.
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxJsonDepth) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+// "[json.exception.parse_error.101] parse error at ..." without the library's own label.
+std::string_view without_label(std::string_view what) {
+  const auto end = what.find("] ");
+  return end == std::string_view::npos ? what : what.substr(end + 2);
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text) {
+  if (is_too_deep(text)) {
+    return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", kMaxJsonDepth)};
+  }
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& e) {
+    return Error{Code::kInvalid, fmt::format("not JSON: {}", without_label(e.what()))};
+  }
+}
+
+std::string to_text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const Json* find(const Json& value, std::initializer_list<std::string_view> path) {
+  const Json* at = &value;
+  for (const auto step : path) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(step);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at->is_null() ? nullptr : at;
+}
+
+std::string string_at(const Json& value, std::initializer_list<std::string_view> path,
+                      std::string_view otherwise) {
+  const Json* at = find(value, path);
+  return at != nullptr && at->is_string() ? at->get_ref<const std::string&>()
+                                          : std::string(otherwise);
+}
+
+std::int64_t int_at(const Json& value, std::initializer_list<std::string_view> path,
+                    std::int64_t otherwise) {
+  const Json* at = find(value, path);
+  if (at == nullptr || !at->is_number_integer()) return otherwise;
+  constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+  if (at->is_number_unsigned() && at->get<std::uint64_t>() > kMax) return otherwise;
+  return at->get<std::int64_t>();
+}
+
+bool bool_at(const Json& value, std::initializer_list<std::string_view> path, bool otherwise) {
+  const Json* at = find(value, path);
+  return at != nullptr && at->is_boolean() ? at->get<bool>() : otherwise;
+}
+
+const Json& array_at(const Json& value, std::initializer_list<std::string_view> path) {
+  static const Json kEmpty = Json::array();
+  const Json* at = find(value, path);
+  return at != nullptr && at->is_array() ? *at : kEmpty;
+}
+
+}  // namespace nervex::kube

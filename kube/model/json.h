@@ -1,0 +1,45 @@
+// kube/model/json.h - how does JSON text become a value and back? The one door to nlohmann::json.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace nervex {
+
+using Json = nlohmann::json;
+
+namespace kube {
+
+// Deeper documents are refused: copying and writing a DOM recurse.
+inline constexpr int kMaxJsonDepth = 1000;
+
+// Fails with kInvalid, saying where, on bad syntax, bad UTF-8 or too much depth. Of duplicate keys
+// the last one wins, as in Go. Never throws.
+Result<Json> parse_json(std::string_view text);
+
+// Compact text. Bytes that are not UTF-8 are replaced, so this never throws.
+std::string to_text(const Json& value);
+
+// The value at a path of object keys, or nullptr where a step is absent, null or not an object.
+const Json* find(const Json& value, std::initializer_list<std::string_view> path);
+
+// What is at `path` if it is there and of that type, else the default. An integer out of int64's
+// range counts as not there.
+std::string string_at(const Json& value, std::initializer_list<std::string_view> path,
+                      std::string_view otherwise = "");
+std::int64_t int_at(const Json& value, std::initializer_list<std::string_view> path,
+                    std::int64_t otherwise = 0);
+bool bool_at(const Json& value, std::initializer_list<std::string_view> path,
+             bool otherwise = false);
+
+// The array at `path`, or a static empty one: safe to iterate.
+const Json& array_at(const Json& value, std::initializer_list<std::string_view> path);
+
+}  // namespace kube
+}  // namespace nervex

@@ -1,0 +1,52 @@
+// kube/model/meta.h - who is this object? The parts of ObjectMeta that are used.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "kube/model/json.h"
+
+namespace nervex::kube {
+
+struct OwnerRef {  // the owner with controller=true
+  std::string api_version;
+  std::string kind;
+  std::string name;
+  std::string uid;
+  bool operator==(const OwnerRef&) const = default;
+};
+
+struct Meta {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::int64_t generation = 0;
+  bool deleting = false;  // has a deletionTimestamp
+  SysTime created{};
+  std::optional<OwnerRef> owner;
+  std::map<std::string, std::string, std::less<>> labels;       // of pods only the kept ones
+  std::map<std::string, std::string, std::less<>> annotations;  // of pods only the kept ones
+  bool operator==(const Meta&) const = default;
+
+  std::string key() const { return ns.empty() ? name : ns + "/" + name; }
+};
+
+// "" if absent.
+const std::string& label(const Meta& meta, std::string_view key);
+const std::string& annotation(const Meta& meta, std::string_view key);
+
+// Is the first resourceVersion newer? Numbers compare (Kubernetes 1.35, KEP-5504); anything else is
+// opaque, and never newer.
+bool is_newer_version(std::string_view version, std::string_view than);
+
+// Reads `object.metadata`; missing parts stay empty.
+Meta decode_meta(const Json& object);
+
+// An ownerReferences entry with controller and blockOwnerDeletion set.
+Json encode_controller_ref(const OwnerRef& owner);
+
+}  // namespace nervex::kube

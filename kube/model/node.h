@@ -1,0 +1,54 @@
+// kube/model/node.h - a node as a place for pods, and whether a pod may go there at all.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kube/model/json.h"
+#include "kube/model/resources.h"
+
+namespace nervex::kube {
+
+struct Taint {
+  std::string key;
+  std::string value;
+  std::string effect;  // NoSchedule, PreferNoSchedule, NoExecute
+  bool operator==(const Taint&) const = default;
+};
+
+struct Node {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::map<std::string, std::string, std::less<>> labels;
+  std::vector<Taint> taints;
+  bool unschedulable = false;
+  bool ready = false;  // condition Ready is True
+  Resources allocatable;
+  bool operator==(const Node&) const = default;
+};
+
+// Decodes one Node's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.
+Result<Node> decode_node(std::string_view json);
+
+// The part of a pod spec that says which nodes are allowed, kept as the API writes it:
+// nodeSelector, affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution, tolerations.
+struct NodeConstraints {
+  Json node_selector = Json::object();       // {key: value}
+  Json node_selector_terms = Json::array();  // nodeSelectorTerms; ORed; empty: no demand
+  Json tolerations = Json::array();
+  bool operator==(const NodeConstraints&) const = default;
+};
+NodeConstraints constraints_of(const Json& pod_spec);
+
+enum class NodeVerdict { kAllowed, kNotReady, kUnschedulable, kTainted, kNotSelected };
+
+// May a pod with these constraints go to this node, room aside? Rules of kube-scheduler 1.36
+// (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over
+// labels, matchFields over metadata.name.
+NodeVerdict judge(const Node& node, const NodeConstraints& constraints);
+
+}  // namespace nervex::kube

@@ -1,0 +1,59 @@
+// kube/model/pod.h - a pod as the suite sees it: where, whose, how far, and what it occupies.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kube/model/meta.h"
+#include "kube/model/resources.h"
+
+namespace nervex::kube {
+
+enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
+const char* to_string(PodPhase phase);
+
+struct ContainerState {
+  std::string name;
+  bool ready = false;
+  int restarts = 0;
+  bool terminated = false;  // for good: state.terminated, not lastState
+  int exit_code = 0;        // if terminated
+  std::string reason;       // of waiting or terminated: "CrashLoopBackOff", "OOMKilled"
+  std::string message;
+  bool operator==(const ContainerState&) const = default;
+};
+
+struct Pod {
+  Meta meta;
+  std::string scheduler_name;
+  std::string node;            // empty: not bound
+  std::string nominated_node;  // a hint, set by whoever may patch pods/status
+  PodPhase phase = PodPhase::kPending;
+  std::string reason;                      // status.reason: "Evicted", "OutOfcpu"
+  std::string message;                     // status.message
+  bool ready = false;                      // condition Ready
+  bool disruption_target = false;          // condition DisruptionTarget is True
+  std::string unscheduled_message;         // of condition PodScheduled=False
+  std::vector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
+  Resources requests;                      // pod_requests()
+  bool operator==(const Pod&) const = default;
+
+  bool is_finished() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
+  // Takes room on its node: bound and not finished. Terminating pods still do.
+  bool occupies() const { return !node.empty() && !is_finished(); }
+};
+
+// What a program wants to keep of other people's pods: the rest costs memory by the 100,000.
+struct PodFilter {
+  std::vector<std::string> label_keys;       // kept if present
+  std::vector<std::string> annotation_keys;  // kept if present
+  std::string detail_label;  // container states and messages are kept only of pods with this label
+};
+
+// Decodes one Pod's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.
+// Cost: one pass over the text.
+Result<Pod> decode_pod(std::string_view json, const PodFilter& filter);
+
+}  // namespace nervex::kube

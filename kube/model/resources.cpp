@@ -1,0 +1,238 @@
+#include "kube/model/resources.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "kube/model/pod_need.h"
+#include "kube/model/quantity.h"
+
+namespace nervex::kube {
+namespace {
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+
+std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? kMin : kMax;
+}
+
+std::int64_t saturating_subtract(std::int64_t a, std::int64_t b) {
+  std::int64_t difference = 0;
+  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+  return a < 0 ? kMin : kMax;
+}
+
+template <typename Amounts>
+auto lower_bound(Amounts& amounts, std::string_view name) {
+  return std::lower_bound(
+      amounts.begin(), amounts.end(), name,
+      [](const ResourceAmount& a, std::string_view wanted) { return a.name < wanted; });
+}
+
+bool is_bytes(std::string_view resource) {
+  return resource == "memory" || resource == "ephemeral-storage" || resource == "storage" ||
+         resource.starts_with("hugepages-");
+}
+
+// A quantity as JSON may hold it: Kubernetes takes numbers too. nullopt: neither.
+std::optional<std::string> quantity_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return value.dump();
+  return std::nullopt;
+}
+
+}  // namespace
+
+Resources::Resources(std::initializer_list<ResourceAmount> amounts) {
+  for (const auto& amount : amounts) set(amount.name, amount.amount);
+}
+
+std::int64_t Resources::get(std::string_view name) const {
+  const auto at = lower_bound(amounts_, name);
+  return at != amounts_.end() && at->name == name ? at->amount : 0;
+}
+
+void Resources::set(std::string_view name, std::int64_t amount) {
+  const auto at = lower_bound(amounts_, name);
+  const bool is_there = at != amounts_.end() && at->name == name;
+  if (is_there && amount != 0) {
+    at->amount = amount;
+  } else if (is_there) {
+    amounts_.erase(at);
+  } else if (amount != 0) {
+    amounts_.insert(at, ResourceAmount{std::string(name), amount});
+  }
+}
+
+Resources& Resources::operator+=(const Resources& other) {
+  if (this == &other) return *this += Resources(other);
+  for (const auto& [name, amount] : other.amounts_) set(name, saturating_add(get(name), amount));
+  return *this;
+}
+
+Resources& Resources::operator-=(const Resources& other) {
+  if (this == &other) {
+    amounts_.clear();
+    return *this;
+  }
+  for (const auto& [name, amount] : other.amounts_) {
+    set(name, saturating_subtract(get(name), amount));
+  }
+  return *this;
+}
+
+void Resources::raise_to(const Resources& other) {
+  for (const auto& [name, amount] : other.amounts_) {
+    if (amount > get(name)) set(name, amount);
+  }
+}
+
+bool Resources::fits_in(const Resources& free) const { return first_lacking(free).empty(); }
+
+std::string_view Resources::first_lacking(const Resources& free) const {
+  // Both are sorted by name, so one walk over each will do: the planner asks this very often.
+  auto have = free.amounts_.begin();
+  for (const auto& [name, amount] : amounts_) {
+    if (amount <= 0) continue;
+    while (have != free.amounts_.end() && have->name < name) ++have;
+    const bool is_there = have != free.amounts_.end() && have->name == name;
+    if (amount > (is_there ? have->amount : 0)) return name;
+  }
+  return {};
+}
+
+std::int64_t Resources::times_in(const Resources& free, std::int64_t limit) const {
+  std::int64_t times = limit;
+  for (const auto& [name, amount] : amounts_) {
+    if (amount <= 0) continue;
+    times = std::min(times, std::max<std::int64_t>(free.get(name), 0) / amount);
+  }
+  return times;
+}
+
+Scale scale_of(std::string_view resource) {
+  return resource == "cpu" ? Scale::kMilli : Scale::kOne;
+}
+
+Result<Resources> decode_resources(const Json& resource_list) {
+  Resources resources;
+  if (resource_list.is_null()) return resources;
+  if (!resource_list.is_object()) return Error{Code::kInvalid, "resource list is not an object"};
+  for (const auto& [name, value] : resource_list.items()) {
+    const auto text = quantity_text(value);
+    if (!text) return Error{Code::kInvalid, fmt::format("{}: not a quantity", name)};
+    const auto amount = parse_quantity(*text, scale_of(name));
+    if (!amount) return with_context(name, amount.error());
+    resources.set(name, *amount);
+  }
+  return resources;
+}
+
+Json encode_resources(const Resources& resources) {
+  Json list = Json::object();
+  for (const auto& [name, amount] : resources.amounts()) list[name] = format_amount(name, amount);
+  return list;
+}
+
+std::string format_amount(std::string_view resource, std::int64_t amount) {
+  return is_bytes(resource) ? format_bytes(amount) : format_quantity(amount, scale_of(resource));
+}
+
+// ---- what a pod asks for
+
+namespace {
+
+Resources sum_of(const std::vector<ResourceAmount>& amounts) {
+  Resources sum;
+  for (const auto& [name, amount] : amounts) sum.set(name, amount);
+  return sum;
+}
+
+// The API server copies limits to absent requests when it stores a pod; templates are not there
+// yet.
+Resources effective_requests(const ContainerNeed& need) {
+  Resources all = sum_of(need.limits);
+  for (const auto& [name, amount] : need.requests) all.set(name, amount);
+  return all;
+}
+
+// Init containers run one after another, each beside the sidecars that were started before it.
+Resources total_of_containers(const PodNeed& need) {
+  Resources running;
+  for (const auto& container : need.containers) running += effective_requests(container);
+  Resources sidecars;
+  Resources starting;
+  for (const auto& container : need.init_containers) {
+    Resources step = effective_requests(container);
+    if (container.is_sidecar) {
+      running += step;
+      sidecars += step;
+      step = sidecars;
+    } else {
+      step += sidecars;
+    }
+    starting.raise_to(step);
+  }
+  running.raise_to(starting);
+  return running;
+}
+
+bool may_be_pod_level(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
+}
+
+// Requests of the pod as a whole replace the sum; its limits stand in where nobody asks.
+void apply_pod_level(const ContainerNeed& pod_level, Resources& total) {
+  for (const auto& [name, amount] : pod_level.limits) {
+    if (may_be_pod_level(name) && total.get(name) == 0) total.set(name, amount);
+  }
+  for (const auto& [name, amount] : pod_level.requests) {
+    if (may_be_pod_level(name)) total.set(name, amount);
+  }
+}
+
+std::vector<ResourceAmount> readable_amounts(const Json* list) {
+  std::vector<ResourceAmount> amounts;
+  if (list == nullptr || !list->is_object()) return amounts;
+  for (const auto& [name, value] : list->items()) {
+    const auto text = quantity_text(value);
+    if (!text) continue;
+    const auto amount = parse_quantity(*text, scale_of(name));
+    if (amount) amounts.push_back({name, *amount});
+  }
+  return amounts;
+}
+
+// `holder` is a container or a pod spec: both have `resources`.
+ContainerNeed need_of(const Json& holder) {
+  return {.requests = readable_amounts(find(holder, {"resources", "requests"})),
+          .limits = readable_amounts(find(holder, {"resources", "limits"})),
+          .is_sidecar = string_at(holder, {"restartPolicy"}) == "Always"};
+}
+
+}  // namespace
+
+Resources total_of(const PodNeed& need) {
+  Resources total = total_of_containers(need);
+  apply_pod_level(need.pod_level, total);
+  total += sum_of(need.overhead);
+  total.set("pods", 1);
+  return total;
+}
+
+Resources pod_requests(const Json& pod_spec) {
+  PodNeed need;
+  for (const auto& c : array_at(pod_spec, {"containers"})) need.containers.push_back(need_of(c));
+  for (const auto& c : array_at(pod_spec, {"initContainers"})) {
+    need.init_containers.push_back(need_of(c));
+  }
+  need.pod_level = need_of(pod_spec);
+  need.overhead = readable_amounts(find(pod_spec, {"overhead"}));
+  return total_of(need);
+}
+
+}  // namespace nervex::kube

@@ -1,0 +1,111 @@
+// kube/model/scan.h - how is JSON read in one pass, without a DOM? The one door to simdjson.
+//
+// Private to kube/model. A scan walks the document once, in its own order: each Value handed to a
+// callback must be read there or be left alone, never kept. Of another type than asked for counts
+// as absent, as null does; broken JSON throws and is caught by scan().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "base/error.h"
+
+namespace nervex::kube {
+
+using Value = simdjson::ondemand::value;
+
+// True if the value could be had; false if it is of another type. Throws on broken JSON.
+inline bool got(simdjson::error_code error) {
+  if (error == simdjson::SUCCESS) return true;
+  if (error == simdjson::INCORRECT_TYPE) return false;
+  throw simdjson::simdjson_error(error);
+}
+
+// Calls `on_field(std::string_view key, Value value)` for each field of an object.
+template <typename F>
+void each_field(Value value, F on_field) {
+  simdjson::ondemand::object object;
+  if (!got(value.get_object().get(object))) return;
+  for (auto field : object) {
+    const std::string_view key = field.unescaped_key();
+    on_field(key, field.value().value());
+  }
+}
+
+// Calls `on_item(Value item)` for each item of an array.
+template <typename F>
+void each_item(Value value, F on_item) {
+  simdjson::ondemand::array array;
+  if (!got(value.get_array().get(array))) return;
+  for (auto item : array) on_item(item.value());
+}
+
+// Valid until the scan ends.
+inline std::string_view text_of(Value value) {
+  std::string_view text;
+  return got(value.get_string().get(text)) ? text : std::string_view();
+}
+
+inline std::string string_of(Value value) { return std::string(text_of(value)); }
+
+inline bool is_true(Value value) {
+  bool flag = false;
+  return got(value.get_bool().get(flag)) && flag;
+}
+
+// Zero also for numbers beyond int64 and for fractions.
+inline std::int64_t int_of(Value value) {
+  std::int64_t number = 0;
+  const simdjson::error_code error = value.get_int64().get(number);
+  if (error == simdjson::NUMBER_ERROR || error == simdjson::NUMBER_OUT_OF_RANGE) return 0;
+  return got(error) ? number : 0;
+}
+
+// The text of an object or array, a part of the scanner's own copy; see Scanned::original().
+inline std::string_view raw_of(Value value) {
+  simdjson::ondemand::object object;
+  if (got(value.get_object().get(object))) return object.raw_json();
+  simdjson::ondemand::array array;
+  if (got(value.get_array().get(array))) return array.raw_json();
+  return {};
+}
+
+// A document under scan. simdjson wants readable bytes behind the text, hence the copy.
+class Scanned {
+ public:
+  explicit Scanned(std::string_view text)
+      : text_(text), padded_(text), document_(parser_.iterate(padded_)) {}
+
+  Value root() { return document_.get_value(); }
+  // Starts again from the front; whatever was read before is void.
+  void rewind() { document_.rewind(); }
+  // The same bytes in the caller's text.
+  std::string_view original(std::string_view part) const {
+    if (part.empty()) return {};
+    while (!part.empty() && part.back() != '}' && part.back() != ']') part.remove_suffix(1);
+    return text_.substr(static_cast<std::size_t>(part.data() - padded_.data()), part.size());
+  }
+
+ private:
+  std::string_view text_;
+  simdjson::padded_string padded_;
+  simdjson::ondemand::parser parser_;
+  simdjson::ondemand::document document_;
+};
+
+// `read(scanned)` on a scan of `text`; kInvalid, saying `what`, if that is not JSON.
+template <typename T, typename F>
+Result<T> scan(std::string_view what, std::string_view text, F read) {
+  try {
+    Scanned scanned(text);
+    return read(scanned);
+  } catch (const simdjson::simdjson_error& e) {
+    return Error{Code::kInvalid, fmt::format("{}: not readable as JSON: {}", what, e.what())};
+  }
+}
+
+}  // namespace nervex::kube

@@ -1,0 +1,65 @@
+#include "kube/model/scan_parts.h"
+
+#include <algorithm>
+
+#include "kube/model/pod_need.h"
+#include "kube/model/quantity.h"
+
+namespace nervex::kube {
+namespace {
+
+// A string, or a number's own digits: both are quantities to Kubernetes.
+std::string_view quantity_text(Value value) {
+  if (value.type() == simdjson::ondemand::json_type::number) {
+    std::string_view token = value.raw_json_token();
+    while (!token.empty() && token.back() <= ' ') token.remove_suffix(1);
+    return token;
+  }
+  return text_of(value);
+}
+
+}  // namespace
+
+Strings scan_strings(Value value) {
+  Strings strings;
+  each_field(value,
+             [&](std::string_view key, Value item) { strings.emplace(key, string_of(item)); });
+  return strings;
+}
+
+Strings scan_strings(Value value, const std::vector<std::string>& keep) {
+  Strings strings;
+  each_field(value, [&](std::string_view key, Value item) {
+    if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
+      strings.emplace(key, string_of(item));
+    }
+  });
+  return strings;
+}
+
+std::vector<ResourceAmount> scan_amounts(Value value) {
+  std::vector<ResourceAmount> amounts;
+  each_field(value, [&](std::string_view name, Value item) {
+    const auto amount = parse_quantity(quantity_text(item), scale_of(name));
+    if (amount) amounts.push_back({std::string(name), *amount});
+  });
+  return amounts;
+}
+
+Condition scan_condition(Value value) {
+  Condition condition;
+  each_field(value, [&](std::string_view key, Value item) {
+    if (key == "type") {
+      condition.type = text_of(item);
+    } else if (key == "status") {
+      const std::string_view status = text_of(item);
+      condition.is_true = status == "True";
+      condition.is_false = status == "False";
+    } else if (key == "message") {
+      condition.message = text_of(item);
+    }
+  });
+  return condition;
+}
+
+}  // namespace nervex::kube

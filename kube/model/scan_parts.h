@@ -1,0 +1,35 @@
+// kube/model/scan_parts.h - the pieces that several scans share. Private to kube/model.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kube/model/pod.h"
+#include "kube/model/resources.h"
+#include "kube/model/scan.h"
+
+namespace nervex::kube {
+
+using Strings = std::map<std::string, std::string, std::less<>>;
+
+// {"a":"b"}: all of it; or only what `keep` names.
+Strings scan_strings(Value value);
+Strings scan_strings(Value value, const std::vector<std::string>& keep);
+
+// A ResourceList as written; unreadable quantities are left out.
+std::vector<ResourceAmount> scan_amounts(Value value);
+
+// One entry of status.conditions.
+struct Condition {
+  std::string type;
+  bool is_true = false;
+  bool is_false = false;
+  std::string message;
+};
+Condition scan_condition(Value value);
+
+// decode_pod() on a scan under way. The name is empty if there is none.
+Pod scan_pod(Value value, const PodFilter& filter);
+
+}  // namespace nervex::kube

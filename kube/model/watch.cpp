@@ -1,0 +1,164 @@
+#include "kube/model/watch.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kube/model/json.h"
+#include "kube/model/scan.h"
+
+namespace nervex::kube {
+namespace {
+
+constexpr std::size_t kMaxMessage = 1024;
+
+// What a watch or list reply says about an object, or about itself.
+struct Head {
+  std::string name;
+  std::string ns;
+  std::string uid;
+  std::string resource_version;
+  std::string continue_token;
+};
+
+Head scan_head(Value metadata) {
+  Head head;
+  each_field(metadata, [&](std::string_view key, Value item) {
+    if (key == "name") head.name = text_of(item);
+    if (key == "namespace") head.ns = text_of(item);
+    if (key == "uid") head.uid = text_of(item);
+    if (key == "resourceVersion") head.resource_version = text_of(item);
+    if (key == "continue") head.continue_token = text_of(item);
+  });
+  return head;
+}
+
+Head scan_object_head(Value object) {
+  Head head;
+  each_field(object, [&](std::string_view key, Value item) {
+    if (key == "metadata") head = scan_head(item);
+  });
+  return head;
+}
+
+bool watch_type_of(std::string_view text, WatchType& type) {
+  if (text == "ADDED") type = WatchType::kAdded;
+  if (text == "MODIFIED") type = WatchType::kModified;
+  if (text == "DELETED") type = WatchType::kDeleted;
+  if (text == "BOOKMARK") type = WatchType::kBookmark;
+  return text == "ADDED" || text == "MODIFIED" || text == "DELETED" || text == "BOOKMARK";
+}
+
+Error error_event(std::string_view status) {
+  const auto parsed = parse_json(status);
+  const std::int64_t code = parsed ? int_at(*parsed, {"code"}) : 0;
+  return status_error("watch", static_cast<int>(code), status);
+}
+
+Code code_of(int http_status) {
+  switch (http_status) {
+    case 401:
+    case 403:
+      return Code::kDenied;
+    case 404:
+      return Code::kNotFound;
+    case 408:
+    case 429:
+      return Code::kTransient;
+    case 409:
+      return Code::kConflict;
+    case 410:
+      return Code::kExpired;
+    default:
+      break;
+  }
+  return http_status >= 300 && http_status < 500 ? Code::kInvalid : Code::kTransient;
+}
+
+// At most `limit` bytes, not cut within a character.
+std::string_view cut(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
+  return text.substr(0, limit);
+}
+
+// A Status' own message, else whatever the body says.
+std::string words_of(std::string_view body, std::string& reason) {
+  if (body.starts_with('{')) {
+    if (const auto status = parse_json(body)) {
+      reason = string_at(*status, {"reason"});
+      const std::string message = string_at(*status, {"message"});
+      return message.empty() ? reason : message;
+    }
+  }
+  std::string words(cut(body, kMaxMessage));
+  while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.pop_back();
+  return words;
+}
+
+}  // namespace
+
+Result<WatchEvent> split_watch_line(std::string_view line) {
+  return scan<WatchEvent>("watch line", line, [](Scanned& scanned) -> Result<WatchEvent> {
+    std::string type;
+    std::string_view object;
+    each_field(scanned.root(), [&](std::string_view key, Value item) {
+      if (key == "type") type = text_of(item);
+      if (key == "object") object = scanned.original(raw_of(item));
+    });
+    if (object.empty()) return Error{Code::kInvalid, "watch line: it has no object"};
+    if (type == "ERROR") return error_event(object);
+    WatchEvent event{.type = WatchType::kAdded, .object = object, .resource_version = {}};
+    if (!watch_type_of(type, event.type)) {
+      return Error{Code::kInvalid, fmt::format("watch line: unknown type {}", cut(type, 64))};
+    }
+    scanned.rewind();
+    each_field(scanned.root(), [&](std::string_view key, Value item) {
+      if (key == "object") event.resource_version = scan_object_head(item).resource_version;
+    });
+    return event;
+  });
+}
+
+Result<ListPage> split_list(std::string_view body) {
+  return scan<ListPage>("list", body, [](Scanned& scanned) -> Result<ListPage> {
+    ListPage page;
+    bool has_items = false;
+    each_field(scanned.root(), [&](std::string_view key, Value item) {
+      if (key == "metadata") {
+        Head head = scan_head(item);
+        page.resource_version = std::move(head.resource_version);
+        page.continue_token = std::move(head.continue_token);
+      } else if (key == "items") {
+        has_items = true;
+        each_item(item,
+                  [&](Value element) { page.items.push_back(scanned.original(raw_of(element))); });
+      }
+    });
+    if (!has_items) return Error{Code::kInvalid, "list: it has no items"};
+    return page;
+  });
+}
+
+Result<ObjectId> identify(std::string_view json) {
+  return scan<ObjectId>("object", json, [](Scanned& scanned) -> Result<ObjectId> {
+    Head head = scan_object_head(scanned.root());
+    if (head.name.empty()) return Error{Code::kInvalid, "object: metadata.name is missing"};
+    return ObjectId{.key = head.ns.empty() ? head.name : head.ns + "/" + head.name,
+                    .uid = std::move(head.uid),
+                    .resource_version = std::move(head.resource_version)};
+  });
+}
+
+Error status_error(std::string_view context, int http_status, std::string_view body) {
+  std::string reason;
+  const std::string words = words_of(body, reason);
+  Code code = code_of(http_status);
+  // An ERROR event may come without the number.
+  if (reason == "Expired" || reason == "Gone") code = Code::kExpired;
+  const std::string message = words.empty() ? fmt::format("{}: {}", context, http_status)
+                                            : fmt::format("{}: {} {}", context, http_status, words);
+  return {code, std::string(cut(message, kMaxMessage))};
+}
+
+}  // namespace nervex::kube

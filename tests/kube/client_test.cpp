@@ -1,0 +1,247 @@
+#include <mutex>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "base/http_server.h"
+#include "kube/client.h"
+#include "tests/support/scripted_server.h"
+#include "tests/support/temp_folder.h"
+
+namespace nervex::kube {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using testing::ScriptedServer;
+using testing::stream_reply;
+using testing::TempFolder;
+using testing::whole_reply;
+
+// An API server of which only the last request and the next replies matter.
+class StubServer {
+ public:
+  StubServer() : server_(HttpServerOptions{}) {
+    server_.handle_rest([this](const HttpRequest& request) {
+      std::unique_lock lock(mutex_);
+      requests_.push_back(request);
+      if (replies_.empty()) return HttpReply{};
+      HttpReply reply = replies_.front();
+      replies_.erase(replies_.begin());
+      return reply;
+    });
+    REQUIRE(server_.start());
+  }
+
+  void reply(int status, const std::string& body = "{}") {
+    std::unique_lock lock(mutex_);
+    HttpReply reply;
+    reply.status = status;
+    reply.body = body;
+    replies_.push_back(reply);
+  }
+  HttpRequest last() const {
+    std::unique_lock lock(mutex_);
+    REQUIRE_FALSE(requests_.empty());
+    return requests_.back();
+  }
+  std::size_t count() const {
+    std::unique_lock lock(mutex_);
+    return requests_.size();
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.port()); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<HttpRequest> requests_;
+  std::vector<HttpReply> replies_;
+  HttpServer server_;  // last: stops before what its handler uses goes away
+};
+
+ConnectionConfig config_for(const std::string& url) {
+  ConnectionConfig config;
+  config.url = url;
+  return config;
+}
+
+ApiRequest get(const std::string& path) { return {"GET", path, "", ""}; }
+
+TEST_CASE("a request carries who asks and what is wanted", "[kube][client]") {
+  StubServer server;
+  ConnectionConfig config = config_for(server.url());
+  config.token = "secret";
+  Client client(config, "nervex-test/1");
+  server.reply(201, R"({"kind":"Pod"})");
+  const auto reply = client.send(
+      {"PATCH", "/api/v1/pods?limit=5&x=%2F", R"({"a":1})", "application/merge-patch+json"});
+  REQUIRE(reply);
+  CHECK(*reply == R"({"kind":"Pod"})");
+  const HttpRequest seen = server.last();
+  CHECK(seen.method == "PATCH");
+  CHECK(seen.path == "/api/v1/pods");
+  CHECK(seen.query.find("limit")->second == "5");
+  CHECK(seen.query.find("x")->second == "/");
+  CHECK(seen.body == R"({"a":1})");
+  CHECK(seen.headers.at("authorization") == "Bearer secret");
+  CHECK(seen.headers.at("accept") == "application/json");
+  CHECK(seen.headers.at("user-agent") == "nervex-test/1");
+  CHECK(seen.headers.at("content-type") == "application/merge-patch+json");
+}
+
+TEST_CASE("every verb of the API reaches the server", "[kube][client]") {
+  StubServer server;
+  Client client(config_for(server.url()), "t");
+  for (const auto* method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
+    const std::string body = method == std::string("GET") ? "" : "{\"x\":1}";
+    CHECK(client.send({method, "/api", body, "application/json"}));
+    CHECK(server.last().method == method);
+    CHECK(server.last().body == body);
+    CHECK(server.last().headers.count("authorization") == 0);
+  }
+}
+
+TEST_CASE("a server below a path gets the path", "[kube][client]") {
+  StubServer server;
+  Client client(config_for(server.url() + "/k8s/clusters/c1/"), "t");
+  CHECK(client.send(get("/api/v1/pods")));
+  CHECK(server.last().path == "/k8s/clusters/c1/api/v1/pods");
+}
+
+TEST_CASE("a refusal is an error with the verb, the path and the API's words", "[kube][client]") {
+  StubServer server;
+  Client client(config_for(server.url()), "t");
+  server.reply(409, R"({"kind":"Status","message":"already exists","code":409})");
+  CHECK(client.send({"POST", "/api/v1/pods?dryRun=All", "{}", "application/json"}).error() ==
+        Error{Code::kConflict, "POST /api/v1/pods: 409 already exists"});
+  server.reply(500, "");
+  CHECK(client.send(get("/api")).error().code == Code::kTransient);
+  CHECK(server.count() == 2);  // nothing is repeated behind the caller's back
+}
+
+TEST_CASE("a server that is not there is a transient error that says so", "[kube][client]") {
+  std::string url;
+  {
+    StubServer server;
+    url = server.url();
+  }
+  Client client(config_for(url), "t");
+  const auto reply = client.send(get("/api/v1/pods"));
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().code == Code::kTransient);
+  CHECK_THAT(reply.error().message, ContainsSubstring("GET /api/v1/pods"));
+}
+
+TEST_CASE("the token file is read again after a 401, and the request repeated", "[kube][client]") {
+  TempFolder folder;
+  StubServer server;
+  ConnectionConfig config = config_for(server.url());
+  config.token_file = folder.write("token", "first\n");
+  config.token = "never";
+  Client client(config, "t");
+  CHECK(client.send(get("/api")));
+  CHECK(server.last().headers.at("authorization") == "Bearer first");
+
+  folder.write("token", "second");
+  CHECK(client.send(get("/api")));
+  CHECK(server.last().headers.at("authorization") == "Bearer first");  // not a minute old
+
+  server.reply(401);
+  CHECK(client.send(get("/api")));
+  CHECK(server.last().headers.at("authorization") == "Bearer second");
+
+  for (int i = 0; i < 3; ++i) server.reply(401);
+  CHECK(client.send(get("/api")).error().code == Code::kDenied);
+  CHECK(server.count() == 7);  // 2 + 2 + 3: it gives up
+}
+
+TEST_CASE("a fixed token is not tried again", "[kube][client]") {
+  StubServer server;
+  ConnectionConfig config = config_for(server.url());
+  config.token = "t";
+  Client client(config, "t");
+  server.reply(401);
+  CHECK(client.send(get("/api")).error().code == Code::kDenied);
+  CHECK(server.count() == 1);
+}
+
+TEST_CASE("without its token file a client asks nothing", "[kube][client]") {
+  TempFolder folder;
+  StubServer server;
+  ConnectionConfig config = config_for(server.url());
+  config.token_file = folder.path() + "/token";
+  Client client(config, "t");
+  CHECK(client.send(get("/api")).error().code == Code::kTransient);
+  CHECK(client.stream("/api?watch=true", [](std::string_view) { return true; }, {}).error().code ==
+        Code::kTransient);
+  CHECK(server.count() == 0);
+  folder.write("token", "late");
+  CHECK(client.send(get("/api")));
+}
+
+TEST_CASE("a 429 is asked again when the server said how soon", "[kube][client]") {
+  const std::string busy =
+      "HTTP/1.1 429 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  const std::string busy_long =
+      "HTTP/1.1 429 Busy\r\nRetry-After: 60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  ScriptedServer server({{busy}, whole_reply(200, "{}"), {busy_long}, {busy}, {busy}, {busy}});
+  Client client(config_for(server.url()), "t");
+  CHECK(client.send(get("/a")));
+  CHECK(server.requests().size() == 2);
+  CHECK(client.send(get("/b")).error().code == Code::kTransient);  // a minute is the caller's wait
+  CHECK(server.requests().size() == 3);
+  CHECK(client.send(get("/c")).error().code == Code::kTransient);
+  CHECK(server.requests().size() == 6);
+}
+
+TEST_CASE("a watch hands on line after line until it ends", "[kube][client]") {
+  ScriptedServer server({stream_reply({"one", "two"}, true)});
+  ConnectionConfig config = config_for(server.url());
+  config.token = "secret";
+  Client client(config, "t");
+  std::vector<std::string> lines;
+  const auto ended = client.stream("/api/v1/pods?watch=true",
+                                   [&](std::string_view line) {
+                                     lines.emplace_back(line);
+                                     return true;
+                                   },
+                                   {});
+  CHECK(ended);
+  CHECK(lines == std::vector<std::string>{"one", "two"});
+  CHECK_THAT(server.requests().at(0), ContainsSubstring("GET /api/v1/pods?watch=true HTTP/1.1"));
+  CHECK_THAT(server.requests().at(0), ContainsSubstring("Bearer secret"));
+}
+
+TEST_CASE("a watch that is refused is the error its status stands for", "[kube][client]") {
+  ScriptedServer server({whole_reply(410, R"({"kind":"Status","message":"too old"})")});
+  Client client(config_for(server.url()), "t");
+  const auto ended =
+      client.stream("/api/v1/pods?watch=true", [](std::string_view) { return true; }, {});
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error() == Error{Code::kExpired, "WATCH /api/v1/pods: 410 too old"});
+}
+
+TEST_CASE("a watch that is cut off is a transient error", "[kube][client]") {
+  ScriptedServer server({stream_reply({"one"}, false)});
+  Client client(config_for(server.url()), "t");
+  const auto ended = client.stream("/api?watch=true", [](std::string_view) { return true; }, {});
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().code == Code::kTransient);
+}
+
+TEST_CASE("a watch stops soon after it is asked to", "[kube][client]") {
+  ScriptedServer server({stream_reply({"one"}, false, ScriptedServer::Then::kHold)});
+  Client client(config_for(server.url()), "t");
+  std::stop_source stop;
+  const auto started = std::chrono::steady_clock::now();
+  const auto ended = client.stream(
+      "/api?watch=true",
+      [&](std::string_view) {
+        stop.request_stop();
+        return true;
+      },
+      stop.get_token());
+  CHECK(ended);
+  CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(3));
+}
+
+}  // namespace
+}  // namespace nervex::kube

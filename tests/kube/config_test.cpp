@@ -1,0 +1,179 @@
+#include <cstdlib>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "kube/config.h"
+#include "tests/support/temp_folder.h"
+
+namespace nervex::kube {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using testing::TempFolder;
+
+// A kubeconfig with these bodies of its only cluster and user.
+std::string kubeconfig(const std::string& cluster, const std::string& user,
+                       const std::string& ns = "") {
+  return "apiVersion: v1\nkind: Config\ncurrent-context: here\n"
+         "contexts:\n- name: other\n  context: {cluster: x, user: x}\n"
+         "- name: here\n  context: {cluster: c, user: u" +
+         (ns.empty() ? "" : ", namespace: " + ns) + "}\n" +
+         "clusters:\n- name: c\n  cluster: " + cluster + "\nusers:\n- name: u\n  user: " + user +
+         "\n";
+}
+
+// Sets a variable of the environment for one test.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    const char* old = std::getenv(name);
+    if (old != nullptr) old_ = old;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+TEST_CASE("a kubeconfig gives server, trust and identity of its current context",
+          "[kube][config]") {
+  TempFolder folder;
+  folder.write("pki/ca.crt", "CA PEM");
+  const auto config = load_kubeconfig(folder.write(
+      "config", kubeconfig("{server: 'https://h:6443/', certificate-authority: pki/ca.crt, "
+                           "tls-server-name: kubernetes}",
+                           "{client-certificate-data: Q0VSVA==, client-key-data: S0VZ, token: t}",
+                           "team-a")));
+  REQUIRE(config);
+  CHECK(config->url == "https://h:6443");
+  CHECK(config->ca == "CA PEM");
+  CHECK(config->server_name == "kubernetes");
+  CHECK(config->client_cert == "CERT");
+  CHECK(config->client_key == "KEY");
+  CHECK(config->token == "t");
+  CHECK(config->token_file.empty());
+  CHECK(config->ns == "team-a");
+}
+
+TEST_CASE("data counts before files, and relative names from the file's folder", "[kube][config]") {
+  TempFolder folder;
+  const std::string absolute = folder.write("elsewhere/cert", "CERT FILE");
+  folder.write("key", "KEY FILE");
+  const auto config = load_kubeconfig(folder.write(
+      "config", kubeconfig("{server: https://h, certificate-authority: absent, "
+                           "certificate-authority-data: Q0E=, insecure-skip-tls-verify: false}",
+                           "{client-certificate: '" + absolute +
+                               "', client-key: key, tokenFile: run/token}")));
+  REQUIRE(config);
+  CHECK(config->ca == "CA");
+  CHECK(config->client_cert == "CERT FILE");
+  CHECK(config->client_key == "KEY FILE");
+  CHECK(config->token_file == folder.path() + "/run/token");
+  CHECK(config->ns == "default");
+}
+
+TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[kube][config]") {
+  struct Row {
+    std::string when;
+    std::string text;
+    std::string says;
+  };
+  const std::string cluster = "{server: https://h}";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it is no YAML", "a: [", "kubeconfig"},
+      {"it is no map", "- a", "not a kubeconfig"},
+      {"it is empty", "", "not a kubeconfig"},
+      {"no context is current", "contexts: []", "current-context"},
+      {"the context is not there", "current-context: x\ncontexts: []", "\"x\" in contexts"},
+      {"the cluster is not there",
+       "current-context: x\ncontexts: [{name: x, context: {cluster: nowhere, user: u}}]",
+       "\"nowhere\" in clusters"},
+      {"the user is not there",
+       "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: nobody}}]\n"
+       "clusters: [{name: c, cluster: {server: https://h}}]",
+       "\"nobody\" in users"},
+      {"the server is missing", kubeconfig("{}", "{}"), "server"},
+      {"verification is switched off",
+       kubeconfig("{server: https://h, insecure-skip-tls-verify: true}", "{}"),
+       "insecure-skip-tls-verify"},
+      {"a proxy is demanded", kubeconfig("{server: https://h, proxy-url: http://p}", "{}"),
+       "proxy-url"},
+      {"the CA file is missing",
+       kubeconfig("{server: https://h, certificate-authority: absent.crt}", "{}"), "absent.crt"},
+      {"the CA is no base64",
+       kubeconfig("{server: https://h, certificate-authority-data: '%'}", "{}"),
+       "certificate-authority-data"},
+      {"the certificate lacks its key", kubeconfig(cluster, "{client-certificate-data: Q0U=}"),
+       "client-key"},
+      {"a credential plugin is asked for", kubeconfig(cluster, "{exec: {command: aws}}"),
+       "\"exec\" is not supported"},
+      {"an old credential plugin is asked for", kubeconfig(cluster, "{auth-provider: {name: x}}"),
+       "auth-provider"},
+      {"a password is given", kubeconfig(cluster, "{username: u, password: p}"), "username"},
+      {"somebody else is to be played", kubeconfig(cluster, "{token: t, as: root}"), "\"as\""},
+  }));
+  INFO("when " << row.when);
+  TempFolder folder;
+  const auto config = load_kubeconfig(folder.write("config", row.text));
+  REQUIRE_FALSE(config);
+  CHECK(config.error().code == Code::kInvalid);
+  CHECK_THAT(config.error().message, ContainsSubstring(row.says));
+  CHECK_THAT(config.error().message, !ContainsSubstring("Q0U"));  // no secret in a log
+}
+
+TEST_CASE("in a cluster the mounted service account counts", "[kube][config]") {
+  TempFolder folder;
+  folder.write("ca.crt", "CA");
+  folder.write("namespace", "nervex-system\n");
+  const Environment port("KUBERNETES_SERVICE_PORT", "443");
+  {
+    const Environment host("KUBERNETES_SERVICE_HOST", "10.96.0.1");
+    const auto config = load_in_cluster(folder.path());
+    REQUIRE(config);
+    CHECK(config->url == "https://10.96.0.1:443");
+    CHECK(config->ca == "CA");
+    CHECK(config->token_file == folder.path() + "/token");
+    CHECK(config->ns == "nervex-system");
+  }
+  {
+    const Environment host("KUBERNETES_SERVICE_HOST", "fd00::1");
+    CHECK(load_in_cluster(folder.path())->url == "https://[fd00::1]:443");
+    CHECK_FALSE(load_in_cluster(folder.path() + "/absent"));
+  }
+  const Environment host("KUBERNETES_SERVICE_HOST", "");
+  CHECK_THAT(load_in_cluster(folder.path()).error().message, ContainsSubstring("not in a cluster"));
+}
+
+TEST_CASE("the CLI finds its kubeconfig as kubectl does", "[kube][config]") {
+  TempFolder folder;
+  const std::string one = folder.write("one", kubeconfig("{server: https://one}", "{token: 1}"));
+  const std::string two = folder.write("two", kubeconfig("{server: https://two}", "{token: 2}"));
+  folder.write(".kube/config", kubeconfig("{server: https://home}", "{}"));
+  const Environment home("HOME", folder.path());
+  {
+    const Environment unset("KUBECONFIG", "");
+    CHECK(load_user_config("")->url == "https://home");
+    CHECK(load_user_config(two)->url == "https://two");
+  }
+  {
+    const Environment list("KUBECONFIG", folder.path() + "/absent:" + one + ":" + two);
+    CHECK(load_user_config("")->url == "https://one");
+    CHECK(load_user_config(two)->url == "https://two");
+  }
+  {
+    const std::string context = folder.write("context", "current-context: here\n");
+    const Environment list("KUBECONFIG", context + ":" + two);
+    CHECK(load_user_config("")->url == "https://two");  // entries of several files together
+  }
+  const Environment absent("KUBECONFIG", folder.path() + "/absent");
+  CHECK_FALSE(load_user_config(""));
+}
+
+}  // namespace
+}  // namespace nervex::kube

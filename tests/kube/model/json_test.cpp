@@ -1,0 +1,65 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "kube/model/json.h"
+
+namespace nervex::kube {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+std::string nested(int depth) {
+  return std::string(static_cast<std::size_t>(depth), '[') +
+         std::string(static_cast<std::size_t>(depth), ']');
+}
+
+TEST_CASE("parse_json refuses bad text without throwing", "[kube][json]") {
+  const auto text = GENERATE(std::string(""), std::string("{"), std::string("{\"a\":}"),
+                             std::string("[1,]"), std::string("nul"), std::string("\"\xff\""),
+                             std::string("1e999"), std::string("{} {}"), std::string("\"\\ud800\""),
+                             nested(1001), std::string(100'000, '['));
+  const auto got = parse_json(text);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().code == Code::kInvalid);
+}
+
+TEST_CASE("parse_json says where the mistake is", "[kube][json]") {
+  CHECK_THAT(parse_json("{\n\"a\": tru}").error().message, ContainsSubstring("line 2"));
+}
+
+TEST_CASE("parse_json counts depth only outside strings", "[kube][json]") {
+  CHECK(parse_json(nested(1000)));
+  CHECK(parse_json("\"" + std::string(5000, '[') + "\""));
+  CHECK(parse_json(R"(["\"[[", "\\"])"));
+}
+
+TEST_CASE("of duplicate keys the last one wins", "[kube][json]") {
+  CHECK(int_at(*parse_json(R"({"a":1,"a":2})"), {"a"}) == 2);
+}
+
+TEST_CASE("to_text replaces bytes that are no UTF-8", "[kube][json]") {
+  CHECK(to_text({{"a", "x\xff"}}) == "{\"a\":\"x\xef\xbf\xbd\"}");
+}
+
+TEST_CASE("lookups answer the default for anything absent or of another type", "[kube][json]") {
+  const Json value = *parse_json(R"({"a":{"text":"t","int":-5,"big":9223372036854775808,
+      "float":1.0,"yes":true,"null":null,"list":[1,2]},"array":[{"x":1}]})");
+  CHECK(string_at(value, {"a", "text"}) == "t");
+  CHECK(string_at(value, {"a", "int"}, "none") == "none");
+  CHECK(string_at(value, {"a", "null"}, "none") == "none");
+  CHECK(string_at(value, {"array", "x"}, "none") == "none");
+  CHECK(int_at(value, {"a", "int"}) == -5);
+  CHECK(int_at(value, {"a", "big"}, 7) == 7);
+  CHECK(int_at(value, {"a", "float"}, 7) == 7);
+  CHECK(bool_at(value, {"a", "yes"}));
+  CHECK(bool_at(value, {"a", "int"}, true));
+  CHECK(find(value, {"a", "null"}) == nullptr);
+  CHECK(find(value, {"b", "c"}) == nullptr);
+  CHECK(find(value, {}) == &value);
+  CHECK(array_at(value, {"a", "list"}).size() == 2);
+  CHECK(array_at(value, {"a", "text"}).empty());
+}
+
+}  // namespace
+}  // namespace nervex::kube

@@ -1,0 +1,204 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "kube/model/node.h"
+#include "tests/support/golden.h"
+
+namespace nervex::kube {
+namespace {
+
+constexpr std::int64_t kGi = 1024LL * 1024 * 1024;
+
+TEST_CASE("decode_node reads a node as the API server writes it", "[kube][node][golden]") {
+  const auto node = decode_node(testing::golden("kube/node_gpu.json"));
+  REQUIRE(node);
+  CHECK(node->name == "gpu-07");
+  CHECK(node->uid == "2c9a3a1e-2f0a-4b61-a8f0-6d2a7b1f3c55");
+  CHECK(node->resource_version == "184470");
+  CHECK(node->labels.size() == 3);
+  CHECK(node->labels.at("topology.kubernetes.io/zone") == "z1");
+  CHECK(node->taints == std::vector<Taint>{{"nvidia.com/gpu", "present", "NoSchedule"},
+                                           {"node.kubernetes.io/unschedulable", "", "NoSchedule"}});
+  CHECK(node->unschedulable);
+  CHECK(node->ready);
+  CHECK(node->allocatable == Resources{{"cpu", 95'500},
+                                       {"ephemeral-storage", 47'093'746'742},
+                                       {"memory", 1055 * kGi},
+                                       {"nvidia.com/gpu", 8},
+                                       {"pods", 110}});
+}
+
+TEST_CASE("decode_node takes nulls and other types for absent", "[kube][node]") {
+  const auto bare = decode_node(R"({"metadata":{"name":"n","labels":null},"spec":null,
+      "status":{"allocatable":{"cpu":"?","pods":3},"conditions":[{"type":"Ready","status":"Unknown"}]}})");
+  REQUIRE(bare);
+  CHECK_FALSE(bare->ready);
+  CHECK(bare->allocatable == Resources{{"pods", 3}});
+}
+
+TEST_CASE("decode_node refuses what is no node", "[kube][node]") {
+  const auto* const text =
+      GENERATE("", "null", "[]", "7", "{}", "{\"metadata\":{}}", "{\"metadata\":{\"name\":\"\"}}",
+               "{\"metadata\":{\"name\":\"n\"", "{\"metadata\":{\"name\" \"n\"}}");
+  INFO(text);
+  const auto got = decode_node(text);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().code == Code::kInvalid);
+}
+
+Node a_node() {
+  Node node;
+  node.name = "n1";
+  node.ready = true;
+  node.labels = {{"zone", "z1"}, {"gen", "9"}};
+  return node;
+}
+
+TEST_CASE("judge follows kube-scheduler's taints and cordons", "[kube][node]") {
+  struct Row {
+    std::string when;
+    std::vector<Taint> taints;
+    bool cordoned;
+    std::string tolerations;
+    NodeVerdict want;
+  };
+  const Taint gpu{"gpu", "yes", "NoSchedule"};
+  const Taint evict{"gone", "", "NoExecute"};
+  const auto row = GENERATE_COPY(values<Row>({
+      {"nothing is in the way", {}, false, "[]", NodeVerdict::kAllowed},
+      {"a taint is not tolerated", {gpu}, false, "[]", NodeVerdict::kTainted},
+      {"a preference does not keep pods away",
+       {{"gpu", "", "PreferNoSchedule"}},
+       false,
+       "[]",
+       NodeVerdict::kAllowed},
+      {"key, value and effect match",
+       {gpu},
+       false,
+       R"([{"key":"gpu","operator":"Equal","value":"yes","effect":"NoSchedule"}])",
+       NodeVerdict::kAllowed},
+      {"no operator means Equal",
+       {gpu},
+       false,
+       R"([{"key":"gpu","value":"yes"}])",
+       NodeVerdict::kAllowed},
+      {"the value differs", {gpu}, false, R"([{"key":"gpu","value":"no"}])", NodeVerdict::kTainted},
+      {"the effect differs",
+       {gpu},
+       false,
+       R"([{"key":"gpu","operator":"Exists","effect":"NoExecute"}])",
+       NodeVerdict::kTainted},
+      {"Exists takes any value",
+       {gpu},
+       false,
+       R"([{"key":"gpu","operator":"Exists"}])",
+       NodeVerdict::kAllowed},
+      {"no key tolerates everything",
+       {gpu, evict},
+       true,
+       R"([{"operator":"Exists"}])",
+       NodeVerdict::kAllowed},
+      {"an unknown operator tolerates nothing",
+       {gpu},
+       false,
+       R"([{"key":"gpu","operator":"Near","value":"yes"}])",
+       NodeVerdict::kTainted},
+      {"one of two taints is tolerated",
+       {gpu, evict},
+       false,
+       R"([{"key":"gpu","operator":"Exists"}])",
+       NodeVerdict::kTainted},
+      {"the node is cordoned", {}, true, "[]", NodeVerdict::kUnschedulable},
+      {"the cordon is tolerated",
+       {},
+       true,
+       R"([{"key":"node.kubernetes.io/unschedulable","operator":"Exists"}])",
+       NodeVerdict::kAllowed},
+  }));
+  INFO("when " << row.when);
+  Node node = a_node();
+  node.taints = row.taints;
+  node.unschedulable = row.cordoned;
+  const Json spec = {{"tolerations", *parse_json(row.tolerations)}};
+  CHECK(judge(node, constraints_of(spec)) == row.want);
+}
+
+TEST_CASE("judge says not ready before anything else", "[kube][node]") {
+  Node node = a_node();
+  node.ready = false;
+  node.unschedulable = true;
+  CHECK(judge(node, {}) == NodeVerdict::kNotReady);
+}
+
+TEST_CASE("judge follows kube-scheduler's node selectors", "[kube][node]") {
+  struct Row {
+    std::string when;
+    std::string terms;  // of nodeSelectorTerms
+    bool allowed;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"there are no terms", "[]", true},
+      {"the value is listed",
+       R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z0","z1"]}]}])", true},
+      {"the value is not listed",
+       R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z0"]}]}])", false},
+      {"the label is absent",
+       R"([{"matchExpressions":[{"key":"x","operator":"In","values":["1"]}]}])", false},
+      {"NotIn holds where the label is absent",
+       R"([{"matchExpressions":[{"key":"x","operator":"NotIn","values":["1"]}]}])", true},
+      {"NotIn fails on a listed value",
+       R"([{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["z1"]}]}])", false},
+      {"Exists", R"([{"matchExpressions":[{"key":"zone","operator":"Exists"}]}])", true},
+      {"DoesNotExist", R"([{"matchExpressions":[{"key":"zone","operator":"DoesNotExist"}]}])",
+       false},
+      {"Gt compares numbers",
+       R"([{"matchExpressions":[{"key":"gen","operator":"Gt","values":["8"]}]}])", true},
+      {"Gt is strict", R"([{"matchExpressions":[{"key":"gen","operator":"Gt","values":["9"]}]}])",
+       false},
+      {"Lt compares numbers",
+       R"([{"matchExpressions":[{"key":"gen","operator":"Lt","values":["10"]}]}])", true},
+      {"Gt on text never holds",
+       R"([{"matchExpressions":[{"key":"zone","operator":"Gt","values":["1"]}]}])", false},
+      {"Gt against text never holds",
+       R"([{"matchExpressions":[{"key":"gen","operator":"Gt","values":["x"]}]}])", false},
+      {"an unknown operator never holds",
+       R"([{"matchExpressions":[{"key":"gen","operator":"Near","values":["9"]}]}])", false},
+      {"all expressions of a term must hold",
+       R"([{"matchExpressions":[{"key":"zone","operator":"Exists"},
+                                {"key":"x","operator":"Exists"}]}])",
+       false},
+      {"one of the terms is enough",
+       R"([{"matchExpressions":[{"key":"x","operator":"Exists"}]},
+           {"matchExpressions":[{"key":"zone","operator":"Exists"}]}])",
+       true},
+      {"an empty term selects nothing", "[{}]", false},
+      {"the node is meant by name",
+       R"([{"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}])", true},
+      {"another node is meant by name",
+       R"([{"matchFields":[{"key":"metadata.name","operator":"In","values":["n2"]}]}])", false},
+      {"another field is asked for",
+       R"([{"matchFields":[{"key":"metadata.uid","operator":"In","values":["n1"]}]}])", false},
+      {"expressions and fields must both hold",
+       R"([{"matchExpressions":[{"key":"x","operator":"Exists"}],
+            "matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}])",
+       false},
+  }));
+  INFO("when " << row.when);
+  const Json spec = {{"affinity",
+                      {{"nodeAffinity",
+                        {{"requiredDuringSchedulingIgnoredDuringExecution",
+                          {{"nodeSelectorTerms", *parse_json(row.terms)}}}}}}}};
+  CHECK(judge(a_node(), constraints_of(spec)) ==
+        (row.allowed ? NodeVerdict::kAllowed : NodeVerdict::kNotSelected));
+}
+
+TEST_CASE("judge wants every entry of nodeSelector", "[kube][node]") {
+  const auto with = [](Json selector) { return constraints_of({{"nodeSelector", selector}}); };
+  CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "9"}})) == NodeVerdict::kAllowed);
+  CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "8"}})) == NodeVerdict::kNotSelected);
+  CHECK(judge(a_node(), with({{"x", ""}})) == NodeVerdict::kNotSelected);
+  CHECK(constraints_of(Json()) == NodeConstraints{});
+}
+
+}  // namespace
+}  // namespace nervex::kube

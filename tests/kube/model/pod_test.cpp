@@ -1,0 +1,214 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "kube/model/pod.h"
+#include "tests/support/golden.h"
+
+namespace nervex::kube {
+namespace {
+
+constexpr std::int64_t kMi = 1024 * 1024;
+
+const PodFilter kOurs{.label_keys = {"nervexjob-name", "replica-type"},
+                      .annotation_keys = {"nervex.sensetime.com/slot"},
+                      .detail_label = "nervexjob-name"};
+
+// A pod of ours with this spec and status, as JSON texts.
+Pod decoded(const std::string& spec, const std::string& status) {
+  const auto pod =
+      decode_pod(R"({"metadata":{"name":"p","labels":{"nervexjob-name":"j"}},"spec":)" + spec +
+                     R"(,"status":)" + status + "}",
+                 kOurs);
+  REQUIRE(pod);
+  return *pod;
+}
+
+TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][golden]") {
+  const auto pod = decode_pod(testing::golden("kube/pod_running.json"), kOurs);
+  REQUIRE(pod);
+
+  Pod want;
+  want.meta.ns = "team-a";
+  want.meta.name = "dqn-learner-x2b7k";
+  want.meta.uid = "0b6f4c1e-8f0e-4f2a-9c52-3d2b9a1f7f10";
+  want.meta.resource_version = "184467";
+  want.meta.generation = 1;
+  want.meta.created = *parse_rfc3339("2026-11-21T13:56:04Z");
+  want.meta.owner = OwnerRef{"nervex.sensetime.com/v1alpha1", "NerveXJob", "dqn",
+                             "7f1d3c57-6c4f-4f43-8d0e-1a1f7e4c0f7e"};
+  want.meta.labels = {{"nervexjob-name", "dqn"}, {"replica-type", "learner"}};
+  want.meta.annotations = {{"nervex.sensetime.com/slot", "learner/0"}};
+  want.scheduler_name = "nervex-scheduler";
+  want.node = "gpu-07";
+  want.phase = PodPhase::kRunning;
+  want.ready = true;
+  want.containers = {{.name = "nervex-container",
+                      .ready = true,
+                      .restarts = 2,
+                      .terminated = false,
+                      .exit_code = 0,
+                      .reason = "",
+                      .message = ""}};
+  // max(2500m + sidecar 100m, 3 before the sidecar) + 50m; 32Gi + 64Mi + 16Mi
+  want.requests = {
+      {"cpu", 3050}, {"memory", (32 * 1024 + 64 + 16) * kMi}, {"nvidia.com/gpu", 8}, {"pods", 1}};
+  CHECK(*pod == want);
+}
+
+TEST_CASE("of other people's pods only what occupies a node is kept", "[kube][pod]") {
+  const auto pod = decode_pod(
+      R"({"metadata":{"name":"p","namespace":"b","labels":{"app":"x"},"annotations":{"a":"b"}},
+          "spec":{"nodeName":"n","containers":[{"resources":{"requests":{"cpu":"1"}}}]},
+          "status":{"phase":"Failed","reason":"Evicted","message":"low on memory",
+            "conditions":[{"type":"PodScheduled","status":"False","message":"0/3 nodes"}],
+            "containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":1}}}]}})",
+      kOurs);
+  REQUIRE(pod);
+  CHECK(pod->meta.key() == "b/p");
+  CHECK(pod->meta.labels.empty());
+  CHECK(pod->meta.annotations.empty());
+  CHECK(pod->containers.empty());
+  CHECK(pod->message.empty());
+  CHECK(pod->unscheduled_message.empty());
+  CHECK(pod->reason == "Evicted");
+  CHECK(pod->requests == Resources{{"cpu", 1000}, {"pods", 1}});
+}
+
+TEST_CASE("a pod occupies its node from binding until it has finished", "[kube][pod]") {
+  struct Row {
+    std::string when;
+    std::string spec;
+    std::string status;
+    PodPhase phase;
+    bool occupies;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nobody wrote a status", "{}", "null", PodPhase::kPending, false},
+      {"it is bound and pending", R"({"nodeName":"n"})", "{}", PodPhase::kPending, true},
+      {"it runs", R"({"nodeName":"n"})", R"({"phase":"Running"})", PodPhase::kRunning, true},
+      {"it succeeded", R"({"nodeName":"n"})", R"({"phase":"Succeeded"})", PodPhase::kSucceeded,
+       false},
+      {"it failed", R"({"nodeName":"n"})", R"({"phase":"Failed"})", PodPhase::kFailed, false},
+      {"nobody knows", R"({"nodeName":"n"})", R"({"phase":"Unknown"})", PodPhase::kUnknown, true},
+      {"the phase is new to us", R"({"nodeName":"n"})", R"({"phase":"Resting"})",
+       PodPhase::kUnknown, true},
+  }));
+  INFO("when " << row.when);
+  const Pod pod = decoded(row.spec, row.status);
+  CHECK(pod.phase == row.phase);
+  CHECK(pod.occupies() == row.occupies);
+}
+
+TEST_CASE("conditions and hints are read", "[kube][pod]") {
+  const Pod pod = decoded("{}", R"({"nominatedNodeName":"n7","conditions":[
+      {"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes"},
+      {"type":"DisruptionTarget","status":"True","message":"evicted"},
+      {"type":"Ready","status":"False"}]})");
+  CHECK(pod.nominated_node == "n7");
+  CHECK(pod.unscheduled_message == "0/3 nodes");
+  CHECK(pod.disruption_target);
+  CHECK_FALSE(pod.ready);
+  CHECK(decoded("{}", R"({"conditions":[{"type":"PodScheduled","status":"True","message":"x"}]})")
+            .unscheduled_message.empty());
+}
+
+TEST_CASE("a container has ended for good only if the kubelet will not start it again",
+          "[kube][pod]") {
+  struct Row {
+    std::string when;
+    std::string spec;
+    std::string phase;
+    std::string state;
+    bool terminated;
+    int exit_code;
+    std::string reason;
+  };
+  const std::string failed = R"({"terminated":{"exitCode":3,"reason":"Error"}})";
+  const std::string done = R"({"terminated":{"exitCode":0,"reason":"Completed"}})";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it runs", R"({"restartPolicy":"Never"})", "Running", R"({"running":{}})", false, 0, ""},
+      {"it is never restarted", R"({"restartPolicy":"Never"})", "Running", failed, true, 3,
+       "Error"},
+      {"it is always restarted", R"({"restartPolicy":"Always"})", "Running", done, false, 0,
+       "Completed"},
+      {"it is restarted on failure and failed", R"({"restartPolicy":"OnFailure"})", "Running",
+       failed, false, 3, "Error"},
+      {"it is restarted on failure and succeeded", R"({"restartPolicy":"OnFailure"})", "Running",
+       done, true, 0, "Completed"},
+      {"the pod has finished all the same", R"({"restartPolicy":"Always"})", "Failed", failed, true,
+       3, "Error"},
+      {"it waits for its next start", R"({"restartPolicy":"Always"})", "Running",
+       R"({"waiting":{"reason":"CrashLoopBackOff","message":"back-off 5m0s"}})", false, 0,
+       "CrashLoopBackOff"},
+      {"its own policy differs from the pod's",
+       R"({"restartPolicy":"Always","containers":[{"name":"c","restartPolicy":"Never"}]})",
+       "Running", failed, true, 3, "Error"},
+      {"the policy is not told", "{}", "Running", failed, true, 3, "Error"},
+  }));
+  INFO("when " << row.when);
+  const Pod pod =
+      decoded(row.spec, R"({"phase":")" + row.phase +
+                            R"(","containerStatuses":[{"name":"c","restartCount":4,"lastState":)" +
+                            failed + R"(,"state":)" + row.state + "}]}");
+  REQUIRE(pod.containers.size() == 1);
+  CHECK(pod.containers[0].terminated == row.terminated);
+  CHECK(pod.containers[0].exit_code == row.exit_code);
+  CHECK(pod.containers[0].reason == row.reason);
+  CHECK(pod.containers[0].restarts == 4);
+}
+
+TEST_CASE("the order of fields does not matter", "[kube][pod]") {
+  const auto pod = decode_pod(
+      R"({"status":{"message":"m","containerStatuses":[{"state":{"terminated":{"exitCode":1}},
+            "name":"c"}],"phase":"Running"},
+          "spec":{"restartPolicy":"Never","nodeName":"n"},
+          "metadata":{"labels":{"nervexjob-name":"j"},"name":"p"}})",
+      kOurs);
+  REQUIRE(pod);
+  CHECK(pod->message == "m");
+  REQUIRE(pod->containers.size() == 1);
+  CHECK(pod->containers[0].terminated);
+}
+
+TEST_CASE("decode_pod counts requests as pod_requests does", "[kube][pod]") {
+  const auto* const spec = GENERATE(
+      R"({"containers":[{"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"4","a.b/c":2}}}]})",
+      R"({"containers":[{"resources":{"requests":{"cpu":0.25 , "memory":1e3}}}],
+          "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
+                            {"resources":{"requests":{"cpu":"5"}}}],
+          "overhead":{"cpu":"250m"},"resources":{"requests":{"memory":"1Gi"}}})",
+      R"({"containers":7,"initContainers":{},"overhead":[],"resources":"x"})",
+      R"({"containers":[null,7,{"resources":null},{"resources":{"requests":{"cpu":null}}}]})");
+  INFO(spec);
+  CHECK(decoded(spec, "{}").requests == pod_requests(*parse_json(spec)));
+}
+
+TEST_CASE("decode_pod refuses what is no pod", "[kube][pod]") {
+  const auto* const text =
+      GENERATE("", "null", "[]", "\"x\"", "{}", R"({"metadata":null})", R"({"metadata":{}})",
+               R"({"metadata":{"name":"p"},"spec":{)", R"({"metadata":{"name":"p)",
+               R"({"metadata":{"name":"p"},"spec":{"nodeName":"\ud800"}})", "\xff\xfe");
+  INFO(text);
+  const auto got = decode_pod(text, kOurs);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().code == Code::kInvalid);
+}
+
+TEST_CASE("escapes in names and labels are resolved", "[kube][pod]") {
+  const auto pod = decode_pod(R"({"metadata":{"\u006eame":"p\u002d1"}})", {});
+  REQUIRE(pod);
+  CHECK(pod->meta.name == "p-1");
+}
+
+TEST_CASE("cutting a pod anywhere is an error or a shorter pod, never a crash",
+          "[kube][pod][property]") {
+  const std::string whole = testing::golden("kube/pod_running.json");
+  int refused = 0;
+  for (std::size_t length = 0; length < whole.size() - 1; ++length) {
+    if (!decode_pod(std::string_view(whole).substr(0, length), kOurs)) ++refused;
+  }
+  CHECK(refused >= static_cast<int>(whole.size()) - 2);
+}
+
+}  // namespace
+}  // namespace nervex::kube

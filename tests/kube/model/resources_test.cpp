@@ -1,0 +1,162 @@
+#include <limits>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "kube/model/resources.h"
+
+namespace nervex::kube {
+namespace {
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMi = 1024 * 1024;
+
+TEST_CASE("resources add up by name and forget zeros", "[kube][resources]") {
+  Resources sum{{"memory", 4}, {"cpu", 1}};
+  sum += Resources{{"cpu", 2}, {"nvidia.com/gpu", 8}};
+  CHECK(sum == Resources{{"cpu", 3}, {"memory", 4}, {"nvidia.com/gpu", 8}});
+  sum -= Resources{{"memory", 4}, {"nvidia.com/gpu", 9}};
+  CHECK(sum == Resources{{"cpu", 3}, {"nvidia.com/gpu", -1}});
+  CHECK(sum.get("memory") == 0);
+  sum += sum;
+  CHECK(sum.get("cpu") == 6);
+  sum -= sum;
+  CHECK(sum.empty());
+  sum.raise_to({{"cpu", 5}, {"memory", -1}});
+  CHECK(sum == Resources{{"cpu", 5}});
+}
+
+TEST_CASE("resources saturate instead of wrapping round", "[kube][resources]") {
+  Resources much{{"memory", kMax}};
+  much += Resources{{"memory", 1}};
+  CHECK(much.get("memory") == kMax);
+  Resources little{{"memory", -kMax}};
+  little -= Resources{{"memory", kMax}};
+  CHECK(little.get("memory") == std::numeric_limits<std::int64_t>::min());
+}
+
+TEST_CASE("fits_in and first_lacking compare each resource asked for", "[kube][resources]") {
+  struct Row {
+    std::string when;
+    Resources ask;
+    Resources free;
+    std::string lacking;
+    std::int64_t times;  // of at most 100
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is asked for", {}, {}, "", 100},
+      {"it fits exactly", {{"cpu", 2}}, {{"cpu", 2}}, "", 1},
+      {"more is there than asked for", {{"cpu", 2}}, {{"cpu", 7}, {"memory", 1}}, "", 3},
+      {"the resource does not exist there",
+       {{"nvidia.com/gpu", 1}},
+       {{"cpu", 8}},
+       "nvidia.com/gpu",
+       0},
+      {"the first by name is reported",
+       {{"memory", 9}, {"cpu", 9}},
+       {{"cpu", 1}, {"memory", 1}},
+       "cpu",
+       0},
+      {"an overcommitted node fits nothing", {{"cpu", 1}}, {{"cpu", -5}}, "cpu", 0},
+      {"a negative ask always fits", {{"cpu", -1}}, {{"cpu", -5}}, "", 100},
+      {"the scarcest resource bounds how often",
+       {{"cpu", 1}, {"memory", 4}},
+       {{"cpu", 50}, {"memory", 9}},
+       "",
+       2},
+  }));
+  INFO("when " << row.when);
+  CHECK(row.ask.first_lacking(row.free) == row.lacking);
+  CHECK(row.ask.fits_in(row.free) == row.lacking.empty());
+  CHECK(row.ask.times_in(row.free, 100) == row.times);
+}
+
+TEST_CASE("resource lists decode with their units and say which entry is wrong",
+          "[kube][resources]") {
+  const auto good =
+      decode_resources({{"cpu", "500m"}, {"memory", "1Gi"}, {"nvidia.com/gpu", 8}, {"pods", "0"}});
+  REQUIRE(good);
+  CHECK(*good == Resources{{"cpu", 500}, {"memory", 1024 * kMi}, {"nvidia.com/gpu", 8}});
+  const Json back = {{"cpu", "500m"}, {"memory", "1Gi"}, {"nvidia.com/gpu", "8"}};
+  CHECK(encode_resources(*good) == back);
+  CHECK(decode_resources(Json())->empty());
+
+  const auto bad = decode_resources({{"memory", "lots"}});
+  REQUIRE_FALSE(bad);
+  CHECK(bad.error() == Error{Code::kInvalid, "memory: \"lots\" is not a quantity"});
+  CHECK_FALSE(decode_resources({{"memory", true}}));
+  CHECK_FALSE(decode_resources(Json::array()));
+}
+
+TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
+  struct Row {
+    std::string when;
+    std::string spec;
+    Resources want;  // "pods": 1 is added below
+  };
+  const auto row = GENERATE(values<Row>({
+      {"there is nothing", "{}", {}},
+      {"there are no requests", R"({"containers":[{"name":"a"}]})", {}},
+      {"containers run side by side",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Mi"}}},
+                         {"resources":{"requests":{"cpu":"500m"}}}]})",
+       {{"cpu", 1500}, {"memory", kMi}}},
+      {"a limit stands in for an absent request, of that resource only",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1"},
+                                       "limits":{"cpu":"4","nvidia.com/gpu":"2"}}}]})",
+       {{"cpu", 1000}, {"nvidia.com/gpu", 2}}},
+      {"a request of zero is a request",
+       R"({"containers":[{"resources":{"requests":{"cpu":"0"},"limits":{"cpu":"4"}}}]})",
+       {}},
+      {"an init container asks for more than all that run later",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1","memory":"4Mi"}}}],
+           "initContainers":[{"resources":{"requests":{"cpu":"3","memory":"1Mi"}}},
+                             {"resources":{"requests":{"cpu":"2"}}}]})",
+       {{"cpu", 3000}, {"memory", 4 * kMi}}},
+      {"a sidecar runs beside the containers",
+       R"({"containers":[{"resources":{"requests":{"cpu":"2"}}}],
+           "initContainers":[{"restartPolicy":"Always",
+                              "resources":{"requests":{"cpu":"1"}}}]})",
+       {{"cpu", 3000}}},
+      {"a later init container runs beside the sidecars before it",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
+           "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"2"}}},
+                             {"resources":{"requests":{"cpu":"5"}}}]})",
+       {{"cpu", 7000}}},
+      {"an earlier init container does not run beside a later sidecar",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
+           "initContainers":[{"resources":{"requests":{"cpu":"5"}}},
+                             {"restartPolicy":"Always","resources":{"requests":{"cpu":"2"}}}]})",
+       {{"cpu", 5000}}},
+      {"overhead comes on top",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
+           "overhead":{"cpu":"250m","memory":"1Mi"}})",
+       {{"cpu", 1250}, {"memory", kMi}}},
+      {"the pod as a whole asks for something: it replaces the sum",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1","nvidia.com/gpu":"1"}}}],
+           "resources":{"requests":{"cpu":"6","nvidia.com/gpu":"9"}}})",
+       {{"cpu", 6000}, {"nvidia.com/gpu", 1}}},
+      {"the pod as a whole is limited: that counts where no container asks",
+       R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
+           "resources":{"limits":{"cpu":"6","memory":"1Mi"}}})",
+       {{"cpu", 1000}, {"memory", kMi}}},
+      {"a quantity cannot be read",
+       R"({"containers":[{"resources":{"requests":{"cpu":"x"}}}]})",
+       {}},
+      {"a quantity is a number",
+       R"({"containers":[{"resources":{"requests":{"cpu":0.5}}}]})",
+       {{"cpu", 500}}},
+      {"everything is of the wrong type",
+       R"({"containers":7,"initContainers":{},"overhead":[]})",
+       {}},
+  }));
+  INFO("when " << row.when);
+  const auto spec = parse_json(row.spec);
+  REQUIRE(spec);
+  Resources want = row.want;
+  want.set("pods", 1);
+  CHECK(pod_requests(*spec) == want);
+}
+
+}  // namespace
+}  // namespace nervex::kube

@@ -1,0 +1,170 @@
+#include <atomic>
+#include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "kube/work_queue.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/wait_until.h"
+
+namespace nervex::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FakeClock;
+
+TEST_CASE("keys come out in the order they went in, repeats folded", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  for (const auto* key : {"a", "b", "a", "c", "b"}) queue.add(key);
+  CHECK(queue.size() == 3);
+  CHECK(queue.next() == "a");
+  CHECK(queue.next() == "b");
+  CHECK(queue.next() == "c");
+  CHECK(queue.size() == 0);
+}
+
+TEST_CASE("a key added while it is worked on comes again afterwards, once", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add("a");
+  CHECK(queue.next() == "a");
+  queue.add("a");
+  queue.add("a");
+  CHECK(queue.size() == 0);  // nobody else may have it now
+  queue.done("a");
+  CHECK(queue.size() == 1);
+  CHECK(queue.next() == "a");
+  queue.done("a");
+  CHECK(queue.size() == 0);
+}
+
+TEST_CASE("a delayed key waits for its time", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add_after("late", 20ms);
+  queue.add_after("early", 10ms);
+  queue.add_after("now", 0ms);
+  CHECK(queue.next() == "now");
+  CHECK(queue.size() == 0);
+  clock.advance(10ms);
+  CHECK(queue.size() == 1);
+  CHECK(queue.next() == "early");
+  clock.advance(10ms);
+  CHECK(queue.next() == "late");
+}
+
+TEST_CASE("of several delays of a key the earliest end counts", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add_after("a", 50ms);
+  queue.add_after("a", 10ms);
+  queue.add_after("a", 30ms);
+  clock.advance(10ms);
+  CHECK(queue.next() == "a");
+  queue.done("a");
+  clock.advance(100ms);
+  CHECK(queue.size() == 0);
+}
+
+TEST_CASE("a delay that ends while the key is worked on is kept for afterwards",
+          "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add("a");
+  CHECK(queue.next() == "a");
+  queue.add_after("a", 10ms);
+  clock.advance(10ms);
+  CHECK(queue.size() == 0);
+  queue.done("a");
+  CHECK(queue.size() == 1);
+  CHECK(queue.next() == "a");
+}
+
+TEST_CASE("back-off doubles from 5 ms to 1000 s until the key is forgotten", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  CHECK(queue.add_failed("a") == 5ms);
+  CHECK(queue.add_failed("a") == 10ms);
+  CHECK(queue.add_failed("b") == 5ms);  // per key
+  CHECK(queue.failures("a") == 2);
+  for (int i = 0; i < 100; ++i) queue.add_failed("a");
+  CHECK(queue.add_failed("a") == 1000s);
+  queue.forget("a");
+  CHECK(queue.failures("a") == 0);
+  CHECK(queue.add_failed("a") == 5ms);
+}
+
+TEST_CASE("shut_down wakes whoever waits and refuses everything after", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  std::atomic<int> ended = 0;
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < 3; ++i) {
+      workers.emplace_back([&] {
+        while (queue.next()) {
+        }
+        ++ended;
+      });
+    }
+    queue.shut_down();
+  }
+  CHECK(ended == 3);
+  queue.add("a");
+  queue.add_after("b", 1ms);
+  CHECK_FALSE(queue.next());
+}
+
+TEST_CASE("a waiting worker gets a key as soon as it is added or due", "[kube][work_queue]") {
+  SystemClock clock;
+  WorkQueue queue(clock);
+  std::atomic<int> worked = 0;
+  std::jthread worker([&] {
+    while (const auto key = queue.next()) {
+      ++worked;
+      queue.done(*key);
+    }
+  });
+  queue.add("a");
+  CHECK(testing::wait_until([&] { return worked == 1; }));
+  queue.add_after("a", 30ms);
+  CHECK(testing::wait_until([&] { return worked == 2; }));
+  queue.shut_down();
+}
+
+TEST_CASE("no key is ever with two workers at once, and none is lost",
+          "[kube][work_queue][property]") {
+  SystemClock clock;
+  WorkQueue queue(clock);
+  constexpr int kKeys = 5;
+  std::array<std::atomic<int>, kKeys> busy{};
+  std::array<std::atomic<int>, kKeys> asked{};
+  std::array<std::atomic<int>, kKeys> seen{};
+  std::atomic<bool> overlapped = false;
+  std::vector<std::jthread> workers;
+  for (int w = 0; w < 4; ++w) {
+    workers.emplace_back([&] {
+      while (const auto key = queue.next()) {
+        const auto k = static_cast<std::size_t>((*key)[0] - '0');
+        if (busy[k]++ != 0) overlapped = true;
+        seen[k] = asked[k].load();
+        --busy[k];
+        queue.done(*key);
+      }
+    });
+  }
+  for (int i = 0; i < 2000; ++i) {
+    const auto k = static_cast<std::size_t>(i % kKeys);
+    ++asked[k];
+    queue.add(std::to_string(k));
+  }
+  for (std::size_t k = 0; k < kKeys; ++k) {
+    CHECK(testing::wait_until([&] { return seen[k] == asked[k]; }));
+  }
+  queue.shut_down();
+  CHECK_FALSE(overlapped);
+}
+
+}  // namespace
+}  // namespace nervex::kube

@@ -1,0 +1,330 @@
+// FakeApi's verbs: what a request changes and answers.
+#include "tests/support/fake_api.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kube/model/watch.h"
+
+namespace nervex::testing {
+namespace {
+
+using kube::find;
+using kube::int_at;
+using kube::parse_json;
+using kube::string_at;
+using kube::to_text;
+
+// ---- replies
+
+Error refuse(int code, const std::string& reason, const std::string& message) {
+  const Json status = {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Failure"},
+                       {"reason", reason}, {"code", code},       {"message", message}};
+  return kube::status_error("fake API", code, to_text(status));
+}
+
+Error not_found(const FakePath& path) {
+  return refuse(404, "NotFound", fmt::format("{} \"{}\" not found", path.plural, path.name));
+}
+
+Error conflict(const FakePath& path, const std::string& why) {
+  return refuse(
+      409, "Conflict",
+      fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", path.plural, path.name, why));
+}
+
+Error too_old() { return refuse(410, "Expired", "too old resource version"); }
+
+// ---- objects
+
+std::string version_of(const Json& object) {
+  return string_at(object, {"metadata", "resourceVersion"});
+}
+std::string uid_of(const Json& object) { return string_at(object, {"metadata", "uid"}); }
+
+// metadata.resourceVersion and uid of an update, and DELETE's preconditions, say which object is
+// meant.
+std::optional<Error> check_identity(const FakePath& path, const Json& wanted, const Json& stored) {
+  const std::string uid = string_at(wanted, {"uid"});
+  if (!uid.empty() && uid != uid_of(stored)) {
+    return conflict(
+        path, fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                          uid, uid_of(stored)));
+  }
+  const std::string version = string_at(wanted, {"resourceVersion"});
+  if (!version.empty() && version != version_of(stored)) {
+    return conflict(path,
+                    "the object has been modified; please apply your changes to the latest "
+                    "version and try again");
+  }
+  return std::nullopt;
+}
+
+bool has_status_subresource(const std::string& plural) {
+  return plural == "nervexjobs" || plural == "podgroups" || plural == "pods" || plural == "nodes" ||
+         plural == "services" || plural == "aggregatorconfigs";
+}
+
+void take_over(Json& object, const Json& from, const char* key) {
+  object.erase(key);
+  if (from.contains(key)) object[key] = from[key];
+}
+
+// What an update may not change, whatever it says.
+void keep_identity(Json& object, const Json& stored) {
+  Json& meta = object["metadata"];
+  const Json& old = stored.at("metadata");
+  for (const char* key : {"name", "namespace", "uid", "resourceVersion", "generation",
+                          "creationTimestamp", "deletionTimestamp"}) {
+    take_over(meta, old, key);
+  }
+}
+
+bool is_bound_and_unfinished(const Json& pod) {
+  const std::string phase = string_at(pod, {"status", "phase"});
+  return !string_at(pod, {"spec", "nodeName"}).empty() && phase != "Succeeded" && phase != "Failed";
+}
+
+}  // namespace
+
+FakeApi::FakeApi(const Clock* clock) : clock_(clock) {}
+FakeApi::~FakeApi() = default;
+
+// ---- requests
+
+Result<std::string> FakeApi::send(const kube::ApiRequest& request) {
+  std::unique_lock lock(mutex_);
+  ++requests_;
+  const bool is_write = request.method != "GET";
+  const auto body = request.body.empty() ? Result<Json>(Json()) : parse_json(request.body);
+  if (!body) return refuse(400, "BadRequest", body.error().message);
+  const auto fault = take_fault(request);
+  Result<Json> reply = Json();
+  if (!fault || fault->applied == Applied::kYes) {
+    reply = handle(request, parse_path(request.path), *body);
+  }
+  const bool applied = is_write && reply.has_value() && (!fault || fault->applied == Applied::kYes);
+  if (fault) reply = fault->error;
+  if (is_write) {
+    const auto error = reply ? std::nullopt : std::optional<Code>(reply.error().code);
+    writes_.push_back(
+        {request.method, request.path.substr(0, request.path.find('?')), *body, error, applied});
+  }
+  if (!reply) return reply.error();
+  return reply->is_string() ? reply->get<std::string>() : to_text(*reply);
+}
+
+Result<Json> FakeApi::handle(const kube::ApiRequest& request, const FakePath& path,
+                             const Json& body) {
+  if (request.method == "GET") {
+    const auto served = served_.find(request.path);
+    if (served != served_.end()) return Json(served->second);
+    return path.name.empty() ? handle_list(path) : handle_get(path);
+  }
+  if (request.method == "POST") {
+    const auto answer = answers_.find(path.plural);
+    if (answer != answers_.end()) return answer->second(body);
+    return path.sub_resource == "binding" ? handle_binding(path, body) : handle_create(path, body);
+  }
+  if (request.method == "PATCH") {
+    if (request.content_type != "application/merge-patch+json") {
+      return refuse(415, "UnsupportedMediaType", "the fake knows merge patches only");
+    }
+    return handle_update(path, body, true);
+  }
+  if (request.method == "PUT") return handle_update(path, body, false);
+  if (request.method == "DELETE") return handle_delete(path, body);
+  return refuse(405, "MethodNotAllowed", request.method);
+}
+
+Result<Json> FakeApi::handle_get(const FakePath& path) const {
+  const Json* object = object_at(path);
+  if (object == nullptr) return not_found(path);
+  return *object;
+}
+
+Result<Json> FakeApi::handle_list(const FakePath& path) const {
+  Json items = Json::array();
+  std::string version = std::to_string(version_);
+  std::string after_key;
+  const std::string token = path.query_value("continue");  // "version|last key"
+  if (!token.empty()) {
+    version = token.substr(0, token.find('|'));
+    after_key = token.substr(token.find('|') + 1);
+    if (std::stoll(version) < compacted_) return too_old();
+  }
+  const std::string limit_text = path.query_value("limit");
+  const std::size_t limit = limit_text.empty() ? 0 : std::stoull(limit_text);
+  std::string next;
+  const auto collection = objects_.find(path.collection);
+  if (collection != objects_.end()) {
+    std::string last_key;
+    for (const auto& [key, object] : collection->second) {
+      if (!after_key.empty() && key <= after_key) continue;
+      if (!is_selected(path, object)) continue;
+      if (limit > 0 && items.size() == limit) {
+        next = version + "|" + last_key;
+        break;
+      }
+      items.push_back(object);
+      last_key = key;
+    }
+  }
+  Json meta = {{"resourceVersion", version}};
+  if (!next.empty()) meta["continue"] = next;
+  return Json{{"kind", "List"}, {"apiVersion", "v1"}, {"metadata", meta}, {"items", items}};
+}
+
+Result<Json> FakeApi::handle_create(const FakePath& given, Json object) {
+  if (!object.is_object()) return refuse(400, "BadRequest", "the body is no object");
+  FakePath path = given;
+  path.name = string_at(object, {"metadata", "name"});
+  const std::string prefix = string_at(object, {"metadata", "generateName"});
+  if (path.name.empty() && !prefix.empty()) path.name = fmt::format("{}{:05}", prefix, uids_ + 1);
+  if (path.name.empty()) return refuse(422, "Invalid", "metadata.name: Required value");
+  const std::string ns = string_at(object, {"metadata", "namespace"}, path.ns);
+  if (ns != path.ns) {
+    return refuse(400, "BadRequest",
+                  "the namespace of the provided object does not match the namespace sent on the "
+                  "request");
+  }
+  if (object_at(path) != nullptr) {
+    return refuse(409, "AlreadyExists",
+                  fmt::format("{} \"{}\" already exists", path.plural, path.name));
+  }
+  if (has_status_subresource(path.plural)) object.erase("status");
+  if (path.plural == "pods") object["status"] = {{"phase", "Pending"}};
+  if (!path.query_value("dryRun").empty()) return object;
+  return store_new(path, std::move(object));
+}
+
+Result<Json> FakeApi::handle_binding(const FakePath& path, const Json& binding) {
+  const Json* stored = object_at(path);
+  if (stored == nullptr) return not_found(path);
+  const Json* meta = find(binding, {"metadata"});
+  if (auto error = check_identity(path, meta == nullptr ? Json() : *meta, *stored)) return *error;
+  const std::string node = string_at(*stored, {"spec", "nodeName"});
+  if (!node.empty()) {
+    return conflict(path,
+                    fmt::format("pod {} is already assigned to node \"{}\"", path.name, node));
+  }
+  if (find(*stored, {"metadata", "deletionTimestamp"}) != nullptr) {
+    return conflict(
+        path, fmt::format("pod {} is being deleted, cannot be assigned to a host", path.name));
+  }
+  const std::string target = string_at(binding, {"target", "name"});
+  if (target.empty()) return refuse(422, "Invalid", "target.name: Required value");
+  Json pod = *stored;
+  pod["spec"]["nodeName"] = target;
+  if (const Json* more = find(binding, {"metadata", "annotations"})) {
+    pod["metadata"]["annotations"].update(*more);
+  }
+  pod["status"]["conditions"] = {{{"type", "PodScheduled"}, {"status", "True"}}};
+  if (path.query_value("dryRun").empty()) store_changed(path, std::move(pod));
+  return Json{{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}, {"code", 201}};
+}
+
+Result<Json> FakeApi::handle_update(const FakePath& path, const Json& body, bool is_patch) {
+  const Json* stored = object_at(path);
+  if (stored == nullptr) return not_found(path);
+  if (!body.is_object()) return refuse(400, "BadRequest", "the body is no object");
+  const Json* meta = find(body, {"metadata"});
+  if (auto error = check_identity(path, meta == nullptr ? Json() : *meta, *stored)) return *error;
+  Json wanted = body;
+  if (is_patch) {
+    wanted = *stored;
+    wanted.merge_patch(body);
+  }
+  Json after = wanted;
+  if (path.sub_resource == "status") {
+    after = *stored;
+    take_over(after, wanted, "status");
+  } else if (has_status_subresource(path.plural)) {
+    take_over(after, *stored, "status");
+  }
+  keep_identity(after, *stored);
+  if (after == *stored || !path.query_value("dryRun").empty()) return after;
+  return store_changed(path, std::move(after));
+}
+
+Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
+  if (path.name.empty()) return refuse(405, "MethodNotAllowed", "no delete of collections");
+  const Json* stored = object_at(path);
+  if (stored == nullptr) return not_found(path);
+  const Json* wanted = find(options, {"preconditions"});
+  if (auto error = check_identity(path, wanted == nullptr ? Json() : *wanted, *stored)) {
+    return *error;
+  }
+  if (!path.query_value("dryRun").empty()) return *stored;
+  const bool is_slow = slow_termination_ && path.plural == "pods" &&
+                       is_bound_and_unfinished(*stored) &&
+                       int_at(options, {"gracePeriodSeconds"}, 30) > 0;
+  const bool is_held = !kube::array_at(*stored, {"metadata", "finalizers"}).empty();
+  Json last = *stored;
+  if (is_slow || is_held) {
+    if (find(last, {"metadata", "deletionTimestamp"}) != nullptr) return last;
+    last["metadata"]["deletionTimestamp"] = timestamp();
+    return store_changed(path, std::move(last));
+  }
+  erase(path);
+  return last;
+}
+
+// ---- the stored objects
+
+const Json* FakeApi::object_at(const FakePath& path) const {
+  const auto collection = objects_.find(path.collection);
+  if (collection == objects_.end()) return nullptr;
+  const auto object = collection->second.find(path.key());
+  return object == collection->second.end() ? nullptr : &object->second;
+}
+
+Json FakeApi::store_new(const FakePath& path, Json object) {
+  Json& meta = object["metadata"];
+  meta["name"] = path.name;
+  if (!path.ns.empty()) meta["namespace"] = path.ns;
+  meta["uid"] = fmt::format("uid-{}", ++uids_);
+  meta["resourceVersion"] = std::to_string(++version_);
+  meta["generation"] = 1;
+  meta["creationTimestamp"] = timestamp();
+  objects_[path.collection][path.key()] = object;
+  publish({version_, "ADDED", path.collection, Json(), object});
+  return object;
+}
+
+Json FakeApi::store_changed(const FakePath& path, Json after) {
+  Json& stored = objects_[path.collection][path.key()];
+  Json before = stored;
+  if (before.value("spec", Json()) != after.value("spec", Json())) {
+    after["metadata"]["generation"] = int_at(before, {"metadata", "generation"}) + 1;
+  }
+  after["metadata"]["resourceVersion"] = std::to_string(++version_);
+  stored = after;
+  const bool was_released = find(after, {"metadata", "deletionTimestamp"}) != nullptr &&
+                            !kube::array_at(before, {"metadata", "finalizers"}).empty() &&
+                            kube::array_at(after, {"metadata", "finalizers"}).empty();
+  publish({version_, "MODIFIED", path.collection, std::move(before), after});
+  if (was_released) erase(path);
+  return after;
+}
+
+void FakeApi::erase(const FakePath& path) {
+  auto& collection = objects_[path.collection];
+  Json last = collection.at(path.key());
+  collection.erase(path.key());
+  Json before = last;
+  last["metadata"]["resourceVersion"] = std::to_string(++version_);
+  publish({version_, "DELETED", path.collection, std::move(before), std::move(last)});
+}
+
+void FakeApi::publish(Event event) {
+  history_.push_back(std::move(event));
+  changed_.notify_all();
+}
+
+std::string FakeApi::timestamp() const {
+  return clock_ == nullptr ? "2026-01-01T00:00:00Z" : to_rfc3339(clock_->now());
+}
+
+}  // namespace nervex::testing

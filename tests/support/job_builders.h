@@ -1,0 +1,55 @@
+// tests/support/job_builders.h - NerveXJobs for tests, uninteresting parts filled in.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "job/types.h"
+#include "kube/model/json.h"
+
+namespace nervex::testing {
+
+// A PodTemplateSpec with one container.
+inline Json a_template(std::string container = "nervex-container") {
+  return {{"spec",
+           {{"containers", Json::array({{{"name", std::move(container)},
+                                         {"image", "nervex:test"},
+                                         {"resources", {{"requests", {{"cpu", "1"}}}}}}})}}}};
+}
+
+inline Json with_gpus(Json pod_template, const std::string& gpus) {
+  pod_template["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = gpus;
+  return pod_template;
+}
+
+// The job rl/dqn of uid "uid-dqn", with a coordinator alone.
+inline job::Job a_job() {
+  job::Job job;
+  job.meta.ns = "rl";
+  job.meta.name = "dqn";
+  job.meta.uid = "uid-dqn";
+  job.meta.resource_version = "1";
+  job.meta.generation = 1;
+  job.spec.coordinator_template = a_template();
+  return job;
+}
+
+// With templates for collectors and learners, and floors of that many.
+inline job::Job a_job(int collectors, int learners) {
+  job::Job job = a_job();
+  job.spec.collector = job::RoleSpec{a_template(), collectors, 0, std::nullopt};
+  job.spec.learner = job::RoleSpec{with_gpus(a_template(), "1"), learners, 0, std::nullopt};
+  return job;
+}
+
+inline job::RequestEntry an_entry(std::int64_t id, job::Role role, int count,
+                                  int first = job::kFirstRequestedOrdinal) {
+  job::RequestEntry entry;
+  entry.id = id;
+  entry.attempt = 1;
+  entry.role = role;
+  for (int i = 0; i < count; ++i) entry.slots.push_back({first + i, 0});
+  return entry;
+}
+
+}  // namespace nervex::testing
