@@ -1,0 +1,87 @@
+#include "job/counts.h"
+
+#include <algorithm>
+
+#include "job/names.h"
+
+namespace nervex::job {
+namespace {
+
+// An end that the kubelet or the cluster imposed says nothing about what the program returned.
+bool was_stopped(const kube::Pod& pod) { return !pod.reason.empty() || pod.disruption_target; }
+
+PodState finished_state(const kube::Pod& pod) {
+  if (pod.phase == kube::PodPhase::kSucceeded) return PodState::kSucceeded;
+  const kube::ContainerState* main = main_state(pod);
+  const bool is_good = main != nullptr && main->terminated && main->exit_code == 0;
+  return is_good && !was_stopped(pod) ? PodState::kSucceeded : PodState::kFailed;
+}
+
+RoleCounts* counts_of(Counts& counts, Role role) {
+  switch (role) {
+    case Role::kCoordinator:
+      return &counts.coordinator;
+    case Role::kAggregator:
+      return &counts.aggregator;
+    case Role::kCollector:
+      return &counts.collector;
+    case Role::kLearner:
+    case Role::kDdpLearner:
+      return &counts.learner;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// The kubelet sorts container statuses by name, so the first one is only a guess: pods whose main
+// container is not called nervex-container carry its name as an annotation.
+const kube::ContainerState* main_state(const kube::Pod& pod) {
+  const std::string& annotated = kube::annotation(pod.meta, kMainContainerAnnotation);
+  const std::string_view name = annotated.empty() ? kMainContainer : annotated;
+  for (const auto& state : pod.containers) {
+    if (state.name == name) return &state;
+  }
+  return pod.containers.empty() ? nullptr : &pod.containers.front();
+}
+
+PodState state_of(const kube::Pod& pod) {
+  if (pod.meta.deleting) return PodState::kTerminating;
+  if (pod.is_finished()) return finished_state(pod);
+  const kube::ContainerState* main = main_state(pod);
+  if (main != nullptr && main->terminated) {
+    return main->exit_code == 0 ? PodState::kSucceeded : PodState::kFailed;
+  }
+  return pod.phase == kube::PodPhase::kRunning ? PodState::kRunning : PodState::kPending;
+}
+
+std::optional<Role> role_of(const kube::Pod& pod) {
+  return parse_role(kube::label(pod.meta, kRoleLabel));
+}
+
+Counts count(std::span<const kube::Pod* const> pods) {
+  Counts counts;
+  for (const kube::Pod* pod : pods) {
+    const auto role = role_of(*pod);
+    if (!role) continue;
+    RoleCounts& of_role = *counts_of(counts, *role);
+    const PodState state = state_of(*pod);
+    if (state == PodState::kRunning) ++of_role.active;
+    if (state == PodState::kSucceeded) ++of_role.succeeded;
+    if (state == PodState::kFailed) ++of_role.failed;
+    if (state == PodState::kRunning && pod->ready) ++counts.ready;
+  }
+  return counts;
+}
+
+kube::PodFilter pod_filter() {
+  kube::PodFilter filter;
+  for (const auto key : {kGroupLabel, kJobLabel, kControllerLabel, kRoleLabel, kPodNameLabel}) {
+    filter.label_keys.emplace_back(key);
+  }
+  filter.annotation_keys.emplace_back(kMainContainerAnnotation);
+  filter.detail_label = kGroupLabel;
+  return filter;
+}
+
+}  // namespace nervex::job

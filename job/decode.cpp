@@ -1,0 +1,161 @@
+// NerveXJob from JSON; encode.cpp is the way back for the parts that are written.
+#include "job/fields.h"
+#include "job/names.h"
+#include "job/types.h"
+
+namespace nervex::job {
+namespace {
+
+constexpr std::int64_t kMaxGpusPerPod = 1'000'000;
+
+CleanPodPolicy read_policy(Fields& spec) {
+  const std::string text = spec.text("cleanPodPolicy");
+  if (text.empty() || text == "Running") return CleanPodPolicy::kRunning;
+  if (text == "All" || text == "ALL") return CleanPodPolicy::kAll;
+  if (text == "None") return CleanPodPolicy::kNone;
+  spec.refuse("cleanPodPolicy", "must be one of Running, All, None");
+  return CleanPodPolicy::kNone;
+}
+
+std::optional<RoleSpec> read_role_spec(Fields& spec, std::string_view name) {
+  if (!spec.has(name)) return std::nullopt;
+  Fields fields = spec.object(name);
+  RoleSpec role;
+  if (fields.has("template")) role.pod_template = fields.raw("template", Json::value_t::object);
+  role.replicas = fields.small_integer("replicas", 0, kFirstRequestedOrdinal);
+  role.min_replicas = fields.small_integer("minReplicas", 0, kMaxOrdinal);
+  if (fields.has("maxReplicas")) role.max_replicas = fields.small_integer("maxReplicas", 0);
+  return role;
+}
+
+Role read_role(Fields& fields) {
+  if (const auto role = parse_role(fields.text("role"))) return *role;
+  fields.refuse("role", "must be a role of a job");
+  return Role::kCollector;
+}
+
+Slot read_slot(Fields& fields) {
+  return {fields.small_integer("ordinal", 0, kMaxOrdinal),
+          fields.small_integer("incarnation", 0, kMaxIncarnation)};
+}
+
+RequestEntry read_entry(Fields& fields) {
+  RequestEntry entry;
+  entry.id = fields.integer("id", 0);
+  entry.attempt = fields.small_integer("attempt", 0);
+  entry.role = read_role(fields);
+  Fields resources = fields.object("resources");
+  entry.cpus = resources.text("cpus");
+  entry.gpus = resources.text("gpus");
+  entry.memory = resources.text("memory");
+  for (const auto& gpus : fields.raw("gpuSplit", Json::value_t::array)) {
+    const std::int64_t count = gpus.is_number_integer() ? gpus.get<std::int64_t>() : -1;
+    const bool is_count = count >= 0 && count <= kMaxGpusPerPod;
+    if (!is_count) fields.refuse("gpuSplit", "must be a list of counts");
+    if (is_count) entry.gpu_split.push_back(static_cast<int>(count));
+  }
+  fields.each("slots", [&](Fields slot) { entry.slots.push_back(read_slot(slot)); });
+  entry.key = fields.text("key");
+  return entry;
+}
+
+Requests read_requests(Fields fields) {
+  Requests requests;
+  Fields next = fields.object("next");
+  requests.next_collector = next.small_integer("collector", requests.next_collector);
+  requests.next_learner = next.small_integer("learner", requests.next_learner);
+  requests.next_id = fields.integer("nextId", requests.next_id);
+  fields.each("floor", [&](Fields change) {
+    const Role role = read_role(change);
+    requests.floor.push_back({role, read_slot(change), change.boolean("removed")});
+  });
+  fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
+  return requests;
+}
+
+Spec read_spec(Fields fields) {
+  Spec spec;
+  spec.group = fields.text("group");
+  spec.priority_class_name = fields.text("priorityClassName");
+  spec.clean_pod_policy = read_policy(fields);
+  spec.volumes = fields.raw("volumes", Json::value_t::array);
+  spec.coordinator_template = fields.object("coordinator").raw("template", Json::value_t::object);
+  spec.collector = read_role_spec(fields, "collector");
+  spec.learner = read_role_spec(fields, "learner");
+  spec.aggregator = fields.text("aggregator");
+  spec.requests = read_requests(fields.object("requests"));
+  return spec;
+}
+
+Phase read_phase(Fields& status) {
+  const std::string text = status.text("phase");
+  for (const Phase phase :
+       {Phase::kNone, Phase::kCreated, Phase::kRunning, Phase::kSucceeded, Phase::kFailed}) {
+    if (text == to_string(phase)) return phase;
+  }
+  status.refuse("phase", "must be one of Created, Running, Succeeded, Failed");
+  return Phase::kNone;
+}
+
+RoleCounts read_counts(Fields fields) {
+  return {fields.small_integer("active", 0), fields.small_integer("succeeded", 0),
+          fields.small_integer("failed", 0)};
+}
+
+Condition read_condition(Fields& fields) {
+  Condition condition;
+  condition.type = fields.text("type");
+  condition.status = fields.text("status") == "True";
+  condition.reason = fields.text("reason");
+  condition.message = fields.text("message");
+  condition.last_transition = fields.time("lastTransitionTime").value_or(SysTime{});
+  condition.observed_generation = fields.integer("observedGeneration", 0);
+  return condition;
+}
+
+// "3/4"
+void read_ready(Fields& fields, Status& status) {
+  const std::string text = fields.text("ready");
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return;
+  status.ready = std::atoi(text.c_str());
+  status.desired = std::atoi(text.c_str() + slash + 1);
+}
+
+Status read_status(Fields fields) {
+  Status status;
+  status.phase = read_phase(fields);
+  status.reason = fields.text("reason");
+  status.attempt = fields.small_integer("attempt", 0);
+  status.observed_generation = fields.integer("observedGeneration", 0);
+  status.queued_time = fields.time("queuedTime");
+  status.start_time = fields.time("startTime");
+  status.completion_time = fields.time("completionTime");
+  read_ready(fields, status);
+  Fields counts = fields.object("replicaStatus");
+  status.coordinator = read_counts(counts.object("Coordinator"));
+  status.aggregator = read_counts(counts.object("Aggregator"));
+  status.collector = read_counts(counts.object("Collector"));
+  status.learner = read_counts(counts.object("Learner"));
+  fields.each("ended", [&](Fields ended) {
+    const Role role = read_role(ended);
+    status.ended.push_back({role, read_slot(ended), ended.boolean("succeeded")});
+  });
+  fields.each("conditions",
+              [&](Fields condition) { status.conditions.push_back(read_condition(condition)); });
+  return status;
+}
+
+}  // namespace
+
+Result<Job> decode_job(const Json& object) {
+  std::optional<Error> error;
+  Fields fields(object, "", error);
+  Job job{kube::decode_meta(object), read_spec(fields.object("spec")),
+          read_status(fields.object("status"))};
+  if (job.meta.name.empty()) fields.refuse("metadata.name", "is missing");
+  if (error) return with_context("nervexjob " + job.meta.key(), *error);
+  return job;
+}
+
+}  // namespace nervex::job

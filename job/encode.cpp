@@ -1,0 +1,92 @@
+// What this suite writes of a NerveXJob, as JSON: the status and spec.requests.
+#include <fmt/format.h>
+
+#include "job/types.h"
+
+namespace nervex::job {
+namespace {
+
+Json encode_slot(Slot slot) {
+  return {{"ordinal", slot.ordinal}, {"incarnation", slot.incarnation}};
+}
+
+Json encode_counts(const RoleCounts& counts) {
+  return {{"active", counts.active}, {"succeeded", counts.succeeded}, {"failed", counts.failed}};
+}
+
+Json encode_ended(const Status::Ended& ended) {
+  Json out = encode_slot(ended.slot);
+  out["role"] = to_string(ended.role);
+  out["succeeded"] = ended.succeeded;
+  return out;
+}
+
+Json encode_condition(const Condition& condition) {
+  return {{"type", condition.type},
+          {"status", condition.status ? "True" : "False"},
+          {"reason", condition.reason},
+          {"message", condition.message},
+          {"lastTransitionTime", to_rfc3339(condition.last_transition)},
+          {"observedGeneration", condition.observed_generation}};
+}
+
+Json encode_entry(const RequestEntry& entry) {
+  Json out = {{"id", entry.id},
+              {"attempt", entry.attempt},
+              {"role", to_string(entry.role)},
+              {"resources", Json::object()},
+              {"slots", Json::array()}};
+  if (!entry.cpus.empty()) out["resources"]["cpus"] = entry.cpus;
+  if (!entry.gpus.empty()) out["resources"]["gpus"] = entry.gpus;
+  if (!entry.memory.empty()) out["resources"]["memory"] = entry.memory;
+  if (!entry.gpu_split.empty()) out["gpuSplit"] = entry.gpu_split;
+  for (const Slot slot : entry.slots) out["slots"].push_back(encode_slot(slot));
+  if (!entry.key.empty()) out["key"] = entry.key;
+  return out;
+}
+
+Json encode_floor_change(const FloorChange& change) {
+  Json out = encode_slot(change.slot);
+  out["role"] = to_string(change.role);
+  out["removed"] = change.removed;
+  return out;
+}
+
+}  // namespace
+
+Json encode_status(const Status& status) {
+  Json out = {{"phase", to_string(status.phase)},
+              {"reason", status.reason},
+              {"attempt", status.attempt},
+              {"observedGeneration", status.observed_generation},
+              {"ready", fmt::format("{}/{}", status.ready, status.desired)},
+              {"replicaStatus",
+               {{"Coordinator", encode_counts(status.coordinator)},
+                {"Aggregator", encode_counts(status.aggregator)},
+                {"Collector", encode_counts(status.collector)},
+                {"Learner", encode_counts(status.learner)}}},
+              {"ended", Json::array()},
+              {"conditions", Json::array()}};
+  // In fractions of a second too: it orders the queue.
+  if (status.queued_time) out["queuedTime"] = to_rfc3339_micro(*status.queued_time);
+  if (status.start_time) out["startTime"] = to_rfc3339(*status.start_time);
+  if (status.completion_time) out["completionTime"] = to_rfc3339(*status.completion_time);
+  for (const auto& ended : status.ended) out["ended"].push_back(encode_ended(ended));
+  for (const auto& condition : status.conditions) {
+    out["conditions"].push_back(encode_condition(condition));
+  }
+  return out;
+}
+
+Json encode_requests(const Requests& requests) {
+  Json out = {
+      {"next", {{"collector", requests.next_collector}, {"learner", requests.next_learner}}},
+      {"nextId", requests.next_id},
+      {"floor", Json::array()},
+      {"entries", Json::array()}};
+  for (const auto& change : requests.floor) out["floor"].push_back(encode_floor_change(change));
+  for (const auto& entry : requests.entries) out["entries"].push_back(encode_entry(entry));
+  return out;
+}
+
+}  // namespace nervex::job

@@ -1,0 +1,64 @@
+// How an error of a field reads.
+#include <fmt/format.h>
+
+#include "job/validate.h"
+
+namespace nervex::job {
+namespace {
+
+constexpr std::size_t kMaxShown = 100;
+
+std::string with_detail(std::string text, const std::string& detail) {
+  return detail.empty() ? text : fmt::format("{}: {}", std::move(text), detail);
+}
+
+// k8s.io/apimachinery/pkg/util/validation/field (v0.36), Error.ErrorBody.
+std::string body_of(const FieldError& error) {
+  switch (error.type) {
+    case FieldErrorType::kRequired:
+      return "Required value";
+    case FieldErrorType::kInvalid:
+      return "Invalid value: " + error.value;
+    case FieldErrorType::kNotSupported:
+      return "Unsupported value: " + error.value;
+    case FieldErrorType::kForbidden:
+      return "Forbidden";
+    case FieldErrorType::kTooLong:
+      return "Too long";
+    case FieldErrorType::kDuplicate:
+      return "Duplicate value: " + error.value;
+  }
+  return "Invalid value";
+}
+
+}  // namespace
+
+std::string to_string(const FieldError& error) {
+  return fmt::format("{}: {}", error.field, with_detail(body_of(error), error.detail));
+}
+
+std::string to_string(const FieldErrors& errors) {
+  if (errors.size() == 1) return to_string(errors.front());
+  std::string text = fmt::format("{} fields are wrong: ", errors.size());
+  const std::size_t listed = std::min(errors.size(), kMaxListedErrors);
+  for (std::size_t i = 0; i < listed; ++i) {
+    if (i > 0) text += "; ";
+    text += to_string(errors[i]);
+  }
+  if (listed < errors.size()) text += fmt::format("; and {} more", errors.size() - listed);
+  return text;
+}
+
+std::string shown_value(const Json& value) {
+  // Nothing large is written out only to be cut: this text may come from anybody.
+  if (value.is_object()) return value.empty() ? "{}" : "{...}";
+  if (value.is_array()) return value.empty() ? "[]" : "[...]";
+  if (!value.is_string()) return kube::to_text(value);
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.size() <= kMaxShown) return kube::to_text(value);
+  std::size_t end = kMaxShown - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return kube::to_text(Json(text.substr(0, end) + "..."));
+}
+
+}  // namespace nervex::job

@@ -1,0 +1,49 @@
+// job/names.h - what are a job's objects called, before they exist? Names, labels, ports.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "job/types.h"
+
+namespace nervex::job {
+
+inline constexpr std::string_view kGroupLabel = "group-name";
+inline constexpr std::string_view kGroupLabelValue = "nervex.sensetime.com";
+inline constexpr std::string_view kJobLabel = "nervexjob-name";
+inline constexpr std::string_view kControllerLabel = "controller-name";
+inline constexpr std::string_view kControllerLabelValue = "nervex-operator";
+inline constexpr std::string_view kRoleLabel = "replica-type";
+inline constexpr std::string_view kPodNameLabel = "pod-name";
+
+inline constexpr std::string_view kMainContainer = "nervex-container";
+inline constexpr std::string_view kMainPort = "nervex-port";
+// On pods whose main container has another name: the kubelet lists states by name, not as in the
+// spec, so the first of them would be a guess.
+inline constexpr std::string_view kMainContainerAnnotation = "nervex.sensetime.com/main-container";
+inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
+
+inline constexpr int kMaxOrdinal = 65'535;
+inline constexpr int kMaxIncarnation = 217;
+
+// Port of a role whose main container declares none: collector 22270, learner and ddp-learner 22271,
+// aggregator 22272, coordinator 22273.
+int default_port(Role role);
+
+// Five characters from bcdfghjklmnpqrstvwxz2456789. For one job (uid) and role a bijection of
+// (ordinal, incarnation): names never collide within a job, and are known before pods exist.
+// Ordinal in 0..65535, incarnation in 0..217.
+std::string name_suffix(std::string_view job_uid, Role role, Slot slot);
+
+// `<job>-coordinator` and `<job>-aggregator` for slot 0 of those roles; else `<job>-<role>-<suffix>`.
+std::string pod_name(const Job& job, Role role, Slot slot);
+
+// `<job>-<attempt>`
+std::string pod_group_name(const Job& job, int attempt);
+
+// The longest job name whose pods, services and labels are all valid (label values and service
+// names have at most 63 characters; the longest suffix is "-ddp-learner-xxxxx").
+inline constexpr int kMaxJobNameLength = 45;
+
+}  // namespace nervex::job

@@ -1,0 +1,47 @@
+// job/pod_manifest.h - what do a job's pods and services look like? Templates become manifests.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "job/names.h"
+#include "job/types.h"
+#include "kube/model/json.h"
+
+namespace nervex::job {
+
+struct PodOrder {  // one pod to be made
+  Role role = Role::kCoordinator;
+  Slot slot;
+  std::string node;               // pinned to it; empty: not pinned
+  std::map<std::string, std::string> annotations;  // which gang's slot it fills; gang/slot.h
+  const RequestEntry* entry = nullptr;  // of requested replicas: its resources; borrowed
+};
+
+struct PodContext {
+  std::string server_url;  // KUBERNETES_SERVER_URL, e.g. nervex-server.nervex-system:8080
+  bool has_aggregator = false;       // the job has its own: its URL goes into every pod
+  Json aggregator_template;          // of the AggregatorConfig, null without one
+};
+
+// The PodTemplateSpec a role's pods come from: the job's own, or the AggregatorConfig's. Null: none.
+const Json& template_of(const Job& job, Role role, const PodContext& context);
+
+// The template with the job's volumes, priority class and an entry's resources: what both the
+// PodGroup's requests and the pod are made from.
+Json pod_spec(const Job& job, Role role, const RequestEntry* entry, const PodContext& context);
+
+// The port named nervex-port of the main container, else the role's default.
+int main_port(const Json& pod_template_or_spec, Role role);
+// The index of the main container: named nervex-container, else the first; -1: no containers.
+int main_container(const Json& pod_spec);
+
+// The whole Pod: name, labels, annotations, owner, environment, port, pin, scheduler (contract §2).
+Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context);
+// Its headless Service of the same name.
+Json service_manifest(const Job& job, Role role, Slot slot, const PodContext& context);
+
+// "<pod>.<namespace>:<port>": how replicas are named to clients.
+std::string replica_url(const std::string& pod, const std::string& ns, int port);
+
+}  // namespace nervex::job

@@ -1,0 +1,83 @@
+// From a template to the pod spec that is planned for: before node, environment and ports.
+#include "job/json_edit.h"
+#include "job/pin.h"
+#include "job/pod_manifest.h"
+#include "kube/model/quantity.h"
+
+namespace nervex::job {
+namespace {
+
+const Json& null_json() {
+  static const Json kNull;
+  return kNull;
+}
+
+const Json& template_of(const std::optional<RoleSpec>& role) {
+  return role ? role->pod_template : null_json();
+}
+
+// Zero keeps the template's value, as an absent amount does.
+void set_amount(Json& container, const char* resource, const std::string& quantity) {
+  const auto amount = kube::parse_quantity(quantity, kube::Scale::kMilli);
+  if (!amount || *amount == 0) return;
+  for (const char* kind : {"requests", "limits"}) {
+    object_at(object_at(container, "resources"), kind)[resource] = quantity;
+  }
+}
+
+void set_resources(Json& spec, const RequestEntry& entry) {
+  const int main = main_container(spec);
+  if (main < 0) return;
+  Json& container = spec["containers"][static_cast<std::size_t>(main)];
+  set_amount(container, "cpu", entry.cpus);
+  set_amount(container, "nvidia.com/gpu", entry.gpus);
+  set_amount(container, "memory", entry.memory);
+}
+
+// The job's volumes belong to the job's own templates; those of the AggregatorConfig cannot mount
+// what they do not know.
+void add_volumes(Json& spec, const Json& volumes) {
+  if (volumes.empty()) return;
+  Json all = kube::array_at(spec, {"volumes"});
+  all.insert(all.end(), volumes.begin(), volumes.end());
+  spec["volumes"] = std::move(all);
+}
+
+// A pod with nodeName passes by the scheduler, and so by its gang. What its author wants is a
+// constraint.
+void turn_node_name_into_constraint(Json& spec) {
+  const std::string node = kube::string_at(spec, {"nodeName"});
+  spec.erase("nodeName");
+  if (!node.empty()) pin_to_node(spec, node);
+}
+
+}  // namespace
+
+const Json& template_of(const Job& job, Role role, const PodContext& context) {
+  switch (role) {
+    case Role::kCoordinator:
+      return job.spec.coordinator_template;
+    case Role::kAggregator:
+      return context.aggregator_template;
+    case Role::kCollector:
+      return template_of(job.spec.collector);
+    case Role::kLearner:
+    case Role::kDdpLearner:
+      return template_of(job.spec.learner);
+  }
+  return null_json();
+}
+
+Json pod_spec(const Job& job, Role role, const RequestEntry* entry, const PodContext& context) {
+  const Json* written = kube::find(template_of(job, role, context), {"spec"});
+  Json spec = written != nullptr && written->is_object() ? *written : Json::object();
+  if (entry != nullptr) set_resources(spec, *entry);
+  if (role != Role::kAggregator) add_volumes(spec, job.spec.volumes);
+  if (!job.spec.priority_class_name.empty()) {
+    spec["priorityClassName"] = job.spec.priority_class_name;
+  }
+  turn_node_name_into_constraint(spec);
+  return spec;
+}
+
+}  // namespace nervex::job

@@ -1,0 +1,66 @@
+#include "job/types.h"
+
+#include <algorithm>
+
+namespace nervex::job {
+namespace {
+
+struct RoleName {
+  Role role;
+  std::string_view name;
+};
+constexpr std::array<RoleName, 5> kRoles{{{Role::kCoordinator, "coordinator"},
+                                          {Role::kAggregator, "aggregator"},
+                                          {Role::kCollector, "collector"},
+                                          {Role::kLearner, "learner"},
+                                          {Role::kDdpLearner, "ddp-learner"}}};
+
+}  // namespace
+
+std::string_view to_string(Role role) {
+  for (const auto& row : kRoles) {
+    if (row.role == role) return row.name;
+  }
+  return "";
+}
+
+std::optional<Role> parse_role(std::string_view text) {
+  for (const auto& row : kRoles) {
+    if (row.name == text) return row.role;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(Phase phase) {
+  switch (phase) {
+    case Phase::kNone:
+      return "";
+    case Phase::kCreated:
+      return "Created";
+    case Phase::kRunning:
+      return "Running";
+    case Phase::kSucceeded:
+      return "Succeeded";
+    case Phase::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+const Condition* find_condition(const Status& status, std::string_view type) {
+  const auto at = std::find_if(status.conditions.begin(), status.conditions.end(),
+                               [&](const Condition& c) { return c.type == type; });
+  return at == status.conditions.end() ? nullptr : &*at;
+}
+
+void set_condition(Status& status, Condition condition) {
+  for (auto& old : status.conditions) {
+    if (old.type != condition.type) continue;
+    if (old.status == condition.status) condition.last_transition = old.last_transition;
+    old = std::move(condition);
+    return;
+  }
+  status.conditions.push_back(std::move(condition));
+}
+
+}  // namespace nervex::job

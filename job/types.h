@@ -1,0 +1,148 @@
+// job/types.h - the NerveXJob as a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/model/json.h"
+#include "kube/model/meta.h"
+
+namespace nervex::job {
+
+inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
+inline constexpr std::string_view kKind = "NerveXJob";
+
+enum class Role { kCoordinator, kAggregator, kCollector, kLearner, kDdpLearner };
+// "coordinator", "aggregator", "collector", "learner", "ddp-learner": names, labels, slots.
+std::string_view to_string(Role role);
+std::optional<Role> parse_role(std::string_view text);
+
+enum class CleanPodPolicy { kRunning, kAll, kNone };
+
+enum class Phase { kNone, kCreated, kRunning, kSucceeded, kFailed };  // kNone: not looked at yet
+std::string_view to_string(Phase phase);  // kNone: ""
+inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
+
+struct RoleSpec {  // collector or learner
+  Json pod_template;  // PodTemplateSpec as written
+  int replicas = 0;   // the user's floor: part of the gang from the start
+  int min_replicas = 0;
+  std::optional<int> max_replicas;
+  bool operator==(const RoleSpec&) const = default;
+};
+
+struct Slot {
+  int ordinal = 0;
+  int incarnation = 0;
+  auto operator<=>(const Slot&) const = default;
+};
+
+inline constexpr int kFirstRequestedOrdinal = 4096;
+
+// One POST's replicas of one role: a gang of its own. spec.requests.entries[].
+struct RequestEntry {
+  std::int64_t id = 0;  // unique in the job, counts up
+  int attempt = 0;      // entries of another attempt count as absent
+  Role role = Role::kCollector;
+  // Quantities for requests and limits of the main container; empty: as the template has it.
+  std::string cpus, gpus, memory;
+  std::vector<int> gpu_split;  // multi-GPU learners: GPUs per ddp-learner pod
+  std::vector<Slot> slots;
+  std::string key;  // Idempotency-Key, may be empty
+  bool operator==(const RequestEntry&) const = default;
+};
+
+struct FloorChange {  // what the API did to a floor pod
+  Role role = Role::kCollector;
+  Slot slot;
+  bool removed = false;
+  bool operator==(const FloorChange&) const = default;
+};
+
+// spec.requests: written by nervex-server alone.
+struct Requests {
+  int next_collector = kFirstRequestedOrdinal;
+  int next_learner = kFirstRequestedOrdinal;
+  std::int64_t next_id = 1;
+  std::vector<FloorChange> floor;
+  std::vector<RequestEntry> entries;
+  bool operator==(const Requests&) const = default;
+};
+
+struct Spec {
+  std::string group;
+  std::string priority_class_name;
+  CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
+  Json volumes = Json::array();
+  Json coordinator_template;
+  std::optional<RoleSpec> collector;
+  std::optional<RoleSpec> learner;
+  std::string aggregator;  // "", "PerJob", "OnDemand"
+  Requests requests;
+  bool operator==(const Spec&) const = default;
+};
+
+struct Condition {  // metav1.Condition
+  std::string type;
+  bool status = false;
+  std::string reason;
+  std::string message;
+  SysTime last_transition{};
+  std::int64_t observed_generation = 0;
+  bool operator==(const Condition&) const = default;
+};
+
+struct RoleCounts {
+  int active = 0;
+  int succeeded = 0;
+  int failed = 0;
+  bool operator==(const RoleCounts&) const = default;
+};
+
+struct Status {
+  Phase phase = Phase::kNone;
+  std::string reason;  // why it is where it is: the Reason column
+  int attempt = 0;     // 0: none yet
+  std::int64_t observed_generation = 0;
+  std::optional<SysTime> queued_time;
+  std::optional<SysTime> start_time;
+  std::optional<SysTime> completion_time;
+  int ready = 0;    // pods ready
+  int desired = 0;  // pods wanted; together the Ready column, "3/4"
+  RoleCounts coordinator, aggregator, collector, learner;
+  // Collectors and learners that finished, so that deleting the pod neither revives nor uncounts
+  // them: role/ordinal/incarnation with how they ended.
+  struct Ended {
+    Role role = Role::kCollector;
+    Slot slot;
+    bool succeeded = false;
+    bool operator==(const Ended&) const = default;
+  };
+  std::vector<Ended> ended;
+  std::vector<Condition> conditions;
+  bool operator==(const Status&) const = default;
+};
+
+struct Job {
+  kube::Meta meta;
+  Spec spec;
+  Status status;
+  bool operator==(const Job&) const = default;
+};
+
+// As the API has it; defaults are filled in where a field is absent. kInvalid names the field.
+Result<Job> decode_job(const Json& object);
+Json encode_status(const Status& status);
+Json encode_requests(const Requests& requests);
+
+const Condition* find_condition(const Status& status, std::string_view type);
+// Sets or adds the condition; last_transition changes only when its status does.
+void set_condition(Status& status, Condition condition);
+
+}  // namespace nervex::job

@@ -1,0 +1,212 @@
+#include "job/validate.h"
+
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "job/names.h"
+#include "job/types.h"
+#include "job/validate_template.h"
+
+namespace nervex::job {
+namespace {
+
+constexpr std::array<std::string_view, 3> kRoles{"coordinator", "collector", "learner"};
+constexpr int kGeneratedSuffix = 5;  // characters that the API server appends to generateName
+
+// RFC 1035 (k8s.io/apimachinery/pkg/util/validation): what names of services must be.
+bool is_dns_1035(std::string_view name, bool is_prefix) {
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; };
+  return !name.empty() && letter(name.front()) && (is_prefix || name.back() != '-') &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+void check_name(const Json& object, FieldErrors& errors) {
+  const std::string name = kube::string_at(object, {"metadata", "name"});
+  const std::string prefix = kube::string_at(object, {"metadata", "generateName"});
+  const bool generated = name.empty();
+  const std::string& text = generated ? prefix : name;
+  const std::string field = generated ? "metadata.generateName" : "metadata.name";
+  const int limit = generated ? kMaxJobNameLength - kGeneratedSuffix : kMaxJobNameLength;
+  if (text.empty()) {
+    errors.push_back({FieldErrorType::kRequired, "metadata.name", "", ""});
+  } else if (std::cmp_greater(text.size(), limit)) {
+    errors.push_back({FieldErrorType::kTooLong, field, "",
+                      fmt::format("may not be more than {} characters: the names of the job's pods "
+                                  "and services begin with it",
+                                  limit)});
+  } else if (!is_dns_1035(text, generated)) {
+    errors.push_back({FieldErrorType::kInvalid, field, shown_value(text),
+                      "must be lower-case letters, digits or '-', begin with a letter and end with "
+                      "a letter or digit: the job's services are named after it"});
+  }
+}
+
+void check_clean_pod_policy(const Json& object, FieldErrors& errors) {
+  const Json* policy = kube::find(object, {"spec", "cleanPodPolicy"});
+  if (policy == nullptr) return;
+  for (const std::string_view allowed : {"", "Running", "All", "ALL", "None"}) {
+    if (*policy == allowed) return;
+  }
+  errors.push_back({FieldErrorType::kNotSupported, "spec.cleanPodPolicy", shown_value(*policy),
+                    "Invalid CleanPodPolicy: must be one of Running, All, None"});
+}
+
+void check_aggregator(const Json& object, FieldErrors& errors) {
+  const Json* mode = kube::find(object, {"spec", "aggregator"});
+  if (mode == nullptr || *mode == "" || *mode == "PerJob" || *mode == "OnDemand") return;
+  errors.push_back({FieldErrorType::kNotSupported, "spec.aggregator", shown_value(*mode),
+                    "must be one of PerJob, OnDemand, or empty"});
+}
+
+// A field's integer; a wrong type counts as absent, since a schema tells of it.
+std::optional<std::int64_t> integer_at(const Json& object, std::string_view name) {
+  const Json* value = kube::find(object, {name});
+  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  if (value->is_number_unsigned() && value->get<std::uint64_t>() > std::uint64_t{kMax}) return kMax;
+  return value->get<std::int64_t>();
+}
+
+struct Range {
+  std::string_view field;
+  std::int64_t min;
+  std::int64_t max;
+};
+
+void check_range(const Json& object, const std::string& path, const Range& range,
+                 FieldErrors& errors) {
+  const auto value = integer_at(object, range.field);
+  if (!value || (*value >= range.min && *value <= range.max)) return;
+  errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.{}", path, range.field),
+                    kube::to_text(object[range.field]),
+                    fmt::format("must be between {} and {}", range.min, range.max)});
+}
+
+void check_times(const Json& object, FieldErrors& errors) {
+  constexpr auto kInt32Max = std::numeric_limits<std::int32_t>::max();
+  constexpr auto kInt64Max = std::numeric_limits<std::int64_t>::max();
+  const Json* spec = kube::find(object, {"spec"});
+  if (spec == nullptr) return;
+  for (const Range& range :
+       {Range{"holdSeconds", 0, kInt32Max}, Range{"backoffLimit", 0, kInt32Max},
+        Range{"ttlSecondsAfterFinished", 0, kInt32Max},
+        Range{"activeDeadlineSeconds", 1, kInt64Max},
+        Range{"scheduleTimeoutSeconds", 1, kInt64Max}}) {
+    check_range(*spec, "spec", range, errors);
+  }
+}
+
+void check_coordinator(const Json& object, FieldErrors& errors) {
+  const Json* coordinator = kube::find(object, {"spec", "coordinator"});
+  if (coordinator == nullptr) {
+    errors.push_back({FieldErrorType::kRequired, "spec.coordinator", "", ""});
+  } else if (coordinator->is_object() && kube::find(*coordinator, {"template"}) == nullptr) {
+    errors.push_back({FieldErrorType::kRequired, "spec.coordinator.template", "", ""});
+  }
+}
+
+void check_floor(const Json& section, const std::string& path, FieldErrors& errors) {
+  for (const Range& range : {Range{"replicas", 0, kFirstRequestedOrdinal},
+                             Range{"minReplicas", 0, kFirstRequestedOrdinal},
+                             Range{"maxReplicas", 0, kMaxOrdinal + 1}}) {
+    check_range(section, path, range, errors);
+  }
+  const auto max = integer_at(section, "maxReplicas");
+  std::int64_t wanted = 0;
+  for (const std::string_view field : {"replicas", "minReplicas"}) {
+    const auto value = integer_at(section, field);
+    if (!value) continue;
+    wanted = std::max(wanted, *value);
+    if (!max || *value <= *max) continue;
+    errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.{}", path, field),
+                      std::to_string(*value),
+                      fmt::format("must not be more than maxReplicas, {}", *max)});
+  }
+  if (wanted > 0 && kube::find(section, {"template"}) == nullptr) {
+    errors.push_back(
+        {FieldErrorType::kRequired, path + ".template", "", "replicas or minReplicas is above 0"});
+  }
+}
+
+void check_floors(const Json& object, FieldErrors& errors) {
+  for (const std::string_view role : {"collector", "learner"}) {
+    const Json* section = kube::find(object, {"spec", role});
+    if (section != nullptr) check_floor(*section, fmt::format("spec.{}", role), errors);
+  }
+}
+
+void check_templates(const Json& object, FieldErrors& errors) {
+  for (const std::string_view role : kRoles) {
+    const Json* pod_template = kube::find(object, {"spec", role, "template"});
+    if (pod_template == nullptr) continue;
+    validate_template(*pod_template, fmt::format("spec.{}.template", role), errors);
+  }
+}
+
+// The volumes of all templates by name, each with one place where it stands.
+std::map<std::string, std::string> template_volumes(const Json& object) {
+  std::map<std::string, std::string> places;
+  for (const std::string_view role : kRoles) {
+    std::size_t index = 0;
+    for (const Json& volume :
+         kube::array_at(object, {"spec", role, "template", "spec", "volumes"})) {
+      places.try_emplace(kube::string_at(volume, {"name"}),
+                         fmt::format("spec.{}.template.spec.volumes[{}]", role, index++));
+    }
+  }
+  return places;
+}
+
+void check_volumes(const Json& object, FieldErrors& errors) {
+  const Json& volumes = kube::array_at(object, {"spec", "volumes"});
+  if (volumes.empty()) return;
+  const auto others = template_volumes(object);
+  std::set<std::string, std::less<>> seen;
+  std::size_t index = 0;
+  for (const Json& volume : volumes) {
+    if (errors.size() >= kMaxErrors) return;
+    const std::string path = fmt::format("spec.volumes[{}]", index++);
+    if (!volume.is_object()) continue;
+    validate_item_name(volume, path, seen, errors);
+    const std::string name = kube::string_at(volume, {"name"});
+    if (const auto other = others.find(name); !name.empty() && other != others.end()) {
+      errors.push_back({FieldErrorType::kDuplicate, path + ".name", shown_value(name),
+                        fmt::format("{} has this name, too", other->second)});
+    }
+  }
+}
+
+using Check = void (*)(const Json& object, FieldErrors& errors);
+constexpr std::array<Check, 8> kChecks{
+    check_name,    check_clean_pod_policy, check_aggregator, check_times,
+    check_volumes, check_coordinator,      check_floors,     check_templates,
+};
+
+}  // namespace
+
+FieldErrors validate_job(const Json& object) {
+  FieldErrors errors;
+  for (const Check check : kChecks) check(object, errors);
+  return errors;
+}
+
+Json default_patch(const Json& object) {
+  Json patch = Json::array();
+  const Json* spec = kube::find(object, {"spec"});
+  if (spec == nullptr || !spec->is_object()) return patch;
+  const Json* policy = kube::find(*spec, {"cleanPodPolicy"});
+  const auto store = [&](std::string_view value) {
+    patch.push_back({{"op", "add"}, {"path", "/spec/cleanPodPolicy"}, {"value", value}});
+  };
+  if (policy == nullptr || *policy == "") store("Running");
+  if (policy != nullptr && *policy == "ALL") store("All");
+  return patch;
+}
+
+}  // namespace nervex::job

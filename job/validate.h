@@ -1,0 +1,44 @@
+// job/validate.h - is this job well-formed? All errors at once, each with its field.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/model/json.h"
+
+namespace nervex::job {
+
+// The vocabulary of Kubernetes field errors.
+enum class FieldErrorType { kRequired, kInvalid, kNotSupported, kForbidden, kTooLong, kDuplicate };
+
+struct FieldError {
+  FieldErrorType type = FieldErrorType::kInvalid;
+  std::string field;   // spec.coordinator.template.spec.containers[0].image
+  std::string value;   // what stood there, as JSON, cut at 100 characters; empty if required
+  std::string detail;  // what is allowed
+  bool operator==(const FieldError&) const = default;
+};
+using FieldErrors = std::vector<FieldError>;
+
+// `spec.cleanPodPolicy: Unsupported value: "hello": ...`, as the API server words it.
+std::string to_string(const FieldError& error);
+// "<n> fields are wrong: a; b; c" or the one error alone. Names at most kMaxListedErrors of them.
+std::string to_string(const FieldErrors& errors);
+inline constexpr std::size_t kMaxListedErrors = 30;
+// Checks stop looking for more after this many: a hostile job must not fill the memory.
+inline constexpr std::size_t kMaxErrors = 1000;
+
+// `value` as FieldError::value holds it.
+std::string shown_value(const Json& value);
+
+// What no schema says: the clean-up policy's text, names and lengths, quantities that are whole for
+// devices, volumes named twice, floors against bounds. `object` is a NerveXJob as JSON, maybe one
+// that breaks its schema: nothing here assumes types.
+FieldErrors validate_job(const Json& object);
+
+// JSON Patch operations that fill in what the user left out. Applying them and asking again gives
+// none.
+Json default_patch(const Json& object);
+
+}  // namespace nervex::job

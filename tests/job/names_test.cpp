@@ -1,0 +1,103 @@
+#include "job/names.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <set>
+
+#include "tests/support/job_builders.h"
+
+namespace nervex::job {
+namespace {
+
+using testing::a_job;
+
+constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+
+// A number below 27^5, or -1 if a character is not allowed.
+int number_of(std::string_view suffix) {
+  int number = 0;
+  for (const char c : suffix) {
+    const auto at = kAlphabet.find(c);
+    if (at == std::string_view::npos) return -1;
+    number = number * 27 + static_cast<int>(at);
+  }
+  return suffix.size() == 5 ? number : -1;
+}
+
+TEST_CASE("a suffix never changes between versions and machines", "[job][names]") {
+  // Pods that run would be made a second time under another name.
+  CHECK(name_suffix("6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1", Role::kCollector, {0, 0}) == "t64xf");
+  CHECK(name_suffix("6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1", Role::kCollector, {0, 1}) == "vtv7q");
+  CHECK(name_suffix("6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1", Role::kLearner, {0, 0}) == "4dh8q");
+  CHECK(name_suffix("6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1", Role::kLearner, {65535, 217}) ==
+        "n6jpp");
+}
+
+TEST_CASE("within a job and role no two suffixes are equal", "[job][names][property][slow]") {
+  const std::string uid = GENERATE("uid-1", "6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1");
+  INFO("uid " << uid);
+  std::vector<bool> seen(27 * 27 * 27 * 27 * 27);
+  int bad = 0;
+  for (int ordinal = 0; ordinal <= kMaxOrdinal; ++ordinal) {
+    for (int incarnation = 0; incarnation <= kMaxIncarnation; ++incarnation) {
+      const int number = number_of(name_suffix(uid, Role::kLearner, {ordinal, incarnation}));
+      if (number < 0 || seen[static_cast<std::size_t>(number)]) {
+        ++bad;
+        continue;
+      }
+      seen[static_cast<std::size_t>(number)] = true;
+    }
+  }
+  CHECK(bad == 0);
+}
+
+TEST_CASE("suffixes of neighbours have nothing in common to the eye", "[job][names]") {
+  std::set<std::string> heads;
+  for (int i = 0; i < 100; ++i) {
+    heads.insert(name_suffix("uid-1", Role::kCollector, {i, 0}).substr(0, 2));
+  }
+  CHECK(heads.size() > 50);
+}
+
+TEST_CASE("names follow from job, role and slot", "[job][names]") {
+  const Job job = a_job();
+  struct Row {
+    std::string when;
+    std::string name;
+    std::string want;
+  };
+  const auto suffix = [&](Role role, Slot slot) { return name_suffix("uid-dqn", role, slot); };
+  const auto row = GENERATE_COPY(values<Row>({
+      {"the coordinator", pod_name(job, Role::kCoordinator, {0, 0}), "dqn-coordinator"},
+      {"the coordinator, later", pod_name(job, Role::kCoordinator, {0, 3}), "dqn-coordinator"},
+      {"the job's aggregator", pod_name(job, Role::kAggregator, {0, 1}), "dqn-aggregator"},
+      {"a multi-GPU learner's aggregator", pod_name(job, Role::kAggregator, {4096, 0}),
+       "dqn-aggregator-" + suffix(Role::kAggregator, {4096, 0})},
+      {"a collector of the floor", pod_name(job, Role::kCollector, {0, 0}),
+       "dqn-collector-" + suffix(Role::kCollector, {0, 0})},
+      {"its next incarnation", pod_name(job, Role::kCollector, {0, 1}),
+       "dqn-collector-" + suffix(Role::kCollector, {0, 1})},
+      {"part of a learner", pod_name(job, Role::kDdpLearner, {4097, 2}),
+       "dqn-ddp-learner-" + suffix(Role::kDdpLearner, {4097, 2})},
+      {"the PodGroup", pod_group_name(job, 2), "dqn-2"},
+  }));
+  INFO("when " << row.when);
+  CHECK(row.name == row.want);
+}
+
+TEST_CASE("the longest job name gives valid labels and service names", "[job][names]") {
+  Job job = a_job();
+  job.meta.name = std::string(kMaxJobNameLength, 'j');
+  CHECK(pod_name(job, Role::kDdpLearner, {kMaxOrdinal, kMaxIncarnation}).size() == 63);
+}
+
+TEST_CASE("a role's default port is the contract's", "[job][names]") {
+  CHECK(default_port(Role::kCollector) == 22270);
+  CHECK(default_port(Role::kLearner) == 22271);
+  CHECK(default_port(Role::kDdpLearner) == 22271);
+  CHECK(default_port(Role::kAggregator) == 22272);
+  CHECK(default_port(Role::kCoordinator) == 22273);
+}
+
+}  // namespace
+}  // namespace nervex::job

@@ -1,0 +1,160 @@
+#include "job/pod_manifest.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/support/job_builders.h"
+
+namespace nervex::job {
+namespace {
+
+using testing::a_job;
+using testing::a_template;
+
+PodContext a_context() {
+  PodContext context;
+  context.server_url = "server:8080";
+  return context;
+}
+
+PodOrder an_order(Role role = Role::kCoordinator) {
+  PodOrder order;
+  order.role = role;
+  order.node = "n1";
+  order.annotations = {{"nervex.sensetime.com/slot", "coordinator/0"}};
+  return order;
+}
+
+const Json& container_of(const Json& pod, std::size_t i = 0) {
+  return pod["spec"]["containers"][i];
+}
+
+TEST_CASE("a pod is made exactly as the contract says", "[job][pod_manifest][golden]") {
+  Job job = a_job();
+  job.spec.coordinator_template["metadata"] = Json::parse(
+      R"({"labels":{"team":"a","pod-name":"mine"},"annotations":{"note":"kept"},"name":"ignored"})");
+  CHECK(pod_manifest(job, an_order(), a_context()) == Json::parse(R"({
+    "apiVersion": "v1", "kind": "Pod",
+    "metadata": {
+      "name": "dqn-coordinator", "namespace": "rl",
+      "labels": {"team": "a", "group-name": "nervex.sensetime.com", "nervexjob-name": "dqn",
+                 "controller-name": "nervex-operator", "replica-type": "coordinator",
+                 "pod-name": "dqn-coordinator"},
+      "annotations": {"note": "kept", "nervex.sensetime.com/slot": "coordinator/0"},
+      "ownerReferences": [{"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
+        "name": "dqn", "uid": "uid-dqn", "controller": true, "blockOwnerDeletion": true}]},
+    "spec": {
+      "containers": [{
+        "name": "nervex-container", "image": "nervex:test",
+        "resources": {"requests": {"cpu": "1"}},
+        "ports": [{"name": "nervex-port", "containerPort": 22273, "protocol": "TCP"}],
+        "env": [{"name": "COORDINATOR_PORT", "value": "22273"},
+                {"name": "KUBERNETES_POD_NAMESPACE", "value": "rl"},
+                {"name": "KUBERNETES_POD_NAME", "value": "dqn-coordinator"},
+                {"name": "KUBERNETES_SERVER_URL", "value": "server:8080"},
+                {"name": "KUBERNETES_NERVEX_SERVER_URL", "value": "server:8080"},
+                {"name": "KUBERNETES_COORDINATOR_URL", "value": "dqn-coordinator.rl:22273"}]}],
+      "restartPolicy": "Never",
+      "schedulerName": "nervex-scheduler",
+      "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+        {"nodeSelectorTerms": [{"matchFields":
+          [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}}}}})"));
+}
+
+TEST_CASE("only the coordinator's restart policy is chosen for the user", "[job][pod_manifest]") {
+  Job job = a_job(1, 0);
+  CHECK(pod_manifest(job, an_order(Role::kCollector), a_context())["spec"].count("restartPolicy") ==
+        0);
+  job.spec.coordinator_template["spec"]["restartPolicy"] = "OnFailure";
+  CHECK(pod_manifest(job, an_order(), a_context())["spec"]["restartPolicy"] == "OnFailure");
+}
+
+TEST_CASE("every regular container gets the environment, the main one the port",
+          "[job][pod_manifest]") {
+  Job job = a_job();
+  Json& spec = job.spec.coordinator_template["spec"];
+  spec["containers"].insert(spec["containers"].begin(), Json::object({{"name", "sidecar"}}));
+  spec["initContainers"] = Json::parse(R"([{"name":"init"}])");
+  const Json pod = pod_manifest(job, an_order(), a_context());
+  CHECK(container_of(pod, 0)["env"].size() == 6);
+  CHECK_FALSE(container_of(pod, 0).contains("ports"));
+  CHECK(container_of(pod, 1)["env"].size() == 6);
+  CHECK(container_of(pod, 1)["ports"].size() == 1);
+  CHECK(pod["spec"]["initContainers"][0] == Json{{"name", "init"}});
+}
+
+TEST_CASE("a main container of another name is written down", "[job][pod_manifest]") {
+  Job job = a_job();
+  job.spec.coordinator_template = a_template("train");
+  const Json pod = pod_manifest(job, an_order(), a_context());
+  CHECK(pod["metadata"]["annotations"]["nervex.sensetime.com/main-container"] == "train");
+}
+
+TEST_CASE("the main container's port is found, or the role's default", "[job][pod_manifest]") {
+  struct Row {
+    std::string when;
+    Json containers;
+    int want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is declared", Json::parse(R"([{"name":"nervex-container"}])"), 22270},
+      {"it is declared", Json::parse(R"([{"name":"nervex-container",
+         "ports":[{"name":"web","containerPort":1},{"name":"nervex-port","containerPort":80}]}])"),
+       80},
+      {"a sidecar declares it", Json::parse(R"([{"name":"nervex-container"},
+         {"name":"b","ports":[{"name":"nervex-port","containerPort":80}]}])"),
+       22270},
+      {"no container has the name",
+       Json::parse(R"([{"name":"a","ports":[{"name":"nervex-port","containerPort":81}]},
+         {"name":"b","ports":[{"name":"nervex-port","containerPort":80}]}])"),
+       81},
+      {"there is no container", Json::array(), 22270},
+      {"containers are not what they should be", "text", 22270},
+  }));
+  INFO("when " << row.when);
+  const Json spec = {{"containers", row.containers}};
+  CHECK(main_port(spec, Role::kCollector) == row.want);
+  CHECK(main_port(Json{{"spec", spec}}, Role::kCollector) == row.want);
+}
+
+TEST_CASE("templates of any shape give a pod without a throw", "[job][pod_manifest]") {
+  const Json spec = GENERATE(values<Json>({
+      nullptr,
+      "text",
+      Json::array({1}),
+      {{"containers", Json::array({1, "x"})}},
+      {{"containers", Json::array({{{"name", 3}, {"env", 4}, {"ports", 5}}})}},
+      {{"containers", {{"a", 1}}}, {"affinity", "x"}, {"volumes", 3}, {"nodeName", 4}},
+      {{"containers", Json::array({{{"name", "c"}, {"resources", "x"}}})},
+       {"affinity", {{"nodeAffinity", 1}}}},
+  }));
+  INFO(spec.dump());
+  Job job = a_job(0, 0);
+  job.spec.learner->pod_template = {{"metadata", {{"labels", 1}}}, {"spec", spec}};
+  job.spec.volumes = Json::parse(R"([{"name":"data"}])");
+  RequestEntry entry = testing::an_entry(1, Role::kLearner, 1);
+  entry.cpus = "1";
+  PodOrder order = an_order(Role::kLearner);
+  order.entry = &entry;
+  CHECK(pod_manifest(job, order, a_context())["kind"] == "Pod");
+  CHECK(service_manifest(job, Role::kLearner, {}, a_context())["kind"] == "Service");
+}
+
+TEST_CASE("a service is headless and leads to its pod, ready or not", "[job][pod_manifest]") {
+  const Job job = a_job(1, 0);
+  const std::string name = pod_name(job, Role::kCollector, {4096, 0});
+  const Json service = service_manifest(job, Role::kCollector, {4096, 0}, a_context());
+  CHECK(service["metadata"]["name"] == name);
+  CHECK(service["metadata"]["labels"].size() == 5);
+  CHECK(service["metadata"]["ownerReferences"][0]["uid"] == "uid-dqn");
+  CHECK(service["spec"] == Json::parse(R"({"clusterIP":"None","publishNotReadyAddresses":true,
+    "selector":{"pod-name":")" + name + R"("},
+    "ports":[{"name":"nervex-port","port":22270,"targetPort":22270,"protocol":"TCP"}]})"));
+}
+
+TEST_CASE("a replica's address is pod.namespace:port", "[job][pod_manifest]") {
+  CHECK(replica_url("dqn-learner-x2b7k", "rl", 80) == "dqn-learner-x2b7k.rl:80");
+}
+
+}  // namespace
+}  // namespace nervex::job

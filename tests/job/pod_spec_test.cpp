@@ -1,0 +1,93 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "job/pod_manifest.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::job {
+namespace {
+
+using testing::a_job;
+using testing::a_template;
+using testing::an_entry;
+using testing::with_gpus;
+
+TEST_CASE("each role has its template", "[job][pod_spec]") {
+  const Job job = a_job(1, 1);
+  PodContext context;
+  context.aggregator_template = a_template("agg");
+  CHECK(&template_of(job, Role::kCoordinator, context) == &job.spec.coordinator_template);
+  CHECK(&template_of(job, Role::kCollector, context) == &job.spec.collector->pod_template);
+  CHECK(&template_of(job, Role::kLearner, context) == &job.spec.learner->pod_template);
+  CHECK(&template_of(job, Role::kDdpLearner, context) == &job.spec.learner->pod_template);
+  CHECK(&template_of(job, Role::kAggregator, context) == &context.aggregator_template);
+  CHECK(template_of(a_job(), Role::kLearner, context).is_null());
+}
+
+TEST_CASE("a request's amounts replace the main container's, zero does not", "[job][pod_spec]") {
+  struct Row {
+    std::string when;
+    std::string cpus, gpus, memory;
+    Json want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing was asked for",
+       "",
+       "",
+       "",
+       {{"requests", {{"cpu", "1"}}}, {"limits", {{"nvidia.com/gpu", "1"}}}}},
+      {"zero was asked for",
+       "0",
+       "0",
+       "0Mi",
+       {{"requests", {{"cpu", "1"}}}, {"limits", {{"nvidia.com/gpu", "1"}}}}},
+      {"all was asked for",
+       "0.5",
+       "2",
+       "200Mi",
+       {{"requests", {{"cpu", "0.5"}, {"nvidia.com/gpu", "2"}, {"memory", "200Mi"}}},
+        {"limits", {{"cpu", "0.5"}, {"nvidia.com/gpu", "2"}, {"memory", "200Mi"}}}}},
+  }));
+  INFO("when " << row.when);
+  Job job = a_job(1, 1);
+  Json& containers = job.spec.learner->pod_template["spec"]["containers"];
+  containers.insert(containers.begin(), Json::object({{"name", "sidecar"}}));
+  RequestEntry entry = an_entry(1, Role::kLearner, 1);
+  entry.cpus = row.cpus;
+  entry.gpus = row.gpus;
+  entry.memory = row.memory;
+  const Json spec = pod_spec(job, Role::kLearner, &entry, {});
+  CHECK(spec["containers"][0] == Json{{"name", "sidecar"}});
+  CHECK(spec["containers"][1]["resources"] == row.want);
+}
+
+TEST_CASE("volumes go to the job's own roles, the priority class to every pod", "[job][pod_spec]") {
+  Job job = a_job();
+  job.spec.volumes = Json::parse(R"([{"name":"data","emptyDir":{}}])");
+  job.spec.priority_class_name = "high";
+  job.spec.coordinator_template["spec"]["volumes"] = Json::parse(R"([{"name":"own"}])");
+  PodContext context;
+  context.aggregator_template = a_template();
+  const Json coordinator = pod_spec(job, Role::kCoordinator, nullptr, context);
+  CHECK(coordinator["volumes"] == Json::parse(R"([{"name":"own"},{"name":"data","emptyDir":{}}])"));
+  CHECK(coordinator["priorityClassName"] == "high");
+  const Json aggregator = pod_spec(job, Role::kAggregator, nullptr, context);
+  CHECK_FALSE(aggregator.contains("volumes"));
+  CHECK(aggregator["priorityClassName"] == "high");
+}
+
+TEST_CASE("a nodeName becomes a constraint, so that the gang's plan decides", "[job][pod_spec]") {
+  Job job = a_job();
+  job.spec.coordinator_template["spec"]["nodeName"] = "n1";
+  const Json spec = pod_spec(job, Role::kCoordinator, nullptr, {});
+  CHECK_FALSE(spec.contains("nodeName"));
+  CHECK(spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            ["nodeSelectorTerms"][0]["matchFields"][0]["values"][0] == "n1");
+}
+
+TEST_CASE("a role without a template has an empty spec", "[job][pod_spec]") {
+  CHECK(pod_spec(a_job(), Role::kLearner, nullptr, {}) == Json::object());
+}
+
+}  // namespace
+}  // namespace nervex::job

@@ -1,0 +1,150 @@
+#include "job/types.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/support/job_builders.h"
+
+namespace nervex::job {
+namespace {
+
+using testing::a_template;
+using testing::an_entry;
+
+SysTime at(std::string_view text) { return *parse_rfc3339(text); }
+
+Json minimal() {
+  return {{"metadata", {{"name", "dqn"}, {"namespace", "rl"}}},
+          {"spec", {{"coordinator", {{"template", a_template()}}}}}};
+}
+
+Status full_status() {
+  Status status;
+  status.phase = Phase::kRunning;
+  status.reason = "Running";
+  status.attempt = 2;
+  status.observed_generation = 7;
+  status.queued_time = at("2026-11-21T10:00:00.250Z");
+  status.start_time = at("2026-11-21T10:00:05Z");
+  status.completion_time = at("2026-11-21T11:00:00Z");
+  status.ready = 3;
+  status.desired = 4;
+  status.coordinator = {1, 0, 0};
+  status.learner = {1, 2, 3};
+  status.ended = {{Role::kCollector, {4096, 2}, true}, {Role::kLearner, {0, 0}, false}};
+  status.conditions = {
+      {"Running", true, "NerveXJobRunning", "the coordinator runs", at("2026-11-21T10:00:05Z"), 6}};
+  return status;
+}
+
+TEST_CASE("a job decodes with defaults where fields are absent", "[job][types]") {
+  const auto job = decode_job(minimal());
+  INFO((job ? "" : job.error().message));
+  REQUIRE(job);
+  Job want;
+  want.meta.name = "dqn";
+  want.meta.ns = "rl";
+  want.spec.coordinator_template = a_template();
+  CHECK(*job == want);
+}
+
+TEST_CASE("what is written of a job is read back", "[job][types]") {
+  Requests requests;
+  requests.next_collector = 4098;
+  requests.next_id = 3;
+  requests.floor = {{Role::kLearner, {1, 2}, false}, {Role::kCollector, {0, 0}, true}};
+  requests.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
+  requests.entries[0].cpus = "500m";
+  requests.entries[0].key = "again";
+  requests.entries[1].gpu_split = {8, 2};
+
+  Json object = minimal();
+  object["spec"]["requests"] = encode_requests(requests);
+  object["status"] = encode_status(full_status());
+  const auto job = decode_job(object);
+  INFO((job ? "" : job.error().message));
+  REQUIRE(job);
+  CHECK(job->spec.requests == requests);
+  CHECK(job->status == full_status());
+}
+
+TEST_CASE("a status has all four roles and leaves out times that are not known", "[job][types]") {
+  const Json status = encode_status({});
+  CHECK(status["replicaStatus"].size() == 4);
+  CHECK(status["ready"] == "0/0");
+  CHECK_FALSE(status.contains("startTime"));
+  CHECK_FALSE(status.contains("queuedTime"));
+}
+
+TEST_CASE("every spelling of the clean-up policy is understood", "[job][types]") {
+  struct Row {
+    std::string when;
+    CleanPodPolicy want;
+  };
+  const auto row = GENERATE(values<Row>({{"Running", CleanPodPolicy::kRunning},
+                                         {"", CleanPodPolicy::kRunning},
+                                         {"All", CleanPodPolicy::kAll},
+                                         {"ALL", CleanPodPolicy::kAll},
+                                         {"None", CleanPodPolicy::kNone}}));
+  INFO("when " << row.when);
+  Json object = minimal();
+  object["spec"]["cleanPodPolicy"] = row.when;
+  CHECK(decode_job(object)->spec.clean_pod_policy == row.want);
+}
+
+TEST_CASE("a job that is no job is refused with the field's name", "[job][types]") {
+  struct Row {
+    std::string field;
+    std::string pointer;
+    Json value;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"metadata.name", "/metadata/name", nullptr},
+      {"spec", "/spec", "text"},
+      {"spec.cleanPodPolicy", "/spec/cleanPodPolicy", "hello"},
+      {"spec.coordinator.template", "/spec/coordinator/template", 3},
+      {"spec.collector.replicas", "/spec/collector/replicas", "2"},
+      {"spec.collector.replicas", "/spec/collector/replicas", -1},
+      {"spec.learner.maxReplicas", "/spec/learner/maxReplicas", 1e30},
+      {"spec.volumes", "/spec/volumes", Json::object()},
+      {"spec.requests.entries[0].role", "/spec/requests/entries/0/role", "boss"},
+      {"spec.requests.entries[0]", "/spec/requests/entries/0", 1},
+      {"spec.requests.entries[0].slots[0].ordinal", "/spec/requests/entries/0/slots/0/ordinal",
+       70000},
+      {"status.phase", "/status/phase", "Done"},
+      {"status.startTime", "/status/startTime", "yesterday"},
+  }));
+  INFO("field " << row.field);
+  Json object = minimal();
+  object["spec"]["requests"]["entries"] =
+      Json::array({{{"role", "collector"}, {"slots", Json::array({{{"ordinal", 4096}}})}}});
+  object[Json::json_pointer(row.pointer)] = row.value;
+  const auto job = decode_job(object);
+  REQUIRE_FALSE(job);
+  CHECK(job.error().code == Code::kInvalid);
+  CHECK(job.error().message.find(row.field + ":") != std::string::npos);
+}
+
+TEST_CASE("a condition's transition time moves only with its status", "[job][types]") {
+  Status status;
+  const SysTime first = at("2026-11-21T10:00:00Z");
+  const SysTime second = at("2026-11-21T10:01:00Z");
+  set_condition(status, {"Scheduled", false, "Unschedulable", "no room", first, 1});
+  set_condition(status, {"Scheduled", false, "Unschedulable", "still no room", second, 1});
+  CHECK(find_condition(status, "Scheduled")->last_transition == first);
+  CHECK(find_condition(status, "Scheduled")->message == "still no room");
+  set_condition(status, {"Scheduled", true, "Planned", "", second, 1});
+  CHECK(find_condition(status, "Scheduled")->last_transition == second);
+  CHECK(status.conditions.size() == 1);
+}
+
+TEST_CASE("a role's name is read back", "[job][types]") {
+  for (const Role role : {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner,
+                          Role::kDdpLearner}) {
+    CHECK(parse_role(to_string(role)) == role);
+  }
+  CHECK(parse_role("Collector") == std::nullopt);
+}
+
+}  // namespace
+}  // namespace nervex::job

@@ -1,0 +1,284 @@
+#include "job/validate.h"
+
+#include <random>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+namespace nervex::job {
+namespace {
+
+Json a_job() {
+  return Json::parse(R"({
+    "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
+    "metadata": {"name": "dqn"},
+    "spec": {
+      "cleanPodPolicy": "Running",
+      "coordinator": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}},
+      "collector": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}
+    }})");
+}
+
+// a_job() with this JSON merge patch applied.
+Json job_with(const std::string& patch) {
+  Json job = a_job();
+  job.merge_patch(Json::parse(patch));
+  return job;
+}
+
+// a_job() whose coordinator's container has these resources.
+Json job_with_resources(const std::string& resources) {
+  Json job = a_job();
+  job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["resources"] =
+      Json::parse(resources);
+  return job;
+}
+
+std::vector<std::string> texts(const FieldErrors& errors) {
+  std::vector<std::string> result;
+  for (const auto& error : errors) result.push_back(to_string(error));
+  return result;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("validate_job reports every wrong field of a job with its path", "[job][validate]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    Texts want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is wrong", "{}", {}},
+      {"worker sections are null", R"({"spec": {"collector": null, "learner": null}})", {}},
+      {"a worker section is empty", R"({"spec": {"learner": {}}})", {}},
+      {"the policy is empty", R"({"spec": {"cleanPodPolicy": ""}})", {}},
+      {"the policy has its old spelling", R"({"spec": {"cleanPodPolicy": "ALL"}})", {}},
+      {"the policy is unknown",
+       R"({"spec": {"cleanPodPolicy": "hello"}})",
+       {R"(spec.cleanPodPolicy: Unsupported value: "hello": Invalid CleanPodPolicy: must be one of Running, All, None)"}},
+      {"the policy is no text",
+       R"({"spec": {"cleanPodPolicy": 7}})",
+       {"spec.cleanPodPolicy: Unsupported value: 7: Invalid CleanPodPolicy: must be one of "
+        "Running, "
+        "All, None"}},
+      {"the aggregator mode is unknown",
+       R"({"spec": {"aggregator": "perjob"}})",
+       {R"(spec.aggregator: Unsupported value: "perjob": must be one of PerJob, OnDemand, or empty)"}},
+      {"there is no spec", R"({"spec": null})", {"spec.coordinator: Required value"}},
+      {"there is no coordinator",
+       R"({"spec": {"coordinator": null}})",
+       {"spec.coordinator: Required value"}},
+      {"the coordinator has no template",
+       R"({"spec": {"coordinator": {"template": null}}})",
+       {"spec.coordinator.template: Required value"}},
+      {"the coordinator's template has no spec",
+       R"({"spec": {"coordinator": {"template": {"spec": null}}}})",
+       {"spec.coordinator.template.spec.containers: Required value: at least one container is "
+        "needed"}},
+      {"the coordinator has no container",
+       R"({"spec": {"coordinator": {"template": {"spec": {"containers": []}}}}})",
+       {"spec.coordinator.template.spec.containers: Required value: at least one container is "
+        "needed"}},
+      {"a container lacks its image and another its name",
+       R"({"spec": {"collector": {"template": {"spec": {
+          "containers": [{"name": "a"}, {"image": "i"}]}}}}})",
+       {"spec.collector.template.spec.containers[0].image: Required value",
+        "spec.collector.template.spec.containers[1].name: Required value"}},
+      {"two containers have one name",
+       R"({"spec": {"collector": {"template": {"spec": {
+          "initContainers": [{"name": "a", "image": "i"}],
+          "containers": [{"name": "a", "image": "i"}]}}}}})",
+       {R"(spec.collector.template.spec.containers[0].name: Duplicate value: "a")"}},
+      {"a container has a name that DNS does not allow",
+       R"({"spec": {"collector": {"template": {"spec": {
+          "containers": [{"name": "My_Main", "image": "i"}]}}}}})",
+       {R"(spec.collector.template.spec.containers[0].name: Invalid value: "My_Main": must be at most 63 lower-case letters, digits or '-', with a letter or digit at both ends)"}},
+      {"floors are negative or too large",
+       R"({"spec": {"collector": {"replicas": -1, "minReplicas": 4097, "maxReplicas": null}}})",
+       {"spec.collector.replicas: Invalid value: -1: must be between 0 and 4096",
+        "spec.collector.minReplicas: Invalid value: 4097: must be between 0 and 4096"}},
+      {"floors are above the maximum",
+       R"({"spec": {"collector": {"replicas": 3, "minReplicas": 4, "maxReplicas": 2}}})",
+       {"spec.collector.replicas: Invalid value: 3: must not be more than maxReplicas, 2",
+        "spec.collector.minReplicas: Invalid value: 4: must not be more than maxReplicas, 2"}},
+      {"a number is beyond 64 bits",
+       R"({"spec": {"collector": {"replicas": 18446744073709551615}}})",
+       {"spec.collector.replicas: Invalid value: 18446744073709551615: must be between 0 and "
+        "4096"}},
+      {"a floor has no template",
+       R"({"spec": {"learner": {"replicas": 2}}})",
+       {"spec.learner.template: Required value: replicas or minReplicas is above 0"}},
+      {"times are negative",
+       R"({"spec": {"holdSeconds": -1, "activeDeadlineSeconds": 0}})",
+       {"spec.holdSeconds: Invalid value: -1: must be between 0 and 2147483647",
+        "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 9223372036854775807"}},
+      {"a volume is given twice, and one clashes with a template's",
+       R"({"spec": {
+          "volumes": [{"name": "a"}, {"name": "a"}, {"name": "shm"}],
+          "collector": {"template": {"spec": {"volumes": [{"name": "shm"}]}}}}})",
+       {R"(spec.volumes[1].name: Duplicate value: "a")",
+        R"(spec.volumes[2].name: Duplicate value: "shm": spec.collector.template.spec.volumes[0] has this name, too)"}},
+      {"everything has a wrong type: that is for the schema to say",
+       R"({"spec": {"volumes": 1, "coordinator": [], "collector": "x", "learner": {"template": 3},
+          "holdSeconds": "soon"}})",
+       {}},
+      {"parts of templates have wrong types",
+       R"({"spec": {"coordinator": {"template": {"spec": 1}}, "collector": {"template": {"spec": {
+          "containers": [1, null, {"name": 2, "image": "i", "resources": {"limits": []}}],
+          "volumes": "x"}}}}})",
+       {}},
+  }));
+  INFO("when " << row.when);
+  CHECK(texts(validate_job(job_with(row.patch))) == row.want);
+}
+
+TEST_CASE("validate_job demands names that services can have", "[job][validate]") {
+  struct Row {
+    std::string when;
+    std::string metadata;
+    Texts want;
+  };
+  const std::string kForm =
+      "must be lower-case letters, digits or '-', begin with a letter and end with a letter or "
+      "digit: the job's services are named after it";
+  const std::string kLong = " characters: the names of the job's pods and services begin with it";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it is as long as can be",
+       R"({"name": "a23456789-b23456789-c23456789-d23456789-e2345"})",
+       {}},
+      {"it is too long",
+       R"({"name": "a23456789-b23456789-c23456789-d23456789-e23456"})",
+       {"metadata.name: Too long: may not be more than 45" + kLong}},
+      {"it begins with a digit",
+       R"({"name": "4dqn"})",
+       {R"(metadata.name: Invalid value: "4dqn": )" + kForm}},
+      {"it has dots", R"({"name": "a.b"})", {R"(metadata.name: Invalid value: "a.b": )" + kForm}},
+      {"it ends with a dash",
+       R"({"name": "a-"})",
+       {R"(metadata.name: Invalid value: "a-": )" + kForm}},
+      {"the API server will complete it", R"({"name": null, "generateName": "dqn-"})", {}},
+      {"what will be completed is too long",
+       R"({"name": "", "generateName": "a23456789-b23456789-c23456789-d23456789-e"})",
+       {"metadata.generateName: Too long: may not be more than 40" + kLong}},
+      {"there is none", R"({"name": null})", {"metadata.name: Required value"}},
+  }));
+  INFO("when " << row.when);
+  CHECK(texts(validate_job(job_with(R"({"metadata": )" + row.metadata + "}"))) == row.want);
+}
+
+TEST_CASE("validate_job checks what containers ask for", "[job][validate]") {
+  struct Row {
+    std::string when;
+    std::string resources;
+    Texts want;  // without the path of the container's resources
+  };
+  const std::string kDevice =
+      "must be cpu, memory, ephemeral-storage or the full name of a device, such as nvidia.com/gpu";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"all is well",
+       R"({"requests": {"cpu": 0.5, "memory": "1Gi", "nvidia.com/gpu": 1},
+           "limits": {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "1"}})",
+       {}},
+      {"lists are null", R"({"requests": null, "limits": null})", {}},
+      {"a part of a GPU is asked for",  // C5 of the contract
+       R"({"limits": {"nvidia.com/gpu": "1m"}})",
+       {R"(limits[nvidia.com/gpu]: Invalid value: "1m": must be an integer)"}},
+      {"a number is no whole device",
+       R"({"limits": {"example.com/fpga": 1.5}})",
+       {R"(limits[example.com/fpga]: Invalid value: 1.5: must be an integer)"}},
+      {"huge pages are halved",
+       R"({"limits": {"hugepages-2Mi": "100m"}})",
+       {R"(limits[hugepages-2Mi]: Invalid value: "100m": must be an integer)"}},
+      {"a device has no domain",
+       R"({"limits": {"gpu": 1}})",
+       {"limits[gpu]: Invalid value: 1: " + kDevice}},
+      {"no quantity stands there",
+       R"({"requests": {"cpu": "two"}, "limits": {"memory": "4GB"}})",
+       {R"(limits[memory]: Invalid value: "4GB": must be a quantity such as 500m, 2 or 4Gi)",
+        R"(requests[cpu]: Invalid value: "two": must be a quantity such as 500m, 2 or 4Gi)"}},
+      {"an amount is negative",
+       R"({"requests": {"cpu": "-1m"}})",
+       {R"(requests[cpu]: Invalid value: "-1m": must not be negative)"}},
+      {"more is requested than allowed",
+       R"({"requests": {"cpu": "1500m"}, "limits": {"cpu": "1"}})",
+       {R"(requests[cpu]: Invalid value: "1500m": must not be more than the limit of 1)"}},
+      {"devices are requested without a limit",
+       R"({"requests": {"nvidia.com/gpu": "1"}})",
+       {"limits[nvidia.com/gpu]: Required value: devices need a limit, equal to the request"}},
+      {"fewer devices are requested than allowed",
+       R"({"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": 2}})",
+       {R"(requests[nvidia.com/gpu]: Invalid value: "1": must be equal to the limit of 2)"}},
+      {"types are wrong: that is for the schema to say",
+       R"({"requests": {"cpu": true}, "limits": 5})",
+       {}},
+  }));
+  INFO("when " << row.when);
+  Texts want;
+  for (const auto& text : row.want) {
+    want.push_back("spec.coordinator.template.spec.containers[0].resources." + text);
+  }
+  CHECK(texts(validate_job(job_with_resources(row.resources))) == want);
+}
+
+TEST_CASE("validate_job survives any JSON at any place", "[job][validate][property]") {
+  const auto seed = GENERATE(take(300, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  const std::array<Json, 9> odd{
+      nullptr,    true,           -1, 1.5, std::string(300, 'x'), Json::array(), Json::object(),
+      "\xff\xfe", {{"name", "x"}}};
+  Json job = job_with_resources(R"({"limits": {"cpu": "1"}})");
+  job["spec"]["volumes"] = {{{"name", "a"}}};
+  const Json flat = job.flatten();
+  for (int changes = 0; changes < 3; ++changes) {
+    // A random prefix of a random path gets a random value.
+    auto at = flat.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(rng() % flat.size()));
+    Json::json_pointer pointer(at.key());
+    for (auto up = rng() % 6; up > 0 && !pointer.parent_pointer().empty(); --up) pointer.pop_back();
+    if (job.contains(pointer)) job[pointer] = odd[rng() % odd.size()];
+  }
+  for (const auto& error : validate_job(job)) {
+    CHECK_FALSE(error.field.empty());
+    CHECK(error.value.size() <= 110);
+  }
+  CHECK(default_patch(job.patch(default_patch(job))).empty());
+}
+
+TEST_CASE("default_patch fills in the clean-up policy once", "[job][default]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    Json want;  // spec.cleanPodPolicy afterwards
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it is absent", R"({"spec": {"cleanPodPolicy": null}})", "Running"},
+      {"it is empty", R"({"spec": {"cleanPodPolicy": ""}})", "Running"},
+      {"it has its old spelling", R"({"spec": {"cleanPodPolicy": "ALL"}})", "All"},
+      {"it is set", R"({"spec": {"cleanPodPolicy": "None"}})", "None"},
+      {"it is wrong", R"({"spec": {"cleanPodPolicy": "hello"}})", "hello"},
+      {"it has a wrong type", R"({"spec": {"cleanPodPolicy": 7}})", 7},
+  }));
+  INFO("when " << row.when);
+  const Json job = job_with(row.patch);
+  const Json patched = job.patch(default_patch(job));
+  CHECK(patched["spec"]["cleanPodPolicy"] == row.want);
+  CHECK(default_patch(patched).empty());
+}
+
+TEST_CASE("a list of errors stays readable", "[job][validate]") {
+  const FieldError one{FieldErrorType::kInvalid, "spec.a", "1", "must be 2"};
+  CHECK(to_string(FieldErrors{one}) == "spec.a: Invalid value: 1: must be 2");
+  CHECK(
+      to_string(FieldErrors{one, {FieldErrorType::kForbidden, "spec.b", "", "unknown field"}}) ==
+      "2 fields are wrong: spec.a: Invalid value: 1: must be 2; spec.b: Forbidden: unknown field");
+  const std::string many = to_string(FieldErrors(1000, one));
+  CHECK(many.starts_with("1000 fields are wrong: "));
+  CHECK(many.ends_with("; and 970 more"));
+  CHECK(shown_value(Json(std::string(300, 'x'))).size() == 102);
+}
+
+}  // namespace nervex::job
