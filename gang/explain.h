@@ -1,0 +1,35 @@
+// gang/explain.h - why does a gang wait? One sentence with role, resource and numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace nervex::gang {
+
+// The first set that could not be placed, beside what was placed before it.
+struct NoFit {
+  std::string role;
+  int wanted = 0;           // slots of the set
+  int unplaced = 0;         // of them
+  std::string resource;     // the scarcest resource for it; empty: no node is allowed at all
+  std::int64_t each = 0;    // of that resource
+  int nodes_free = 0;       // allowed nodes with room for one more now
+  int nodes_full = 0;       // allowed nodes that have too little free now, but would hold one empty
+  int nodes_too_small = 0;  // allowed nodes that could not hold one even when empty
+  int nodes_tainted = 0;
+  int nodes_not_selected = 0;
+  int nodes_not_ready = 0;        // not ready or cordoned
+  std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
+  int most = 0;        // slots of the set that fit when all nodes that it may use are empty
+  bool never = false;  // does not fit this cluster even when empty (most < wanted)
+  bool operator==(const NoFit&) const = default;
+};
+
+// "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more are
+// full, 3 are tainted". Constant as long as the numbers are.
+std::string explain(const NoFit& no_fit);
+
+// Same role, resource and kind of proof: then an explanation is not worth an early rewrite.
+bool same_verdict(const NoFit& a, const NoFit& b);
+
+}  // namespace nervex::gang

@@ -1,0 +1,103 @@
+// gang/pod_group.h - the PodGroup as a value: what one attempt of a job wants placed, and the plan.
+//
+// It is all that the scheduling side knows; it holds no knowledge of NerveXJobs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "kube/model/meta.h"
+#include "kube/model/node.h"
+#include "kube/model/resources.h"
+
+namespace nervex::gang {
+
+inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
+inline constexpr std::string_view kKind = "PodGroup";
+inline constexpr std::string_view kBaseGang = "base";
+
+// One place for one pod: role/ordinal names the slot, the incarnation counts its pods.
+struct SlotId {
+  int ordinal = 0;
+  int incarnation = 0;
+  auto operator<=>(const SlotId&) const = default;
+};
+
+// Pods of one shape: same role, requests and constraints.
+struct MemberSet {
+  std::string name;  // unique in the PodGroup
+  std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
+  std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
+  std::vector<SlotId> slots;
+  int held = 0;  // room for this many pods that do not exist yet (planned with the base gang)
+  kube::Resources requests;  // of one pod, "pods" included
+  kube::NodeConstraints constraints;
+  bool operator==(const MemberSet&) const = default;
+};
+
+struct PodGroupSpec {
+  int attempt = 1;
+  int priority = 0;
+  SysTime queued_since{};  // the job's place in the queue, kept across attempts
+  std::optional<std::int64_t> schedule_timeout_seconds;
+  std::vector<MemberSet> members;
+  bool operator==(const PodGroupSpec&) const = default;
+};
+
+// One slot's place. The number comes from one counter that never goes back; it changes when the
+// slot's node or incarnation changes and otherwise never.
+struct Placement {
+  std::string role;
+  SlotId slot;
+  std::string node;
+  std::int64_t number = 0;
+  bool operator==(const Placement&) const = default;
+};
+
+struct GangStatus {
+  std::string name;  // as MemberSet::gang
+  // Every slot of the gang has a placement. If not, none has, unless the gang is committed: then
+  // the others keep theirs.
+  bool planned = false;
+  // Checked against the cluster by the first bind; only healed from then on.
+  bool committed = false;
+  std::string reason;   // CamelCase: Planned, Unschedulable
+  std::string message;  // for people; mirrored on the job
+  SysTime since{};      // when the reason last changed
+  std::vector<Placement> placements;
+  bool operator==(const GangStatus&) const = default;
+};
+
+struct PodGroupStatus {
+  std::int64_t observed_generation = 0;  // the spec generation last decided on
+  std::int64_t next_placement = 1;
+  std::vector<GangStatus> gangs;  // in the order of first mention in the spec
+  bool operator==(const PodGroupStatus&) const = default;
+};
+
+struct PodGroup {
+  kube::Meta meta;
+  PodGroupSpec spec;
+  PodGroupStatus status;
+  bool operator==(const PodGroup&) const = default;
+};
+
+inline constexpr std::string_view kReasonPlanned = "Planned";
+inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
+
+// Codec. decode: kInvalid names the field.
+Result<PodGroup> decode_pod_group(const Json& object);
+Json encode_spec(const PodGroupSpec& spec);
+Json encode_status(const PodGroupStatus& status);
+
+// The placement of a slot, or nullptr. Cost: linear in the group's placements.
+const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot);
+const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name);
+// The gang that a placement belongs to.
+const GangStatus* gang_of(const PodGroupStatus& status, std::string_view role, SlotId slot);
+
+}  // namespace nervex::gang

@@ -1,0 +1,215 @@
+#include "gang/pod_group.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace nervex::gang {
+namespace {
+
+Error wrong(const std::string& where, std::string_view what) {
+  return Error{Code::kInvalid, fmt::format("{}: {}", where, what)};
+}
+
+// An absent field keeps `value`.
+Result<Nothing> read_integer(const Json& from, std::string_view field, const std::string& where,
+                             std::int64_t low, std::int64_t high, std::int64_t& value) {
+  const Json* found = kube::find(from, {field});
+  if (found == nullptr) return ok();
+  const bool negative_or_small = found->is_number_integer() && !found->is_number_unsigned();
+  const bool fits =
+      negative_or_small || (found->is_number_unsigned() &&
+                            found->get<std::uint64_t>() <= static_cast<std::uint64_t>(high));
+  if (!fits || found->get<std::int64_t>() < low || found->get<std::int64_t>() > high) {
+    return wrong(fmt::format("{}.{}", where, field),
+                 fmt::format("must be an integer from {} to {}", low, high));
+  }
+  value = found->get<std::int64_t>();
+  return ok();
+}
+
+Result<Nothing> read_int(const Json& from, std::string_view field, const std::string& where,
+                         int low, int& value) {
+  std::int64_t wide = value;
+  auto read = read_integer(from, field, where, low, std::numeric_limits<int>::max(), wide);
+  if (read) value = static_cast<int>(wide);
+  return read;
+}
+
+Result<Nothing> read_int64(const Json& from, std::string_view field, const std::string& where,
+                           std::int64_t& value) {
+  return read_integer(from, field, where, 0, std::numeric_limits<std::int64_t>::max(), value);
+}
+
+Result<std::string> required_text(const Json& from, std::string_view field,
+                                  const std::string& where) {
+  std::string text = kube::string_at(from, {field});
+  if (text.empty()) return wrong(fmt::format("{}.{}", where, field), "must be a non-empty string");
+  return text;
+}
+
+// Absent or empty text is the epoch.
+Result<SysTime> read_time(const Json& from, std::string_view field, const std::string& where) {
+  const std::string text = kube::string_at(from, {field});
+  if (text.empty()) return SysTime{};
+  auto time = parse_rfc3339(text);
+  if (!time) return with_context(fmt::format("{}.{}", where, field), time.error());
+  return time;
+}
+
+Result<SlotId> decode_slot(const Json& from, const std::string& where) {
+  SlotId slot;
+  if (!from.is_object()) return wrong(where, "must be an object");
+  if (kube::find(from, {"ordinal"}) == nullptr) return wrong(where + ".ordinal", "is required");
+  if (auto read = read_int(from, "ordinal", where, 0, slot.ordinal); !read) return read.error();
+  if (auto read = read_int(from, "incarnation", where, 0, slot.incarnation); !read) {
+    return read.error();
+  }
+  return slot;
+}
+
+// A slot wanted by two sets, or twice by one, would get two places.
+using Taken = std::set<std::pair<std::string, int>>;
+
+Result<std::vector<SlotId>> decode_slots(const Json& from, const std::string& role,
+                                         const std::string& where, Taken& taken) {
+  std::vector<SlotId> slots;
+  for (const Json& entry : kube::array_at(from, {"slots"})) {
+    const std::string here = fmt::format("{}.slots[{}]", where, slots.size());
+    auto slot = decode_slot(entry, here);
+    if (!slot) return slot.error();
+    if (!taken.emplace(role, slot->ordinal).second) {
+      return wrong(here, fmt::format("{}/{} is wanted twice", role, slot->ordinal));
+    }
+    slots.push_back(*slot);
+  }
+  return slots;
+}
+
+kube::NodeConstraints decode_constraints(const Json& from) {
+  kube::NodeConstraints constraints;
+  const Json* selector = kube::find(from, {"nodeSelector"});
+  if (selector != nullptr && selector->is_object()) constraints.node_selector = *selector;
+  constraints.node_selector_terms = kube::array_at(from, {"nodeAffinityTerms"});
+  constraints.tolerations = kube::array_at(from, {"tolerations"});
+  return constraints;
+}
+
+Result<MemberSet> decode_member(const Json& from, const std::string& where, Taken& taken) {
+  MemberSet member;
+  auto name = required_text(from, "name", where);
+  if (!name) return name.error();
+  auto role = required_text(from, "role", where);
+  if (!role) return role.error();
+  auto slots = decode_slots(from, *role, where, taken);
+  if (!slots) return slots.error();
+  if (auto read = read_int(from, "held", where, 0, member.held); !read) return read.error();
+  if (const Json* requests = kube::find(from, {"requests"}); requests != nullptr) {
+    auto amounts = kube::decode_resources(*requests);
+    if (!amounts) return with_context(where + ".requests", amounts.error());
+    member.requests = *std::move(amounts);
+  }
+  member.name = *std::move(name);
+  member.role = *std::move(role);
+  member.gang = kube::string_at(from, {"gang"}, kBaseGang);
+  member.slots = *std::move(slots);
+  member.constraints = decode_constraints(from);
+  return member;
+}
+
+Result<PodGroupSpec> decode_spec(const Json& from) {
+  PodGroupSpec spec;
+  if (auto read = read_int(from, "attempt", "spec", 0, spec.attempt); !read) return read.error();
+  if (auto read =
+          read_int(from, "priority", "spec", std::numeric_limits<int>::min(), spec.priority);
+      !read) {
+    return read.error();
+  }
+  auto queued = read_time(from, "queuedSince", "spec");
+  if (!queued) return queued.error();
+  spec.queued_since = *queued;
+  if (kube::find(from, {"scheduleTimeoutSeconds"}) != nullptr) {
+    auto& seconds = spec.schedule_timeout_seconds.emplace(0);
+    auto read = read_int64(from, "scheduleTimeoutSeconds", "spec", seconds);
+    if (!read) return read.error();
+  }
+  Taken taken;
+  for (const Json& entry : kube::array_at(from, {"members"})) {
+    auto member = decode_member(entry, fmt::format("spec.members[{}]", spec.members.size()), taken);
+    if (!member) return member.error();
+    spec.members.push_back(*std::move(member));
+  }
+  return spec;
+}
+
+Result<Placement> decode_placement(const Json& from, const std::string& where) {
+  auto role = required_text(from, "role", where);
+  if (!role) return role.error();
+  auto slot = decode_slot(from, where);
+  if (!slot) return slot.error();
+  auto node = required_text(from, "node", where);
+  if (!node) return node.error();
+  Placement placement{*std::move(role), *slot, *std::move(node), 0};
+  if (auto read = read_int64(from, "number", where, placement.number); !read) return read.error();
+  return placement;
+}
+
+Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
+  auto name = required_text(from, "name", where);
+  if (!name) return name.error();
+  auto since = read_time(from, "since", where);
+  if (!since) return since.error();
+  GangStatus gang{*std::move(name),
+                  kube::bool_at(from, {"planned"}),
+                  kube::bool_at(from, {"committed"}),
+                  kube::string_at(from, {"reason"}),
+                  kube::string_at(from, {"message"}),
+                  *since,
+                  {}};
+  for (const Json& entry : kube::array_at(from, {"placements"})) {
+    auto placement =
+        decode_placement(entry, fmt::format("{}.placements[{}]", where, gang.placements.size()));
+    if (!placement) return placement.error();
+    gang.placements.push_back(*std::move(placement));
+  }
+  return gang;
+}
+
+Result<PodGroupStatus> decode_status(const Json& from) {
+  PodGroupStatus status;
+  auto generation = read_int64(from, "observedGeneration", "status", status.observed_generation);
+  if (!generation) return generation.error();
+  if (auto next = read_int64(from, "nextPlacement", "status", status.next_placement); !next) {
+    return next.error();
+  }
+  for (const Json& entry : kube::array_at(from, {"gangs"})) {
+    auto gang = decode_gang(entry, fmt::format("status.gangs[{}]", status.gangs.size()));
+    if (!gang) return gang.error();
+    status.gangs.push_back(*std::move(gang));
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<PodGroup> decode_pod_group(const Json& object) {
+  if (!object.is_object()) return Error{Code::kInvalid, "podgroup: not an object"};
+  PodGroup group;
+  group.meta = kube::decode_meta(object);
+  if (group.meta.name.empty()) return Error{Code::kInvalid, "podgroup: metadata.name: is required"};
+  const std::string context = "podgroup " + group.meta.key();
+  static const Json kEmpty = Json::object();
+  const Json* spec_json = kube::find(object, {"spec"});
+  const Json* status_json = kube::find(object, {"status"});
+  auto spec = decode_spec(spec_json != nullptr ? *spec_json : kEmpty);
+  if (!spec) return with_context(context, spec.error());
+  auto status = decode_status(status_json != nullptr ? *status_json : kEmpty);
+  if (!status) return with_context(context, status.error());
+  group.spec = *std::move(spec);
+  group.status = *std::move(status);
+  return group;
+}
+
+}  // namespace nervex::gang

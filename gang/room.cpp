@@ -1,0 +1,94 @@
+#include "gang/room.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace nervex::gang {
+namespace {
+
+Amounts pick(const std::vector<std::string>& resources, const kube::Resources& from) {
+  Amounts amounts;
+  amounts.reserve(resources.size());
+  for (const std::string& resource : resources) amounts.push_back(from.get(resource));
+  return amounts;
+}
+
+std::vector<std::string> resources_of(std::span<const MemberSet> members) {
+  std::set<std::string> names;
+  for (const MemberSet& member : members) {
+    for (const auto& [name, amount] : member.requests.amounts()) {
+      if (amount > 0) names.insert(name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+OtherDevices other_devices(const NodeView& view, const std::vector<std::string>& resources) {
+  OtherDevices other;
+  for (const auto& [name, amount] : view.node->allocatable.amounts()) {
+    if (!is_device(name) || std::binary_search(resources.begin(), resources.end(), name)) continue;
+    other.has = true;
+    other.free += std::max<std::int64_t>(0, view.free.get(name));
+  }
+  return other;
+}
+
+// Devices come first: whole nodes are kept for their sake. Then cpu, then whatever is asked for.
+std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resources) {
+  std::size_t best = 0;
+  const auto rank = [&](std::size_t i) {
+    const bool asked = each[i] > 0;
+    return std::tuple(asked && is_device(resources[i]), asked && resources[i] == "cpu", asked,
+                      is_device(resources[i]) ? each[i] : 0);
+  };
+  for (std::size_t i = 1; i < resources.size(); ++i) {
+    if (rank(i) > rank(best)) best = i;
+  }
+  return best;
+}
+
+std::vector<kube::NodeVerdict> judge_all(const kube::NodeConstraints& constraints,
+                                         std::span<const NodeView> nodes) {
+  std::vector<kube::NodeVerdict> verdicts;
+  verdicts.reserve(nodes.size());
+  for (const NodeView& view : nodes) verdicts.push_back(kube::judge(*view.node, constraints));
+  return verdicts;
+}
+
+}  // namespace
+
+Room measure_room(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
+  const std::vector<std::string> resources = resources_of(members);
+  Room room{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}};
+  for (const std::string& resource : resources) room.device.push_back(is_device(resource));
+  for (const NodeView& view : nodes) {
+    room.free.add_row(pick(resources, view.free));
+    room.empty.add_row(pick(resources, view.node->allocatable));
+    room.other_devices.push_back(other_devices(view, resources));
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    // Roles of one job mostly share their constraints: judge each kind once.
+    const auto twin = std::find_if(
+        members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const MemberSet& other) { return other.constraints == members[i].constraints; });
+    const auto twin_index = static_cast<std::size_t>(twin - members.begin());
+    Amounts each = pick(room.resources, members[i].requests);
+    const std::size_t scarce = scarce_of(each, room.resources);
+    room.sets.push_back({std::move(each), static_cast<std::int64_t>(members[i].slots.size()),
+                         scarce,
+                         twin_index < i ? room.sets[twin_index].verdicts
+                                        : judge_all(members[i].constraints, nodes)});
+  }
+  return room;
+}
+
+std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit) {
+  std::int64_t times = limit;
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    if (each[i] > 0) times = std::min(times, std::max<std::int64_t>(0, amounts[i]) / each[i]);
+  }
+  return times;
+}
+
+}  // namespace nervex::gang

@@ -1,0 +1,66 @@
+// gang/room.h - how many pods of each set does each node hold? Plain numbers, so planning is cheap.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gang/plan.h"
+#include "kube/model/node.h"
+
+namespace nervex::gang {
+
+// Amounts of the resources that a gang asks for, by the index of Room::resources.
+using Amounts = std::vector<std::int64_t>;
+using AmountsView = std::span<const std::int64_t>;
+
+struct SetNeed {
+  Amounts each;                             // of one pod
+  std::int64_t wanted = 0;                  // slots
+  std::size_t scarce = 0;                   // the resource that decides which node is the best fit
+  std::vector<kube::NodeVerdict> verdicts;  // by node
+};
+
+// One row of amounts per node, in one piece: planning copies it.
+class Grid {
+ public:
+  explicit Grid(std::size_t columns) : columns_(columns) {}
+  void add_row(const Amounts& row) { cells_.insert(cells_.end(), row.begin(), row.end()); }
+  AmountsView row(std::size_t i) const { return {cells_.data() + i * columns_, columns_}; }
+  void take(std::size_t i, const Amounts& amounts, std::int64_t times) {
+    for (std::size_t r = 0; r < columns_; ++r) cells_[i * columns_ + r] -= times * amounts[r];
+  }
+
+ private:
+  std::size_t columns_;
+  std::vector<std::int64_t> cells_;
+};
+
+struct OtherDevices {  // of kinds that nobody in the gang asks for
+  std::int64_t free = 0;
+  bool has = false;  // free or not
+};
+
+struct Room {
+  std::vector<std::string> resources;       // sorted
+  std::vector<bool> device;                 // by resource
+  std::vector<SetNeed> sets;                // as given
+  Grid free;                                // by node as given
+  Grid empty;                               // allocatable
+  std::vector<OtherDevices> other_devices;  // by node
+};
+
+// Cost: (sets + resources) x nodes.
+Room measure_room(std::span<const MemberSet> members, std::span<const NodeView> nodes);
+
+// How many pods of `each` fit in `amounts`, at most `limit`.
+std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit);
+
+// Extended resources, which come in whole pieces: "nvidia.com/gpu".
+inline bool is_device(std::string_view resource) {
+  return resource.find('/') != std::string_view::npos;
+}
+
+}  // namespace nervex::gang

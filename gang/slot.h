@@ -1,0 +1,38 @@
+// gang/slot.h - which slot of which PodGroup is this pod for? Written on the pod as annotations.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "gang/pod_group.h"
+#include "kube/model/pod.h"
+
+namespace nervex::gang {
+
+inline constexpr std::string_view kPodGroupUidAnnotation = "nervex.sensetime.com/pod-group-uid";
+inline constexpr std::string_view kSlotAnnotation =
+    "nervex.sensetime.com/slot";  // "collector/4096"
+inline constexpr std::string_view kIncarnationAnnotation = "nervex.sensetime.com/incarnation";
+inline constexpr std::string_view kPlacementAnnotation = "nervex.sensetime.com/placement";
+
+struct PodSlot {
+  std::string pod_group_uid;
+  std::string role;
+  SlotId slot;
+  std::int64_t placement = 0;
+  bool operator==(const PodSlot&) const = default;
+};
+
+// nullopt: not a pod of a gang, or its annotations are damaged.
+std::optional<PodSlot> slot_of(const kube::Pod& pod);
+std::map<std::string, std::string> annotations_for(const PodSlot& slot);
+
+// "collector/4096"
+std::string slot_key(std::string_view role, int ordinal);
+
+// The annotation and label keys that the above needs, for kube::PodFilter.
+std::vector<std::string> slot_annotation_keys();
+
+}  // namespace nervex::gang

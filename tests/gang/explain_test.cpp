@@ -1,0 +1,136 @@
+#include "gang/explain.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "gang/plan.h"
+#include "tests/support/gang_builders.h"
+
+namespace nervex::gang {
+namespace {
+
+using testing::a_node;
+using testing::a_set;
+using testing::ask;
+using testing::labelled;
+using testing::not_ready;
+using testing::room;
+using testing::selecting;
+using testing::tainted;
+using testing::view;
+
+std::vector<NodeView> copies(int count, const std::string& prefix, const NodeView& like) {
+  std::vector<NodeView> nodes;
+  for (int i = 0; i < count; ++i) {
+    kube::Node node = *like.node;
+    node.name = prefix + std::to_string(i);
+    nodes.push_back({std::make_shared<const kube::Node>(node), like.free});
+  }
+  return nodes;
+}
+
+std::vector<NodeView> operator+(std::vector<NodeView> a, const std::vector<NodeView>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST_CASE("an explanation is one sentence with role, resource and numbers", "[gang][explain]") {
+  struct Row {
+    std::string when;
+    std::vector<MemberSet> members;
+    std::vector<NodeView> nodes;
+    std::string want;
+  };
+  const auto gpu = view(a_node("", 8));
+  const auto full = view(a_node("", 8), room(4, 0, 0));
+  const auto row = GENERATE_COPY(values<Row>({
+      {"some of a set fit",
+       {a_set("learner", 32, ask(8))},
+       copies(26, "free", gpu) + copies(9, "full", full) +
+           copies(3, "tainted", view(tainted(a_node("", 8)))),
+       "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more "
+       "are full, 3 are tainted"},
+      {"only one of a set is left over",
+       {a_set("learner", 2, ask(8))},
+       copies(1, "free", gpu) + copies(1, "full", full),
+       "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 1 more is "
+       "full"},
+      {"the set is one pod",
+       {a_set("coordinator", 1, ask(0, 4))},
+       {view(a_node("n", 0), room(0, 61, 0))},
+       "coordinator: does not fit: it needs cpu 4; no node has it free, 1 is full"},
+      {"an earlier set of the gang took the room",
+       {a_set("learner", 1, ask(8)), a_set("collector", 2, ask(4))},
+       copies(1, "free", gpu),
+       "collector: 2 of 2 do not fit: each needs nvidia.com/gpu 4; no node has it free, 1 is full"},
+      {"some nodes are too small for it",
+       {a_set("learner", 1, ask(8))},
+       {view(a_node("a", 8), room(1, 0, 0)), view(a_node("b", 4)), view(a_node("c", 0))},
+       "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full, 2 are "
+       "too small"},
+      {"memory is what lacks",
+       {a_set("learner", 2, kube::Resources{{"cpu", 1000}, {"memory", 200 * testing::kGi}})},
+       {view(a_node("a", 8), room(0, 32, 0)), view(a_node("b", 8))},
+       "learner: 1 of 2 does not fit: each needs memory 200Gi; 1 node has it free, 1 more is full"},
+      {"no node is large enough",
+       {a_set("learner", 4, ask(16))},
+       {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 16)))},
+       "learner: 4 of 4 can never fit: each needs nvidia.com/gpu 16; the largest node has 8 even "
+       "when empty, 1 is tainted"},
+      {"what lacks when the cluster is empty is named, not what lacks now",
+       {a_set("learner", 1, ask(8, 100))},
+       {view(a_node("a", 8), room(8, 0, 0))},
+       "learner: can never fit: it needs cpu 100; the largest node has 64 even when empty"},
+      {"no node has both",
+       {a_set("learner", 1, ask(8, 100))},
+       {view(a_node("a", 8)), view(a_node("b", 0, 128))},
+       "learner: can never fit: it needs nvidia.com/gpu 8 beside its other requests; no node has "
+       "both even when empty"},
+      {"the cluster is too small for the set",
+       {a_set("learner", 40, ask(8))},
+       copies(32, "free", gpu),
+       "learner: 8 of 40 can never fit: each needs nvidia.com/gpu 8; the nodes have room for 32 "
+       "even when empty"},
+      {"it would fit if a node came back",
+       {a_set("learner", 2, ask(8))},
+       {view(a_node("a", 8)), view(not_ready(a_node("b", 8)))},
+       "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 1 is not "
+       "ready"},
+      {"no node is allowed",
+       {selecting(a_set("learner", 2, ask(8)), "pool", "rl")},
+       {view(tainted(labelled(a_node("a", 8), "pool", "rl"))), view(a_node("b", 8)),
+        view(a_node("c", 8)), view(not_ready(labelled(a_node("d", 8), "pool", "rl")))},
+       "learner: no node is allowed: 1 is tainted, 2 are not selected, 1 is not ready"},
+      {"there is no node", {a_set("learner", 2, ask(8))}, {}, "learner: the cluster has no nodes"},
+  }));
+  INFO("when " << row.when);
+  const Plan plan = plan_gang(row.members, row.nodes);
+  REQUIRE(std::holds_alternative<NoFit>(plan));
+  CHECK(explain(std::get<NoFit>(plan)) == row.want);
+}
+
+TEST_CASE("a verdict is the same until role, resource or proof changes", "[gang][explain]") {
+  struct Row {
+    std::string when;
+    NoFit changed;
+    bool same;
+  };
+  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 0, 8, 4, false};
+  const auto with = [&](auto change) {
+    NoFit after = before;
+    change(after);
+    return after;
+  };
+  const auto row = GENERATE_COPY(values<Row>({
+      {"only numbers changed", with([](NoFit& x) { x.unplaced = 1, x.nodes_free = 3; }), true},
+      {"another role waits", with([](NoFit& x) { x.role = "collector"; }), false},
+      {"another resource lacks", with([](NoFit& x) { x.resource = "cpu"; }), false},
+      {"it can never fit now", with([](NoFit& x) { x.never = true; }), false},
+      {"no node is allowed any more", with([](NoFit& x) { x.resource = ""; }), false},
+  }));
+  INFO("when " << row.when);
+  CHECK(same_verdict(before, row.changed) == row.same);
+}
+
+}  // namespace
+}  // namespace nervex::gang

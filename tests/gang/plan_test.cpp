@@ -1,0 +1,112 @@
+#include "gang/plan.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <map>
+
+#include "tests/support/gang_builders.h"
+
+namespace nervex::gang {
+namespace {
+
+using testing::a_node;
+using testing::a_set;
+using testing::ask;
+using testing::labelled;
+using testing::not_ready;
+using testing::room;
+using testing::selecting;
+using testing::tainted;
+using testing::view;
+
+// "learner/0" -> "n1"; empty: no plan.
+using Places = std::map<std::string, std::string>;
+
+Places places(const Plan& plan) {
+  Places out;
+  if (std::holds_alternative<NoFit>(plan)) return out;
+  for (const Assignment& a : std::get<std::vector<Assignment>>(plan)) {
+    out[a.role + "/" + std::to_string(a.slot.ordinal)] = a.node;
+  }
+  return out;
+}
+
+TEST_CASE("plan_gang places the whole gang or nobody", "[gang][plan]") {
+  struct Row {
+    std::string when;
+    std::vector<MemberSet> members;
+    std::vector<NodeView> nodes;
+    Places want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"one node holds everyone",
+       {a_set("learner", 1, ask(4)), a_set("collector", 1, ask(1))},
+       {view(a_node("a", 8))},
+       {{"learner/0", "a"}, {"collector/0", "a"}}},
+      {"the largest set chooses first, so a small one cannot take its room",
+       {a_set("collector", 1, ask(1)), a_set("learner", 1, ask(4))},
+       {view(a_node("a", 4)), view(a_node("b", 1))},
+       {{"learner/0", "a"}, {"collector/0", "b"}}},
+      {"one member fits nowhere",
+       {a_set("learner", 1, ask(4)), a_set("collector", 1, ask(1))},
+       {view(a_node("a", 4))},
+       {}},
+      {"a set spreads over what is free",
+       {a_set("learner", 3, ask(4))},
+       {view(a_node("a", 8)), view(a_node("b", 8), room(4, 0, 0))},
+       {{"learner/0", "b"}, {"learner/1", "a"}, {"learner/2", "a"}}},
+      {"a node's free room is below zero",
+       {a_set("learner", 1, ask(1))},
+       {view(a_node("a", 8), room(9, 0, 0))},
+       {}},
+      {"the nodes' pod slots are used up",
+       {a_set("collector", 1, ask(0))},
+       {view(a_node("a", 0), room(0, 0, 110))},
+       {}},
+      {"the fuller node is filled first, so that a whole node stays free",
+       {a_set("learner", 1, ask(2))},
+       {view(a_node("a", 8)), view(a_node("b", 8), room(4, 0, 0))},
+       {{"learner/0", "b"}}},
+      {"pods without GPUs keep away from nodes that have them",
+       {a_set("collector", 2, ask(0, 4))},
+       {view(a_node("a", 8)), view(a_node("b", 0, 4)), view(a_node("c", 8), room(8, 0, 0))},
+       {{"collector/0", "b"}, {"collector/1", "c"}}},
+      {"a set may only go where it may",
+       {selecting(a_set("learner", 2, ask(1)), "pool", "rl")},
+       {view(a_node("a", 8)), view(tainted(labelled(a_node("b", 8), "pool", "rl"))),
+        view(not_ready(labelled(a_node("c", 8), "pool", "rl"))),
+        view(labelled(a_node("d", 8), "pool", "rl"))},
+       {{"learner/0", "d"}, {"learner/1", "d"}}},
+      {"a picky set would lose its only node to a larger one",
+       {a_set("learner", 1, ask(8)), selecting(a_set("collector", 1, ask(4)), "disk", "ssd")},
+       {view(labelled(a_node("a", 8), "disk", "ssd")), view(a_node("b", 8))},
+       {{"learner/0", "b"}, {"collector/0", "a"}}},
+      {"the gang is empty", {}, {view(a_node("a", 4))}, {}},
+  }));
+  INFO("when " << row.when);
+  CHECK(places(plan_gang(row.members, row.nodes)) == row.want);
+}
+
+TEST_CASE("an empty gang is placed", "[gang][plan]") {
+  CHECK(plan_gang({}, {}) == Plan{std::vector<Assignment>{}});
+}
+
+TEST_CASE("slots keep their ordinals and incarnations", "[gang][plan]") {
+  MemberSet set = a_set("collector", 0, ask(0));
+  set.slots = {{4097, 2}, {4096, 0}};
+  const std::vector<NodeView> nodes{view(a_node("a", 0))};
+  const Plan want =
+      std::vector<Assignment>{{"collector", {4096, 0}, "a"}, {"collector", {4097, 2}, "a"}};
+  CHECK(plan_gang(std::vector{set}, nodes) == want);
+}
+
+TEST_CASE("held room is not planned yet", "[gang][plan]") {
+  MemberSet set = a_set("learner", 1, ask(8));
+  set.held = 5;
+  const std::vector<NodeView> nodes{view(a_node("a", 8))};
+  CHECK(places(plan_gang(std::vector{set}, nodes)) == Places{{"learner/0", "a"}});
+}
+
+}  // namespace
+}  // namespace nervex::gang

@@ -1,0 +1,129 @@
+#include "gang/pod_group.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/support/gang_builders.h"
+
+namespace nervex::gang {
+namespace {
+
+PodGroup a_pod_group() {
+  PodGroup group;
+  group.meta.ns = "team-a";
+  group.meta.name = "dqn-1";
+  group.meta.uid = "uid-1";
+  group.meta.resource_version = "17";
+  group.meta.generation = 3;
+  group.spec.attempt = 2;
+  group.spec.priority = -5;
+  group.spec.queued_since = SysTime(std::chrono::milliseconds(1'795'269'364'123));
+  group.spec.schedule_timeout_seconds = 3600;
+  group.spec.members = {
+      testing::a_set("coordinator", 1, testing::ask(0, 2)),
+      testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
+      testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
+  group.spec.members[1].held = 3;
+  group.spec.members[1].constraints.tolerations = Json::array({{{"operator", "Exists"}}});
+  group.spec.members[1].constraints.node_selector_terms = Json::array(
+      {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
+  group.spec.members[2].slots = {{4096, 1}};
+  group.status.observed_generation = 3;
+  group.status.next_placement = 9;
+  group.status.gangs = {
+      {"base",
+       true,
+       true,
+       "Planned",
+       "all 3 pods have a place",
+       SysTime(std::chrono::milliseconds(1'795'269'365'000)),
+       {{"coordinator", {0, 0}, "n1", 1},
+        {"learner", {0, 0}, "n2", 2},
+        {"learner", {1, 0}, "n2", 3}}},
+      {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
+  return group;
+}
+
+Json as_json(const PodGroup& group) {
+  return Json{{"apiVersion", kApiVersion},
+              {"kind", kKind},
+              {"metadata",
+               {{"namespace", group.meta.ns},
+                {"name", group.meta.name},
+                {"uid", group.meta.uid},
+                {"resourceVersion", group.meta.resource_version},
+                {"generation", group.meta.generation}}},
+              {"spec", encode_spec(group.spec)},
+              {"status", encode_status(group.status)}};
+}
+
+TEST_CASE("a PodGroup survives the way through JSON", "[gang][pod_group]") {
+  const PodGroup group = a_pod_group();
+  auto text = kube::parse_json(kube::to_text(as_json(group)));  // as the API server sends it
+  REQUIRE(text.has_value());
+  const auto decoded = decode_pod_group(*text);
+  REQUIRE(decoded.has_value());
+  CHECK(*decoded == group);
+}
+
+TEST_CASE("a PodGroup without a status has decided nothing", "[gang][pod_group]") {
+  Json object = as_json(a_pod_group());
+  object.erase("status");
+  const auto decoded = decode_pod_group(object);
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->status == PodGroupStatus{});
+  CHECK(decoded->status.next_placement == 1);
+}
+
+TEST_CASE("an unreadable PodGroup is refused with the field's name", "[gang][pod_group]") {
+  struct Row {
+    std::string when;
+    std::string pointer;
+    Json value;
+    std::string names;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"a set has no name", "/spec/members/0/name", "", "spec.members[0].name"},
+      {"a role is a number", "/spec/members/1/role", 3, "spec.members[1].role"},
+      {"an ordinal is text", "/spec/members/1/slots/1/ordinal", "1",
+       "spec.members[1].slots[1].ordinal"},
+      {"an ordinal is negative", "/spec/members/1/slots/1/ordinal", -1,
+       "spec.members[1].slots[1].ordinal"},
+      {"an ordinal is beyond int", "/spec/members/1/slots/1/ordinal", 4'294'967'296,
+       "spec.members[1].slots[1].ordinal"},
+      {"a slot is wanted twice", "/spec/members/1/slots/1/ordinal", 0, "learner/0 is wanted twice"},
+      {"a slot is null", "/spec/members/1/slots/0", nullptr, "spec.members[1].slots[0]"},
+      {"requests are no quantities", "/spec/members/0/requests/cpu", "many",
+       "spec.members[0].requests"},
+      {"the queue time is no time", "/spec/queuedSince", "yesterday", "spec.queuedSince"},
+      {"a placement has no node", "/status/gangs/0/placements/0/node", "",
+       "status.gangs[0].placements[0].node"},
+      {"a placement's number is negative", "/status/gangs/0/placements/0/number", -4,
+       "status.gangs[0].placements[0].number"},
+      {"the object has no name", "/metadata/name", "", "metadata.name"},
+  }));
+  INFO("when " << row.when);
+  Json object = as_json(a_pod_group());
+  object[Json::json_pointer(row.pointer)] = row.value;
+  const auto decoded = decode_pod_group(object);
+  REQUIRE_FALSE(decoded.has_value());
+  CHECK(decoded.error().code == Code::kInvalid);
+  INFO(decoded.error().message);
+  CHECK(decoded.error().message.find(row.names) != std::string::npos);
+}
+
+TEST_CASE("placements are found by role, ordinal and incarnation", "[gang][pod_group]") {
+  const PodGroup group = a_pod_group();
+  const Placement* placement = find_placement(group.status, "learner", {1, 0});
+  REQUIRE(placement != nullptr);
+  CHECK(placement->number == 3);
+  CHECK(find_placement(group.status, "learner", {1, 1}) == nullptr);
+  CHECK(find_placement(group.status, "collector", {1, 0}) == nullptr);
+  REQUIRE(gang_of(group.status, "learner", {1, 0}) != nullptr);
+  CHECK(gang_of(group.status, "learner", {1, 0})->name == "base");
+  CHECK(find_gang(group.status, "request-7") == &group.status.gangs[1]);
+  CHECK(find_gang(group.status, "request-8") == nullptr);
+}
+
+}  // namespace
+}  // namespace nervex::gang
