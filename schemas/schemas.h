@@ -1,0 +1,16 @@
+// schemas/schemas.h - the OpenAPI schemas of the API objects, as text inside the program.
+//
+// The files beside this one are the only source: the CRDs are generated from them
+// (scripts/generate-manifests), and the build puts them into the programs.
+#pragma once
+
+#include <string_view>
+
+namespace nervex::schemas {
+
+// The openAPIV3Schema of each kind, JSON. Static storage.
+std::string_view nervex_job();
+std::string_view aggregator_config();
+std::string_view pod_group();
+
+}  // namespace nervex::schemas
