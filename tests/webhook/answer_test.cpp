@@ -1,0 +1,75 @@
+#include "webhook/answer.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "kube/model/admission.h"
+#include "tests/webhook/samples.h"
+
+namespace nervex::webhook {
+namespace {
+
+std::string review_of(const Json& object) {
+  return Json{{"apiVersion", "admission.k8s.io/v1"},
+              {"kind", "AdmissionReview"},
+              {"request",
+               {{"uid", "u-1"},
+                {"operation", "CREATE"},
+                {"kind", {{"group", "nervex.sensetime.com"}, {"kind", "NerveXJob"}}},
+                {"userInfo", {{"username", "alice"}}},
+                {"object", object}}}}
+      .dump();
+}
+
+HttpReply ask(const std::string& body, Hook hook = Hook::kMutate) {
+  return answer(
+      {.method = "POST", .path = "/", .query = {}, .headers = {}, .body = body, .peer = ""}, hook,
+      job_check().get(), "server");
+}
+
+}  // namespace
+
+TEST_CASE("a review is answered with a review, whatever it says", "[webhook][answer]") {
+  Json job = a_job();
+  job["spec"].erase("cleanPodPolicy");
+  const HttpReply allowed = ask(review_of(job));
+  CHECK(allowed.status == 200);
+  const Json response = Json::parse(allowed.body)["response"];
+  CHECK(response["uid"] == "u-1");
+  CHECK(response["allowed"] == true);
+  CHECK(response["patchType"] == "JSONPatch");
+  CHECK(*kube::base64_decode(response["patch"].get<std::string>()) ==
+        R"([{"op":"add","path":"/spec/cleanPodPolicy","value":"Running"}])");
+
+  job["spec"]["cleanPodPolicy"] = "hello";
+  const HttpReply refused = ask(review_of(job), Hook::kValidate);
+  CHECK(refused.status == 200);
+  CHECK(Json::parse(refused.body)["response"]["allowed"] == false);
+  CHECK(Json::parse(refused.body)["response"]["status"]["code"] == 422);
+}
+
+TEST_CASE("what is no review gets a status of its own", "[webhook][answer]") {
+  const auto body =
+      GENERATE(as<std::string>{}, "", "{", "[]", "null", R"({"kind": "AdmissionReview"})",
+               R"({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"})", "\xff",
+               R"({"apiVersion": "admission.k8s.io/v1", "kind":
+                             "AdmissionReview", "request": []})");
+  CHECK(ask(body).status == 400);
+  const HttpRequest get{
+      .method = "GET", .path = "/", .query = {}, .headers = {}, .body = "", .peer = ""};
+  CHECK(answer(get, Hook::kMutate, job_check().get(), "server").status == 405);
+}
+
+TEST_CASE("without a schema both hooks leave it to their failurePolicy", "[webhook][answer]") {
+  const HttpRequest post{.method = "POST",
+                         .path = "/",
+                         .query = {},
+                         .headers = {},
+                         .body = review_of(a_job()),
+                         .peer = ""};
+  const HttpReply reply = answer(post, GENERATE(Hook::kMutate, Hook::kValidate), nullptr, "server");
+  CHECK(reply.status == 500);
+  CHECK(reply.body == "nervex-webhook is not ready: the cluster's OpenAPI is not loaded yet\n");
+}
+
+}  // namespace nervex::webhook

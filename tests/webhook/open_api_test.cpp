@@ -1,0 +1,74 @@
+#include "webhook/open_api.h"
+
+#include <array>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "webhook/prune.h"
+
+namespace nervex::webhook {
+
+TEST_CASE("convert_schema keeps what a JSON Schema validator understands", "[webhook][open_api]") {
+  struct Row {
+    std::string when;
+    std::string schema;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"a reference is wrapped to carry a default",
+       R"({"allOf": [{"$ref": "#/components/schemas/a.B"}], "default": {}, "description": "d"})",
+       R"({"$ref": "#/definitions/a.B"})"},
+      {"a value is an integer or a string",
+       R"({"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]})",
+       R"({"format": "int-or-string", "type": ["integer", "string"]})"},
+      {"a CRD says so in its way",
+       R"({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]})",
+       R"({"type": ["integer", "string"]})"},
+      {"an enum may be left empty", R"({"type": "string", "enum": ["Never"], "default": "Never"})",
+       R"({"type": "string", "enum": ["Never", ""]})"},
+      {"there is a pattern", R"({"type": "string", "pattern": "(a*)*"})", R"({"type": "string"})"},
+      {"fields are nested",
+       R"({"type": "object", "required": ["a"], "properties": {"a": {"type": "array",
+          "items": {"type": "string", "description": "d"}, "x-kubernetes-list-type": "set"}}})",
+       R"({"type": "object", "required": ["a"], "properties": {"a": {"type": "array",
+          "items": {"type": "string"}}}})"},
+      {"keys are free",
+       R"({"type": "object", "additionalProperties": {"type": "string", "default": ""}})",
+       R"({"type": "object", "additionalProperties": {"type": "string"}})"},
+      {"unknown fields are kept",
+       R"({"type": "object", "x-kubernetes-preserve-unknown-fields": true})",
+       R"({"type": "object", "x-kubernetes-preserve-unknown-fields": true})"},
+  }));
+  INFO("when " << row.when);
+  CHECK(convert_schema(Json::parse(row.schema)) == Json::parse(row.want));
+}
+
+TEST_CASE("convert_definitions takes what the roots refer to and no more", "[webhook][open_api]") {
+  const Json document = Json::parse(R"({"components": {"schemas": {
+    "A": {"properties": {"b": {"allOf": [{"$ref": "#/components/schemas/B"}]}}},
+    "B": {"items": {"$ref": "#/components/schemas/A"}},
+    "C": {"type": "string"}}}})");
+  const std::array<std::string_view, 1> roots{"A"};
+  const auto made = convert_definitions(document, roots);
+  REQUIRE(made);
+  CHECK(*made == Json::parse(R"({
+    "A": {"properties": {"b": {"$ref": "#/definitions/B"}}},
+    "B": {"items": {"$ref": "#/definitions/A"}}})"));
+
+  const std::array<std::string_view, 1> other{"D"};
+  const auto missing = convert_definitions(document, other);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error() == Error{Code::kInvalid, "OpenAPI document: no schema D"});
+  CHECK_FALSE(convert_definitions(Json::array(), roots));
+}
+
+TEST_CASE("values lose their nulls, and their end if they are too long", "[webhook][prune]") {
+  const Json value = Json::parse(R"({"a": null, "b": [null, {"c": null, "d": 1}], "e": {}})");
+  CHECK(without_nulls(value) == Json::parse(R"({"b": [null, {"d": 1}], "e": {}})"));
+  CHECK(first_values(value, 100) == value);
+  CHECK(first_values(value, 4) == Json::parse(R"({"a": null, "b": [null]})"));
+  CHECK(first_values(value, 0) == Json::object());
+}
+
+}  // namespace nervex::webhook

@@ -1,0 +1,242 @@
+#include "webhook/review.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "job/validate.h"
+#include "tests/webhook/samples.h"
+
+namespace nervex::webhook {
+namespace {
+
+constexpr const char* kServer = "system:serviceaccount:nervex-system:nervex-server";
+
+kube::AdmissionRequest create(Json object) {
+  kube::AdmissionRequest request;
+  request.uid = "u";
+  request.operation = "CREATE";
+  request.kind = "NerveXJob";
+  request.name = kube::string_at(object, {"metadata", "name"});
+  request.user = "alice";
+  request.object = std::move(object);
+  return request;
+}
+
+kube::AdmissionRequest update(Json old_object, Json object, const std::string& user = "alice") {
+  auto request = create(std::move(object));
+  request.operation = "UPDATE";
+  request.user = user;
+  request.old_object = std::move(old_object);
+  return request;
+}
+
+kube::AdmissionResponse ask(const kube::AdmissionRequest& request, Hook hook) {
+  return review(request, hook, {*job_check(), kServer});
+}
+
+// What the API server makes of a request: the stored object, or why it was refused.
+struct Outcome {
+  Json stored;
+  std::string refusal;
+  std::vector<std::string> warnings;
+};
+
+Outcome admit(kube::AdmissionRequest request) {
+  const auto mutated = ask(request, Hook::kMutate);
+  if (!mutated.allowed) {
+    // The backstop says the same.
+    CHECK_FALSE(ask(request, Hook::kValidate).allowed);
+    return {nullptr, mutated.message, mutated.warnings};
+  }
+  if (mutated.patch.is_array()) request.object = request.object.patch(mutated.patch);
+  const auto again = ask(request, Hook::kMutate);
+  CHECK((again.allowed && (again.patch.is_null() || again.patch.empty())));
+  const auto validated = ask(request, Hook::kValidate);
+  CHECK(validated.patch.is_null());
+  Outcome outcome{request.object, validated.message, mutated.warnings};
+  outcome.warnings.insert(outcome.warnings.end(), validated.warnings.begin(),
+                          validated.warnings.end());
+  return outcome;
+}
+
+Json with_policy(const Json& policy) {
+  Json job = a_job();
+  job["spec"]["cleanPodPolicy"] = policy;
+  return job;
+}
+
+}  // namespace
+
+// Rows W1 to W6 of the contract.
+TEST_CASE("the clean-up policy is stored, filled in or refused", "[webhook][review]") {
+  struct Row {
+    std::string when;
+    Json policy;
+    Json want;  // null: refused
+  };
+  const auto row = GENERATE(values<Row>({
+      {"W1 it is Running", "Running", "Running"},
+      {"W1 it is All", "All", "All"},
+      {"W1 it is None", "None", "None"},
+      {"it has its old spelling", "ALL", "All"},
+      {"W2 it is empty", "", "Running"},
+      {"it is null", nullptr, "Running"},
+      {"W3 it is unknown", "hello", nullptr},
+  }));
+  INFO("when " << row.when);
+  const bool on_update = GENERATE(false, true);  // W4 to W6
+  CAPTURE(on_update);
+  Json job = with_policy(row.policy);
+  Json old_job = with_policy("None");
+  job["spec"]["group"] = "changed";
+  const Outcome outcome = admit(on_update ? update(old_job, job) : create(job));
+  if (row.want.is_null()) {
+    CHECK(
+        outcome.refusal ==
+        R"(NerveXJob.nervex.sensetime.com "dqn" is invalid: spec.cleanPodPolicy: Unsupported value: )"
+        R"("hello": Invalid CleanPodPolicy: must be one of Running, All, None)");
+  } else {
+    CHECK(outcome.refusal.empty());
+    CHECK(outcome.stored["spec"]["cleanPodPolicy"] == row.want);
+  }
+}
+
+TEST_CASE("a job is refused with all that is wrong at once", "[webhook][review]") {
+  // C5 of the contract, a misspelt field, a wrong type, a bound, each told by another check.
+  Json job = job_with(R"([
+    {"op": "add", "path": "/spec/coordinator/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
+     "value": "1m"},
+    {"op": "add", "path": "/spec/coordinator/template/spec/containers/0/imagee", "value": "x"},
+    {"op": "add", "path": "/spec/collector/template/spec/hostNetwork", "value": "yes"},
+    {"op": "add", "path": "/spec/collector/replicas", "value": -1}])");
+  const auto response = ask(create(job), GENERATE(Hook::kMutate, Hook::kValidate));
+  CHECK_FALSE(response.allowed);
+  CHECK(response.code == 422);
+  CHECK(
+      response.message ==
+      R"(NerveXJob.nervex.sensetime.com "dqn" is invalid: 4 fields are wrong: )"
+      R"(spec.collector.replicas: Invalid value: -1: must be between 0 and 4096; )"
+      R"(spec.coordinator.template.spec.containers[0].resources.limits[nvidia.com/gpu]: )"
+      R"(Invalid value: "1m": must be an integer; )"
+      R"(spec.coordinator.template.spec.containers[0].imagee: Forbidden: unknown field `imagee`, )"
+      R"(did you mean `image`?; )"
+      R"(spec.collector.template.spec.hostNetwork: Invalid value: "yes": must be a boolean)");
+}
+
+TEST_CASE("what one check tells of a field no other repeats", "[webhook][review]") {
+  const auto job = job_with(R"([{"op": "remove", "path": "/spec/coordinator/template"}])");
+  CHECK(
+      admit(create(job)).refusal ==
+      R"(NerveXJob.nervex.sensetime.com "dqn" is invalid: spec.coordinator.template: Required value)");
+}
+
+TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]") {
+  const auto with_next_id = [](Json job, int id) {
+    job["spec"]["requests"] = {{"nextId", id}};
+    return job;
+  };
+  Json changed = a_job();
+  changed["spec"]["group"] = "changed";
+  const std::string kWarning = "spec.requests belongs to nervex-server: put back";
+  struct Row {
+    std::string when;
+    kube::AdmissionRequest request;
+    Json want;  // spec.requests as stored
+    std::vector<std::string> warnings;
+  };
+  const auto row = GENERATE_COPY(values<Row>({
+      {"the server changes them",
+       update(with_next_id(a_job(), 2), with_next_id(a_job(), 3), kServer),
+       {{"nextId", 3}},
+       {}},
+      {"the server makes them",
+       update(a_job(), with_next_id(a_job(), 1), kServer),
+       {{"nextId", 1}},
+       {}},
+      {"a user changes them",
+       update(with_next_id(a_job(), 2), with_next_id(a_job(), 3)),
+       {{"nextId", 2}},
+       {kWarning}},
+      {"a user changes something else, too",
+       update(with_next_id(a_job(), 2), with_next_id(changed, 3)),
+       {{"nextId", 2}},
+       {kWarning}},
+      {"a user replaces the job by the file it was made from",
+       update(with_next_id(a_job(), 2), changed),
+       {{"nextId", 2}},
+       {kWarning}},
+      {"a user changes something else alone",
+       update(with_next_id(a_job(), 2), with_next_id(changed, 2)),
+       {{"nextId", 2}},
+       {}},
+      {"a new job brings some", create(with_next_id(a_job(), 2)), nullptr, {kWarning}},
+  }));
+  INFO("when " << row.when);
+  const Outcome outcome = admit(row.request);
+  CHECK(outcome.refusal.empty());
+  CHECK(outcome.stored["spec"].value("requests", Json()) == row.want);
+  CHECK(outcome.warnings == row.warnings);
+  if (!row.warnings.empty()) {
+    // Without the mutating hook the validating one refuses the difference.
+    const auto validated = ask(row.request, Hook::kValidate);
+    CHECK_FALSE(validated.allowed);
+    CHECK(
+        validated.message ==
+        R"(NerveXJob.nervex.sensetime.com "dqn" is invalid: spec.requests: Forbidden: only nervex-server may change it)");
+  }
+}
+
+TEST_CASE("updates that change nothing of the spec are never refused", "[webhook][review]") {
+  const Json broken = with_policy("hello");  // stored before the webhook was installed
+  Json relabelled = broken;
+  relabelled["metadata"]["labels"] = {{"a", "b"}};
+  Json deleting = a_job();
+  deleting["metadata"]["deletionTimestamp"] = "2026-11-21T13:56:04Z";
+  deleting["spec"] = nullptr;
+  Json grown = broken;
+  grown["spec"]["requests"] = {{"nextId", 2}};
+  const auto request = GENERATE_COPY(update(broken, relabelled), update(a_job(), deleting),
+                                     update(broken, grown, kServer));
+  const auto hook = GENERATE(Hook::kMutate, Hook::kValidate);
+  const auto response = ask(request, hook);
+  CHECK(response.allowed);
+  CHECK((response.patch.is_null() || response.patch.empty()));
+}
+
+TEST_CASE("what our configuration does not ask for is passed on, but not vouched for",
+          "[webhook][review]") {
+  struct Row {
+    std::string when;
+    std::string operation;
+    std::string kind;
+    std::string sub_resource;
+    bool mutating_allows;
+    bool validating_allows;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"another kind is created", "CREATE", "Pod", "", true, false},
+      {"somebody connects", "CONNECT", "NerveXJob", "", true, false},
+      {"a job is deleted", "DELETE", "NerveXJob", "", true, true},
+      {"its status is written", "UPDATE", "NerveXJob", "status", true, true},
+      {"the object is missing", "CREATE", "NerveXJob", "", false, false},
+  }));
+  INFO("when " << row.when);
+  auto request = create(nullptr);
+  request.operation = row.operation;
+  request.kind = row.kind;
+  request.sub_resource = row.sub_resource;
+  CHECK(ask(request, Hook::kMutate).allowed == row.mutating_allows);
+  CHECK(ask(request, Hook::kValidate).allowed == row.validating_allows);
+}
+
+TEST_CASE("a coordinator that may be restarted in place is worth a warning", "[webhook][review]") {
+  const std::string policy = GENERATE("Always", "OnFailure", "Never", "");
+  Json job = a_job();
+  job["spec"]["coordinator"]["template"]["spec"]["restartPolicy"] = policy;
+  const Outcome outcome = admit(create(job));
+  CHECK(outcome.refusal.empty());
+  CHECK(outcome.warnings.size() == (policy == "Always" || policy == "OnFailure" ? 1 : 0));
+  for (const auto& warning : outcome.warnings) CHECK(warning.size() < 120);
+}
+
+}  // namespace nervex::webhook

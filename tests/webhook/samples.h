@@ -1,0 +1,56 @@
+// tests/webhook/samples.h - jobs and schemas that the tests of the webhook share.
+#pragma once
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "kube/model/json.h"
+#include "schemas/schemas.h"
+#include "webhook/job_schema.h"
+
+namespace nervex::webhook {
+
+// The part of /openapi/v3/api/v1 of a kube-apiserver v1.36.3 that PodTemplateSpec refers to,
+// without descriptions: `kubectl get --raw /openapi/v3/api/v1`.
+inline std::string core_open_api() {
+  std::ifstream file(NERVEX_SOURCE_DIR "/tests/golden/openapi-v1.36.3-pod-template.json");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::shared_ptr<const SchemaCheck> job_check() {
+  static const auto check = make_job_check(schemas::nervex_job(), core_open_api());
+  REQUIRE(check.has_value());
+  return *check;
+}
+
+// As kubectl would create it: complete and right.
+inline Json a_job() {
+  return Json::parse(R"({
+    "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
+    "metadata": {"name": "dqn", "namespace": "rl", "creationTimestamp": null},
+    "spec": {
+      "group": "g",
+      "cleanPodPolicy": "Running",
+      "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}],
+      "coordinator": {"template": {
+        "metadata": {"creationTimestamp": null, "labels": {"app": "dqn"}},
+        "spec": {"containers": [{
+          "name": "nervex-container", "image": "i",
+          "ports": [{"name": "nervex-port", "containerPort": 80}],
+          "env": [{"name": "A", "value": "1"}],
+          "resources": {"limits": {"cpu": 1, "nvidia.com/gpu": "1"}},
+          "livenessProbe": {"httpGet": {"port": "nervex-port"}}
+        }]}}},
+      "collector": {"replicas": 1, "template": {
+        "spec": {"containers": [{"name": "nervex-container", "image": "i"}]}}}
+    }})");
+}
+
+// a_job() with this JSON Patch applied.
+inline Json job_with(const std::string& patch) { return a_job().patch(Json::parse(patch)); }
+
+}  // namespace nervex::webhook

@@ -1,0 +1,151 @@
+#include "webhook/schema_check.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "tests/webhook/samples.h"
+
+namespace nervex::webhook {
+namespace {
+
+constexpr const char* kMain = "/spec/coordinator/template/spec/containers/0";
+
+std::vector<std::string> texts(const job::FieldErrors& errors) {
+  std::vector<std::string> result;
+  for (const auto& error : errors) result.push_back(to_string(error));
+  return result;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the schema check names every field that breaks the schema", "[webhook][schema]") {
+  const std::string coordinator = "spec.coordinator.template.spec.containers[0]";
+  struct Row {
+    std::string when;
+    std::string patch;  // JSON Patch; @ stands for the coordinator's container
+    Texts want;
+  };
+  const auto row = GENERATE_COPY(values<Row>({
+      {"nothing is wrong", "[]", {}},
+      {"a field is misspelt",
+       R"([{"op": "move", "from": "/spec/coordinator/template/spec/containers",
+            "path": "/spec/coordinator/template/spec/contaniers"}])",
+       {"spec.coordinator.template.spec.containers: Required value",
+        "spec.coordinator.template.spec.contaniers: Forbidden: unknown field `contaniers`, did you "
+        "mean `containers`?"}},
+      {"a field of the job is misspelt",
+       R"([{"op": "add", "path": "/spec/cleanupPodPolicy", "value": "All"}])",
+       {"spec.cleanupPodPolicy: Forbidden: unknown field `cleanupPodPolicy`, did you mean "
+        "`cleanPodPolicy`?"}},
+      {"fields are null, as Go programs write them",
+       R"([{"op": "add", "path": "@/resources", "value": null},
+           {"op": "add", "path": "/spec/learner", "value": null}])",
+       {}},
+      {"a required field is null",
+       R"([{"op": "add", "path": "/spec/coordinator/template", "value": null}])",
+       {"spec.coordinator.template: Required value"}},
+      {"types are wrong",
+       R"([{"op": "add", "path": "@/image", "value": 7},
+           {"op": "add", "path": "@/ports/0/containerPort", "value": "80"},
+           {"op": "add", "path": "/spec/holdSeconds", "value": "soon"}])",
+       {"spec.coordinator.template.spec.containers[0].image: Invalid value: 7: must be a string",
+        R"(spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "80": must be an integer)",
+        R"(spec.holdSeconds: Invalid value: "soon": must be an integer)"}},
+      {"lists and objects are mixed up",
+       R"([{"op": "add", "path": "@/env", "value": {"A": "1"}},
+           {"op": "add", "path": "/spec/volumes/0", "value": "data"}])",
+       {"spec.coordinator.template.spec.containers[0].env: Invalid value: {...}: must be a list",
+        R"(spec.volumes[0]: Invalid value: "data": must be an object)"}},
+      {"an item of a list is null",
+       R"([{"op": "add", "path": "@/env/0", "value": null}])",
+       {"spec.coordinator.template.spec.containers[0].env[0]: Invalid value: null: must be an "
+        "object"}},
+      {"keys of maps are named in brackets",
+       R"([{"op": "add", "path": "@/resources/limits/nvidia.com~1gpu", "value": true},
+           {"op": "add", "path": "/spec/coordinator/template/metadata/labels/app", "value": 1}])",
+       {"spec.coordinator.template.metadata.labels[app]: Invalid value: 1: must be a string",
+        "spec.coordinator.template.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid "
+        "value: true: must be a string or a number"}},
+      {"a value is not among those allowed",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/restartPolicy",
+            "value": "Sometimes"}])",
+       {R"(spec.coordinator.template.spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure")"}},
+      {"a choice is left empty, which the API server reads as not made",
+       R"([{"op": "add", "path": "@/imagePullPolicy", "value": ""}])",
+       {}},
+      {"integers are too large for their type",
+       R"([{"op": "add", "path": "@/ports/0/containerPort", "value": 4294967376},
+           {"op": "add", "path": "/spec/activeDeadlineSeconds", "value": 18446744073709551615}])",
+       {"spec.activeDeadlineSeconds: Invalid value: 18446744073709551615: must be a 64-bit integer",
+        "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
+        "4294967376: must be a 32-bit integer"}},
+      {"a volume has an unknown source, another no name",
+       R"([{"op": "add", "path": "/spec/volumes/0/emptydir", "value": {}},
+           {"op": "add", "path": "/spec/volumes/-", "value": {"emptyDir": {}}}])",
+       {"spec.volumes[0].emptydir: Forbidden: unknown field `emptydir`, did you mean `emptyDir`?",
+        "spec.volumes[1].name: Required value"}},
+      {"there is no spec", R"([{"op": "remove", "path": "/spec"}])", {"spec: Required value"}},
+      {"the spec is a list",
+       R"([{"op": "add", "path": "/spec", "value": []}])",
+       {"spec: Invalid value: []: must be an object"}},
+      {"a text is too long",
+       R"([{"op": "add", "path": "/spec/priorityClassName", "value": ")" + std::string(254, 'x') +
+           R"("}])",
+       {"spec.priorityClassName: Invalid value: \"" + std::string(97, 'x') +
+        "...\": String should be no more than 253 characters in length."}},
+  }));
+  INFO("when " << row.when);
+  std::string patch = row.patch;
+  for (auto at = patch.find('@'); at != std::string::npos; at = patch.find('@')) {
+    patch.replace(at, 1, kMain);
+  }
+  CHECK(texts(job_check()->errors_of(job_with(patch))) == row.want);
+}
+
+TEST_CASE("the schema check survives any type at any place", "[webhook][schema][property]") {
+  const std::array<Json, 8> odd{
+      nullptr, true, -1, 1.5, "x", Json::array(), Json::object(), Json::array({nullptr, 1})};
+  const Json job = a_job();
+  const Json flat = job.flatten();
+  for (const auto& [path, unused] : flat.items()) {
+    for (Json::json_pointer at(path); !at.empty(); at.pop_back()) {
+      for (const Json& value : odd) {
+        INFO(at.to_string() << " = " << value);
+        Json changed = job;
+        changed[at] = value;
+        for (const auto& error : job_check()->errors_of(changed)) CHECK_FALSE(error.field.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
+  Json job = a_job();
+  Json& containers = job["spec"]["coordinator"]["template"]["spec"]["containers"];
+  SECTION("wrong items at the beginning") {
+    containers = Json(Json::array_t(200'000, Json(1)));
+    const auto errors = job_check()->errors_of(job);
+    CHECK(errors.size() < 20'000);
+    CHECK(errors.size() > job::kMaxListedErrors);
+  }
+  SECTION("a wrong item far behind") {
+    containers[0]["args"] = Json(Json::array_t(200'000, Json("x")));
+    containers[0]["args"].push_back(1);
+    CHECK(texts(job_check()->errors_of(job)) ==
+          Texts{"spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values"});
+  }
+  SECTION("unknown fields") {
+    for (int i = 0; i < 5000; ++i) containers[0]["x" + std::to_string(i)] = 1;
+    CHECK(job_check()->errors_of(job).size() == job::kMaxErrors);
+  }
+}
+
+TEST_CASE("a document that is no OpenAPI of the core group is refused", "[webhook][schema]") {
+  CHECK_FALSE(make_job_check(schemas::nervex_job(), "{}"));
+  CHECK_FALSE(make_job_check(schemas::nervex_job(), "<html>"));
+  CHECK_FALSE(make_job_check("{}", core_open_api()));
+}
+
+}  // namespace nervex::webhook

@@ -1,0 +1,30 @@
+#include "webhook/answer.h"
+
+#include <fmt/format.h>
+
+#include "kube/model/admission.h"
+
+namespace nervex::webhook {
+namespace {
+
+HttpReply problem(int status, std::string text) {
+  return {.status = status, .body = std::move(text) + "\n", .content_type = "text/plain"};
+}
+
+}  // namespace
+
+HttpReply answer(const HttpRequest& request, Hook hook, const SchemaCheck* check,
+                 const std::string& server_user) {
+  if (request.method != "POST") return problem(405, "POST an AdmissionReview here");
+  const auto decoded = kube::decode_review(request.body);
+  if (!decoded) return problem(400, decoded.error().message);
+  if (check == nullptr) {
+    return problem(500, "nervex-webhook is not ready: the cluster's OpenAPI is not loaded yet");
+  }
+  const auto response = review(*decoded, hook, {*check, server_user});
+  return {.status = 200,
+          .body = kube::encode_review(decoded->uid, response),
+          .content_type = "application/json"};
+}
+
+}  // namespace nervex::webhook

@@ -1,0 +1,33 @@
+// webhook/flags.h - how is nervex-webhook started?
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "base/http_server.h"
+#include "base/program.h"
+
+namespace nervex::webhook {
+
+struct Flags {
+  CommonFlags common;
+  TlsFiles tls{"/etc/nervex/tls/tls.crt", "/etc/nervex/tls/tls.key"};
+  std::string server_user = "system:serviceaccount:nervex-system:nervex-server";
+};
+
+inline void add_flags(CLI::App& app, Flags& flags) {
+  add_common_flags(app, flags.common, "0.0.0.0:9443", "address for the API server's reviews (TLS)");
+  app.add_option("--tls-cert-file", flags.tls.cert_file, "certificate, PEM, leaf first")
+      ->envname("NERVEX_TLS_CERT_FILE")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_option("--tls-key-file", flags.tls.key_file, "key of the certificate, PEM")
+      ->envname("NERVEX_TLS_KEY_FILE")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_option("--server-user", flags.server_user, "the user who may write spec.requests of jobs")
+      ->envname("NERVEX_SERVER_USER")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+}  // namespace nervex::webhook

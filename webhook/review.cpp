@@ -1,0 +1,115 @@
+#include "webhook/review.h"
+
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "job/types.h"
+#include "job/validate.h"
+#include "webhook/requests_guard.h"
+#include "webhook/warnings.h"
+
+namespace nervex::webhook {
+namespace {
+
+using kube::AdmissionRequest;
+using kube::AdmissionResponse;
+
+AdmissionResponse refuse(int code, std::string message) {
+  return {
+      .allowed = false, .code = code, .message = std::move(message), .patch = {}, .warnings = {}};
+}
+
+AdmissionResponse allow(std::vector<std::string> warnings = {}, Json patch = nullptr) {
+  return {.allowed = true,
+          .code = 0,
+          .message = "",
+          .patch = std::move(patch),
+          .warnings = std::move(warnings)};
+}
+
+// A request that our configuration does not ask for: somebody routed it here. What the validating
+// hook cannot judge it refuses.
+AdmissionResponse not_ours(const AdmissionRequest& request, Hook hook) {
+  const std::string text =
+      fmt::format("nervex-webhook does not check {} of {}", request.operation, request.kind);
+  if (hook == Hook::kMutate) return allow({text});
+  return refuse(400, text);
+}
+
+// The answers that need no look at the spec.
+std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request, Hook hook) {
+  if (request.kind != job::kKind) return not_ours(request, hook);
+  if (request.operation == "DELETE" || !request.sub_resource.empty()) return allow();
+  const bool update = request.operation == "UPDATE";
+  if (!update && request.operation != "CREATE") return not_ours(request, hook);
+  if (!request.object.is_object()) return refuse(400, "the review holds no object");
+  // Finalizers of a deleted job must come off, whatever its spec is.
+  if (update && kube::find(request.object, {"metadata", "deletionTimestamp"})) return allow();
+  return std::nullopt;
+}
+
+// What no check can find: the writer of spec.requests. None on create, not even by the server.
+bool may_change_requests(const AdmissionRequest& request, const Rules& rules) {
+  return request.operation == "UPDATE" && request.user == rules.server_user;
+}
+
+job::FieldErrors all_errors(const Json& object, const Rules& rules) {
+  job::FieldErrors errors = job::validate_job(object);
+  std::set<std::string, std::less<>> told;
+  for (const auto& error : errors) told.insert(error.field);
+  for (auto& error : rules.schema.errors_of(object)) {
+    if (!told.contains(error.field)) errors.push_back(std::move(error));
+  }
+  return errors;
+}
+
+AdmissionResponse refuse_for(const AdmissionRequest& request, const job::FieldErrors& errors) {
+  std::string name = request.name;
+  if (name.empty()) name = kube::string_at(request.object, {"metadata", "name"});
+  if (name.empty()) name = kube::string_at(request.object, {"metadata", "generateName"});
+  return refuse(422, fmt::format("NerveXJob.nervex.sensetime.com \"{}\" is invalid: {}", name,
+                                 to_string(errors)));
+}
+
+void append(Json& patch, const Json& more) { patch.insert(patch.end(), more.begin(), more.end()); }
+
+AdmissionResponse mutate(const AdmissionRequest& request, const Rules& rules, bool spec_changes) {
+  Json patch = Json::array();
+  std::vector<std::string> warnings;
+  if (!may_change_requests(request, rules)) {
+    patch = restore_requests(request.object, request.old_object);
+    if (!patch.empty()) warnings.push_back("spec.requests belongs to nervex-server: put back");
+  }
+  if (!spec_changes) return allow(std::move(warnings), std::move(patch));
+  append(patch, job::default_patch(request.object));
+  const auto errors =
+      all_errors(patch.empty() ? request.object : request.object.patch(patch), rules);
+  if (!errors.empty()) return refuse_for(request, errors);
+  return allow(std::move(warnings), std::move(patch));
+}
+
+AdmissionResponse validate(const AdmissionRequest& request, const Rules& rules, bool spec_changes) {
+  job::FieldErrors errors;
+  if (spec_changes) errors = all_errors(request.object, rules);
+  if (!may_change_requests(request, rules) &&
+      !restore_requests(request.object, request.old_object).empty()) {
+    errors.push_back(
+        {job::FieldErrorType::kForbidden, "spec.requests", "", "only nervex-server may change it"});
+  }
+  if (!errors.empty()) return refuse_for(request, errors);
+  return allow(spec_changes ? warnings_for(request.object) : std::vector<std::string>{});
+}
+
+}  // namespace
+
+AdmissionResponse review(const AdmissionRequest& request, Hook hook, const Rules& rules) {
+  if (auto answer = answer_at_once(request, hook)) return *std::move(answer);
+  const bool spec_changes =
+      request.operation == "CREATE" || !same_spec_but_requests(request.object, request.old_object);
+  return hook == Hook::kMutate ? mutate(request, rules, spec_changes)
+                               : validate(request, rules, spec_changes);
+}
+
+}  // namespace nervex::webhook
