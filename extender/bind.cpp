@@ -1,0 +1,148 @@
+#include "extender/bind.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/log.h"
+#include "extender/commit.h"
+#include "extender/pod_groups.h"
+
+namespace nervex::extender {
+namespace {
+
+// Each 409 means that somebody else's write got in between; there are few writers.
+constexpr int kMostTries = 5;
+
+Json binding_for(const kube::BindArgs& args) {
+  return Json{{"apiVersion", "v1"},
+              {"kind", "Binding"},
+              {"metadata",
+               {{"name", args.pod_name}, {"namespace", args.pod_namespace}, {"uid", args.pod_uid}}},
+              {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", args.node}}}};
+}
+
+Result<kube::Pod> read_pod(kube::Api& api, const kube::BindArgs& args) {
+  const auto body =
+      api.send({"GET", kube::api_path(kube::kPods, args.pod_namespace, args.pod_name), "", ""});
+  if (!body) return body.error();
+  auto pod = kube::decode_pod(*body, pod_filter());
+  if (pod && pod->meta.uid != args.pod_uid) {
+    return Error{Code::kNotFound, "the pod was deleted and made anew since"};
+  }
+  return pod;
+}
+
+// Ends the turn that Plans::begin_commit() gave, whatever happens.
+struct TurnGuard {
+  Plans& plans;
+  const std::string& uid;
+  const std::string& gang;
+  std::string error = "the commit was broken off";
+  Plans::Outcome outcome = Plans::Outcome::kInDoubt;
+
+  ~TurnGuard() { plans.end_commit(uid, gang, error, outcome); }
+};
+
+gang::PodGroupStatus with_committed(gang::PodGroupStatus status, std::string_view gang) {
+  for (gang::GangStatus& entry : status.gangs) {
+    if (entry.name == gang) entry.committed = true;
+  }
+  return status;
+}
+
+bool is_committed(const gang::PodGroup& group, std::string_view gang) {
+  const gang::GangStatus* status = gang::find_gang(group.status, gang);
+  return status != nullptr && status->committed;
+}
+
+}  // namespace
+
+kube::PodFilter pod_filter() { return {{}, gang::slot_annotation_keys(), ""}; }
+
+std::string Binder::bind(const kube::BindArgs& args) {
+  const auto pod = find_pod(args);
+  if (!pod) return pod.error().message;
+  if (const auto slot = gang::slot_of(**pod)) return bind_gang_pod(args, **pod, *slot);
+  if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
+    return "the pod's gang annotations are damaged";
+  }
+  const auto bound = write_binding(args);
+  return bound ? "" : bound.error().message;
+}
+
+Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
+  const PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);
+  if (known && known->meta.uid == args.pod_uid) return known;
+  auto live = read_pod(api_, args);
+  if (!live) return live.error();
+  return std::make_shared<const kube::Pod>(*std::move(live));
+}
+
+std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
+                                  const gang::PodSlot& slot) {
+  const auto check = [&] {
+    return check_bind(slot, plans_.slot_seen(slot), args.pod_namespace, args.node);
+  };
+  if (auto reason = check(); !reason.empty()) return reason;
+  if (auto reason = commit(slot.pod_group_uid, plans_.slot_seen(slot).gang); !reason.empty()) {
+    return reason;
+  }
+  if (auto reason = check(); !reason.empty()) return reason;  // the place may have moved since
+  const std::string other = plans_.claim(slot, pod);
+  if (!other.empty()) {
+    return fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal), other);
+  }
+  const auto bound = write_binding(args);
+  if (bound) return "";
+  // After a lost reply the pod may be bound: the claim stays until the pod was seen.
+  if (bound.error().code != Code::kTransient) plans_.unclaim(slot, pod);
+  return bound.error().message;
+}
+
+std::string Binder::commit(const std::string& uid, const std::string& gang) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    const auto turn = plans_.begin_commit(uid, gang);
+    if (std::holds_alternative<Plans::Committed>(turn)) return "";
+    if (const auto* refused = std::get_if<Plans::Refused>(&turn)) {
+      return fmt::format("gang {} cannot start now: {}", gang, refused->reason);
+    }
+    const auto written = write_commit(*std::get<Plans::Commit>(turn).group, gang);
+    if (!written && written.error().code != Code::kConflict) return written.error().message;
+  }
+  return fmt::format("gang {} cannot start now: its PodGroup keeps changing", gang);
+}
+
+Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::string& gang) {
+  TurnGuard turn{plans_, group.meta.uid, gang};
+  const auto written = write_status(api_, group, with_committed(group.status, gang));
+  const auto stored = written ? written : read_pod_group(api_, group);
+  if (stored) plans_.fold(*stored);
+  if (stored && is_committed(*stored, gang)) {
+    turn.error.clear();
+    turn.outcome = Plans::Outcome::kKnown;
+    log_info("gang committed", {{"podgroup", group.meta.key()}, {"gang", gang}});
+    return ok();
+  }
+  if (written) return Error{Code::kInternal, "the commit was answered without being stored"};
+  const bool conflict = written.error().code == Code::kConflict;
+  turn.error = conflict ? "" : written.error().message;  // after a conflict others may go on trying
+  if (written.error().code != Code::kTransient) turn.outcome = Plans::Outcome::kKnown;
+  return written.error();
+}
+
+Result<Nothing> Binder::write_binding(const kube::BindArgs& args) const {
+  const std::string path =
+      kube::api_path(kube::kPods, args.pod_namespace, args.pod_name, "binding");
+  const auto reply =
+      api_.send({"POST", path, kube::to_text(binding_for(args)), "application/json"});
+  if (reply) return ok();
+  const Code code = reply.error().code;
+  if (code != Code::kConflict && code != Code::kTransient) return reply.error();
+  const auto live = read_pod(api_, args);  // bound by an earlier call whose reply was lost?
+  if (live && live->node == args.node) return ok();
+  return reply.error();
+}
+
+}  // namespace nervex::extender

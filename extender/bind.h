@@ -1,0 +1,44 @@
+// extender/bind.h - how does a pod get to its node? Commits the gang if it is its first, then
+// binds.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "extender/plans.h"
+#include "gang/slot.h"
+#include "kube/api.h"
+#include "kube/model/extender_api.h"
+#include "kube/store.h"
+
+namespace nervex::extender {
+
+// Thread-safe: kube-scheduler sends one call per pod, many at once.
+class Binder {
+ public:
+  Binder(kube::Api& api, Plans& plans, const kube::Store<kube::Pod>& pods)
+      : api_(api), plans_(plans), pods_(pods) {}
+  Binder(const Binder&) = delete;
+  Binder& operator=(const Binder&) = delete;
+
+  // "" if the pod is bound to that node when this returns; else why not, for people: the scheduler
+  // tries again later. May wait for the API server and for another call that commits the same gang.
+  std::string bind(const kube::BindArgs& args);
+
+ private:
+  Result<PodPtr> find_pod(const kube::BindArgs& args) const;
+  std::string bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
+                            const gang::PodSlot& slot);
+  std::string commit(const std::string& uid, const std::string& gang);
+  Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
+  Result<Nothing> write_binding(const kube::BindArgs& args) const;
+
+  kube::Api& api_;
+  Plans& plans_;
+  const kube::Store<kube::Pod>& pods_;
+};
+
+// What is kept of pods: the annotations of slots.
+kube::PodFilter pod_filter();
+
+}  // namespace nervex::extender

@@ -1,0 +1,60 @@
+#include "extender/commit.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "extender/ledger.h"
+
+namespace nervex::extender {
+namespace {
+
+using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
+
+Places places_of(const gang::GangStatus& gang) {
+  Places places;
+  for (const gang::Placement& placement : gang.placements) {
+    places.emplace(std::pair(std::string_view(placement.role), placement.slot), &placement);
+  }
+  return places;
+}
+
+}  // namespace
+
+std::string check_commit(const gang::PodGroup& group, std::string_view gang_name,
+                         std::span<const gang::NodeView> nodes) {
+  const gang::GangStatus* gang = gang::find_gang(group.status, gang_name);
+  if (gang == nullptr || !gang->planned) return fmt::format("gang {} has no plan", gang_name);
+  const Places places = places_of(*gang);
+  Ledger ledger({nodes.begin(), nodes.end()});
+  for (const gang::MemberSet& set : group.spec.members) {
+    if (set.gang != gang_name) continue;
+    for (const gang::SlotId slot : set.slots) {
+      const auto place = places.find({set.role, slot});
+      const std::string key = gang::slot_key(set.role, slot.ordinal);
+      if (place == places.end()) return fmt::format("gang {} lacks a place for {}", gang_name, key);
+      const std::string reason = ledger.why_not(set, place->second->node);
+      if (!reason.empty()) return fmt::format("{}: {}", key, reason);
+      ledger.take(set, place->second->node);
+    }
+  }
+  return "";
+}
+
+std::string check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std::string_view ns,
+                       std::string_view node) {
+  const std::string key = gang::slot_key(slot.role, slot.slot.ordinal);
+  if (!seen.group) return "the pod's PodGroup was not seen yet";
+  if (seen.group->meta.ns != ns) return "the pod names a PodGroup of another namespace";
+  if (!seen.placement || seen.placement->slot != slot.slot ||
+      seen.placement->number != slot.placement) {
+    return fmt::format("place {} of {} is not its place now", slot.placement, key);
+  }
+  if (seen.placement->node != node) {
+    return fmt::format("{} is planned on node {}", key, seen.placement->node);
+  }
+  return "";
+}
+
+}  // namespace nervex::extender

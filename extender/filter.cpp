@@ -1,0 +1,83 @@
+#include "extender/filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nervex::extender {
+namespace {
+
+kube::FilterResult cannot_tell(std::string why) {
+  kube::FilterResult result;
+  result.error = std::move(why);
+  return result;
+}
+
+// One node's word is enough: the others may stay unmentioned (kube-scheduler 1.36).
+kube::FilterResult refuse(const kube::FilterArgs& args, std::string why) {
+  kube::FilterResult result;
+  if (!args.node_names.empty()) {
+    result.failed_and_unresolvable.emplace_back(args.node_names.front(), std::move(why));
+  }
+  return result;
+}
+
+std::string slot_text(const gang::PodSlot& slot) {
+  return gang::slot_key(slot.role, slot.slot.ordinal);
+}
+
+kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::PodSlot& slot,
+                                   const SlotSeen& seen) {
+  if (!seen.group) return cannot_tell("the pod's PodGroup was not seen yet, retrying");
+  const gang::PodGroup& group = *seen.group;
+  if (group.meta.ns != args.pod.meta.ns) {
+    return refuse(args, "the pod names a PodGroup of another namespace");
+  }
+  if (slot.placement >= group.status.next_placement) {
+    return cannot_tell(fmt::format("place {} of podgroup {} was not seen yet, retrying",
+                                   slot.placement, group.meta.name));
+  }
+  if (!seen.placement || seen.placement->number != slot.placement ||
+      seen.placement->slot != slot.slot) {
+    return refuse(args, fmt::format("place {} of {} was given up: delete this pod, its gang gets "
+                                    "new places and new pods",
+                                    slot.placement, slot_text(slot)));
+  }
+  const std::string& node = seen.placement->node;
+  const auto& names = args.node_names;
+  if (std::find(names.begin(), names.end(), node) == names.end()) {
+    return refuse(args, fmt::format("{} is planned on node {}, which the scheduler's own checks "
+                                    "refused",
+                                    slot_text(slot), node));
+  }
+  kube::FilterResult result;
+  result.node_names = {node};
+  return result;
+}
+
+kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
+                                    const std::vector<HeldNode>& held) {
+  kube::FilterResult result;
+  for (const std::string& name : args.node_names) {
+    const auto node = std::find_if(held.begin(), held.end(),
+                                   [&](const HeldNode& entry) { return entry.name == name; });
+    // Where nothing is held the scheduler's own count is all there is to say.
+    if (node == held.end() || args.pod.requests.fits_in(node->spare)) {
+      result.node_names.push_back(name);
+    }
+  }
+  return result.node_names.empty() ? refuse(args, "room is held for gangs") : result;
+}
+
+}  // namespace
+
+kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view) {
+  if (!view.synced) return cannot_tell("nervex-extender has not read the cluster yet, retrying");
+  if (view.slot) return filter_gang_pod(args, *view.slot, view.seen);
+  if (!kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
+    return refuse(args, "the pod's gang annotations are damaged");
+  }
+  return filter_plain_pod(args, view.held);
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,27 @@
+// extender/filter.h - on which of these nodes may the pod be bound? Pure; O(1) for gang pods.
+//
+// Filter may run twice, or for nothing: it has no side effects. Its texts are constant while the
+// state is: a changed text patches the pod's condition, which wakes the pod again.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "extender/view.h"
+#include "gang/slot.h"
+#include "kube/model/extender_api.h"
+
+namespace nervex::extender {
+
+struct FilterView {
+  bool synced = false;
+  std::optional<gang::PodSlot> slot;  // of a gang's pod
+  SlotSeen seen;                      // if it is one
+  std::vector<HeldNode> held;         // else: those of the named nodes on which room is held
+};
+
+// A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no held room.
+// Error "cannot tell yet": the caches are not synced, or older than the pod.
+kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view);
+
+}  // namespace nervex::extender

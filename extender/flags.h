@@ -1,0 +1,15 @@
+// extender/flags.h - how is the extender told what to do?
+#pragma once
+
+#include "base/program.h"
+
+namespace nervex::extender {
+
+struct Flags {
+  CommonFlags common;
+};
+
+// nullopt: go on with `flags`; else the exit code.
+std::optional<int> parse(int argc, char** argv, Flags& flags);
+
+}  // namespace nervex::extender

@@ -1,0 +1,156 @@
+#include "extender/gang_work.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace nervex::extender {
+namespace {
+
+using SlotKey = std::pair<std::string_view, gang::SlotId>;
+using Places = std::map<SlotKey, const gang::Placement*>;
+
+Places places_of(const gang::GangStatus* gang) {
+  Places places;
+  if (gang == nullptr) return places;
+  for (const gang::Placement& placement : gang->placements) {
+    places.emplace(SlotKey(placement.role, placement.slot), &placement);
+  }
+  return places;
+}
+
+gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
+  gang::MemberSet copy;
+  copy.name = set.name;
+  copy.gang = set.gang;
+  copy.role = set.role;
+  copy.requests = set.requests;
+  copy.constraints = set.constraints;
+  copy.slots = std::move(slots);
+  return copy;
+}
+
+// Sorts the set's slots into those with a place and those without.
+void add_set(GangWork& work, const gang::MemberSet& set, const Places& places) {
+  std::vector<gang::SlotId> missing;
+  for (const gang::SlotId slot : set.slots) {
+    const auto place = places.find(SlotKey(set.role, slot));
+    if (place == places.end()) {
+      missing.push_back(slot);
+    } else {
+      work.placed.push_back({&set, *place->second});
+    }
+  }
+  if (!missing.empty()) work.missing.push_back(with_slots(set, std::move(missing)));
+  work.sets.push_back(&set);
+}
+
+GangWork start_work(const GroupSeen& seen, const std::string& name) {
+  GangWork work;
+  work.name = name;
+  work.before = gang::find_gang(seen.group->status, name);
+  work.committed = work.before != nullptr && seen.is_committed(*work.before);
+  work.holds = work.committed;
+  return work;
+}
+
+void forget_places(GangWork& work) {
+  work.placed.clear();
+  work.missing.clear();
+  for (const gang::MemberSet* set : work.sets) {
+    if (!set->slots.empty()) work.missing.push_back(with_slots(*set, set->slots));
+  }
+}
+
+// Of places that do not fit all together, takes those that do; the other slots become missing.
+void keep_what_fits(GangWork& work, Ledger& ledger) {
+  Places kept;
+  std::vector<PlacedSlot> placed = std::move(work.placed);
+  for (const PlacedSlot& slot : placed) {
+    if (!ledger.fits(*slot.set, slot.placement.node)) continue;
+    ledger.take(*slot.set, slot.placement.node);
+    kept.emplace(SlotKey(slot.placement.role, slot.placement.slot), &slot.placement);
+  }
+  const std::vector<const gang::MemberSet*> sets = std::move(work.sets);
+  work.sets.clear();
+  work.placed.clear();
+  work.missing.clear();
+  for (const gang::MemberSet* set : sets) add_set(work, *set, kept);
+}
+
+std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
+  gang::Plan plan = gang::plan_gang(work.missing, ledger.nodes());
+  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *no_fit;
+  std::map<SlotKey, const gang::MemberSet*> set_of;
+  for (const gang::MemberSet* set : work.sets) {
+    for (const gang::SlotId slot : set->slots) set_of.emplace(SlotKey(set->role, slot), set);
+  }
+  for (gang::Assignment& place : std::get<std::vector<gang::Assignment>>(plan)) {
+    const gang::MemberSet* set = set_of.at(SlotKey(place.role, place.slot));
+    ledger.take(*set, place.node);
+    work.placed.push_back({set, {set->role, place.slot, std::move(place.node), 0}});
+  }
+  work.missing.clear();
+  work.holds = true;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::size_t GangWork::wanted() const {
+  std::size_t count = 0;
+  for (const gang::MemberSet* set : sets) count += set->slots.size();
+  return count;
+}
+
+std::vector<GangWork> gangs_of(const GroupSeen& seen) {
+  std::vector<GangWork> works;
+  std::vector<Places> places;
+  for (const gang::MemberSet& set : seen.group->spec.members) {
+    auto found = std::find_if(works.begin(), works.end(),
+                              [&](const GangWork& work) { return work.name == set.gang; });
+    if (found == works.end()) {
+      works.push_back(start_work(seen, set.gang));
+      places.push_back(places_of(works.back().before));
+      found = works.end() - 1;
+    }
+    add_set(*found, set, places[static_cast<std::size_t>(found - works.begin())]);
+  }
+  return works;
+}
+
+void hold_blindly(GangWork& work, Ledger& ledger) {
+  for (const PlacedSlot& slot : work.placed) ledger.take(*slot.set, slot.placement.node);
+  work.holds = true;
+}
+
+void recheck(GangWork& work, Ledger& ledger) {
+  if (work.committed || !work.missing.empty()) return;
+  for (std::size_t i = 0; i < work.placed.size(); ++i) {
+    const PlacedSlot& slot = work.placed[i];
+    if (ledger.fits(*slot.set, slot.placement.node)) {
+      ledger.take(*slot.set, slot.placement.node);
+      continue;
+    }
+    for (std::size_t taken = 0; taken < i; ++taken) {
+      ledger.give_back(*work.placed[taken].set, work.placed[taken].placement.node);
+    }
+    return;
+  }
+  work.holds = true;
+}
+
+std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
+  if (!work.holds) keep_what_fits(work, ledger);
+  if (work.missing.empty()) {
+    work.holds = true;
+    return std::nullopt;
+  }
+  auto no_fit = place_missing(work, ledger);
+  if (!no_fit || work.committed || work.placed.empty()) return no_fit;
+  for (const PlacedSlot& slot : work.placed) ledger.give_back(*slot.set, slot.placement.node);
+  forget_places(work);
+  return place_missing(work, ledger);
+}
+
+}  // namespace nervex::extender

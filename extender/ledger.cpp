@@ -1,0 +1,67 @@
+#include "extender/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nervex::extender {
+namespace {
+
+const char* word(kube::NodeVerdict verdict) {
+  switch (verdict) {
+    case kube::NodeVerdict::kAllowed:
+      break;
+    case kube::NodeVerdict::kNotReady:
+      return "not ready";
+    case kube::NodeVerdict::kUnschedulable:
+      return "cordoned";
+    case kube::NodeVerdict::kTainted:
+      return "tainted";
+    case kube::NodeVerdict::kNotSelected:
+      return "not selected any more";
+  }
+  return "allowed";
+}
+
+}  // namespace
+
+const gang::NodeView* Ledger::find(std::string_view name) const {
+  const auto at = std::lower_bound(
+      nodes_.begin(), nodes_.end(), name,
+      [](const gang::NodeView& view, std::string_view wanted) { return view.node->name < wanted; });
+  return at == nodes_.end() || at->node->name != name ? nullptr : &*at;
+}
+
+gang::NodeView* Ledger::find(std::string_view name) {
+  return const_cast<gang::NodeView*>(std::as_const(*this).find(name));
+}
+
+std::string Ledger::why_not(const gang::MemberSet& set, std::string_view node) const {
+  const gang::NodeView* view = find(node);
+  if (view == nullptr) return fmt::format("node {} is gone", node);
+  const kube::NodeVerdict verdict = kube::judge(*view->node, set.constraints);
+  if (verdict != kube::NodeVerdict::kAllowed) {
+    return fmt::format("node {} is {}", node, word(verdict));
+  }
+  const std::string lacking(set.requests.first_lacking(view->free));
+  if (lacking.empty()) return "";
+  return fmt::format("node {} has {} {} left and {} needs {}", node,
+                     kube::format_amount(lacking, view->free.get(lacking)), lacking, set.role,
+                     kube::format_amount(lacking, set.requests.get(lacking)));
+}
+
+bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
+  const gang::NodeView* view = find(node);
+  return view != nullptr && set.requests.fits_in(view->free) &&
+         kube::judge(*view->node, set.constraints) == kube::NodeVerdict::kAllowed;
+}
+
+void Ledger::take(const gang::MemberSet& set, std::string_view node) {
+  if (gang::NodeView* view = find(node)) view->free -= set.requests;
+}
+
+void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
+  if (gang::NodeView* view = find(node)) view->free += set.requests;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,37 @@
+// extender/ledger.h - what is still free on each node while plans are made and checked? Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gang/plan.h"
+#include "gang/pod_group.h"
+
+namespace nervex::extender {
+
+// Not thread-safe: lives within one decision. Cost per call: log(nodes).
+class Ledger {
+ public:
+  // `nodes` sorted by name.
+  explicit Ledger(std::vector<gang::NodeView> nodes) : nodes_(std::move(nodes)) {}
+
+  // "" if the node is there, lets such a pod in and has room for one more; else why not, for
+  // people.
+  std::string why_not(const gang::MemberSet& set, std::string_view node) const;
+  bool fits(const gang::MemberSet& set, std::string_view node) const;
+  // Unknown nodes are ignored: nobody else can take their room either.
+  void take(const gang::MemberSet& set, std::string_view node);
+  void give_back(const gang::MemberSet& set, std::string_view node);
+
+  std::span<const gang::NodeView> nodes() const { return nodes_; }
+
+ private:
+  gang::NodeView* find(std::string_view name);
+  const gang::NodeView* find(std::string_view name) const;
+
+  std::vector<gang::NodeView> nodes_;
+};
+
+}  // namespace nervex::extender

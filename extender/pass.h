@@ -1,0 +1,39 @@
+// extender/pass.h - which PodGroups get which new status on this snapshot? Pure.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "extender/verdict.h"
+#include "extender/view.h"
+
+namespace nervex::extender {
+
+struct StatusWrite {
+  PodGroupPtr group;  // as it was decided on: its resourceVersion makes the write conditional
+  gang::PodGroupStatus status;
+};
+
+// What was told of each waiting gang, by PodGroup UID and gang.
+using Memory = std::map<std::pair<std::string, std::string>, Told>;
+
+struct PassResult {
+  std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
+  Memory memory;                    // for the next pass; of waiting gangs only
+  std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
+};
+
+// In the order of the queue (priority, queuedSince, namespace and name):
+//  1. plans that are not committed are checked; those that overlap or no longer fit lose their
+//     places, the last in the queue first;
+//  2. every gang with slots that have no place gets all of them, or none. A gang that waits holds
+//     no room and does not keep smaller ones behind it from starting (docs/adr).
+// Committed gangs keep their places whatever happened to the node. What still has its place keeps
+// its number. Doing the writes and asking again, on the same nodes, gives none.
+PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now);
+
+}  // namespace nervex::extender

@@ -1,0 +1,155 @@
+#include "extender/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+
+#include "base/log.h"
+#include "extender/pod_groups.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+const std::string kPass = "pass";  // the queue's only key: all wake-ups fold into one
+constexpr milliseconds kCoalesce{20};
+constexpr milliseconds kNotReady{50};
+constexpr milliseconds kFirstRetry{100};
+constexpr milliseconds kLongestRetry{30'000};
+
+milliseconds retry_after(int failures) {
+  return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
+}
+
+void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
+  for (const gang::GangStatus& gang : stored.status.gangs) {
+    const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
+    if (before != nullptr && before->message == gang.message &&
+        before->placements == gang.placements) {
+      continue;
+    }
+    log_info(gang.planned ? "gang planned" : "gang waits",
+             {{"podgroup", stored.meta.key()}, {"gang", gang.name}, {"message", gang.message}});
+  }
+}
+
+}  // namespace
+
+void Planner::wake() { queue_.add_after(kPass, kCoalesce); }
+
+void Planner::run(const std::stop_token& stop, const std::function<bool()>& ready) {
+  const std::stop_callback shut_down(stop, [this] { queue_.shut_down(); });
+  wake();
+  while (const auto key = queue_.next()) {
+    try {
+      if (ready()) {
+        pass();
+      } else {
+        queue_.add_after(kPass, kNotReady);
+      }
+    } catch (const std::exception& error) {  // a bug: say so and go on with what can be done
+      log_error("planning failed", {{"error", error.what()}});
+      queue_.add_failed(*key);
+    }
+    queue_.done(*key);
+  }
+}
+
+void Planner::pass() {
+  repeat_doubtful();
+  PassResult result = run_pass(plans_.snapshot(), memory_, clock_.now());
+  memory_ = std::move(result.memory);
+  for (const StatusWrite& decided : result.writes) {
+    if (must_wait(decided.group->meta.uid)) {
+      forget(decided.group->meta.uid);
+    } else {
+      write(decided.group, decided.status);
+    }
+  }
+  if (result.look_again) queue_.add_after(kPass, *result.look_again);
+}
+
+void Planner::repeat_doubtful() {
+  for (const PodGroupPtr& attempted : plans_.in_doubt()) {
+    if (must_wait(attempted->meta.uid)) continue;
+    after_write(*attempted, write_status(api_, *attempted, attempted->status));
+  }
+}
+
+void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status) {
+  gang::PodGroup attempted = *base;
+  attempted.status = status;
+  plans_.doubt(std::make_shared<const gang::PodGroup>(std::move(attempted)));
+  const auto written = write_status(api_, *base, status);
+  if (written) log_decision(*base, *written);
+  after_write(*base, written);
+}
+
+void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
+  const std::string& uid = base.meta.uid;
+  if (written) {
+    retries_.erase(uid);
+    plans_.fold(*written);
+    plans_.settle(uid);
+    return;
+  }
+  const Error& error = written.error();
+  forget(uid);
+  if (error.code == Code::kTransient) {  // in doubt until it was written again or read
+    log_warn("podgroup status in doubt", {{"podgroup", base.meta.key()}, {"error", error.message}});
+    return back_off(uid);
+  }
+  // Refused, so this write is not stored. An earlier one may be: the object tells.
+  const auto live = read_pod_group(api_, base);
+  const bool is_gone = !live && live.error().code == Code::kNotFound;
+  if (live) plans_.fold(*live);
+  if (live || is_gone) plans_.settle(uid);
+  if (is_gone) {  // the watch will tell, too
+    retries_.erase(uid);
+  } else if (live && error.code == Code::kConflict) {
+    wake();
+  } else {
+    log_error("podgroup status not written",
+              {{"podgroup", base.meta.key()}, {"error", error.message}});
+    back_off(uid);
+  }
+}
+
+bool Planner::must_wait(const std::string& uid) {
+  const auto retry = retries_.find(uid);
+  if (retry == retries_.end()) return false;
+  const auto left = retry->second.due - clock_.mono();
+  if (left <= left.zero()) return false;
+  queue_.add_after(kPass, std::chrono::ceil<milliseconds>(left));
+  return true;
+}
+
+void Planner::back_off(const std::string& uid) {
+  Retry& retry = retries_[uid];
+  const milliseconds delay = retry_after(retry.failures++);
+  retry.due = clock_.mono() + delay;
+  queue_.add_after(kPass, delay);
+}
+
+void Planner::forget(const std::string& uid) {
+  std::erase_if(memory_, [&](const auto& entry) { return entry.first.first == uid; });
+}
+
+bool matters(const NodePtr& before, const NodePtr& after) {
+  if (!before || !after) return before != after;
+  return before->ready != after->ready || before->unschedulable != after->unschedulable ||
+         before->taints != after->taints || before->labels != after->labels ||
+         before->allocatable != after->allocatable;
+}
+
+bool matters(const PodPtr& before, const PodPtr& after) {
+  const bool was = before && before->occupies();
+  const bool is = after && after->occupies();
+  if (was != is) return true;
+  return was && (before->node != after->node || before->requests != after->requests);
+}
+
+}  // namespace nervex::extender

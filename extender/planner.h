@@ -1,0 +1,64 @@
+// extender/planner.h - who makes the plans, and when? Runs a pass when something changed and writes
+// what it decided. Only the leader's planner runs (until the Lease lands: only one replica).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+
+#include "base/clock.h"
+#include "extender/pass.h"
+#include "extender/plans.h"
+#include "kube/api.h"
+#include "kube/work_queue.h"
+
+namespace nervex::extender {
+
+class Planner {
+ public:
+  Planner(kube::Api& api, Plans& plans, const Clock& clock)
+      : api_(api), plans_(plans), clock_(clock), queue_(clock) {}
+  Planner(const Planner&) = delete;
+  Planner& operator=(const Planner&) = delete;
+
+  // Something that matters changed: run a pass soon; changes within a few milliseconds share one.
+  // Thread-safe.
+  void wake();
+  // Runs passes until `stop`, the first one as soon as `ready`. On one thread.
+  void run(const std::stop_token& stop, const std::function<bool()>& ready);
+
+  // One pass: decides on what is known now and writes the results one after another. What could not
+  // be written is in doubt or forgotten, and the next pass, which is already queued, looks again.
+  // Called by run() and by tests.
+  void pass();
+
+ private:
+  struct Retry {
+    int failures = 0;
+    MonoTime due{};
+  };
+
+  // What must come first: writes whose outcome is not known are made once more. They are
+  // conditional, so this ends the doubt whichever way the first one went.
+  void repeat_doubtful();
+  void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
+  void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
+  bool must_wait(const std::string& uid);
+  void back_off(const std::string& uid);
+  void forget(const std::string& uid);  // what was told of it: it did not get there
+
+  kube::Api& api_;
+  Plans& plans_;
+  const Clock& clock_;
+  kube::WorkQueue queue_;
+  // All below: by the planner's thread only.
+  Memory memory_;
+  std::map<std::string, Retry> retries_;  // by PodGroup UID
+};
+
+// Whether a change can make a difference to a plan. Heartbeats and conditions of others do not.
+bool matters(const NodePtr& before, const NodePtr& after);
+bool matters(const PodPtr& before, const PodPtr& after);
+
+}  // namespace nervex::extender

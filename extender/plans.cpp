@@ -1,0 +1,186 @@
+#include "extender/plans.h"
+
+#include <set>
+#include <utility>
+
+#include "extender/commit.h"
+
+namespace nervex::extender {
+
+void Plans::node_changed(const NodePtr& before, const NodePtr& after) {
+  MutexLock lock(mutex_);
+  nodes_.set_node(after ? after->name : before->name, after);
+}
+
+void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
+  MutexLock lock(mutex_);
+  if (before && before->occupies()) nodes_.stop_using(before->node, before->requests);
+  if (after && after->occupies()) nodes_.use(after->node, after->requests);
+  const auto was = before ? gang::slot_of(*before) : std::nullopt;
+  const auto is = after ? gang::slot_of(*after) : std::nullopt;
+  const bool replaced = before && after && before->meta.uid != after->meta.uid;
+  if (was && (!after || replaced || was != is)) {
+    pods_.remove(*was, *before);
+    refresh_slot(*was);
+  }
+  if (is && !after->node.empty()) {
+    pods_.add(*is, *after);
+    refresh_slot(*is);
+  }
+}
+
+void Plans::refresh_slot(const gang::PodSlot& slot) {
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry != by_uid_.end()) entry->second.places.refresh(slot);
+}
+
+void Plans::group_changed(const std::string& key) {
+  MutexLock lock(mutex_);
+  // Read under our lock: whoever comes last has read the store's last state.
+  const PodGroupPtr group = groups_.get(key);
+  const auto known = uid_of_.find(key);
+  if (known != uid_of_.end() && (!group || group->meta.uid != known->second)) {
+    by_uid_.erase(known->second);
+    uid_of_.erase(known);
+    commit_ended_.notify_all();
+  }
+  if (!group) return;
+  uid_of_[key] = group->meta.uid;
+  auto entry = by_uid_.find(group->meta.uid);
+  if (entry == by_uid_.end()) {
+    entry = by_uid_.try_emplace(group->meta.uid, nodes_, pods_).first;
+  }
+  end_doubt(entry->second, group);
+  entry->second.places.set_group(group);
+}
+
+// Every write of ours is conditional: once the resourceVersion has moved it was stored or never
+// will be.
+void Plans::end_doubt(GroupEntry& entry, const PodGroupPtr& now) {
+  const PodGroupPtr& before = entry.places.group();
+  if (!before || before->meta.resource_version == now->meta.resource_version) return;
+  if (entry.places.attempted()) entry.places.set_attempted(nullptr);
+  for (const auto& [gang, commit] : entry.commits) {
+    if (!commit.running) entry.places.set_committing(gang, false);
+  }
+}
+
+void Plans::fold(gang::PodGroup group) {
+  const std::string key = group.meta.key();
+  groups_.update(key, std::move(group));
+  group_changed(key);
+}
+
+Snapshot Plans::snapshot() const {
+  MutexLock lock(mutex_);
+  Snapshot snapshot;
+  snapshot.nodes = nodes_.views();
+  snapshot.groups.reserve(by_uid_.size());
+  for (const auto& [uid, entry] : by_uid_) {
+    const bool in_doubt = entry.places.attempted() != nullptr;
+    snapshot.groups.push_back({in_doubt ? entry.places.attempted() : entry.places.group(), in_doubt,
+                               entry.places.committing()});
+  }
+  return snapshot;
+}
+
+SlotSeen Plans::slot_seen(const gang::PodSlot& slot) const {
+  MutexLock lock(mutex_);
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry == by_uid_.end()) return {};
+  return entry->second.places.seen(slot.role, slot.slot.ordinal);
+}
+
+std::vector<HeldNode> Plans::held_nodes(const std::vector<std::string>& names) const {
+  MutexLock lock(mutex_);
+  std::vector<HeldNode> held;
+  for (const std::string& name : names) {
+    if (auto spare = nodes_.spare_beside_held(name)) held.push_back({name, *std::move(spare)});
+  }
+  return held;
+}
+
+void Plans::doubt(PodGroupPtr attempted) {
+  MutexLock lock(mutex_);
+  const auto entry = by_uid_.find(attempted->meta.uid);
+  if (entry != by_uid_.end()) entry->second.places.set_attempted(std::move(attempted));
+}
+
+void Plans::settle(const std::string& uid) {
+  MutexLock lock(mutex_);
+  const auto entry = by_uid_.find(uid);
+  if (entry != by_uid_.end()) entry->second.places.set_attempted(nullptr);
+}
+
+std::vector<PodGroupPtr> Plans::in_doubt() const {
+  MutexLock lock(mutex_);
+  std::vector<PodGroupPtr> found;
+  for (const auto& [uid, entry] : by_uid_) {
+    if (entry.places.attempted()) found.push_back(entry.places.attempted());
+  }
+  return found;
+}
+
+Plans::CommitTurn Plans::begin_commit(const std::string& uid, const std::string& gang) {
+  MutexLock lock(mutex_);
+  for (bool waited = false;; waited = true) {
+    const auto found = by_uid_.find(uid);
+    if (found == by_uid_.end()) return Refused{"the pod's PodGroup is gone"};
+    GroupEntry& entry = found->second;
+    const gang::GangStatus* status = gang::find_gang(entry.places.group()->status, gang);
+    if (status != nullptr && status->committed) return Committed{};
+    CommitState& state = entry.commits[gang];
+    if (state.running) {
+      commit_ended_.wait(mutex_);
+      continue;
+    }
+    if (waited && !state.error.empty()) return Refused{state.error};
+    if (std::string reason = check_room(entry, gang); !reason.empty()) return Refused{reason};
+    state = {true, ""};
+    entry.places.set_committing(gang, true);
+    return Commit{entry.places.group()};
+  }
+}
+
+std::string Plans::check_room(GroupEntry& entry, const std::string& gang) {
+  // Room that is still in doubt from an earlier attempt is the gang's own.
+  const bool in_doubt = entry.places.committing().count(gang) > 0;
+  entry.places.set_committing(gang, false);
+  const gang::PodGroup& group = *entry.places.group();
+  std::set<std::string_view> names;  // sorted, as check_commit() wants the nodes
+  if (const gang::GangStatus* status = gang::find_gang(group.status, gang)) {
+    for (const gang::Placement& placement : status->placements) names.insert(placement.node);
+  }
+  std::vector<gang::NodeView> nodes;
+  for (const std::string_view name : names) {
+    if (auto view = nodes_.view(name)) nodes.push_back(*std::move(view));
+  }
+  std::string reason = check_commit(group, gang, nodes);
+  entry.places.set_committing(gang, in_doubt);
+  return reason;
+}
+
+void Plans::end_commit(const std::string& uid, const std::string& gang, const std::string& error,
+                       Outcome outcome) {
+  MutexLock lock(mutex_);
+  const auto found = by_uid_.find(uid);
+  if (found != by_uid_.end()) {
+    found->second.commits[gang] = {false, error};
+    if (outcome == Outcome::kKnown) found->second.places.set_committing(gang, false);
+  }
+  commit_ended_.notify_all();
+}
+
+std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod) {
+  MutexLock lock(mutex_);
+  std::string other = pods_.other_live_pod(slot, pod);
+  if (other.empty()) pods_.claim(slot, pod);
+  return other;
+}
+
+void Plans::unclaim(const gang::PodSlot& slot, const kube::Pod& pod) {
+  MutexLock lock(mutex_);
+  pods_.unclaim(slot, pod.meta.uid);
+}
+
+}  // namespace nervex::extender

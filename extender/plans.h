@@ -1,0 +1,104 @@
+// extender/plans.h - who occupies what, where, and which room is promised? The extender's one view.
+//
+// Kept up to date change by change, so that filter costs a look-up. Everything in it can be read
+// from the API again; what exists here alone is the room of writes that are under way.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/mutex.h"
+#include "extender/group_places.h"
+#include "extender/node_table.h"
+#include "extender/slot_pods.h"
+#include "extender/view.h"
+#include "kube/model/pod.h"
+#include "kube/store.h"
+
+namespace nervex::extender {
+
+using PodPtr = std::shared_ptr<const kube::Pod>;
+
+// Thread-safe. No I/O under its lock.
+class Plans {
+ public:
+  // Reads PodGroups from `groups`, which must outlive this, and folds replies into it.
+  explicit Plans(kube::Store<gang::PodGroup>& groups) : groups_(groups) {}
+  Plans(const Plans&) = delete;
+  Plans& operator=(const Plans&) = delete;
+
+  // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
+  void node_changed(const NodePtr& before, const NodePtr& after);
+  void pod_changed(const PodPtr& before, const PodPtr& after);
+  // The store has another state of this PodGroup, or none. By any thread.
+  void group_changed(const std::string& key);
+  // What the API server answered to a write or a live read of ours. Ends the PodGroup's doubt if it
+  // is of another resourceVersion than the one that was to be replaced.
+  void fold(gang::PodGroup group);
+
+  // Cost: nodes + PodGroups.
+  Snapshot snapshot() const;
+  SlotSeen slot_seen(const gang::PodSlot& slot) const;
+  // Of the named nodes those on which room is held.
+  std::vector<HeldNode> held_nodes(const std::vector<std::string>& names) const;
+
+  // A status is about to be written: from now on its places are held beside those known, and the
+  // PodGroup is in doubt, until it was read (fold, group_changed) or settle() says that the write
+  // was refused.
+  void doubt(PodGroupPtr attempted);
+  void settle(const std::string& uid);
+  std::vector<PodGroupPtr> in_doubt() const;
+
+  // The first bind of a gang. Of many callers one at a time gets `Commit`, if check_commit()
+  // agrees; the gang's room counts as committed from then on, and end_commit() must follow. The
+  // others wait for that and get what came of it.
+  struct Committed {};
+  struct Commit {
+    PodGroupPtr group;
+  };
+  struct Refused {
+    std::string reason;
+  };
+  using CommitTurn = std::variant<Committed, Commit, Refused>;
+  CommitTurn begin_commit(const std::string& uid, const std::string& gang);
+  enum class Outcome { kKnown, kInDoubt };
+  // `error` is what those who wait are told: "" if the gang is committed. In doubt its room stays
+  // committed until the PodGroup was read.
+  void end_commit(const std::string& uid, const std::string& gang, const std::string& error,
+                  Outcome outcome);
+
+  // Two pods for one slot may be in bind at the same time: only the one that claims the slot may go
+  // on. Returns the other pod's name, or "". A claim ends when its pod is seen bound or deleted, or
+  // with unclaim().
+  std::string claim(const gang::PodSlot& slot, const kube::Pod& pod);
+  void unclaim(const gang::PodSlot& slot, const kube::Pod& pod);
+
+ private:
+  struct CommitState {
+    bool running = false;
+    std::string error;  // of the last one
+  };
+  struct GroupEntry {
+    GroupEntry(NodeTable& nodes, const SlotPods& pods) : places(nodes, pods) {}
+    GroupPlaces places;
+    std::map<std::string, CommitState> commits;  // by gang
+  };
+
+  void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
+  void end_doubt(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
+  std::string check_room(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
+
+  kube::Store<gang::PodGroup>& groups_;
+  mutable Mutex mutex_;
+  CondVar commit_ended_;
+  NodeTable nodes_ GUARDED_BY(mutex_);
+  SlotPods pods_ GUARDED_BY(mutex_);
+  std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name
+};
+
+}  // namespace nervex::extender

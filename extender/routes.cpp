@@ -1,0 +1,58 @@
+#include "extender/routes.h"
+
+#include "base/log.h"
+#include "kube/model/extender_api.h"
+
+namespace nervex::extender {
+namespace {
+
+std::string answer_filter(const std::string& body, const Plans& plans, bool synced) {
+  const auto args = kube::decode_filter_args(body, pod_filter());
+  if (!args) return kube::encode_filter_result({{}, {}, args.error().message});
+  return kube::encode_filter_result(filter(*args, synced ? look(plans, *args) : FilterView{}));
+}
+
+std::string answer_bind(const std::string& body, Binder& binder, const std::string& not_ready) {
+  const auto args = kube::decode_bind_args(body);
+  if (!args) return kube::encode_bind_result(args.error().message);
+  const std::string error = not_ready.empty() ? binder.bind(*args) : not_ready;
+  if (!error.empty()) {
+    log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
+                               {"node", args->node},
+                               {"error", error}});
+  }
+  return kube::encode_bind_result(error);
+}
+
+}  // namespace
+
+FilterView look(const Plans& plans, const kube::FilterArgs& args) {
+  FilterView view{true, gang::slot_of(args.pod), {}, {}};
+  if (view.slot) {
+    view.seen = plans.slot_seen(*view.slot);
+  } else {
+    view.held = plans.held_nodes(args.node_names);
+  }
+  return view;
+}
+
+HttpServerOptions server_options(const std::string& listen) {
+  HttpServerOptions options;
+  options.listen = listen;
+  options.allow_chunked_bodies = false;  // kube-scheduler sends Content-Length
+  options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
+  return options;
+}
+
+void add_routes(HttpServer& server, Plans& plans, Binder& binder,
+                const std::function<std::string()>& not_ready) {
+  server.handle("/filter", [&plans, not_ready](const HttpRequest& request) {
+    return HttpReply{200, answer_filter(request.body, plans, not_ready().empty())};
+  });
+  server.handle("/bind", [&binder, not_ready](const HttpRequest& request) {
+    return HttpReply{200, answer_bind(request.body, binder, not_ready())};
+  });
+  add_health_routes(server, not_ready);
+}
+
+}  // namespace nervex::extender

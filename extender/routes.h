@@ -1,0 +1,27 @@
+// extender/routes.h - what does kube-scheduler get for its calls? HTTP in front of filter and bind.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/http_server.h"
+#include "extender/bind.h"
+#include "extender/filter.h"
+#include "extender/plans.h"
+
+namespace nervex::extender {
+
+// What filter() needs of the plans for this pod, once all caches are synced.
+FilterView look(const Plans& plans, const kube::FilterArgs& args);
+
+// The server for kube-scheduler on `listen`. Any status but 200 would lose the body, so a handler
+// that throws is answered 200 with the error in `Error`, too (docs/adr).
+HttpServerOptions server_options(const std::string& listen);
+
+// POST /filter and /bind: always 200. GET /healthz; /readyz with what `not_ready` says. `not_ready`
+// returns "" once all caches are synced; until then filter and bind answer with an error.
+// All are borrowed for the server's life.
+void add_routes(HttpServer& server, Plans& plans, Binder& binder,
+                const std::function<std::string()>& not_ready);
+
+}  // namespace nervex::extender

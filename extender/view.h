@@ -1,0 +1,54 @@
+// extender/view.h - what do the extender's decisions look at? Values, copied out of Plans.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gang/plan.h"
+#include "gang/pod_group.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+
+using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
+
+// A PodGroup in a snapshot.
+struct GroupSeen {
+  PodGroupPtr group;
+  // A status was written and it is not known whether it was stored; `group` carries that status.
+  // Its places are held, and nothing is decided about it until the object has been read.
+  bool in_doubt = false;
+  std::set<std::string> committing;  // gangs whose first bind is being written right now
+
+  bool is_committed(const gang::GangStatus& gang) const {
+    return gang.committed || committing.count(gang.name) > 0;
+  }
+};
+
+// What the planner decides on.
+struct Snapshot {
+  // Sorted by name. free = allocatable - occupying pods - committed places whose pod is not bound.
+  std::vector<gang::NodeView> nodes;
+  std::vector<GroupSeen> groups;  // in no order
+};
+
+// What is known about the slot that a pod claims to fill.
+struct SlotSeen {
+  PodGroupPtr group;  // null: no PodGroup of that UID was seen
+  // The slot's place, if the spec still wants the slot, with whatever incarnation, and it has one.
+  std::optional<gang::Placement> placement;
+  std::string gang;        // the place's gang
+  bool committed = false;  // that gang
+};
+
+// A node on which room is held for gangs.
+struct HeldNode {
+  std::string name;
+  kube::Resources spare;  // allocatable - occupying pods - held places; may be below zero
+};
+
+}  // namespace nervex::extender

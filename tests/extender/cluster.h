@@ -1,0 +1,65 @@
+// tests/extender/cluster.h - the extender's parts over an API server in memory, driven by hand.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "extender/bind.h"
+#include "extender/filter.h"
+#include "extender/planner.h"
+#include "extender/plans.h"
+#include "extender/routes.h"
+#include "extender/watches.h"
+#include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/gang_builders.h"
+
+namespace nervex::testing {
+
+inline constexpr const char* kNs = "rl";
+
+// Nothing is watched: the caches know what the last see...() showed them, and what the extender's
+// own writes answered.
+struct Cluster {
+  FakeClock clock;
+  FakeApi api{&clock};
+  kube::Store<kube::Node> nodes;
+  kube::Store<kube::Pod> pods;
+  kube::Store<gang::PodGroup> groups;
+  extender::Plans plans{groups};
+  extender::Planner planner{api, plans, clock};
+  extender::Binder binder{api, plans, pods};
+
+  Cluster();  // quiet: logs errors only
+
+  void see_nodes();
+  void see_pods();
+  void see_groups();
+  void see();  // all three
+
+  void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores = 64);
+  void set_ready(const std::string& node, bool ready);
+  void add_group(const std::string& name, const std::vector<gang::MemberSet>& members,
+                 int queued = 0, int priority = 0);
+  void set_members(const std::string& group, const std::vector<gang::MemberSet>& members);
+  gang::PodGroup group(const std::string& name) const;  // the live one
+  // "n1 n2", in the order of role and ordinal; "waits"; with "!" at its end if committed.
+  std::string places(const std::string& group, std::string_view gang = gang::kBaseGang) const;
+
+  // What the controller makes for a place: named <group>-<role>-<ordinal>-<incarnation>.
+  std::string add_gang_pod(const gang::PodGroup& group, const gang::Placement& place);
+  // All pods that a gang's plan asks for; their names.
+  std::vector<std::string> add_gang_pods(const std::string& group,
+                                         std::string_view gang = gang::kBaseGang);
+  // With a node it is bound to it, by somebody else.
+  void add_plain_pod(const std::string& name, const kube::Resources& requests,
+                     const std::string& node = "");
+  kube::Pod pod(const std::string& name) const;  // the live one
+  std::string node_of(const std::string& pod_name) const { return pod(pod_name).node; }
+
+  kube::FilterResult filter(const std::string& pod_name,
+                            const std::vector<std::string>& node_names) const;
+  std::string bind(const std::string& pod_name, const std::string& node);
+};
+
+}  // namespace nervex::testing

@@ -1,0 +1,136 @@
+#include "extender/filter.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/support/gang_builders.h"
+
+namespace nervex::extender {
+namespace {
+
+using testing::a_group;
+using testing::a_set;
+using testing::ask;
+using testing::planned;
+
+// learner/0 with place 1 on n1, learner/1 with place 2 on n2; next is 3.
+gang::PodGroup two_learners() {
+  return planned(a_group("dqn-1", {a_set("learner", 2, ask(8))}), {"n1", "n2"});
+}
+
+gang::PodSlot slot(int ordinal, int incarnation, std::int64_t placement) {
+  return {"uid-dqn-1", "learner", {ordinal, incarnation}, placement};
+}
+
+SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placement) {
+  return {std::make_shared<const gang::PodGroup>(group), std::move(placement), "base", false};
+}
+
+kube::FilterResult error(std::string text) { return {{}, {}, std::move(text)}; }
+kube::FilterResult refused(std::string text) { return {{}, {{"n1", std::move(text)}}, ""}; }
+
+TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]") {
+  struct Row {
+    std::string when;
+    gang::PodSlot pod;
+    SlotSeen seen;
+    std::vector<std::string> names;
+    kube::FilterResult want;
+  };
+  const gang::PodGroup group = two_learners();
+  const gang::Placement first{"learner", {0, 0}, "n1", 1};
+  const gang::Placement second{"learner", {1, 0}, "n2", 2};
+  gang::PodGroup elsewhere = group;
+  elsewhere.meta.ns = "other";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it is planned on one of the nodes",
+       slot(1, 0, 2),
+       seen(group, second),
+       {"n1", "n2"},
+       {{"n2"}, {}, ""}},
+      {"it is pinned to its node", slot(0, 0, 1), seen(group, first), {"n1"}, {{"n1"}, {}, ""}},
+      {"its PodGroup was not seen",
+       slot(0, 0, 1),
+       {},
+       {"n1"},
+       error("the pod's PodGroup was not seen yet, retrying")},
+      {"its place is newer than what was seen",
+       slot(0, 0, 3),
+       seen(group, first),
+       {"n1"},
+       error("place 3 of podgroup dqn-1 was not seen yet, retrying")},
+      {"its place was given to another number since",
+       slot(0, 0, 1),
+       seen(planned(group, {"n1", "n2"}), gang::Placement{"learner", {0, 0}, "n1", 3}),
+       {"n1"},
+       refused("place 1 of learner/0 was given up: delete this pod, its gang gets new places and "
+               "new pods")},
+      {"its gang lost its places",
+       slot(0, 0, 1),
+       seen(group, std::nullopt),
+       {"n1"},
+       refused("place 1 of learner/0 was given up: delete this pod, its gang gets new places and "
+               "new pods")},
+      {"it is of an older incarnation",
+       slot(0, 0, 1),
+       seen(group, gang::Placement{"learner", {0, 1}, "n1", 1}),
+       {"n1"},
+       refused("place 1 of learner/0 was given up: delete this pod, its gang gets new places and "
+               "new pods")},
+      {"the scheduler's plugins refused its node",
+       slot(1, 0, 2),
+       seen(group, second),
+       {"n1", "n3"},
+       refused("learner/1 is planned on node n2, which the scheduler's own checks refused")},
+      {"it names a PodGroup of another namespace",
+       slot(0, 0, 1),
+       seen(elsewhere, first),
+       {"n1"},
+       refused("the pod names a PodGroup of another namespace")},
+      {"no node is left to ask about", slot(0, 0, 1), seen(group, first), {}, {}},
+  }));
+  INFO("when " << row.when);
+  kube::FilterArgs args;
+  args.pod.meta.ns = "rl";
+  args.node_names = row.names;
+  CHECK(filter(args, {true, row.pod, row.seen, {}}) == row.want);
+}
+
+TEST_CASE("nothing is said before the caches are synced", "[extender][filter]") {
+  kube::FilterArgs args;
+  args.node_names = {"n1"};
+  CHECK(filter(args, {}) == error("nervex-extender has not read the cluster yet, retrying"));
+}
+
+TEST_CASE("a pod whose annotations are damaged is no plain pod", "[extender][filter]") {
+  kube::FilterArgs args;
+  args.pod.meta.annotations.emplace(gang::kPodGroupUidAnnotation, "uid-dqn-1");
+  args.node_names = {"n1"};
+  CHECK(filter(args, {true, std::nullopt, {}, {}}) ==
+        refused("the pod's gang annotations are damaged"));
+}
+
+TEST_CASE("a plain pod takes no room that is held for gangs", "[extender][filter]") {
+  struct Row {
+    std::string when;
+    std::vector<HeldNode> held;
+    kube::FilterResult want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is held anywhere", {}, {{"n1", "n2"}, {}, ""}},
+      {"a node has room beside what is held", {{"n1", ask(4)}}, {{"n1", "n2"}, {}, ""}},
+      {"a node has none", {{"n1", ask(3)}}, {{"n2"}, {}, ""}},
+      {"no node has any", {{"n1", ask(3)}, {"n2", ask(0)}}, refused("room is held for gangs")},
+      {"a node is overcommitted by what is held",
+       {{"n1", kube::Resources{{"cpu", -1}}}},
+       {{"n2"}, {}, ""}},
+  }));
+  INFO("when " << row.when);
+  kube::FilterArgs args;
+  args.pod.requests = ask(4);
+  args.node_names = {"n1", "n2"};
+  CHECK(filter(args, {true, std::nullopt, {}, row.held}) == row.want);
+}
+
+}  // namespace
+}  // namespace nervex::extender

@@ -1,0 +1,263 @@
+#include "extender/pass.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/support/gang_builders.h"
+
+namespace nervex::extender {
+namespace {
+
+using testing::a_group;
+using testing::a_node;
+using testing::a_set;
+using testing::ask;
+using testing::in_gang;
+using testing::not_ready;
+using testing::planned;
+using testing::room;
+using testing::view;
+
+const SysTime kNow{std::chrono::seconds(1000)};
+
+GroupSeen seen(gang::PodGroup group) {
+  return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
+}
+GroupSeen in_doubt(gang::PodGroup group) {
+  GroupSeen out = seen(std::move(group));
+  out.in_doubt = true;
+  return out;
+}
+GroupSeen committing(gang::PodGroup group) {
+  GroupSeen out = seen(std::move(group));
+  out.committing = {"base"};
+  return out;
+}
+
+gang::PodGroup learners(const std::string& name, int count, int queued = 0, int priority = 0) {
+  return a_group(name, {a_set("learner", count, ask(8))}, queued, priority);
+}
+
+// What a pass wrote, one line per gang: "a base: n1#1 n2#2", or "a base: waits".
+std::vector<std::string> written(const PassResult& result) {
+  std::vector<std::string> lines;
+  for (const StatusWrite& write : result.writes) {
+    for (const gang::GangStatus& gang : write.status.gangs) {
+      std::string line = write.group->meta.name + " " + gang.name + ":";
+      for (const gang::Placement& place : gang.placements) {
+        line += " " + place.node + "#" + std::to_string(place.number);
+      }
+      if (!gang.planned) line += " waits";
+      if (gang.committed) line += " committed";
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pass]") {
+  struct Row {
+    std::string when;
+    std::vector<gang::NodeView> nodes;
+    std::vector<GroupSeen> groups;
+    Lines want;
+  };
+  const auto n1 = view(a_node("n1", 8));
+  const auto n2 = view(a_node("n2", 8));
+  const auto row = GENERATE_COPY(values<Row>({
+      {"one gang fits", {n1, n2}, {seen(learners("a", 2))}, {"a base: n1#1 n2#2"}},
+      {"one gang is too large", {n1, n2}, {seen(learners("a", 3))}, {"a base: waits"}},
+      {"the older one goes first",
+       {n1},
+       {seen(learners("a", 1, 20)), seen(learners("b", 1, 10))},
+       {"b base: n1#1", "a base: waits"}},
+      {"the higher priority goes before the older one",
+       {n1},
+       {seen(learners("a", 1, 10)), seen(learners("b", 1, 20, 5))},
+       {"b base: n1#1", "a base: waits"}},
+      {"of equals the first by name",
+       {n1},
+       {seen(learners("b", 1)), seen(learners("a", 1))},
+       {"a base: n1#1", "b base: waits"}},
+      {"a gang that waits does not block a smaller one behind it",
+       {n1},
+       {seen(learners("a", 2, 10)), seen(learners("b", 1, 20))},
+       {"a base: waits", "b base: n1#1"}},
+      {"a gang that is planned keeps its room from one of higher priority",
+       {n1},
+       {seen(planned(learners("a", 1), {"n1"})), seen(learners("b", 1, 0, 5))},
+       {"b base: waits"}},
+      {"each gang of a PodGroup stands for itself",
+       {n1},
+       {seen(a_group("a", {a_set("learner", 1, ask(8)), in_gang(a_set("collector", 1, ask(0)), "request-1"),
+                           in_gang(a_set("learner", 9, ask(8)), "request-2")}))},
+       {"a base: n1#1", "a request-1: n1#2", "a request-2: waits"}},
+      {"a PodGroup is being deleted",
+       {n1},
+       {[] {
+         auto group = learners("a", 1);
+         group.meta.deleting = true;
+         return seen(group);
+       }()},
+       {}},
+      {"a gang wants no pods", {n1}, {seen(learners("a", 0))}, {"a base:"}},
+      {"all is planned already", {n1}, {seen(planned(learners("a", 1), {"n1"}))}, {}},
+      {"all is committed already", {}, {seen(planned(learners("a", 1), {"n1"}, true))}, {}},
+  }));
+  INFO("when " << row.when);
+  CHECK(written(run_pass({row.nodes, row.groups}, {}, kNow)) == row.want);
+}
+
+TEST_CASE("plans that were not committed are checked again", "[extender][pass]") {
+  struct Row {
+    std::string when;
+    std::vector<gang::NodeView> nodes;
+    std::vector<GroupSeen> groups;
+    Lines want;
+  };
+  const auto full = room(8, 0, 0);
+  const auto n1 = view(a_node("n1", 8));
+  const auto n2 = view(a_node("n2", 8));
+  const auto row = GENERATE_COPY(values<Row>({
+      {"a node is gone and there is another",
+       {n2},
+       {seen(planned(learners("a", 1), {"n1"}))},
+       {"a base: n2#2"}},
+      {"a node is not ready and there is no other",
+       {view(not_ready(a_node("n1", 8)))},
+       {seen(planned(learners("a", 1), {"n1"}))},
+       {"a base: waits"}},
+      {"a foreign pod took the room",
+       {view(a_node("n1", 8), full), n2},
+       {seen(planned(learners("a", 1), {"n1"}))},
+       {"a base: n2#2"}},
+      {"what still fits stays and keeps its number",
+       {n1, view(a_node("n2", 8), full), view(a_node("n3", 8))},
+       {seen(planned(learners("a", 2), {"n1", "n2"}))},
+       {"a base: n1#1 n3#3"}},
+      {"it is planned anew if the rest does not fit beside what stays",
+       {view(a_node("n1", 8)), view(a_node("n2", 4))},
+       {seen(planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("collector", 1, ask(4))}),
+                     {"gone", "n1"}))},
+       {"a base: n2#3 n1#4"}},
+      {"two overlap: the later one in the queue moves",
+       {n1, n2},
+       {seen(planned(learners("a", 1, 20), {"n1"})), seen(planned(learners("b", 1, 10), {"n1"}))},
+       {"a base: n2#2"}},
+      {"two overlap: the one of lower priority is dropped",
+       {n1},
+       {seen(planned(learners("a", 1, 10), {"n1"})),
+        seen(planned(learners("b", 1, 20, 5), {"n1"}))},
+       {"a base: waits"}},
+      {"a committed gang's node is gone: it is left alone",
+       {},
+       {seen(planned(learners("a", 1), {"n1"}, true))},
+       {}},
+      {"a gang whose commit is under way is left alone",
+       {},
+       {committing(planned(learners("a", 1), {"n1"}))},
+       {}},
+      {"a written plan whose reply was lost holds its room, and nothing is decided about it",
+       {n1, n2},
+       {in_doubt(planned(learners("a", 1, 20), {"n1"})), seen(learners("b", 2, 10))},
+       {"b base: waits"}},
+  }));
+  INFO("when " << row.when);
+  CHECK(written(run_pass({row.nodes, row.groups}, {}, kNow)) == row.want);
+}
+
+TEST_CASE("a plan follows the spec", "[extender][pass]") {
+  const std::vector nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
+  gang::PodGroup group = planned(learners("a", 1), {"n1"});
+  group.meta.generation = 2;
+
+  SECTION("a new generation is observed though nothing else changes") {
+    const auto result = run_pass({nodes, {seen(group)}}, {}, kNow);
+    REQUIRE(result.writes.size() == 1);
+    CHECK(result.writes[0].status.observed_generation == 2);
+    CHECK(written(result) == Lines{"a base: n1#1"});
+  }
+  SECTION("a new generation is observed though it does not fit") {
+    group.spec.members.push_back(in_gang(a_set("learner", 5, ask(8)), "request-1"));
+    const auto result = run_pass({nodes, {seen(group)}}, {}, kNow);
+    REQUIRE(result.writes.size() == 1);
+    CHECK(result.writes[0].status.observed_generation == 2);
+    CHECK(written(result) == Lines{"a base: n1#1", "a request-1: waits"});
+  }
+  SECTION("a slot that was added gets a place beside the others") {
+    group.spec.members[0].slots.push_back({1, 0});
+    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#1 n2#2"});
+  }
+  SECTION("a slot that was added does not fit: nobody has a place") {
+    group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
+    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: waits"});
+  }
+  SECTION("a committed gang keeps its places when an added slot does not fit") {
+    group.status.gangs[0].committed = true;
+    group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
+    const std::vector left{view(a_node("n1", 8), room(8, 0, 0)), nodes[1]};
+    CHECK(written(run_pass({left, {seen(group)}}, {}, kNow)) ==
+          Lines{"a base: n1#1 waits committed"});
+  }
+  SECTION("a slot that was removed loses its place") {
+    group = planned(learners("a", 2), {"n1", "n2"}, true);
+    group.meta.generation = 2;
+    group.spec.members[0].slots = {{1, 0}};
+    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n2#2 committed"});
+  }
+  SECTION("the next incarnation gets a place and a number of its own") {
+    group.spec.members[0].slots = {{0, 1}};
+    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
+  }
+  SECTION("a gang that left the spec leaves the status") {
+    group.spec.members = {in_gang(a_set("collector", 1, ask(0)), "request-1")};
+    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});
+  }
+}
+
+TEST_CASE("numbers of places are never used again", "[extender][pass]") {
+  const auto n1 = view(a_node("n1", 8));
+  gang::PodGroup group = planned(learners("a", 1), {"n1"});
+  auto dropped = run_pass({{}, {seen(group)}}, {}, kNow);
+  REQUIRE(dropped.writes.size() == 1);
+  group.status = dropped.writes[0].status;
+  CHECK(group.status.next_placement == 2);
+  CHECK(written(run_pass({{n1}, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
+}
+
+TEST_CASE("a gang that waits says why, and numbers alone are told once a minute",
+          "[extender][pass]") {
+  const auto nodes = [](int full) {
+    std::vector<gang::NodeView> views;
+    for (int i = 0; i < 3; ++i) {
+      views.push_back(view(a_node("n" + std::to_string(i), 8), room(i < full ? 8 : 0, 0, 0)));
+    }
+    return views;
+  };
+  gang::PodGroup group = learners("a", 3);
+  auto first = run_pass({nodes(2), {seen(group)}}, {}, kNow);
+  REQUIRE(first.writes.size() == 1);
+  group.status = first.writes[0].status;
+  CHECK(group.status.gangs[0].reason == "Unschedulable");
+  CHECK(group.status.gangs[0].message ==
+        "learner: 2 of 3 do not fit: each needs nvidia.com/gpu 8; 1 node has it free, 2 more are "
+        "full");
+  CHECK(group.status.gangs[0].since == kNow);
+
+  const auto soon = kNow + std::chrono::seconds(20);
+  auto second = run_pass({nodes(1), {seen(group)}}, first.memory, soon);
+  CHECK(second.writes.empty());
+  CHECK(second.look_again == std::chrono::seconds(40));
+
+  const auto later = kNow + std::chrono::seconds(60);
+  auto third = run_pass({nodes(1), {seen(group)}}, second.memory, later);
+  REQUIRE(third.writes.size() == 1);
+  CHECK(third.writes[0].status.gangs[0].message.find("1 of 3 does not fit") != std::string::npos);
+  CHECK(third.writes[0].status.gangs[0].since == kNow);
+  CHECK_FALSE(third.look_again.has_value());
+}
+
+}  // namespace
+}  // namespace nervex::extender

@@ -1,0 +1,165 @@
+#include "extender/plans.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/extender/cluster.h"
+
+namespace nervex::extender {
+namespace {
+
+using testing::a_set;
+using testing::ask;
+using testing::Cluster;
+using testing::kNs;
+using testing::room;
+
+// GPUs that are left on a node beside all that is held; -1: nothing is held there.
+std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
+  const auto held = c.plans.held_nodes({node});
+  return held.empty() ? -1 : held[0].spare.get("nvidia.com/gpu");
+}
+
+std::int64_t free_gpus(const Cluster& c, const std::string& node) {
+  for (const gang::NodeView& view : c.plans.snapshot().nodes) {
+    if (view.node->name == node) return view.free.get("nvidia.com/gpu");
+  }
+  return -1;
+}
+
+TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  CHECK(spare_gpus(c, "n1") == -1);
+  c.planner.pass();
+  CHECK(spare_gpus(c, "n1") == 2);
+  CHECK(free_gpus(c, "n1") == 8);  // plans that are not committed are the pass's own business
+
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  REQUIRE(c.bind(names[0], "n1").empty());
+  CHECK(free_gpus(c, "n1") == 2);  // committed, and not seen bound
+  CHECK(spare_gpus(c, "n1") == 2);
+  c.see_pods();
+  CHECK(free_gpus(c, "n1") == 2);
+  CHECK(spare_gpus(c, "n1") == 2);
+  REQUIRE(c.bind(names[1], "n1").empty());
+  c.see_pods();
+  CHECK(free_gpus(c, "n1") == 2);
+  CHECK(spare_gpus(c, "n1") == -1);
+
+  c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
+  c.see_pods();
+  CHECK(free_gpus(c, "n1") == 5);  // over: neither used nor held
+  c.api.remove(kube::kPods, kNs, names[1]);
+  c.see_pods();
+  CHECK(free_gpus(c, "n1") == 5);  // gone before it ended: its place is there for its successor
+  CHECK(spare_gpus(c, "n1") == 5);
+
+  c.api.remove(kube::kPodGroups, kNs, "a");
+  c.see();
+  CHECK(spare_gpus(c, "n1") == -1);
+  CHECK(free_gpus(c, "n1") == 8);
+}
+
+TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(3))});
+  c.see_nodes();
+  c.see_groups();
+  c.planner.pass();
+  const auto names = c.add_gang_pods("a");
+  REQUIRE(c.bind(names[0], "n1").empty());
+
+  Cluster late;
+  late.api.add(kube::kNodes, "", c.api.get(kube::kNodes, "", "n1"));
+  for (const Json& pod : c.api.list(kube::kPods)) late.api.add(kube::kPods, kNs, pod);
+  late.see_pods();
+  CHECK(late.plans.snapshot().nodes.empty());
+  late.see_nodes();
+  CHECK(free_gpus(late, "n1") == 5);
+}
+
+TEST_CASE("a pod that only claims to be of a gang frees no room", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_group("a", {a_set("learner", 1, ask(3))});
+  c.see();
+  c.planner.pass();
+  const auto group = c.group("a");
+  auto forged = group.status.gangs[0].placements[0];
+  const std::string name = c.add_gang_pod(group, forged);
+  c.api.change(kube::kPods, kNs, name, {{"spec", {{"nodeName", "n2"}}}});  // bound elsewhere
+  c.see();
+  CHECK(spare_gpus(c, "n1") == 5);
+}
+
+TEST_CASE("slots that are not wanted hold no room and have no place", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  c.planner.pass();
+  const std::string uid = c.group("a").meta.uid;
+  CHECK(c.plans.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
+  c.set_members("a", {a_set("learner", 1, ask(3))});
+  c.see_groups();
+  CHECK(spare_gpus(c, "n1") == 5);
+  CHECK_FALSE(c.plans.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
+  CHECK(c.plans.slot_seen({uid, "learner", {0, 0}, 1}).placement.has_value());
+  CHECK(c.plans.slot_seen({"unknown", "learner", {0, 0}, 1}).group == nullptr);
+}
+
+TEST_CASE("a namesake of a PodGroup is another PodGroup", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(3))});
+  c.see();
+  c.planner.pass();
+  const std::string first = c.group("a").meta.uid;
+  c.api.remove(kube::kPodGroups, kNs, "a");
+  c.add_group("a", {a_set("learner", 1, ask(3))});
+  c.see();
+  CHECK(c.plans.slot_seen({first, "learner", {0, 0}, 1}).group == nullptr);
+  CHECK(spare_gpus(c, "n1") == -1);
+  CHECK(c.plans.snapshot().groups.size() == 1);
+}
+
+TEST_CASE("what was planned beside a doubtful write is held twice, not lost", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_group("a", {a_set("learner", 1, ask(3))});
+  c.see();
+  c.planner.pass();
+  gang::PodGroup moved = c.group("a");
+  moved.status.gangs[0].placements[0].node = "n2";
+  moved.status.gangs[0].placements[0].number = 2;
+  c.plans.doubt(std::make_shared<const gang::PodGroup>(moved));
+  CHECK(spare_gpus(c, "n1") == 5);
+  CHECK(spare_gpus(c, "n2") == 5);
+  c.plans.settle(moved.meta.uid);
+  CHECK(spare_gpus(c, "n1") == 5);
+  CHECK(spare_gpus(c, "n2") == -1);
+}
+
+TEST_CASE("a late reply brings back nothing that was deleted", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(3))});
+  c.see();
+  c.planner.pass();
+  const gang::PodGroup reply = c.group("a");
+  c.api.remove(kube::kPodGroups, kNs, "a");
+  c.add_group("b", {a_set("learner", 1, ask(3))});
+  c.see();
+  c.plans.fold(reply);
+  CHECK(c.plans.snapshot().groups.size() == 1);
+  CHECK(spare_gpus(c, "n1") == -1);
+}
+
+}  // namespace
+}  // namespace nervex::extender

@@ -1,0 +1,108 @@
+#include "extender/routes.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "base/http_client.h"
+#include "tests/extender/cluster.h"
+
+namespace nervex::extender {
+namespace {
+
+using testing::a_set;
+using testing::ask;
+using testing::Cluster;
+
+struct Server : Cluster {
+  std::string reason;  // why it is not ready
+  HttpServer server{server_options("127.0.0.1:0")};
+  std::unique_ptr<HttpClient> client;
+
+  Server() {
+    add_routes(server, plans, binder, [this] { return reason; });
+    REQUIRE(server.start().has_value());
+    client = std::make_unique<HttpClient>(
+        HttpClientOptions{"http://127.0.0.1:" + std::to_string(server.port())});
+  }
+  HttpResponse call(const std::string& method, const std::string& path,
+                    const std::string& body = "") const {
+    const auto response = client->send(method, path, {}, body, "application/json");
+    REQUIRE(response.has_value());
+    return *response;
+  }
+  Json post(const std::string& path, const std::string& body) const {
+    const auto response = call("POST", path, body);
+    CHECK(response.status == 200);
+    return *kube::parse_json(response.body);
+  }
+};
+
+TEST_CASE("kube-scheduler is answered in its own words", "[extender][routes]") {
+  Server s;
+  s.add_node("n1", 8);
+  s.add_group("a", {a_set("learner", 1, ask(8))});
+  s.see();
+  s.planner.pass();
+  const auto names = s.add_gang_pods("a");
+  s.see();
+  const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
+  const Json args{{"Pod", pod}, {"Nodes", nullptr}, {"NodeNames", {"n1", "n2"}}};
+  const Json answer = s.post("/filter", kube::to_text(args));
+  CHECK(answer["NodeNames"] == Json::array({"n1"}));
+  CHECK(answer["Error"] == "");
+
+  const Json bind{{"PodName", names[0]},
+                  {"PodNamespace", testing::kNs},
+                  {"PodUID", pod["metadata"]["uid"]},
+                  {"Node", "n1"}};
+  CHECK(s.post("/bind", kube::to_text(bind)) == Json{{"Error", ""}});
+  CHECK(s.node_of(names[0]) == "n1");
+}
+
+TEST_CASE("what cannot be answered is an Error with status 200", "[extender][routes]") {
+  struct Row {
+    std::string when;
+    std::string path;
+    std::string body;
+    std::string reason;
+  };
+  const std::string filter_args = R"({"Pod":{"metadata":{"name":"p"}},"NodeNames":["n1"]})";
+  const std::string bind_args = R"({"PodName":"p","PodNamespace":"rl","PodUID":"u","Node":"n1"})";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"filter gets no JSON", "/filter", "what?", ""},
+      {"bind gets no JSON", "/bind", "", ""},
+      {"filter comes before the caches are synced", "/filter", filter_args, "nodes"},
+      {"bind comes before the caches are synced", "/bind", bind_args, "nodes"},
+      {"the pod to be bound is gone", "/bind", bind_args, ""},
+  }));
+  INFO("when " << row.when);
+  Server s;
+  s.reason = row.reason;
+  CHECK_FALSE(s.post(row.path, row.body)["Error"].get<std::string>().empty());
+}
+
+TEST_CASE("a handler that throws answers with an Error and status 200", "[extender][routes]") {
+  HttpServer server(server_options("127.0.0.1:0"));
+  server.handle("/filter",
+                [](const HttpRequest&) -> HttpReply { throw std::runtime_error("bug"); });
+  REQUIRE(server.start().has_value());
+  HttpClient client({"http://127.0.0.1:" + std::to_string(server.port())});
+  const auto response = client.send("POST", "/filter", {}, "{}", "application/json");
+  REQUIRE(response.has_value());
+  CHECK(response->status == 200);
+  CHECK((*kube::parse_json(response->body))["Error"] == "internal error");
+}
+
+TEST_CASE("health and readiness are told apart", "[extender][routes]") {
+  Server s;
+  s.reason = "pods were not listed yet";
+  CHECK(s.call("GET", "/healthz").status == 200);
+  const auto not_ready = s.call("GET", "/readyz");
+  CHECK(not_ready.status == 503);
+  CHECK(not_ready.body.find("pods were not listed yet") != std::string::npos);
+  s.reason.clear();
+  CHECK(s.call("GET", "/readyz").status == 200);
+}
+
+}  // namespace
+}  // namespace nervex::extender

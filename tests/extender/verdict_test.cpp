@@ -1,0 +1,87 @@
+#include "extender/verdict.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::seconds;
+
+SysTime at(int s) { return SysTime(seconds(s)); }
+
+gang::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu") {
+  gang::NoFit no_fit;
+  no_fit.role = "learner";
+  no_fit.wanted = 4;
+  no_fit.unplaced = unplaced;
+  no_fit.resource = resource;
+  no_fit.each = 8;
+  return no_fit;
+}
+
+gang::GangStatus waiting(const gang::NoFit& no_fit, int since) {
+  gang::GangStatus status;
+  status.reason = "Unschedulable";
+  status.message = gang::explain(no_fit);
+  status.since = at(since);
+  return status;
+}
+
+TEST_CASE("an explanation is told anew when it is worth it", "[extender][verdict]") {
+  struct Row {
+    std::string when;
+    std::optional<gang::GangStatus> before;
+    std::optional<Told> told;
+    gang::NoFit now;
+    std::string message;
+    int since;
+    std::optional<seconds> retell_after;
+  };
+  const auto three = lacking(3);
+  const auto two = lacking(2);
+  const auto cpu = lacking(3, "cpu");
+  const auto before = waiting(three, 10);
+  gang::GangStatus planned_before;
+  planned_before.reason = "Planned";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"the gang is new", {}, {}, three, gang::explain(three), 100, {}},
+      {"it lost its plan", planned_before, {}, three, gang::explain(three), 100, {}},
+      {"nothing changed", before, Told{three, at(90)}, three, gang::explain(three), 10, {}},
+      {"numbers changed 10 s after they were told", before, Told{three, at(90)}, two,
+       gang::explain(three), 10, seconds(50)},
+      {"numbers changed a minute after they were told",
+       before,
+       Told{three, at(40)},
+       two,
+       gang::explain(two),
+       10,
+       {}},
+      {"another resource lacks now", before, Told{three, at(99)}, cpu, gang::explain(cpu), 10, {}},
+      {"what was told is not known any more", before, {}, two, gang::explain(two), 10, {}},
+  }));
+  INFO("when " << row.when);
+  const Verdict verdict = waiting_verdict(row.before ? &*row.before : nullptr, row.now,
+                                          row.told ? &*row.told : nullptr, at(100));
+  CHECK(verdict.reason == "Unschedulable");
+  CHECK(verdict.message == row.message);
+  CHECK(verdict.since == at(row.since));
+  CHECK(verdict.retell_after == row.retell_after);
+  REQUIRE(verdict.told.has_value());
+  CHECK(gang::explain(verdict.told->no_fit) == verdict.message);  // what it will be compared with
+}
+
+TEST_CASE("a planned gang says since when", "[extender][verdict]") {
+  const Verdict fresh = planned_verdict(nullptr, 1, at(100));
+  CHECK(fresh.reason == "Planned");
+  CHECK(fresh.message == "1 pod has its place");
+  CHECK(fresh.since == at(100));
+  gang::GangStatus before;
+  before.reason = "Planned";
+  before.since = at(7);
+  CHECK(planned_verdict(&before, 3, at(100)).since == at(7));
+  CHECK(planned_verdict(&before, 3, at(100)).message == "3 pods have their places");
+}
+
+}  // namespace
+}  // namespace nervex::extender
