@@ -1,0 +1,77 @@
+// controller/actions.h - what can be done for a job? Decided by reconcile.h, carried out by
+// perform.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "job/types.h"
+#include "kube/events.h"
+#include "kube/model/json.h"
+
+namespace nervex::controller {
+
+struct CreatePodGroup {
+  Json manifest;
+  bool operator==(const CreatePodGroup&) const = default;
+};
+// Replaces spec.members of exactly this version of the PodGroup.
+struct PatchPodGroup {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  Json members;
+  bool operator==(const PatchPodGroup&) const = default;
+};
+// Creations of one action are written in parallel; the next action begins when all have succeeded.
+// Names follow from job, role and slot, so a repeated creation meets what the first one made.
+struct CreateServices {
+  std::vector<Json> manifests;
+  bool operator==(const CreateServices&) const = default;
+};
+struct CreatePods {
+  std::vector<Json> manifests;
+  bool operator==(const CreatePods&) const = default;
+};
+struct Target {
+  std::string name;
+  std::string uid;  // sent as a precondition, so a namesake created meanwhile survives
+  bool operator==(const Target&) const = default;
+};
+struct DeletePodGroups {
+  std::vector<Target> targets;
+  bool operator==(const DeletePodGroups&) const = default;
+};
+struct DeletePods {
+  std::vector<Target> targets;
+  bool operator==(const DeletePods&) const = default;
+};
+struct DeleteServices {
+  std::vector<Target> targets;
+  bool operator==(const DeleteServices&) const = default;
+};
+// For the /status subresource, on exactly the version of the job that was observed.
+struct UpdateStatus {
+  job::Status status;
+  bool operator==(const UpdateStatus&) const = default;
+};
+struct RecordEvent {
+  kube::Event event;
+  bool operator==(const RecordEvent&) const = default;
+};
+
+inline RecordEvent normal_event(std::string_view reason, std::string message) {
+  return {{kube::EventType::kNormal, std::string(reason), std::move(message)}};
+}
+inline RecordEvent warning_event(std::string_view reason, std::string message) {
+  return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
+}
+
+using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods,
+                            DeletePodGroups, DeletePods, DeleteServices, UpdateStatus, RecordEvent>;
+using Actions = std::vector<Action>;
+
+}  // namespace nervex::controller

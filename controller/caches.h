@@ -1,0 +1,30 @@
+// controller/caches.h - what does the controller know of the cluster? One store per watched kind.
+#pragma once
+
+#include <string_view>
+
+#include "controller/objects.h"
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "kube/model/pod.h"
+#include "kube/store.h"
+
+namespace nervex::controller {
+
+// Indexed by the uid of the owning job. Thread-safe, as the stores are.
+struct Caches {
+  Caches();
+
+  kube::Store<job::Job> jobs;
+  kube::Store<kube::Pod> pods;
+  kube::Store<Service> services;
+  kube::Store<gang::PodGroup> pod_groups;
+  kube::Store<AggregatorConfig> aggregator_configs;
+};
+
+// Codecs from an object's JSON text, as the stores keep it.
+Result<job::Job> decode_cached_job(std::string_view json);
+Result<kube::Pod> decode_cached_pod(std::string_view json);
+Result<gang::PodGroup> decode_cached_pod_group(std::string_view json);
+
+}  // namespace nervex::controller

@@ -1,0 +1,167 @@
+#include "controller/conditions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/desired_pod_group.h"
+#include "controller/reasons.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Phase;
+using std::chrono::seconds;
+
+// A coordinator that has a place is bound within this time, unless the scheduler has objections of
+// its own (volumes, for example). Before that its refusals are only signs of caches catching up.
+constexpr seconds kBindingTime{10};
+
+struct Verdict {
+  bool is_true = false;
+  std::string_view reason;
+  std::string message;
+};
+
+bool waits_for_binding(const kube::Pod& pod) {
+  return pod.node.empty() && !pod.is_finished() && !pod.meta.deleting;
+}
+
+// What the second scheduler says about a coordinator that it does not bind; "" if it does.
+std::string scheduler_objection(const Observed& seen, const Attempt& attempt) {
+  const AttemptPod* coordinator = coordinator_of(attempt);
+  if (coordinator == nullptr) return "";
+  const kube::Pod& pod = *coordinator->pod;
+  const bool is_late = seen.now - pod.meta.created >= kBindingTime;
+  if (!waits_for_binding(pod) || !is_late || pod.unscheduled_message.empty()) return "";
+  return fmt::format("pod {}: {}", pod.meta.name, pod.unscheduled_message);
+}
+
+Verdict scheduled(const Observed& seen, const Attempt& attempt) {
+  const auto* base =
+      attempt.group == nullptr ? nullptr : gang::find_gang(attempt.group->status, gang::kBaseGang);
+  if (base == nullptr || base->reason.empty()) {
+    return {false, kQueued, "the planner has not looked at the gang yet"};
+  }
+  if (!base->planned) return {false, base->reason, base->message};
+  std::string objection = scheduler_objection(seen, attempt);
+  if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
+  return {true, base->reason, base->message};
+}
+
+// Of what was requested on top, the first gang that waits. Nullopt: nothing was requested.
+std::optional<Verdict> requests_scheduled(const Observed& seen, const Attempt& attempt) {
+  if (attempt.group == nullptr) return std::nullopt;
+  const auto entries = entries_by_set(seen.job);
+  std::optional<Verdict> verdict;
+  for (const auto& set : attempt.group->spec.members) {
+    if (set.gang == gang::kBaseGang || entries.count(set.name) == 0) continue;
+    if (!verdict) verdict = Verdict{true, gang::kReasonPlanned, "all requests have their places"};
+    const auto* of = gang::find_gang(attempt.group->status, set.gang);
+    if (of != nullptr && of->planned) continue;
+    if (of == nullptr || of->reason.empty()) {
+      return Verdict{false, kQueued, "the planner has not looked at " + set.gang + " yet"};
+    }
+    return Verdict{false, of->reason, fmt::format("{}: {}", set.gang, of->message)};
+  }
+  return verdict;
+}
+
+bool waits_for_config(const Observed& seen, const Attempt& attempt) {
+  const bool config_exists = seen.aggregator_config != nullptr;
+  if (attempt.group == nullptr) return waits_for_aggregator(seen.job.spec, config_exists);
+  const bool is_made = std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const auto& of) {
+    return of.role == job::Role::kAggregator;
+  });
+  return attempt.has_aggregator && !config_exists && !is_made;
+}
+
+std::optional<Verdict> aggregator_missing(const Observed& seen, const Attempt& attempt) {
+  if (waits_for_config(seen, attempt)) {
+    return Verdict{true, kWaitsForConfig,
+                   "the job waits for the AggregatorConfig that its aggregator is made from"};
+  }
+  if (!attempt.has_aggregator && seen.job.spec.aggregator.empty()) {
+    return Verdict{true, kNoConfig,
+                   "the job goes without an aggregator: there was no AggregatorConfig"};
+  }
+  if (find_condition(seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
+  return Verdict{false, "AggregatorFound", "there is an AggregatorConfig"};
+}
+
+Verdict ready(const job::Status& status) {
+  const bool all = status.ready == status.desired && status.desired > 0;
+  if (all && status.phase == Phase::kRunning) return {true, "PodsReady", "all pods are ready"};
+  return {false, "PodsNotReady", "not all pods are ready"};
+}
+
+void apply(const Observed& seen, job::Status& status, std::string_view type, Verdict verdict) {
+  set_condition(seen, status, type, verdict.is_true, verdict.reason, std::move(verdict.message));
+}
+
+bool is_false(const job::Status& status, std::string_view type) {
+  const auto* condition = find_condition(status, type);
+  return condition != nullptr && !condition->status;
+}
+
+// The most telling word: what a person would have to do something about comes first.
+std::string reason_of(const job::Status& status, bool waits) {
+  if (is_false(status, kPodsCreated)) return find_condition(status, kPodsCreated)->reason;
+  if (waits) return std::string(kAggregatorMissing);
+  if (status.phase == Phase::kRunning) {
+    const auto* requests = find_condition(status, kRequestsScheduled);
+    const bool some_wait = requests != nullptr && !requests->status && requests->reason != kQueued;
+    return std::string(some_wait ? kRequestsUnschedulable : kRunning);
+  }
+  if (is_false(status, kScheduled)) return find_condition(status, kScheduled)->reason;
+  return std::string(kStarting);
+}
+
+}  // namespace
+
+SysTime whole_seconds(SysTime time) { return std::chrono::floor<seconds>(time); }
+
+void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,
+                   std::string_view reason, std::string message) {
+  job::set_condition(status, {std::string(type), is_true, std::string(reason), std::move(message),
+                              whole_seconds(seen.now), seen.job.meta.generation});
+}
+
+std::optional<seconds> time_until_late(const Observed& seen, const Attempt& attempt) {
+  const AttemptPod* coordinator = coordinator_of(attempt);
+  if (coordinator == nullptr || !waits_for_binding(*coordinator->pod)) return std::nullopt;
+  const auto left = coordinator->pod->meta.created + kBindingTime - seen.now;
+  if (left <= seconds::zero()) return std::nullopt;
+  return std::chrono::ceil<seconds>(left);
+}
+
+void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
+                    job::Status& status) {
+  apply(seen, status, kScheduled, scheduled(seen, attempt));
+  if (auto verdict = requests_scheduled(seen, attempt)) {
+    apply(seen, status, kRequestsScheduled, *std::move(verdict));
+  }
+  if (auto verdict = aggregator_missing(seen, attempt)) {
+    apply(seen, status, kAggregatorMissing, *std::move(verdict));
+  }
+  if (nothing_to_create && is_false(status, kPodsCreated)) {
+    set_condition(seen, status, kPodsCreated, true, kSuccessfulCreate, "all objects were created");
+  }
+  if (status.phase == Phase::kRunning) {
+    set_condition(seen, status, kRunning, true, kJobRunning, "the coordinator runs");
+  }
+  apply(seen, status, kReady, ready(status));
+  status.reason = reason_of(status, waits_for_config(seen, attempt));
+}
+
+void set_final_conditions(const Observed& seen, const PhaseVerdict& verdict, job::Status& status) {
+  const bool is_good = verdict.phase == Phase::kSucceeded;
+  const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
+  set_condition(seen, status, kRunning, false, reason, verdict.message);
+  set_condition(seen, status, kReady, false, reason, "the job has ended");
+  set_condition(seen, status, is_good ? kSucceeded : kFailed, true, reason, verdict.message);
+  set_condition(seen, status, kFinished, true, reason, verdict.message);
+  status.reason = verdict.reason;
+}
+
+}  // namespace nervex::controller

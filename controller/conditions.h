@@ -1,0 +1,33 @@
+// controller/conditions.h - what is said about a job in metav1.Conditions, and in its Reason
+// column?
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "controller/attempt.h"
+#include "controller/phase.h"
+
+namespace nervex::controller {
+
+// Sets the conditions and the reason of a job that goes on, from its phase and counts in `status`.
+// No two contradict each other; `nothing_to_create` ends a PodsCreated=False.
+void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
+                    job::Status& status);
+
+// How long until a coordinator that is not bound is worth a word; nullopt: it is, or is bound.
+std::optional<std::chrono::seconds> time_until_late(const Observed& seen, const Attempt& attempt);
+
+// Those of a job that ends here.
+void set_final_conditions(const Observed& seen, const PhaseVerdict& verdict, job::Status& status);
+
+// A condition with the observed generation and, if it is new or turns, the time of now.
+void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,
+                   std::string_view reason, std::string message);
+
+// metav1.Time has whole seconds: so that what is written equals what is read.
+SysTime whole_seconds(SysTime time);
+
+}  // namespace nervex::controller

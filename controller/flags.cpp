@@ -1,0 +1,36 @@
+#include "controller/flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace nervex::controller {
+namespace {
+
+std::string check_namespaced_name(const std::string& text) {
+  const auto slash = text.find('/');
+  const bool is_good = slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
+                       text.find('/', slash + 1) == std::string::npos;
+  return is_good ? "" : "must be NAMESPACE/NAME";
+}
+
+}  // namespace
+
+std::optional<int> parse(int argc, char** argv, Flags& flags) {
+  CLI::App app("Makes the pods and services of NerveXJobs, and writes their status.",
+               "nervex-controller");
+  add_common_flags(app, flags.common, "0.0.0.0:8081", "where health is served");
+  app.add_option("--server-url", flags.server_url, "nervex-server's address, as pods are told it")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  app.add_option("--aggregator-config", flags.aggregator_config,
+                 "AggregatorConfig that aggregators are made from")
+      ->type_name("NAMESPACE/NAME")
+      ->check(CLI::Validator(check_namespaced_name, ""))
+      ->capture_default_str();
+  app.add_option("--workers", flags.workers, "jobs that are worked on at once")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  return parse_flags(app, argc, argv, flags.common);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,21 @@
+// controller/flags.h - what can be set from the command line or the environment?
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/program.h"
+
+namespace nervex::controller {
+
+struct Flags {
+  CommonFlags common;
+  std::string server_url = "nervex-server.nervex-system:8080";
+  std::string aggregator_config = "nervex-system/aggregator-config";
+  int workers = 4;
+};
+
+// The exit code if the program has to end here (--help, --version, wrong usage).
+std::optional<int> parse(int argc, char** argv, Flags& flags);
+
+}  // namespace nervex::controller

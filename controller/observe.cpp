@@ -1,0 +1,63 @@
+#include "controller/observe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/attempt.h"
+
+namespace nervex::controller {
+namespace {
+
+Observed from_caches(const Caches& caches, const ObserveOptions& options, const job::Job& job,
+                     SysTime now) {
+  Observed seen;
+  seen.job = job;
+  seen.pods = caches.pods.by_index(job.meta.uid);
+  seen.services = caches.services.by_index(job.meta.uid);
+  seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
+  seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
+  seen.server_url = options.server_url;
+  seen.now = now;
+  return seen;
+}
+
+// Without a PodGroup any coordinator of the job counts: which attempt it is of cannot be said.
+bool is_live_coordinator(const kube::Pod& pod, const gang::PodGroup* group) {
+  return job::role_of(pod) == job::Role::kCoordinator &&
+         (group == nullptr || is_of_group(pod, *group));
+}
+
+bool seems_gone(const Observed& seen, const gang::PodGroup* group) {
+  const auto& status = seen.job.status;
+  if (seen.job.meta.deleting || is_final(status.phase) || !status.start_time) return false;
+  return std::none_of(seen.pods.begin(), seen.pods.end(),
+                      [&](const auto& pod) { return is_live_coordinator(*pod, group); });
+}
+
+}  // namespace
+
+Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
+                                        const ObserveOptions& options, const std::string& key,
+                                        SysTime now) {
+  const auto job = caches.jobs.get(key);
+  if (!job) return std::optional<Observed>();
+  Observed seen = from_caches(caches, options, *job, now);
+  const gang::PodGroup* group = current_attempt(seen).group;
+  if (!seems_gone(seen, group)) return std::optional(std::move(seen));
+
+  const std::string name = job::pod_name(*job, job::Role::kCoordinator, {});
+  const auto live = kube::get_object(api, kube::kPods, job->meta.ns, name);
+  if (!live && live.error().code != Code::kNotFound) return live.error();
+  if (live) {
+    auto pod = decode_cached_pod(kube::to_text(*live));
+    if (!pod) return pod.error();
+    if (owner_job_uid(pod->meta) == job->meta.uid && is_live_coordinator(*pod, group)) {
+      seen.pods.push_back(std::make_shared<const kube::Pod>(*std::move(pod)));
+      return std::optional(std::move(seen));
+    }
+  }
+  seen.coordinator_is_gone = true;
+  return std::optional(std::move(seen));
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,25 @@
+// controller/observe.h - what is there of one job, right now? Gathers it for reconcile.h.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "controller/caches.h"
+#include "controller/observed.h"
+#include "kube/api.h"
+
+namespace nervex::controller {
+
+struct ObserveOptions {
+  std::string server_url;         // what pods are told
+  std::string aggregator_config;  // "namespace/name"
+};
+
+// From the caches; asks the API server only when a coordinator that ran seems to be gone, since
+// that ends a job. nullopt: there is no such job. Fails
+// only as that question fails.
+Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
+                                        const ObserveOptions& options, const std::string& key,
+                                        SysTime now);
+
+}  // namespace nervex::controller

@@ -1,0 +1,32 @@
+// controller/observed.h - all that a decision about one job may depend on; observe.h gathers it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "controller/objects.h"
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "kube/model/pod.h"
+
+namespace nervex::controller {
+
+template <typename T>
+using Ptrs = std::vector<std::shared_ptr<const T>>;
+
+struct Observed {
+  job::Job job;  // as stored, defaults filled in
+  // Those whose controller reference holds this job's uid, sorted by name.
+  Ptrs<kube::Pod> pods;
+  Ptrs<Service> services;
+  Ptrs<gang::PodGroup> pod_groups;
+  std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
+  std::string server_url;                                     // what pods are told
+  // The job has run, and a live read just now found no coordinator pod of its attempt.
+  bool coordinator_is_gone = false;
+  SysTime now{};  // the only clock
+};
+
+}  // namespace nervex::controller

@@ -1,0 +1,84 @@
+#include "controller/perform.h"
+
+#include <utility>
+
+#include "controller/parallel.h"
+#include "controller/reasons.h"
+#include "controller/writes.h"
+
+namespace nervex::controller {
+namespace {
+
+std::optional<Failure> failure(Result<Nothing> done, std::string_view event_reason) {
+  if (done) return std::nullopt;
+  return Failure{done.error(), event_reason};
+}
+
+std::optional<Failure> failure(std::optional<Error> error, std::string_view event_reason) {
+  if (!error) return std::nullopt;
+  return Failure{*std::move(error), event_reason};
+}
+
+// One action after the other; each says how it failed, if it did.
+struct Perform {
+  Writes& writes;
+  kube::EventRecorder& events;
+  const job::Job& job;
+  std::size_t parallel_writes;
+
+  template <typename T>
+  std::optional<Failure> each(const std::vector<T>& items, std::string_view event_reason,
+                              Result<Nothing> (Writes::*write)(const T&)) const {
+    return failure(slow_start(items.size(), parallel_writes,
+                              [&](std::size_t i) { return (writes.*write)(items[i]); }),
+                   event_reason);
+  }
+
+  std::optional<Failure> operator()(const CreatePodGroup& action) const {
+    return failure(writes.create_pod_group(action.manifest), kFailedCreate);
+  }
+  std::optional<Failure> operator()(const CreateServices& action) const {
+    return each(action.manifests, kFailedCreate, &Writes::create_service);
+  }
+  std::optional<Failure> operator()(const CreatePods& action) const {
+    return each(action.manifests, kFailedCreate, &Writes::create_pod);
+  }
+  std::optional<Failure> operator()(const DeletePodGroups& action) const {
+    return each(action.targets, kFailedDelete, &Writes::delete_pod_group);
+  }
+  std::optional<Failure> operator()(const DeletePods& action) const {
+    return each(action.targets, kFailedDelete, &Writes::delete_pod);
+  }
+  std::optional<Failure> operator()(const DeleteServices& action) const {
+    return each(action.targets, kFailedDelete, &Writes::delete_service);
+  }
+  std::optional<Failure> operator()(const PatchPodGroup& action) const {
+    return failure(writes.patch_pod_group(action), "");
+  }
+  std::optional<Failure> operator()(const UpdateStatus& action) const {
+    return failure(writes.update_status(action.status), "");
+  }
+  std::optional<Failure> operator()(const RecordEvent& action) const {
+    events.record({std::string(job::kApiVersion), std::string(job::kKind), job.meta.ns,
+                   job.meta.name, job.meta.uid},
+                  action.event);
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+Performer::Performer(kube::Api& api, Caches& caches, kube::EventRecorder& events,
+                     std::size_t parallel_writes)
+    : api_(api), caches_(caches), events_(events), parallel_writes_(parallel_writes) {}
+
+std::optional<Failure> Performer::perform(const job::Job& job, const Actions& actions) {
+  Writes writes(api_, caches_, job);
+  const Perform perform{writes, events_, job, parallel_writes_};
+  for (const auto& action : actions) {
+    if (auto failed = std::visit(perform, action)) return failed;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nervex::controller

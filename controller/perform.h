@@ -1,0 +1,38 @@
+// controller/perform.h - how are the actions of a decision carried out?
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "controller/actions.h"
+#include "controller/caches.h"
+#include "kube/api.h"
+#include "kube/events.h"
+
+namespace nervex::controller {
+
+struct Failure {
+  Error error;
+  std::string_view event_reason;  // kFailedCreate, kFailedDelete, or "" for other writes
+};
+
+// Thread-safe: several jobs at once, each by one thread.
+class Performer {
+ public:
+  // At most `parallel_writes` requests are under way for one job.
+  Performer(kube::Api& api, Caches& caches, kube::EventRecorder& events,
+            std::size_t parallel_writes = 16);
+
+  // In order. The first failure stops the rest and is returned; what was done before it stays done,
+  // and the next decision goes on from there.
+  std::optional<Failure> perform(const job::Job& job, const Actions& actions);
+
+ private:
+  kube::Api& api_;
+  Caches& caches_;
+  kube::EventRecorder& events_;
+  const std::size_t parallel_writes_;
+};
+
+}  // namespace nervex::controller

@@ -1,0 +1,21 @@
+// controller/pods.h - which pods and services are missing, and which pods are in the way?
+#pragma once
+
+#include <vector>
+
+#include "controller/actions.h"
+#include "controller/attempt.h"
+
+namespace nervex::controller {
+
+// Deletions first, then services, then workers and aggregator, then the coordinator alone: it
+// starts only when every other pod of the base gang is there. Empty while the PodGroup does not
+// exist or its status is older than its spec. `ended` are the slots whose pods have finished: they
+// are never made again.
+Actions pod_steps(const Observed& seen, const Attempt& attempt,
+                  const std::vector<job::Status::Ended>& ended);
+
+// The plan in the PodGroup's status is about its spec as it is now.
+bool is_plan_current(const gang::PodGroup& group);
+
+}  // namespace nervex::controller

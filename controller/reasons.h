@@ -1,0 +1,42 @@
+// controller/reasons.h - the words that people wait for and alert on: conditions, reasons, events.
+#pragma once
+
+#include <string_view>
+
+namespace nervex::controller {
+
+// Condition types.
+inline constexpr std::string_view kCreated = "Created";
+inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that the job starts with
+inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
+inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
+inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
+inline constexpr std::string_view kRunning = "Running";
+inline constexpr std::string_view kReady = "Ready";
+inline constexpr std::string_view kSucceeded = "Succeeded";
+inline constexpr std::string_view kFailed = "Failed";
+inline constexpr std::string_view kFinished = "Finished";
+
+// Of AggregatorMissing: the job waits; the job goes without.
+inline constexpr std::string_view kWaitsForConfig = "WaitsForAggregatorConfig";
+inline constexpr std::string_view kNoConfig = "NoAggregatorConfig";
+
+// Reasons of conditions and events, as the contract has them.
+inline constexpr std::string_view kJobCreated = "NerveXJobCreated";
+inline constexpr std::string_view kJobRunning = "NerveXJobRunning";
+inline constexpr std::string_view kJobSucceeded = "NerveXJobSucceeded";
+inline constexpr std::string_view kJobFailed = "NerveXJobFailed";
+inline constexpr std::string_view kSuccessfulCreate = "SuccessfulCreate";
+inline constexpr std::string_view kFailedCreate = "FailedCreate";
+inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
+inline constexpr std::string_view kFailedDelete = "FailedDelete";
+
+// status.reason, where it is not a condition's.
+inline constexpr std::string_view kQueued = "Queued";      // no verdict of the planner yet
+inline constexpr std::string_view kStarting = "Starting";  // planned; pods are on their way
+inline constexpr std::string_view kCompleted = "Completed";
+inline constexpr std::string_view kCoordinatorFailed = "CoordinatorFailed";
+inline constexpr std::string_view kCoordinatorLost = "CoordinatorLost";
+inline constexpr std::string_view kRequestsUnschedulable = "RequestsUnschedulable";
+
+}  // namespace nervex::controller

@@ -1,0 +1,23 @@
+// controller/reconcile.h - what to do next for one NerveXJob. Pure; perform.h carries it out.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "controller/actions.h"
+#include "controller/observed.h"
+
+namespace nervex::controller {
+
+struct Decision {
+  Actions actions;                                    // in order; the first failure stops the rest
+  std::optional<std::chrono::seconds> requeue_after;  // look again even if nothing changes
+};
+
+// Level-based: looks at what is there, not at which event woke the worker. Doing its actions and
+// asking again comes to rest within a few rounds, with none left (reconcile_property_test.cpp).
+// At most one UpdateStatus. One with a final phase is the only action but for events; what is left
+// to clean up follows when it has been observed.
+[[nodiscard]] Decision reconcile(const Observed& seen);
+
+}  // namespace nervex::controller

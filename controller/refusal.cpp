@@ -1,0 +1,37 @@
+#include "controller/refusal.h"
+
+#include <cctype>
+
+#include "controller/conditions.h"
+#include "controller/reasons.h"
+
+namespace nervex::controller {
+namespace {
+
+// "used: pods=10" and "used: pods=11" are the same refusal.
+std::string without_numbers(std::string_view text) {
+  std::string kept;
+  for (const char c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) kept += c;
+  }
+  return kept;
+}
+
+bool says_so(const job::Status& status, const std::string& words) {
+  const auto* condition = find_condition(status, kPodsCreated);
+  return condition != nullptr && !condition->status &&
+         without_numbers(condition->message) == without_numbers(words);
+}
+
+}  // namespace
+
+Actions report_refusal(const job::Job& job, const std::string& words, SysTime now) {
+  if (job.meta.deleting || is_final(job.status.phase) || says_so(job.status, words)) return {};
+  job::Status status = job.status;
+  job::set_condition(status, {std::string(kPodsCreated), false, std::string(kFailedCreate), words,
+                              whole_seconds(now), job.meta.generation});
+  status.reason = kFailedCreate;
+  return {UpdateStatus{std::move(status)}, warning_event(kFailedCreate, words)};
+}
+
+}  // namespace nervex::controller

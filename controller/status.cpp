@@ -1,0 +1,121 @@
+#include "controller/status.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "controller/conditions.h"
+#include "controller/desired_pod_group.h"
+#include "controller/phase.h"
+#include "controller/reasons.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Phase;
+using job::PodState;
+using job::Role;
+
+// Coordinator and aggregator are made again when they are gone; what the client asked for is not.
+bool is_worker(Role role) {
+  return role == Role::kCollector || role == Role::kLearner || role == Role::kDdpLearner;
+}
+
+job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
+  return role == Role::kCollector ? status.collector : status.learner;
+}
+
+void set_counts(const Attempt& attempt, job::Status& status) {
+  std::vector<const kube::Pod*> pods;
+  for (const auto& of : attempt.pods) pods.push_back(of.pod);
+  const job::Counts counts = job::count(pods);
+  status.coordinator = counts.coordinator;
+  status.aggregator = counts.aggregator;
+  status.collector = {counts.collector.active, 0, 0};
+  status.learner = {counts.learner.active, 0, 0};
+  for (const auto& ended : status.ended) {
+    job::RoleCounts& of_role = counts_of_worker(status, ended.role);
+    ++(ended.succeeded ? of_role.succeeded : of_role.failed);
+  }
+  status.ready = counts.ready;
+}
+
+// Pods that are wanted and have not finished.
+int desired_pods(const Observed& seen, const Attempt& attempt,
+                 const std::vector<job::Status::Ended>& ended) {
+  std::size_t slots = 0;
+  const auto add = [&](const std::vector<gang::MemberSet>& sets) {
+    for (const auto& set : sets) slots += set.slots.size();
+  };
+  if (attempt.group != nullptr) {
+    add(attempt.group->spec.members);
+  } else {
+    add(base_sets(seen.job, pod_context(seen, attempt)));
+  }
+  return static_cast<int>(slots - std::min(slots, ended.size()));
+}
+
+// What the contract says of the counts of a job that has succeeded.
+void count_active_as_succeeded(job::Status& status) {
+  for (auto* counts :
+       {&status.coordinator, &status.aggregator, &status.collector, &status.learner}) {
+    counts->succeeded += std::exchange(counts->active, 0);
+  }
+}
+
+void finish(const Observed& seen, const PhaseVerdict& verdict, job::Status& status) {
+  status.completion_time = whole_seconds(seen.now);
+  if (verdict.phase == Phase::kSucceeded) count_active_as_succeeded(status);
+  if (verdict.reason == kCoordinatorLost) status.coordinator = {0, 0, 1};
+  set_final_conditions(seen, verdict, status);
+}
+
+}  // namespace
+
+job::Status first_status(const Observed& seen) {
+  job::Status status = seen.job.status;
+  status.phase = Phase::kCreated;
+  status.reason = kQueued;
+  status.attempt = 1;
+  status.observed_generation = seen.job.meta.generation;
+  status.queued_time = seen.now;
+  set_condition(seen, status, kCreated, true, kJobCreated, "the job waits for its gang's places");
+  return status;
+}
+
+std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
+  std::vector<job::Status::Ended> ended = status.ended;
+  std::set<std::pair<Role, job::Slot>> known;
+  for (const auto& of : ended) known.emplace(of.role, of.slot);
+  for (const auto& of : attempt.pods) {
+    const bool has_ended = of.state == PodState::kSucceeded || of.state == PodState::kFailed;
+    if (!is_worker(of.role) || !has_ended || !known.emplace(of.role, of.slot).second) continue;
+    ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
+  }
+  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  });
+  return ended;
+}
+
+job::Status next_status(const Observed& seen, const Attempt& attempt,
+                        std::vector<job::Status::Ended> ended, bool nothing_to_create) {
+  job::Status status = seen.job.status;
+  const PhaseVerdict verdict = judge_phase(seen, attempt);
+  status.phase = verdict.phase;
+  status.observed_generation = seen.job.meta.generation;
+  status.ended = std::move(ended);
+  set_counts(attempt, status);
+  status.desired = desired_pods(seen, attempt, status.ended);
+  const bool has_run = status.phase != Phase::kCreated;
+  if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
+  if (is_final(status.phase)) {
+    finish(seen, verdict, status);
+  } else {
+    set_conditions(seen, attempt, nothing_to_create, status);
+  }
+  return status;
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,39 @@
+// controller/watches.h - how do the caches stay current, and which job does a change concern?
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/caches.h"
+#include "kube/api.h"
+#include "kube/reflector.h"
+#include "kube/work_queue.h"
+
+namespace nervex::controller {
+
+// One reflector, so one thread, per kind, from start() until destruction. Each change puts the key
+// of the owning job into the queue; a change of an AggregatorConfig those of all jobs.
+class Watches {
+ public:
+  Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue);
+  Watches(const Watches&) = delete;
+  Watches& operator=(const Watches&) = delete;
+
+  void start();
+  // "" if all first lists are complete, else which one is not. Thread-safe.
+  std::string not_synced() const;
+
+ private:
+  template <typename T>
+  void add(kube::Api& api, const char* name, std::string path, kube::Store<T>& store,
+           Result<T> (*decode)(std::string_view), std::function<void(const T&)> changed);
+
+  struct Watch {
+    const char* name;
+    std::unique_ptr<kube::Reflector> reflector;
+  };
+  std::vector<Watch> watches_;
+};
+
+}  // namespace nervex::controller

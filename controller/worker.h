@@ -1,0 +1,37 @@
+// controller/worker.h - what happens when it is a job's turn? Observe, decide, act, and try again.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "controller/caches.h"
+#include "controller/observe.h"
+#include "controller/perform.h"
+#include "kube/api.h"
+#include "kube/work_queue.h"
+
+namespace nervex::controller {
+
+// Thread-safe; the queue sees to it that one job is never in two threads.
+class Worker {
+ public:
+  Worker(kube::Api& api, Caches& caches, kube::WorkQueue& queue, Performer& performer,
+         const Clock& clock, ObserveOptions options);
+
+  // One round for the job `key`. Never throws. Failures are logged and the key comes again with the
+  // queue's back-off; what the API server refuses for good is written on the job too.
+  void process(const std::string& key);
+
+ private:
+  Result<Nothing> work(const std::string& key);
+  Result<Nothing> fail(const std::string& key, const Failure& failure);
+
+  kube::Api& api_;
+  Caches& caches_;
+  kube::WorkQueue& queue_;
+  Performer& performer_;
+  const Clock& clock_;
+  const ObserveOptions options_;
+};
+
+}  // namespace nervex::controller

@@ -1,0 +1,177 @@
+#include "controller/writes.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "gang/slot.h"
+
+namespace nervex::controller {
+namespace {
+
+std::string name_of(const Json& manifest) {
+  return kube::string_at(manifest, {"metadata", "name"});
+}
+
+// The API's own words behind our own: what was tried, on what.
+Error failure(std::string_view verb, const char* kind, const std::string& key,
+              const std::string& request, const Error& error) {
+  std::string_view words = error.message;
+  if (words.substr(0, request.size()) == request) words.remove_prefix(request.size());
+  while (!words.empty() && (words.front() == ':' || words.front() == ' ')) words.remove_prefix(1);
+  return {error.code, fmt::format("{} {} {}: {}", verb, kind, key, words)};
+}
+
+Json guard(const std::string& uid, const std::string& resource_version) {
+  return {{"uid", uid}, {"resourceVersion", resource_version}};
+}
+
+// The pod that is there fills the very slot and place that was wanted.
+bool is_same_place(const kube::Pod& pod, const Json& manifest) {
+  for (const auto& key : gang::slot_annotation_keys()) {
+    const std::string want = kube::string_at(manifest, {"metadata", "annotations", key});
+    if (kube::annotation(pod.meta, key) != want) return false;
+  }
+  return true;
+}
+// Names of services and PodGroups say all there is to say.
+bool is_same_place(const Service&, const Json&) { return true; }
+bool is_same_place(const gang::PodGroup&, const Json&) { return true; }
+
+}  // namespace
+
+Writes::Writes(kube::Api& api, Caches& caches, const job::Job& job)
+    : api_(api), caches_(caches), job_(job) {}
+
+Writes::Kind<kube::Pod> Writes::pods() const {
+  return {kube::kPods, "pod", caches_.pods, decode_cached_pod};
+}
+Writes::Kind<Service> Writes::services() const {
+  return {kube::kServices, "service", caches_.services, decode_service};
+}
+Writes::Kind<gang::PodGroup> Writes::pod_groups() const {
+  return {kube::kPodGroups, "podgroup", caches_.pod_groups, decode_cached_pod_group};
+}
+
+// An answer that cannot be read is no failure of the write: the watch will tell.
+template <typename T>
+void Writes::fold(const Kind<T>& kind, const Json& object) const {
+  auto decoded = kind.decode(kube::to_text(object));
+  if (!decoded) return;
+  const std::string key = decoded->meta.key();
+  kind.store.update(key, *std::move(decoded));
+}
+
+template <typename T>
+Result<Nothing> Writes::create(const Kind<T>& kind, const Json& manifest) const {
+  const std::string& ns = job_.meta.ns;
+  const auto created = kube::create_object(api_, kind.resource, ns, manifest);
+  if (created) {
+    fold(kind, *created);
+    return ok();
+  }
+  if (created.error().code == Code::kConflict) return settle_taken_name(kind, manifest);
+  return failure("create", kind.name, ns + "/" + name_of(manifest),
+                 "POST " + kube::api_path(kind.resource, ns), created.error());
+}
+
+template <typename T>
+Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manifest) const {
+  const std::string name = name_of(manifest);
+  const std::string key = job_.meta.ns + "/" + name;
+  const auto live = kube::get_object(api_, kind.resource, job_.meta.ns, name);
+  if (!live) {
+    const bool is_gone = live.error().code == Code::kNotFound;
+    return failure(
+        "create", kind.name, key, "",
+        is_gone ? Error{Code::kConflict, "the name was taken and is free again"} : live.error());
+  }
+  const auto there = kind.decode(kube::to_text(*live));
+  if (!there) return failure("create", kind.name, key, "", there.error());
+  if (owner_job_uid(there->meta) != job_.meta.uid) {
+    return failure(
+        "create", kind.name, key, "",
+        {Code::kDenied,
+         fmt::format("the name is taken by a {} that does not belong to this job", kind.name)});
+  }
+  fold(kind, *live);
+  if (!there->meta.deleting && is_same_place(*there, manifest)) return ok();
+  return failure("create", kind.name, key, "",
+                 {Code::kConflict, "an earlier one of this job has to go first"});
+}
+
+template <typename T>
+Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const {
+  const std::string key = job_.meta.ns + "/" + target.name;
+  const std::string path = kube::api_path(kind.resource, job_.meta.ns, target.name);
+  const Json options = {{"apiVersion", "v1"},
+                        {"kind", "DeleteOptions"},
+                        {"preconditions", {{"uid", target.uid}}},
+                        {"propagationPolicy", "Background"}};
+  const auto reply = api_.send({"DELETE", path, kube::to_text(options), "application/json"});
+  if (!reply && reply.error().code != Code::kNotFound) {
+    return failure("delete", kind.name, key, "DELETE " + path, reply.error());
+  }
+  // The answer is the object while it takes leave, else it is gone.
+  auto left = reply ? kind.decode(*reply) : Result<T>(reply.error());
+  if (left && left->meta.uid == target.uid && left->meta.deleting) {
+    kind.store.update(key, *std::move(left));
+    return ok();
+  }
+  const auto stored = kind.store.get(key);
+  if (stored && stored->meta.uid == target.uid) {
+    kind.store.erase(key, stored->meta.resource_version);
+  }
+  return ok();
+}
+
+Result<Nothing> Writes::create_pod(const Json& manifest) { return create(pods(), manifest); }
+Result<Nothing> Writes::create_service(const Json& manifest) {
+  return create(services(), manifest);
+}
+Result<Nothing> Writes::create_pod_group(const Json& manifest) {
+  return create(pod_groups(), manifest);
+}
+Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
+Result<Nothing> Writes::delete_service(const Target& target) { return remove(services(), target); }
+Result<Nothing> Writes::delete_pod_group(const Target& target) {
+  return remove(pod_groups(), target);
+}
+
+Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
+  const std::string& ns = job_.meta.ns;
+  const Json body = {{"metadata", guard(patch.uid, patch.resource_version)},
+                     {"spec", {{"members", patch.members}}}};
+  const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);
+  if (!patched) return with_context("add requests to podgroup " + patch.name, patched.error());
+  fold(pod_groups(), *patched);
+  return ok();
+}
+
+Result<Nothing> Writes::update_status(const job::Status& status) {
+  const kube::Meta& meta = job_.meta;
+  // The first status is written whole: fields that are zero have to be seen too.
+  const bool is_first = job_.status.phase == job::Phase::kNone;
+  const Json before = is_first ? Json::object() : job::encode_status(job_.status);
+  const Json body = {{"metadata", guard(meta.uid, meta.resource_version)},
+                     {"status", merge_patch_between(before, job::encode_status(status))}};
+  const auto patched =
+      kube::merge_patch(api_, kube::kNervexJobs, meta.ns, meta.name, body, "status");
+  if (!patched) return with_context("write status of nervexjob " + meta.key(), patched.error());
+  if (auto job = job::decode_job(*patched)) caches_.jobs.update(meta.key(), *std::move(job));
+  return ok();
+}
+
+Json merge_patch_between(const Json& before, const Json& after) {
+  Json patch = Json::object();
+  for (const auto& [key, value] : after.items()) {
+    const auto old = before.find(key);
+    if (old == before.end() || *old != value) patch[key] = value;
+  }
+  for (const auto& [key, value] : before.items()) {
+    if (!after.contains(key)) patch[key] = nullptr;
+  }
+  return patch;
+}
+
+}  // namespace nervex::controller

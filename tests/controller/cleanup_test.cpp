@@ -1,0 +1,69 @@
+#include "controller/cleanup.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::CleanPodPolicy;
+using job::Role;
+using testing::a_job;
+using testing::World;
+using Strings = std::vector<std::string>;
+
+TEST_CASE("an ended job keeps the pods that its policy says", "[controller][cleanup]") {
+  struct Row {
+    std::string when;
+    CleanPodPolicy policy;
+    std::size_t want_pods;
+  };
+  const auto row = GENERATE(values<Row>({{"Running", CleanPodPolicy::kRunning, 2},
+                                         {"All", CleanPodPolicy::kAll, 0},
+                                         {"None", CleanPodPolicy::kNone, 5}}));
+  INFO("when " << row.when);
+  World world(a_job(3, 1));
+  world.seen.job.spec.clean_pod_policy = row.policy;
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run("dqn-coordinator");
+  world.run(world.name(Role::kCollector, 0));                        // goes
+  world.end(world.name(Role::kCollector, 1), false);                 // stays; 2 is Pending and goes
+  world.change_pod(world.name(Role::kLearner), [](kube::Pod& pod) {  // crash-loops, goes
+    pod.phase = kube::PodPhase::kRunning;
+    kube::ContainerState main;
+    main.name = "nervex-container";
+    main.reason = "CrashLoopBackOff";
+    main.restarts = 7;
+    pod.containers = {main};
+  });
+  world.settle();
+  world.end("dqn-coordinator", true);
+  CHECK(world.settle() == 2);
+  CHECK(world.pod_names().size() == row.want_pods);
+  CHECK(world.service_names().empty());
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.deleted.front() == "podgroup dqn-1");
+}
+
+TEST_CASE("clean-up does not repeat what is under way", "[controller][cleanup]") {
+  World world(a_job(1, 0));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) { pod.meta.deleting = true; });
+  const Actions actions = clean_up(world.seen);
+  CHECK(std::get<DeletePods>(actions.at(1)).targets.size() == 1);
+}
+
+TEST_CASE("an ended job without objects has nothing to clean up", "[controller][cleanup]") {
+  CHECK(clean_up(World(a_job()).seen).empty());
+}
+
+}  // namespace
+}  // namespace nervex::controller

@@ -1,0 +1,142 @@
+#include "tests/controller/cluster.h"
+
+#include <set>
+
+#include "base/log.h"
+#include "gang/pod_group.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::testing {
+namespace {
+
+using kube::string_at;
+
+template <typename T>
+void fill(kube::Store<T>& store, const FakeApi& api, const kube::ResourceKind& kind,
+          Result<T> (*decode)(std::string_view)) {
+  std::set<std::string> listed;
+  for (const auto& object : api.list(kind)) {
+    auto decoded = decode(kube::to_text(object));
+    if (!decoded) throw std::logic_error(decoded.error().message);
+    const std::string key = decoded->meta.key();
+    listed.insert(key);
+    store.put(key, *std::move(decoded));
+  }
+  for (const auto& key : store.keys()) {
+    if (listed.count(key) == 0) store.erase(key, std::to_string(api.resource_version()));
+  }
+}
+
+gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
+                         std::int64_t& number) {
+  gang::GangStatus status;
+  status.name = name;
+  status.planned = true;
+  status.reason = gang::kReasonPlanned;
+  for (const auto& set : group.spec.members) {
+    if (set.gang != name) continue;
+    for (const auto slot : set.slots) status.placements.push_back({set.role, slot, "n1", number++});
+  }
+  return status;
+}
+
+}  // namespace
+
+Process::Process(kube::Api& api, const Clock& clock)
+    : queue(clock),
+      events(api, clock, "nervex-controller"),
+      performer(api, caches, events, 1),
+      worker(api, caches, queue, performer, clock,
+             {"server:8080", "nervex-system/aggregator-config"}) {
+  set_log_level(LogLevel::kError);  // failures are what these tests are about
+}
+
+Cluster::Cluster() : api(&clock) { restart(); }
+
+void Cluster::restart() {
+  controller = std::make_unique<Process>(api, clock);
+  sync();
+}
+
+void Cluster::sync() { sync_some(~0U); }
+
+void Cluster::sync_some(unsigned kinds) {
+  controller::Caches& caches = controller->caches;
+  if (kinds & 1U) fill(caches.jobs, api, kube::kNervexJobs, controller::decode_cached_job);
+  if (kinds & 2U) fill(caches.pods, api, kube::kPods, controller::decode_cached_pod);
+  if (kinds & 4U) fill(caches.services, api, kube::kServices, controller::decode_service);
+  if (kinds & 8U) {
+    fill(caches.pod_groups, api, kube::kPodGroups, controller::decode_cached_pod_group);
+  }
+  fill(caches.aggregator_configs, api, kube::kAggregatorConfigs,
+       controller::decode_aggregator_config);
+}
+
+int Cluster::settle() {
+  for (int round = 0; round < 50; ++round) {
+    sync();
+    const int before = api.requests();
+    controller->worker.process(kJobKey);
+    if (api.requests() == before) return round;
+  }
+  return -1;
+}
+
+void Cluster::create_job(int collectors, int learners) {
+  api.add(kube::kNervexJobs, kNamespace,
+          {{"metadata", {{"name", "dqn"}}},
+           {"spec",
+            {{"coordinator", {{"template", a_template()}}},
+             {"collector", {{"template", a_template()}, {"replicas", collectors}}},
+             {"learner", {{"template", a_template()}, {"replicas", learners}}}}}});
+}
+
+job::Job Cluster::job() const {
+  return *job::decode_job(api.get(kube::kNervexJobs, kNamespace, "dqn"));
+}
+
+std::vector<std::string> Cluster::names(const kube::ResourceKind& kind) const {
+  std::vector<std::string> names;
+  for (const auto& object : api.list(kind))
+    names.push_back(string_at(object, {"metadata", "name"}));
+  return names;
+}
+
+std::vector<std::string> Cluster::event_reasons() const {
+  std::vector<std::string> reasons;
+  for (const auto& write : api.writes("POST", "/events")) {
+    reasons.push_back(string_at(write.body, {"reason"}));
+  }
+  return reasons;
+}
+
+void Cluster::plan() {
+  for (const auto& object : api.list(kube::kPodGroups)) {
+    gang::PodGroup group = *gang::decode_pod_group(object);
+    for (const auto& set : group.spec.members) {
+      if (gang::find_gang(group.status, set.gang) != nullptr) continue;
+      group.status.gangs.push_back(planned(set.gang, group, group.status.next_placement));
+    }
+    group.status.observed_generation = group.meta.generation;
+    api.change(kube::kPodGroups, kNamespace, group.meta.name,
+               {{"status", gang::encode_status(group.status)}});
+  }
+}
+
+void Cluster::run_pods() {
+  for (const auto& pod : api.list(kube::kPods)) {
+    if (string_at(pod, {"status", "phase"}) != "Pending") continue;
+    api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
+               {{"spec", {{"nodeName", "n1"}}},
+                {"status",
+                 {{"phase", "Running"},
+                  {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
+  }
+}
+
+void Cluster::end_pod(const std::string& name, bool well) {
+  api.change(kube::kPods, kNamespace, name,
+             {{"status", {{"phase", well ? "Succeeded" : "Failed"}, {"conditions", nullptr}}}});
+}
+
+}  // namespace nervex::testing

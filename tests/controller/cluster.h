@@ -1,0 +1,58 @@
+// tests/controller/cluster.h - a FakeApi with one job in it, and a controller without threads.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "controller/worker.h"
+#include "job/types.h"
+#include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
+
+namespace nervex::testing {
+
+inline constexpr const char* kNamespace = "rl";
+inline constexpr const char* kJobKey = "rl/dqn";
+
+// The parts that die with the process.
+struct Process {
+  Process(kube::Api& api, const Clock& clock);
+
+  controller::Caches caches;
+  kube::WorkQueue queue;
+  kube::EventRecorder events;
+  controller::Performer performer;  // writes one after the other, so that faults are repeatable
+  controller::Worker worker;
+};
+
+class Cluster {
+ public:
+  Cluster();
+
+  FakeClock clock;
+  FakeApi api;
+  std::unique_ptr<Process> controller;
+
+  // A new process with empty caches, then filled.
+  void restart();
+  // The caches become what the API server has: watches that have caught up.
+  void sync();
+  // The same for those kinds whose bit is set (1 jobs, 2 pods, 4 services, 8 PodGroups): the other
+  // caches stay as old as they are.
+  void sync_some(unsigned kinds);
+  // sync() and process(), until a round asks the API nothing; how many rounds did, or -1 after 50.
+  int settle();
+
+  // The job rl/dqn with floors of that many, as a user would create it.
+  void create_job(int collectors, int learners);
+  job::Job job() const;
+  std::vector<std::string> names(const kube::ResourceKind& kind) const;
+  std::vector<std::string> event_reasons() const;
+
+  // What the scheduling side and the kubelet would do.
+  void plan();      // every gang of every PodGroup that has no plan
+  void run_pods();  // binds and starts all pods
+  void end_pod(const std::string& name, bool well);
+};
+
+}  // namespace nervex::testing

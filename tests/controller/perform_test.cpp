@@ -1,0 +1,195 @@
+#include "controller/perform.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "controller/writes.h"
+#include "job/names.h"
+#include "tests/controller/cluster.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Phase;
+using testing::Applied;
+using testing::Cluster;
+using testing::kJobKey;
+using Strings = std::vector<std::string>;
+
+const Error kLost{Code::kTransient, "connection reset"};
+
+// One collector and the coordinator, planned, nothing made yet.
+struct PlannedCluster : Cluster {
+  PlannedCluster() {
+    create_job(1, 0);
+    settle();
+    plan();
+    sync();
+    api.clear_writes();
+  }
+  void process() { controller->worker.process(kJobKey); }
+  std::string collector() const {
+    return nervex::job::pod_name(job(), nervex::job::Role::kCollector, {0, 0});
+  }
+  Json someone_elses(const std::string& name) const {
+    return {{"metadata", {{"name", name}, {"labels", {{"group-name", "nervex.sensetime.com"}}}}}};
+  }
+};
+
+TEST_CASE("writes of one round are in order, the coordinator last", "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.process();
+  Strings paths;
+  for (const auto& write : cluster.api.writes()) {
+    paths.push_back(write.method + " " + write.path.substr(write.path.rfind('/') + 1) + " " +
+                    kube::string_at(write.body, {"metadata", "name"}));
+  }
+  paths.back() = paths.back().substr(0, 11);  // an event's name is random
+  CHECK(paths == Strings{"PATCH status ", "POST services " + cluster.collector(),
+                         "POST services dqn-coordinator", "POST pods " + cluster.collector(),
+                         "POST pods dqn-coordinator", "POST events"});
+}
+
+TEST_CASE("what was written is known before the watch tells", "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.process();
+  const std::size_t writes = cluster.api.writes().size();
+  cluster.process();  // without a sync
+  CHECK(cluster.api.writes().size() == writes);
+}
+
+TEST_CASE("a lost reply is found out about", "[controller][perform]") {
+  const Applied applied = GENERATE(Applied::kYes, Applied::kNo);
+  const std::string path = GENERATE("/pods", "/services", "/status", "/events");
+  INFO("path " << path << ", applied " << (applied == Applied::kYes));
+  PlannedCluster cluster;
+  cluster.api.fail_next("", path, kLost, applied);
+  cluster.process();
+  if (path == "/pods") {
+    // Only one of the two pods was tried: the rest waits.
+    CHECK(cluster.api.writes("POST", "/pods").size() == 1);
+    cluster.process();  // the cache knows nothing of a pod that may be there
+    CHECK(cluster.names(kube::kPods).size() == 2);
+  }
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods) == Strings{cluster.collector(), "dqn-coordinator"});
+  CHECK(cluster.names(kube::kServices).size() == 2);
+}
+
+TEST_CASE("a name held by somebody else is reported and left alone", "[controller][perform]") {
+  const kube::ResourceKind kind = GENERATE(kube::kPods, kube::kServices);
+  PlannedCluster cluster;
+  const Json before = cluster.api.add(kind, "rl", cluster.someone_elses("dqn-coordinator"));
+  cluster.process();
+  CHECK(cluster.api.get(kind, "rl", "dqn-coordinator") == before);
+  CHECK(cluster.job().status.reason == "FailedCreate");
+  const auto status = cluster.job().status;
+  CHECK(find_condition(status, "PodsCreated")->message.find("does not belong to this job") !=
+        std::string::npos);
+  // Again and again, without further status writes or events.
+  cluster.api.clear_writes();
+  for (int i = 0; i < 5; ++i) {
+    cluster.sync();
+    cluster.process();
+  }
+  CHECK(cluster.api.writes("PATCH", "/status").empty());
+  CHECK(cluster.event_reasons().empty());
+  CHECK(cluster.controller->queue.failures(kJobKey) == 6);
+
+  SECTION("and is used when it is free again") {
+    cluster.api.remove(kind, "rl", "dqn-coordinator");
+    CHECK(cluster.settle() >= 0);
+    CHECK(cluster.names(kube::kPods).size() == 2);
+    CHECK(cluster.job().status.reason == "Starting");
+    CHECK(cluster.controller->queue.failures(kJobKey) == 0);
+  }
+}
+
+TEST_CASE("a pod of this job for another place is not taken for the one wanted",
+          "[controller][perform]") {
+  PlannedCluster cluster;
+  Writes writes(cluster.api, cluster.controller->caches,
+                *cluster.controller->caches.jobs.get(kJobKey));
+  Json manifest = {
+      {"metadata",
+       {{"name", "p"},
+        {"annotations", {{"nervex.sensetime.com/placement", "1"}}},
+        {"ownerReferences", Json::array({{{"apiVersion", "nervex.sensetime.com/v1alpha1"},
+                                          {"kind", "NerveXJob"},
+                                          {"name", "dqn"},
+                                          {"uid", cluster.job().meta.uid},
+                                          {"controller", true}}})}}}};
+  CHECK(writes.create_pod(manifest).has_value());
+  CHECK(writes.create_pod(manifest).has_value());
+  manifest["metadata"]["annotations"]["nervex.sensetime.com/placement"] = "2";
+  CHECK(writes.create_pod(manifest).error().code == Code::kConflict);
+}
+
+TEST_CASE("what the API refuses shows on the job in its own words", "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.api.fail_next("POST", "/pods", {Code::kDenied, "403 pods is forbidden: no quota"},
+                        Applied::kNo, 100);
+  for (int i = 0; i < 5; ++i) {
+    cluster.process();
+    cluster.sync();
+  }
+  const auto status = cluster.job().status;
+  CHECK(status.phase == Phase::kCreated);
+  CHECK(find_condition(status, "PodsCreated")->message ==
+        "create pod rl/" + cluster.collector() + ": 403 pods is forbidden: no quota");
+  CHECK(cluster.api.writes("POST", "/pods").size() == 5);  // one try each time
+  CHECK(cluster.api.writes("PATCH", "/status").size() == 2);
+  CHECK(cluster.event_reasons() == Strings{"FailedCreate"});
+}
+
+TEST_CASE("a status that was decided on an old version is not written", "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"group", "changed"}}}});
+  cluster.process();
+  CHECK(cluster.api.writes().size() == 1);
+  CHECK(cluster.api.writes()[0].error == Code::kConflict);
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods).size() == 2);
+}
+
+TEST_CASE("a deletion is known before the watch tells", "[controller][perform]") {
+  const bool is_slow = GENERATE(true, false);
+  PlannedCluster cluster;
+  if (is_slow) cluster.api.terminate_pods_slowly();
+  cluster.settle();
+  cluster.run_pods();
+  cluster.settle();
+  cluster.end_pod("dqn-coordinator", true);
+  cluster.sync();
+  cluster.process();  // the final status
+  cluster.process();
+  CHECK(cluster.api.writes("DELETE", "").size() == 4);
+  cluster.process();
+  CHECK(cluster.api.writes("DELETE", "").size() == 4);
+}
+
+TEST_CASE("a deletion that is refused is told of once", "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.settle();
+  cluster.end_pod("dqn-coordinator", true);
+  cluster.sync();
+  cluster.process();
+  cluster.api.clear_writes();
+  cluster.api.fail_next("DELETE", "/services", {Code::kDenied, "403 no"}, Applied::kNo, 100);
+  for (int i = 0; i < 4; ++i) cluster.process();
+  CHECK(cluster.event_reasons() == Strings{"FailedDelete"});
+  CHECK(cluster.api.writes("PATCH", "").empty());
+}
+
+TEST_CASE("a merge patch holds what differs and drops what is gone", "[controller][perform]") {
+  const Json before = Json::parse(R"({"a":1,"b":[1],"c":"x"})");
+  const Json after = Json::parse(R"({"a":1,"b":[1,2],"d":{}})");
+  const Json patch = merge_patch_between(before, after);
+  CHECK(patch == Json::parse(R"({"b":[1,2],"c":null,"d":{}})"));
+  Json patched = before;
+  patched.merge_patch(patch);
+  CHECK(patched == after);
+}
+
+}  // namespace
+}  // namespace nervex::controller

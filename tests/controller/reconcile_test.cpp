@@ -1,0 +1,208 @@
+// A job's life, decision by decision.
+#include "controller/reconcile.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Phase;
+using job::Role;
+using testing::a_job;
+using testing::an_entry;
+using testing::World;
+using Strings = std::vector<std::string>;
+
+template <typename T>
+const T* only(const Actions& actions) {
+  const T* found = nullptr;
+  for (const auto& action : actions) {
+    if (const T* of = std::get_if<T>(&action)) {
+      REQUIRE(found == nullptr);
+      found = of;
+    }
+  }
+  return found;
+}
+
+TEST_CASE("a job that is being deleted is left to the garbage collector",
+          "[controller][reconcile]") {
+  World world(a_job());
+  world.seen.job.meta.deleting = true;
+  CHECK(reconcile(world.seen).actions.empty());
+}
+
+TEST_CASE("a new job gets a status before anything else", "[controller][reconcile]") {
+  World world(a_job());
+  const Actions actions = reconcile(world.seen).actions;
+  REQUIRE(actions.size() == 2);
+  const job::Status& status = std::get<UpdateStatus>(actions[0]).status;
+  CHECK(status.phase == Phase::kCreated);
+  CHECK(status.attempt == 1);
+  CHECK(status.queued_time == world.seen.now);
+  CHECK(find_condition(status, "Created")->reason == "NerveXJobCreated");
+  CHECK(std::get<RecordEvent>(actions[1]).event.reason == "NerveXJobCreated");
+}
+
+TEST_CASE("a job waits for the plan without any pod", "[controller][reconcile]") {
+  World world(a_job(2, 1));
+  CHECK(world.settle() >= 0);
+  CHECK(world.created == Strings{"podgroup dqn-1"});
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK(world.seen.job.status.reason == "Queued");
+
+  world.refuse("learner: 1 of 1 do not fit");
+  CHECK(world.settle() == 1);
+  CHECK(world.created == Strings{"podgroup dqn-1"});
+  CHECK(world.seen.job.status.reason == "Unschedulable");
+  const auto* scheduled = find_condition(world.seen.job.status, "Scheduled");
+  CHECK_FALSE(scheduled->status);
+  CHECK(scheduled->message == "learner: 1 of 1 do not fit");
+}
+
+TEST_CASE("a planned job gets services, then workers, then its coordinator",
+          "[controller][reconcile]") {
+  World world(a_job(1, 1));
+  world.add_aggregator_config();
+  world.settle();
+  world.plan();
+  const Actions actions = reconcile(world.seen).actions;
+  REQUIRE(actions.size() == 5);
+  CHECK(std::holds_alternative<UpdateStatus>(actions[0]));
+  CHECK(std::get<CreateServices>(actions[1]).manifests.size() == 4);
+  CHECK(std::get<CreatePods>(actions[2]).manifests.size() == 3);
+  CHECK(std::get<CreatePods>(actions[3]).manifests[0]["metadata"]["name"] == "dqn-coordinator");
+  CHECK(std::get<RecordEvent>(actions[4]).event.message == "created 4 pods");
+}
+
+TEST_CASE("a job runs when its coordinator does and is ready when all pods are",
+          "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.settle();
+  world.plan();
+  CHECK(world.settle() >= 0);
+  CHECK(world.seen.job.status.reason == "Starting");
+  world.run("dqn-coordinator");
+  CHECK(world.settle() == 1);
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  CHECK(world.seen.job.status.reason == "Running");
+  CHECK(world.seen.job.status.start_time.has_value());
+  CHECK_FALSE(find_condition(world.seen.job.status, "Ready")->status);
+  world.run_all();
+  CHECK(world.settle() == 1);
+  CHECK(find_condition(world.seen.job.status, "Ready")->status);
+  CHECK(world.events == Strings{"NerveXJobCreated", "SuccessfulCreate", "NerveXJobRunning"});
+}
+
+TEST_CASE("a request is added to the PodGroup in one write, and made when it has places",
+          "[controller][reconcile]") {
+  World world(a_job(1, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  world.created.clear();
+
+  world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2),
+                                          an_entry(8, Role::kLearner, 1)};
+  ++world.seen.job.meta.generation;
+  const Actions actions = reconcile(world.seen).actions;
+  const auto* patch = only<PatchPodGroup>(actions);
+  REQUIRE(patch != nullptr);
+  CHECK(patch->resource_version == "1");
+  CHECK(patch->members.size() == 5);
+  CHECK(patch->members[3]["name"] == "request-7-collector");
+  CHECK(patch->members[3]["gang"] == "request-7");
+  CHECK(world.settle() >= 0);
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.observed_generation == 2);
+  CHECK_FALSE(find_condition(world.seen.job.status, "RequestsScheduled")->status);
+  CHECK(find_condition(world.seen.job.status, "Scheduled")->status);
+
+  world.plan("n2");
+  CHECK(world.settle() >= 0);
+  CHECK(world.created.size() == 6);
+  CHECK(find_condition(world.seen.job.status, "RequestsScheduled")->status);
+}
+
+TEST_CASE("the final status is written alone, before anything is cleaned up",
+          "[controller][reconcile]") {
+  const bool well = GENERATE(true, false);
+  World world(a_job(2, 0));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  world.end("dqn-coordinator", well);
+  const Actions actions = reconcile(world.seen).actions;
+  REQUIRE(actions.size() == 2);
+  const job::Status& status = std::get<UpdateStatus>(actions[0]).status;
+  CHECK(status.phase == (well ? Phase::kSucceeded : Phase::kFailed));
+  CHECK(status.completion_time.has_value());
+  CHECK(std::get<RecordEvent>(actions[1]).event.reason ==
+        (well ? "NerveXJobSucceeded" : "NerveXJobFailed"));
+
+  CHECK(world.settle() == 2);
+  CHECK(world.pod_names() == Strings{"dqn-coordinator"});
+  CHECK(world.service_names().empty());
+  CHECK(world.seen.pod_groups.empty());
+}
+
+TEST_CASE("a job that has ended is never touched again", "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.seen.job.status.phase = GENERATE(Phase::kSucceeded, Phase::kFailed);
+  world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
+  world.seen.job.meta.generation = 9;
+  world.seen.coordinator_is_gone = true;
+  CHECK(reconcile(world.seen).actions.empty());
+}
+
+TEST_CASE("a PodGroup whose name is not free yet is waited for", "[controller][reconcile]") {
+  World world(a_job());
+  world.settle();
+  world.change_group([](gang::PodGroup& group) { group.meta.deleting = true; });
+  CHECK(reconcile(world.seen).actions.empty());
+}
+
+TEST_CASE("a job with aggregator PerJob waits for the AggregatorConfig",
+          "[controller][reconcile]") {
+  World world(a_job());
+  world.seen.job.spec.aggregator = "PerJob";
+  CHECK(world.settle() == 1);
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.reason == "AggregatorMissing");
+  CHECK(find_condition(world.seen.job.status, "AggregatorMissing")->status);
+
+  world.add_aggregator_config();
+  CHECK(world.settle() >= 1);
+  CHECK(world.created == Strings{"podgroup dqn-1"});
+  CHECK_FALSE(find_condition(world.seen.job.status, "AggregatorMissing")->status);
+}
+
+TEST_CASE("a coordinator that the scheduler will not bind is told of after a while",
+          "[controller][reconcile]") {
+  using namespace std::chrono_literals;
+  World world(a_job());
+  world.settle();
+  world.plan();
+  world.settle();
+  world.change_pod("dqn-coordinator",
+                   [](kube::Pod& pod) { pod.unscheduled_message = "volume is elsewhere"; });
+  CHECK(reconcile(world.seen).actions.empty());
+  CHECK(reconcile(world.seen).requeue_after == 10s);
+  world.seen.now += 10s;
+  CHECK(world.settle() == 1);
+  CHECK(world.seen.job.status.reason == "Unschedulable");
+  CHECK(find_condition(world.seen.job.status, "Scheduled")->message ==
+        "pod dqn-coordinator: volume is elsewhere");
+  CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
+}
+
+}  // namespace
+}  // namespace nervex::controller

@@ -1,0 +1,148 @@
+#include "controller/status.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Phase;
+using job::Role;
+using job::RoleCounts;
+using testing::a_job;
+using testing::World;
+
+// Two collectors, one learner, a coordinator: all run.
+World a_running_world() {
+  World world(a_job(2, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  world.status_writes = 0;
+  return world;
+}
+
+TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
+          "[controller][status]") {
+  World world = a_running_world();
+  CHECK(world.seen.job.status.collector == RoleCounts{2, 0, 0});
+  CHECK(world.seen.job.status.ready == 4);
+  CHECK(world.seen.job.status.desired == 4);
+
+  world.end(world.name(Role::kCollector, 0), false);
+  world.end(world.name(Role::kLearner), true);
+  world.settle();
+  CHECK(world.seen.job.status.collector == RoleCounts{1, 0, 1});
+  CHECK(world.seen.job.status.learner == RoleCounts{0, 1, 0});
+  CHECK(world.seen.job.status.ready == 2);
+  CHECK(world.seen.job.status.desired == 2);
+
+  world.remove_pod(world.name(Role::kCollector, 0));
+  world.remove_pod(world.name(Role::kLearner));
+  CHECK(world.settle() == 0);
+  CHECK(world.status_writes == 1);
+}
+
+TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {
+  World world = a_running_world();
+  world.end(world.name(Role::kCollector, 0), false);
+  world.end("dqn-coordinator", true);
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.coordinator == RoleCounts{0, 1, 0});
+  CHECK(status.collector == RoleCounts{0, 1, 1});
+  CHECK(status.learner == RoleCounts{0, 1, 0});
+  CHECK(status.reason == "Completed");
+  CHECK(world.status_writes == 1);
+}
+
+TEST_CASE("a failed coordinator says how it ended", "[controller][status]") {
+  struct Row {
+    std::string when;
+    std::function<void(kube::Pod&)> change;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is known", [](kube::Pod&) {}, "the coordinator failed"},
+      {"its container exited",
+       [](kube::Pod& pod) {
+         kube::ContainerState main;
+         main.name = "nervex-container";
+         main.terminated = true;
+         main.exit_code = 137;
+         main.reason = "OOMKilled";
+         main.message = "bye";
+         pod.containers = {main};
+       },
+       "the coordinator's container nervex-container exited with 137 (OOMKilled): bye"},
+      {"it was evicted",
+       [](kube::Pod& pod) {
+         pod.reason = "Evicted";
+         pod.message = "low on memory";
+       },
+       "the coordinator was stopped: Evicted low on memory"},
+  }));
+  INFO("when " << row.when);
+  World world = a_running_world();
+  world.end("dqn-coordinator", false);
+  world.change_pod("dqn-coordinator", row.change);
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.phase == Phase::kFailed);
+  CHECK(status.coordinator == RoleCounts{0, 0, 1});
+  CHECK(find_condition(status, "Failed")->message == row.want);
+  CHECK(find_condition(status, "Finished")->status);
+  CHECK_FALSE(find_condition(status, "Running")->status);
+}
+
+TEST_CASE("a coordinator that is gone without a seen end has failed", "[controller][status]") {
+  World world = a_running_world();
+  world.remove_pod("dqn-coordinator");
+  SECTION("a cache alone is not believed") {
+    world.apply(reconcile(world.seen).actions);
+    CHECK(world.seen.job.status.phase == Phase::kRunning);
+  }
+  SECTION("a live read is") {
+    world.seen.coordinator_is_gone = true;
+    world.settle();
+    CHECK(world.seen.job.status.phase == Phase::kFailed);
+    CHECK(world.seen.job.status.reason == "CoordinatorLost");
+    CHECK(world.seen.job.status.coordinator == RoleCounts{0, 0, 1});
+  }
+}
+
+TEST_CASE("a terminating coordinator changes no phase", "[controller][status]") {
+  World world = a_running_world();
+  world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.meta.deleting = true; });
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  CHECK(world.seen.job.status.coordinator == RoleCounts{0, 0, 0});
+}
+
+TEST_CASE("a coordinator that ends before it was seen running has a start time",
+          "[controller][status]") {
+  World world(a_job());
+  world.settle();
+  world.plan();
+  world.settle();
+  world.end("dqn-coordinator", true);
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kSucceeded);
+  CHECK(world.seen.job.status.start_time == world.seen.job.status.completion_time);
+}
+
+TEST_CASE("a job without an AggregatorConfig goes on and says so", "[controller][status]") {
+  const World world = a_running_world();
+  const auto* missing = find_condition(world.seen.job.status, "AggregatorMissing");
+  REQUIRE(missing != nullptr);
+  CHECK(missing->status);
+  CHECK(missing->reason == "NoAggregatorConfig");
+}
+
+}  // namespace
+}  // namespace nervex::controller

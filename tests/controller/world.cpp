@@ -1,0 +1,239 @@
+#include "tests/controller/world.h"
+
+#include <algorithm>
+
+#include "controller/caches.h"
+#include "gang/slot.h"
+#include "job/names.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::testing {
+namespace {
+
+using namespace controller;  // NOLINT: the subject of this file
+
+std::string name_of(const Json& manifest) { return manifest["metadata"]["name"]; }
+
+template <typename T>
+void erase(Ptrs<T>& objects, const Target& target) {
+  std::erase_if(objects, [&](const auto& o) {
+    return o->meta.name == target.name && o->meta.uid == target.uid;
+  });
+}
+
+template <typename T>
+void add_sorted(Ptrs<T>& objects, T object) {
+  objects.push_back(std::make_shared<const T>(std::move(object)));
+  std::sort(objects.begin(), objects.end(),
+            [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });
+}
+
+template <typename T>
+std::vector<std::string> names_of(const Ptrs<T>& objects) {
+  std::vector<std::string> names;
+  for (const auto& object : objects) names.push_back(object->meta.name);
+  return names;
+}
+
+gang::GangStatus planned(const std::string& gang, const gang::PodGroup& group,
+                         std::string_view node, std::int64_t& number) {
+  gang::GangStatus status;
+  status.name = gang;
+  status.planned = true;
+  status.reason = gang::kReasonPlanned;
+  status.message = "all members have places";
+  for (const auto& set : group.spec.members) {
+    if (set.gang != gang) continue;
+    for (const auto slot : set.slots) {
+      status.placements.push_back({set.role, slot, std::string(node), number++});
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+World::World(job::Job job) {
+  seen.job = std::move(job);
+  seen.server_url = "server:8080";
+  seen.now = *parse_rfc3339("2026-11-21T10:00:00.250Z");
+}
+
+void World::apply(const Actions& actions) {
+  for (const auto& action : actions) {
+    std::visit([this](const auto& a) { perform(a); }, action);
+  }
+}
+
+void World::perform(const CreatePodGroup& action) {
+  auto group = gang::decode_pod_group(action.manifest);
+  group->meta.uid = fmt::format("uid-{}", next_uid_++);
+  group->meta.generation = 1;
+  group->meta.resource_version = "1";
+  created.push_back("podgroup " + group->meta.name);
+  add_sorted(seen.pod_groups, *std::move(group));
+}
+
+void World::perform(const PatchPodGroup& action) {
+  change_group([&](gang::PodGroup& group) {
+    Json spec = gang::encode_spec(group.spec);
+    spec["members"] = action.members;
+    group.spec =
+        gang::decode_pod_group({{"metadata", {{"name", action.name}}}, {"spec", spec}})->spec;
+    ++group.meta.generation;
+  });
+}
+
+void World::perform(const CreateServices& action) {
+  for (const auto& manifest : action.manifests) {
+    auto service = decode_service(kube::to_text(manifest));
+    service->meta.uid = fmt::format("uid-{}", next_uid_++);
+    add_sorted(seen.services, *std::move(service));
+    created.push_back("service " + name_of(manifest));
+  }
+}
+
+void World::perform(const CreatePods& action) {
+  for (const auto& manifest : action.manifests) {
+    auto pod = decode_cached_pod(kube::to_text(manifest));
+    pod->meta.uid = fmt::format("uid-{}", next_uid_++);
+    pod->meta.created = seen.now;
+    add_sorted(seen.pods, *std::move(pod));
+    created.push_back("pod " + name_of(manifest));
+  }
+}
+
+void World::perform(const DeletePodGroups& action) {
+  for (const auto& target : action.targets) {
+    erase(seen.pod_groups, target);
+    deleted.push_back("podgroup " + target.name);
+  }
+}
+
+void World::perform(const DeletePods& action) {
+  for (const auto& target : action.targets) {
+    erase(seen.pods, target);
+    deleted.push_back("pod " + target.name);
+  }
+}
+
+void World::perform(const DeleteServices& action) {
+  for (const auto& target : action.targets) {
+    erase(seen.services, target);
+    deleted.push_back("service " + target.name);
+  }
+}
+
+void World::perform(const UpdateStatus& action) {
+  ++status_writes;
+  seen.job.status = job::decode_job({{"metadata", {{"name", "x"}}},
+                                     {"status", job::encode_status(action.status)}})
+                        ->status;
+}
+
+void World::perform(const RecordEvent& action) { events.push_back(action.event.reason); }
+
+int World::settle() {
+  for (int round = 0; round < 20; ++round) {
+    const Decision decision = reconcile(seen);
+    if (decision.actions.empty()) return round;
+    apply(decision.actions);
+  }
+  return -1;
+}
+
+void World::add_aggregator_config() {
+  AggregatorConfig config;
+  config.meta.name = "aggregator-config";
+  config.pod_template = a_template();
+  seen.aggregator_config = std::make_shared<const AggregatorConfig>(std::move(config));
+}
+
+void World::change_group(const std::function<void(gang::PodGroup&)>& change) {
+  gang::PodGroup group = *seen.pod_groups.at(0);
+  change(group);
+  seen.pod_groups.at(0) = std::make_shared<const gang::PodGroup>(std::move(group));
+}
+
+void World::plan(std::string_view node) {
+  change_group([&](gang::PodGroup& group) {
+    for (const auto& set : group.spec.members) {
+      const auto* old = gang::find_gang(group.status, set.gang);
+      if (old != nullptr && old->planned) continue;
+      auto gang = planned(set.gang, group, node, group.status.next_placement);
+      std::erase_if(group.status.gangs, [&](const auto& g) { return g.name == set.gang; });
+      group.status.gangs.push_back(std::move(gang));
+    }
+    group.status.observed_generation = group.meta.generation;
+  });
+}
+
+void World::refuse(std::string_view message) {
+  change_group([&](gang::PodGroup& group) {
+    for (const auto& set : group.spec.members) {
+      if (gang::find_gang(group.status, set.gang) != nullptr) continue;
+      gang::GangStatus gang;
+      gang.name = set.gang;
+      gang.reason = gang::kReasonUnschedulable;
+      gang.message = message;
+      group.status.gangs.push_back(std::move(gang));
+    }
+    group.status.observed_generation = group.meta.generation;
+  });
+}
+
+void World::replan(std::string_view name) {
+  change_group([&](gang::PodGroup& group) {
+    for (auto& of : group.status.gangs) {
+      if (of.name == name) of = planned(of.name, group, "n2", group.status.next_placement);
+    }
+  });
+}
+
+void World::change_pod(std::string_view name, const std::function<void(kube::Pod&)>& change) {
+  for (auto& pod : seen.pods) {
+    if (pod->meta.name != name) continue;
+    kube::Pod changed = *pod;
+    change(changed);
+    pod = std::make_shared<const kube::Pod>(std::move(changed));
+    return;
+  }
+  throw std::logic_error("no pod " + std::string(name));
+}
+
+void World::bind(std::string_view pod) {
+  change_pod(pod, [](kube::Pod& p) { p.node = "n1"; });
+}
+
+void World::run(std::string_view pod) {
+  change_pod(pod, [](kube::Pod& p) {
+    p.node = "n1";
+    p.phase = kube::PodPhase::kRunning;
+    p.ready = true;
+  });
+}
+
+void World::end(std::string_view pod, bool well) {
+  change_pod(pod, [&](kube::Pod& p) {
+    p.node = "n1";
+    p.phase = well ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
+    p.ready = false;
+  });
+}
+
+void World::remove_pod(std::string_view name) {
+  std::erase_if(seen.pods, [&](const auto& pod) { return pod->meta.name == name; });
+}
+
+void World::run_all() {
+  for (const auto& pod : pod_names()) run(pod);
+}
+
+std::vector<std::string> World::pod_names() const { return names_of(seen.pods); }
+std::vector<std::string> World::service_names() const { return names_of(seen.services); }
+
+std::string World::name(job::Role role, int ordinal) const {
+  return job::pod_name(seen.job, role, {ordinal, 0});
+}
+
+}  // namespace nervex::testing

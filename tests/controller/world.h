@@ -1,0 +1,64 @@
+// tests/controller/world.h - a cluster as one job's controller sees it, without any API server.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/observed.h"
+#include "controller/reconcile.h"
+
+namespace nervex::testing {
+
+// Holds an Observed and does to it what actions, planner, kubelet and users would do.
+class World {
+ public:
+  explicit World(job::Job job);
+
+  controller::Observed seen;
+  int status_writes = 0;
+  std::vector<std::string> created;  // "pod dqn-coordinator", "service ...", in order
+  std::vector<std::string> deleted;
+  std::vector<std::string> events;  // reasons
+
+  void apply(const controller::Actions& actions);
+  // reconcile and apply until there is nothing to do; the number of rounds that did something, or
+  // -1 if 20 were not enough.
+  int settle();
+
+  void add_aggregator_config();
+  // The planner gives every slot of the spec a place, or says that nothing fits.
+  void plan(std::string_view node = "n1");
+  void refuse(std::string_view message);
+  // Drops the plan of one gang and makes another one.
+  void replan(std::string_view gang);
+
+  // By name; the pod must exist.
+  void bind(std::string_view pod);
+  void run(std::string_view pod);
+  void end(std::string_view pod, bool well);
+  void remove_pod(std::string_view pod);
+  void change_pod(std::string_view pod, const std::function<void(kube::Pod&)>& change);
+  void change_group(const std::function<void(gang::PodGroup&)>& change);
+  void run_all();
+
+  std::vector<std::string> pod_names() const;
+  std::vector<std::string> service_names() const;
+  std::string name(job::Role role, int ordinal = 0) const;
+
+ private:
+  void perform(const controller::CreatePodGroup& action);
+  void perform(const controller::PatchPodGroup& action);
+  void perform(const controller::CreateServices& action);
+  void perform(const controller::CreatePods& action);
+  void perform(const controller::DeletePodGroups& action);
+  void perform(const controller::DeletePods& action);
+  void perform(const controller::DeleteServices& action);
+  void perform(const controller::UpdateStatus& action);
+  void perform(const controller::RecordEvent& action);
+
+  int next_uid_ = 1;
+};
+
+}  // namespace nervex::testing

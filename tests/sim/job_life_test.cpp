@@ -1,0 +1,238 @@
+// One job from its creation to its clean-up, while writes fail, replies get lost, caches lag and
+// the controller is killed: the end is the same.
+#include <map>
+#include <random>
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "gang/slot.h"
+#include "tests/controller/cluster.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::testing {
+namespace {
+
+using job::Phase;
+using kube::string_at;
+
+// What is left in the end, without what differs from run to run (uids, times, versions).
+struct EndState {
+  std::vector<std::string> pods;
+  std::vector<std::string> services;
+  std::vector<std::string> pod_groups;
+  Json status;
+  bool operator==(const EndState&) const = default;
+};
+
+std::string describe(const EndState& state) {
+  return fmt::format("pods [{}] services [{}] podgroups [{}] status {}", fmt::join(state.pods, " "),
+                     fmt::join(state.services, " "), fmt::join(state.pod_groups, " "),
+                     state.status.dump());
+}
+
+// A job with one collector, one learner and an aggregator. When it runs, its coordinator asks for
+// two more collectors; when they run, it ends.
+class Life {
+ public:
+  Life() {
+    cluster.api.add(kube::kAggregatorConfigs, "nervex-system",
+                    {{"metadata", {{"name", "aggregator-config"}}},
+                     {"spec", {{"aggregator", {{"template", a_template()}}}}}});
+    cluster.create_job(1, 1);
+    cluster.sync();
+  }
+
+  Cluster cluster;
+
+  // The controller's turn. False if it had nothing to write.
+  bool controller_round() {
+    const bool was_final = is_final(cluster.job().status.phase);
+    if (was_final) cluster.api.clear_writes();
+    const int requests = cluster.api.requests();
+    cluster.controller->worker.process(kJobKey);
+    if (was_final) check_only_cleaned_up();
+    check_pods();
+    return cluster.api.requests() > requests;
+  }
+
+  // Planner, scheduler, kubelet, nervex-server and the coordinator's program. False if nobody had
+  // anything to do.
+  bool environment_round() {
+    const std::int64_t before = cluster.api.resource_version();
+    cluster.plan();
+    cluster.run_pods();
+    const job::Job job = cluster.job();
+    const bool runs = job.status.phase == Phase::kRunning;
+    const auto pods = cluster.names(kube::kPods).size();
+    if (runs && pods == 4 && job.spec.requests.entries.empty()) ask_for_more();
+    if (runs && pods == 6 && job.status.ready == 6) cluster.end_pod("dqn-coordinator", true);
+    return cluster.api.resource_version() != before;
+  }
+
+  EndState end() const {
+    EndState state{cluster.names(kube::kPods), cluster.names(kube::kServices),
+                   cluster.names(kube::kPodGroups), job::encode_status(cluster.job().status)};
+    for (const char* time : {"queuedTime", "startTime", "completionTime"}) state.status.erase(time);
+    // Where a run is interrupted, other rounds see other states in between; the end has to agree.
+    std::map<std::string, Json> conditions;
+    for (auto& condition : state.status["conditions"]) {
+      condition.erase("lastTransitionTime");
+      condition.erase("observedGeneration");
+      conditions[condition["type"]] = condition;
+    }
+    state.status["conditions"] = conditions;
+    return state;
+  }
+
+ private:
+  void ask_for_more() {
+    job::Requests requests;
+    requests.entries = {an_entry(1, job::Role::kCollector, 2)};
+    requests.next_id = 2;
+    cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
+                       {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  }
+
+  void check_only_cleaned_up() {
+    for (const auto& write : cluster.api.writes()) {
+      const bool is_event = write.path.ends_with("/events");
+      CHECK((write.method == "DELETE" || is_event || !write.applied));
+    }
+  }
+
+  // No slot has two pods, and the coordinator is there only with the whole gang.
+  void check_pods() {
+    std::set<std::string> slots;
+    std::size_t base = 0;
+    bool has_coordinator = false;
+    for (const auto& pod : cluster.api.list(kube::kPods)) {
+      const std::string slot = string_at(pod, {"metadata", "annotations", gang::kSlotAnnotation});
+      CHECK(slots.insert(slot).second);
+      if (slot.ends_with("/0")) ++base;
+      if (slot == "coordinator/0") has_coordinator = true;
+    }
+    if (has_coordinator && !is_final(cluster.job().status.phase)) CHECK(base == 4);
+  }
+};
+
+// Until nobody has anything to do; false if that does not come.
+bool run_to_the_end(Life& life) {
+  for (int round = 0; round < 100; ++round) {
+    life.cluster.sync();
+    const bool wrote = life.controller_round();
+    if (!life.environment_round() && !wrote) return true;
+  }
+  return false;
+}
+
+EndState undisturbed() {
+  Life life;
+  REQUIRE(run_to_the_end(life));
+  return life.end();
+}
+
+int writes_of_a_life() {
+  Life life;
+  int writes = 0;
+  life.cluster.api.fail_next(
+      [&writes](const kube::ApiRequest& request) {
+        if (request.method != "GET") ++writes;
+        return false;
+      },
+      {});
+  REQUIRE(run_to_the_end(life));
+  return writes;
+}
+
+// Matches the n-th write from now on, counted from 0.
+FakeApi::Matcher nth_write(int n) {
+  return [n](const kube::ApiRequest& request) mutable {
+    return request.method != "GET" && request.method != "WATCH" && n-- == 0;
+  };
+}
+
+TEST_CASE("an undisturbed job is left with its coordinator and its counts", "[sim]") {
+  const EndState end = undisturbed();
+  CHECK(end.pods == std::vector<std::string>{"dqn-coordinator"});
+  CHECK(end.services.empty());
+  CHECK(end.pod_groups.empty());
+  CHECK(end.status["phase"] == "Succeeded");
+  CHECK(end.status["replicaStatus"]["Collector"]["succeeded"] == 3);
+  CHECK(end.status["replicaStatus"]["Learner"]["succeeded"] == 1);
+}
+
+TEST_CASE("a job ends the same if any one write fails, or the controller dies at it", "[sim]") {
+  const EndState want = undisturbed();
+  const int writes = writes_of_a_life();
+  struct Fault {
+    std::string what;
+    Error error;
+    Applied applied;
+  };
+  const auto fault = GENERATE(values<Fault>({
+      {"it is not carried out", {Code::kTransient, "timeout"}, Applied::kNo},
+      {"its reply is lost", {Code::kTransient, "connection reset"}, Applied::kYes},
+      {"it meets a newer version", {Code::kConflict, "modified"}, Applied::kNo},
+  }));
+  const bool dies = GENERATE(false, true);
+  for (int n = 0; n < writes; ++n) {
+    INFO("write " << n << ": " << fault.what << (dies ? ", and the controller dies" : ""));
+    Life life;
+    bool hit = false;
+    life.cluster.api.fail_next(
+        [matches = nth_write(n), &hit](const kube::ApiRequest& request) {
+          const bool now = matches(request);
+          hit = hit || now;
+          return now;
+        },
+        fault.error, fault.applied);
+    for (int round = 0; round < 100 && !hit; ++round) {
+      life.cluster.sync();
+      life.controller_round();
+      if (!hit) life.environment_round();
+    }
+    if (dies) life.cluster.restart();
+    REQUIRE(run_to_the_end(life));
+    const EndState end = life.end();
+    INFO("got  " << describe(end) << "\nwant " << describe(want));
+    CHECK(end == want);
+  }
+}
+
+TEST_CASE("a job ends the same under random faults", "[sim][property]") {
+  const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  const auto below = [&rng](unsigned n) { return static_cast<unsigned>(rng() % n); };
+  static const EndState want = undisturbed();
+
+  Life life;
+  if (below(2) == 0) life.cluster.api.terminate_pods_slowly();
+  for (int round = 0; round < 60; ++round) {
+    if (below(4) == 0) {
+      const Code code = below(2) == 0 ? Code::kTransient : Code::kConflict;
+      life.cluster.api.fail_next(nth_write(static_cast<int>(below(4))), {code, "injected"},
+                                 below(2) == 0 ? Applied::kYes : Applied::kNo);
+    }
+    if (below(10) == 0) life.cluster.restart();
+    if (below(3) != 0) life.cluster.sync_some(below(16));  // caches of different age
+    life.controller_round();
+    if (below(2) == 0) life.environment_round();
+    life.cluster.clock.advance(std::chrono::milliseconds(below(3000)));
+  }
+  REQUIRE(run_to_the_end(life));
+  // Pods that take their leave do so now.
+  for (const auto& pod : life.cluster.api.list(kube::kPods)) {
+    if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
+    life.cluster.api.remove(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}));
+  }
+  REQUIRE(run_to_the_end(life));
+  const EndState end = life.end();
+  INFO("got  " << describe(end) << "\nwant " << describe(want));
+  CHECK(end == want);
+}
+
+}  // namespace
+}  // namespace nervex::testing
