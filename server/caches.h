@@ -1,0 +1,42 @@
+// server/caches.h - what does this server remember of the cluster? Mirrors of three kinds.
+#pragma once
+
+#include <string>
+
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "kube/api.h"
+#include "kube/model/pod.h"
+#include "kube/reflector.h"
+#include "kube/store.h"
+
+namespace nervex::server {
+
+// Pods are indexed by the UID of their owner.
+struct Stores {
+  kube::Store<kube::Pod> pods{
+      [](const kube::Pod& pod) { return pod.meta.owner ? pod.meta.owner->uid : std::string(); }};
+  kube::Store<job::Job> jobs;
+  kube::Store<gang::PodGroup> groups;
+};
+
+// One object's JSON text as what the stores hold.
+Result<kube::Pod> decode_own_pod(std::string_view text);
+Result<job::Job> decode_job_text(std::string_view text);
+Result<gang::PodGroup> decode_group_text(std::string_view text);
+
+// Keeps `stores` equal to the API server: one thread per kind from start() until destroyed.
+class Caches {
+ public:
+  Caches(kube::Api& api, Stores& stores);
+  void start();
+  // "" once all kinds are listed, else which is missing. Thread-safe.
+  std::string not_ready() const;
+
+ private:
+  kube::Reflector pods_;
+  kube::Reflector jobs_;
+  kube::Reflector groups_;
+};
+
+}  // namespace nervex::server

@@ -1,0 +1,37 @@
+// server/envelope.h - what does every answer of the replicas API look like? Pure.
+//
+// {"success":true,"code":0,"message":"...","data":...}, fields in this order (docs/api: contract
+// §3).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/http.h"
+
+namespace nervex::server {
+
+// One job's replicas as clients know them, each as "<pod>.<namespace>:<port>".
+struct Listing {
+  std::string ns;
+  std::string coordinator;
+  std::vector<std::string> collectors;
+  std::vector<std::string> learners;
+  bool operator==(const Listing&) const = default;
+};
+
+// 200 with the listing, or all of them as an array, as data. Empty lists are [], never null.
+HttpReply success(std::string_view message, const Listing& data);
+HttpReply success(std::string_view message, const std::vector<Listing>& data);
+
+// success:false. The status follows the code, since clients act on it:
+//   kInvalid 400, kNotFound 404, kConflict 409, kDenied 403: final for the caller;
+//   kTransient, and everything else that is not the caller's doing: 200, the one answer that
+//   clients repeat. Any other status ends a client's communication for good.
+HttpReply failure(const Error& error);
+// 501: another method, or one that this version does not have yet.
+HttpReply not_implemented(std::string_view what);
+
+}  // namespace nervex::server

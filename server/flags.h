@@ -1,0 +1,17 @@
+// server/flags.h - how is nervex-server configured?
+#pragma once
+
+#include <cstddef>
+
+#include "base/program.h"
+
+namespace nervex::server {
+
+struct Flags {
+  CommonFlags common;
+  std::size_t max_connections = 2048;  // one thread each
+};
+
+void add_flags(CLI::App& app, Flags& flags);
+
+}  // namespace nervex::server

@@ -1,0 +1,31 @@
+// server/grow.h - what does one POST add to its job? Pure.
+#pragma once
+
+#include <span>
+
+#include "base/error.h"
+#include "job/types.h"
+#include "server/envelope.h"
+#include "server/listing.h"
+#include "server/request.h"
+
+namespace nervex::server {
+
+// Bounds of spec.requests, which is a part of one API object of at most 1.5 MiB.
+inline constexpr int kMaxRequestedPerJob = 10'000;  // replicas of one attempt
+inline constexpr int kMaxEntriesPerJob = 2'000;
+
+struct Growth {
+  job::Requests requests;  // the whole new spec.requests
+  Listing added;           // the addresses of what is new, which exist as soon as it is written
+  bool changes = false;    // false: nothing was asked for
+};
+
+// One new entry per role asked for, in the attempt that the status names; entries of attempts
+// before it are dropped. Ordinals are never used again in a job, so they follow the highest one
+// that the spec, the status or any of `pods` (all pods of the job that are known) has.
+//   kInvalid   the job has no template for a role
+//   kConflict  more than maxReplicas, or beyond what a job can hold
+Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request);
+
+}  // namespace nervex::server

@@ -1,0 +1,33 @@
+// server/listing.h - which replicas of a job does a client see, and under which address? Pure.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "job/types.h"
+#include "kube/model/pod.h"
+#include "server/envelope.h"
+
+namespace nervex::server {
+
+using PodPtr = std::shared_ptr<const kube::Pod>;
+
+// A client connects to what it is told and waits up to two minutes for each address, so only pods
+// that exist, are not terminating and have not ended are shown; pending ones are.
+bool is_shown(const kube::Pod& pod);
+
+// The address of a replica: the port is the one that its template declares.
+std::string replica_address(const job::Job& job, job::Role role, const std::string& pod);
+
+// The shown replicas among `pods` that belong to the attempt with that PodGroup UID: collectors and
+// plain learners, in the order given.
+Listing list_replicas(const job::Job& job, std::string_view coordinator,
+                      std::string_view pod_group_uid, std::span<const PodPtr> pods);
+
+// The listing of `replica` alone. nullopt: it is no replica, or not shown.
+std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica);
+
+}  // namespace nervex::server

@@ -1,0 +1,112 @@
+#include "server/request.h"
+
+#include <fmt/format.h>
+
+#include "server/fields.h"
+
+namespace nervex::server {
+namespace {
+
+constexpr std::size_t kMaxNameLength = 253;  // of any Kubernetes object
+
+Error invalid(std::string message) { return {Code::kInvalid, std::move(message)}; }
+
+Result<Nothing> read_quantity(const Json& object, std::string_view group, std::string_view key,
+                              kube::Scale scale, std::string& into) {
+  auto quantity = quantity_field(object, key, fmt::format("{}.{}", group, key), scale);
+  if (!quantity) return quantity.error();
+  into = *std::move(quantity);
+  return ok();
+}
+
+Result<Ask> parse_ask(const Json& body, std::string_view group) {
+  const Json* object = field(body, group);
+  if (object == nullptr) return Ask{};
+  if (!object->is_object()) return invalid(fmt::format("{}: must be an object", group));
+
+  Ask ask;
+  const auto replicas =
+      count_field(*object, "replicas", fmt::format("{}.replicas", group), kMaxReplicasPerRequest);
+  if (!replicas) return replicas.error();
+  ask.replicas = *replicas;
+  const auto cpus = read_quantity(*object, group, "cpus", kube::Scale::kMilli, ask.cpus);
+  if (!cpus) return cpus.error();
+  const auto gpus = read_quantity(*object, group, "gpus", kube::Scale::kOne, ask.gpus);
+  if (!gpus) return gpus.error();
+  const auto memory = read_quantity(*object, group, "memory", kube::Scale::kOne, ask.memory);
+  if (!memory) return memory.error();
+  if (!ask.gpus.empty() && !kube::is_whole(ask.gpus)) {
+    return invalid(fmt::format("{}.gpus: must be a whole number, not {}", group, ask.gpus));
+  }
+  return ask;
+}
+
+// Only the request decides whether a learner has several GPUs; such learners come later.
+Result<Nothing> check_single_gpu(const Ask& learners) {
+  if (learners.gpus.empty()) return ok();
+  const auto gpus = kube::parse_quantity(learners.gpus, kube::Scale::kOne);
+  if (gpus && *gpus <= 1) return ok();
+  return invalid("learners.gpus: learners with more than one GPU are not supported yet");
+}
+
+Result<std::string> parse_name(const Json& body, std::string_view key) {
+  auto name = text_field(body, key);
+  if (!name) return name;
+  if (name->empty()) return invalid(fmt::format("{}: must be given", key));
+  if (name->size() > kMaxNameLength) return invalid(fmt::format("{}: is too long", key));
+  return name;
+}
+
+}  // namespace
+
+Result<AddRequest> parse_add_request(std::string_view body) {
+  if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    return invalid("the body is empty");
+  }
+  const auto json = kube::parse_json(body);
+  if (!json) return invalid("body: " + json.error().message);
+  if (!json->is_object()) return invalid("body: must be a JSON object");
+
+  auto ns = parse_name(*json, "namespace");
+  if (!ns) return ns.error();
+  auto coordinator = parse_name(*json, "coordinator");
+  if (!coordinator) return coordinator.error();
+  auto collectors = parse_ask(*json, "collectors");
+  if (!collectors) return collectors.error();
+  auto learners = parse_ask(*json, "learners");
+  if (!learners) return learners.error();
+  if (const auto single = check_single_gpu(*learners); !single) return single.error();
+  return AddRequest{*std::move(ns), *std::move(coordinator), *std::move(collectors),
+                    *std::move(learners)};
+}
+
+Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query) {
+  ListQuery list;
+  const std::map<std::string_view, std::optional<std::string>*> known = {
+      {"namespace", &list.ns},
+      {"coordinator", &list.coordinator},
+      {"aggregator", &list.aggregator},
+      {"name", &list.name}};
+  for (const auto& [key, value] : query) {
+    const auto slot = known.find(lower(key));
+    if (slot == known.end()) return invalid(fmt::format("query: unknown key {}", key));
+    if (slot->second->has_value()) return invalid(fmt::format("query: {} is given twice", key));
+    if (value.size() > kMaxNameLength) return invalid(fmt::format("query: {} is too long", key));
+    if (value.empty() && slot->second != &list.ns) {
+      return invalid(fmt::format("query: {} is empty", key));
+    }
+    *slot->second = value;
+  }
+  if (list.ns == "") list.ns.reset();
+
+  const int selectors =
+      list.coordinator.has_value() + list.aggregator.has_value() + list.name.has_value();
+  if (selectors > 1)
+    return invalid("query: only one of coordinator, aggregator, name may be given");
+  if (selectors == 1 && !list.name && !list.ns) {
+    return invalid("query: coordinator and aggregator need a namespace");
+  }
+  return list;
+}
+
+}  // namespace nervex::server

@@ -1,0 +1,51 @@
+// server/request.h - what does a caller ask for? Bodies and queries become values. Pure.
+//
+// Bodies are read as Go's encoding/json reads them, since that is what clients were written
+// against: keys in any case, unknown keys ignored, null is absent. Unlike there, of two spellings
+// of one key the exact one wins, not the last.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace nervex::server {
+
+inline constexpr int kMaxReplicasPerRequest = 1000;  // per role
+
+struct Ask {  // for replicas of one role
+  int replicas = 0;
+  // Valid quantities above zero; empty: as the template has it.
+  std::string cpus, gpus, memory;
+  bool operator==(const Ask&) const = default;
+};
+
+struct AddRequest {
+  std::string ns;
+  std::string coordinator;  // the pod that asks
+  Ask collectors;
+  Ask learners;
+  bool operator==(const AddRequest&) const = default;
+};
+
+// kInvalid, naming the field, for everything that is wrong with `body`.
+Result<AddRequest> parse_add_request(std::string_view body);
+
+// What a GET selects. Everything absent: all jobs.
+struct ListQuery {
+  std::optional<std::string> ns;
+  // At most one of these; the first two only together with ns.
+  std::optional<std::string> coordinator;
+  std::optional<std::string> aggregator;
+  std::optional<std::string> name;
+  bool operator==(const ListQuery&) const = default;
+};
+
+// kInvalid for unknown keys, empty values and combinations without meaning. An empty namespace
+// stands for all of them.
+Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query);
+
+}  // namespace nervex::server

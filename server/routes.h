@@ -1,0 +1,20 @@
+// server/routes.h - which address and method does what? HTTP in, HTTP out.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/http.h"
+#include "base/http_server.h"
+#include "server/replicas.h"
+
+namespace nervex::server {
+
+// The answer to a request for /v1alpha1/replicas.
+HttpReply answer_replicas(Replicas& replicas, const HttpRequest& request);
+
+// Adds the whole API. Until `not_ready` returns "" every replicas request is answered
+// success:false, which clients repeat. `replicas` is used until the server has stopped.
+void add_routes(HttpServer& server, Replicas& replicas, std::function<std::string()> not_ready);
+
+}  // namespace nervex::server

@@ -1,0 +1,62 @@
+// tests/server/builders.h - a running job with its attempt and its pods, as the server sees them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gang/slot.h"
+#include "job/names.h"
+#include "server/caller.h"
+#include "server/listing.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::server {
+
+inline constexpr const char* kGroupUid = "uid-dqn-1";  // of the PodGroup of attempt 1
+
+// rl/dqn in attempt 1, Running, with templates for both roles and floors of that many.
+inline job::Job running_job(int collectors = 0, int learners = 0) {
+  job::Job job = testing::a_job(collectors, learners);
+  job.status.phase = job::Phase::kRunning;
+  job.status.attempt = 1;
+  return job;
+}
+
+inline gang::PodGroup group_of(const job::Job& job) {
+  gang::PodGroup group;
+  group.meta.ns = job.meta.ns;
+  group.meta.name = job::pod_group_name(job, job.status.attempt);
+  group.meta.uid = kGroupUid;
+  group.spec.attempt = job.status.attempt;
+  return group;
+}
+
+// A running pod of the job in the attempt with that PodGroup UID.
+inline kube::Pod pod_of(const job::Job& job, job::Role role, job::Slot slot = {},
+                        const std::string& group_uid = kGroupUid) {
+  kube::Pod pod;
+  pod.meta.ns = job.meta.ns;
+  pod.meta.name = job::pod_name(job, role, slot);
+  pod.meta.uid = "uid-" + pod.meta.name;
+  pod.meta.owner = kube::OwnerRef{std::string(job::kApiVersion), std::string(job::kKind),
+                                  job.meta.name, job.meta.uid};
+  pod.meta.labels[std::string(job::kRoleLabel)] = to_string(role);
+  const gang::SlotId id{slot.ordinal, slot.incarnation};
+  for (const auto& [key, value] :
+       gang::annotations_for({group_uid, std::string(to_string(role)), id, 1})) {
+    pod.meta.annotations[key] = value;
+  }
+  pod.phase = kube::PodPhase::kRunning;
+  return pod;
+}
+
+template <typename T>
+std::shared_ptr<const T> share(T value) {
+  return std::make_shared<const T>(std::move(value));
+}
+
+inline PodPtr shared_pod(const job::Job& job, job::Role role, job::Slot slot = {}) {
+  return share(pod_of(job, role, slot));
+}
+
+}  // namespace nervex::server

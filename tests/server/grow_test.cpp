@@ -1,0 +1,212 @@
+#include "server/grow.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+#include <functional>
+#include <random>
+#include <set>
+
+#include "tests/server/builders.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+using testing::an_entry;
+
+AddRequest ask(int collectors, int learners) {
+  AddRequest request{"rl", "dqn-coordinator", {}, {}};
+  request.collectors.replicas = collectors;
+  request.learners.replicas = learners;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("one request becomes one entry per role", "[server][grow]") {
+  AddRequest request = ask(2, 1);
+  request.collectors.cpus = "0.5";
+  request.learners.gpus = "1";
+  const job::Job job = running_job();
+  const auto growth = grow(job, {}, request);
+  REQUIRE(growth);
+  CHECK(growth->changes);
+
+  job::Requests want;
+  want.next_collector = 4098;
+  want.next_learner = 4097;
+  want.next_id = 3;
+  want.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
+  want.entries[0].cpus = "0.5";
+  want.entries[1].gpus = "1";
+  CHECK(growth->requests == want);
+
+  const auto url = [&](Role role, int ordinal, const char* port) {
+    return job::pod_name(job, role, {ordinal, 0}) + ".rl:" + port;
+  };
+  CHECK(growth->added ==
+        Listing{"rl",
+                "dqn-coordinator",
+                {url(Role::kCollector, 4096, "22270"), url(Role::kCollector, 4097, "22270")},
+                {url(Role::kLearner, 4096, "22271")}});
+}
+
+TEST_CASE("a request for nothing changes nothing", "[server][grow]") {
+  const auto growth = grow(running_job(), {}, ask(0, 0));
+  REQUIRE(growth);
+  CHECK_FALSE(growth->changes);
+  CHECK(growth->requests == job::Requests{});
+}
+
+TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow]") {
+  struct Row {
+    std::string when;
+    std::function<void(job::Job&, std::vector<PodPtr>&)> change;
+    int want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing was requested before", [](auto&, auto&) {}, 4096},
+      {"the counter has moved on",
+       [](job::Job& job, auto&) { job.spec.requests.next_collector = 5000; }, 5000},
+      {"the counter was lost, an entry is left",
+       [](job::Job& job, auto&) {
+         job.spec.requests.entries = {an_entry(1, Role::kCollector, 3, 4200)};
+       },
+       4203},
+      {"the counter was lost, a pod is left",
+       [](job::Job& job, auto& pods) {
+         pods.push_back(shared_pod(job, Role::kCollector, {4300, 2}));
+       },
+       4301},
+      {"the counter was lost, the status remembers",
+       [](job::Job& job, auto&) {
+         job.status.ended = {{Role::kCollector, {4400, 0}, true}};
+       },
+       4401},
+      {"only the other role has higher ones",
+       [](job::Job& job, auto& pods) {
+         job.spec.requests.entries = {an_entry(1, Role::kLearner, 1, 4500)};
+         pods.push_back(shared_pod(job, Role::kLearner, {4600, 0}));
+       },
+       4096},
+      {"floor pods count from zero",
+       [](job::Job& job, auto& pods) {
+         pods.push_back(shared_pod(job, Role::kCollector, {3, 0}));
+       },
+       4096},
+  }));
+  INFO("when " << row.when);
+  job::Job job = running_job();
+  std::vector<PodPtr> pods;
+  row.change(job, pods);
+  const auto growth = grow(job, pods, ask(1, 0));
+  REQUIRE(growth);
+  CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{row.want, 0}});
+  CHECK(growth->requests.next_collector == row.want + 1);
+}
+
+TEST_CASE("ids count up even when the counter was lost", "[server][grow]") {
+  job::Job job = running_job();
+  job.spec.requests.entries = {an_entry(7, Role::kLearner, 1)};
+  const auto growth = grow(job, {}, ask(1, 0));
+  REQUIRE(growth);
+  CHECK(growth->requests.entries.back().id == 8);
+  CHECK(growth->requests.next_id == 9);
+}
+
+TEST_CASE("entries of attempts that are over are dropped, their ordinals stay used",
+          "[server][grow]") {
+  job::Job job = running_job();
+  job.status.attempt = 2;
+  job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
+  const auto growth = grow(job, {}, ask(1, 0));
+  REQUIRE(growth);
+  REQUIRE(growth->requests.entries.size() == 1);
+  CHECK(growth->requests.entries[0].attempt == 2);
+  CHECK(growth->requests.entries[0].slots == std::vector<job::Slot>{{4098, 0}});
+}
+
+TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
+  struct Row {
+    std::string when;
+    std::function<void(job::Job&)> change;
+    AddRequest request;
+    std::optional<Code> want;  // nullopt: granted
+  };
+  const auto row = GENERATE(values<Row>({
+      {"there is no collector template", [](job::Job& j) { j.spec.collector.reset(); }, ask(1, 1),
+       Code::kInvalid},
+      {"the collector section is empty", [](job::Job& j) { j.spec.collector = job::RoleSpec{}; },
+       ask(1, 0), Code::kInvalid},
+      {"there is no collector template, and none is asked for",
+       [](job::Job& j) { j.spec.collector.reset(); }, ask(0, 1), std::nullopt},
+      {"maxReplicas is reached exactly", [](job::Job& j) { j.spec.learner->max_replicas = 3; },
+       ask(0, 3), std::nullopt},
+      {"maxReplicas would be exceeded", [](job::Job& j) { j.spec.learner->max_replicas = 2; },
+       ask(1, 3), Code::kConflict},
+      {"the floor counts against maxReplicas",
+       [](job::Job& j) {
+         j.spec.learner->replicas = 2;
+         j.spec.learner->max_replicas = 4;
+       },
+       ask(0, 3), Code::kConflict},
+      {"a removed floor pod counts no more",
+       [](job::Job& j) {
+         j.spec.learner->replicas = 2;
+         j.spec.learner->max_replicas = 4;
+         j.spec.requests.floor = {{Role::kLearner, {1, 0}, true}};
+       },
+       ask(0, 3), std::nullopt},
+      {"earlier requests count against maxReplicas",
+       [](job::Job& j) {
+         j.spec.learner->max_replicas = 4;
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, 2)};
+       },
+       ask(0, 3), Code::kConflict},
+      {"all ordinals are used up", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
+       ask(0, 2), Code::kConflict},
+      {"the last ordinal is left", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
+       ask(0, 1), std::nullopt},
+      {"the job has as many replicas as one can have",
+       [](job::Job& j) {
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, kMaxRequestedPerJob)};
+       },
+       ask(1, 0), Code::kConflict},
+  }));
+  INFO("when " << row.when);
+  job::Job job = running_job();
+  row.change(job);
+  const auto growth = grow(job, {}, row.request);
+  REQUIRE(growth.has_value() == !row.want);
+  if (row.want) CHECK(growth.error().code == *row.want);
+}
+
+TEST_CASE("any row of requests keeps names apart and forgets nothing", "[server][grow][property]") {
+  const auto seed = GENERATE(take(50, random(0U, 1'000'000U)));
+  INFO("seed " << seed);  // everything random below follows from this number
+  std::mt19937 rng(seed);
+  job::Job job = running_job();
+  std::set<std::string> names;
+  std::size_t granted = 0;
+  for (int step = 0; step < 20; ++step) {
+    const auto growth =
+        grow(job, {}, ask(static_cast<int>(rng() % 5), static_cast<int>(rng() % 5)));
+    REQUIRE(growth);
+    for (const auto* list : {&growth->added.collectors, &growth->added.learners}) {
+      names.insert(list->begin(), list->end());
+      granted += list->size();
+    }
+    job.spec.requests = growth->requests;
+  }
+  CHECK(names.size() == granted);
+  std::size_t slots = 0;
+  std::set<std::int64_t> ids;
+  for (const auto& entry : job.spec.requests.entries) {
+    slots += entry.slots.size();
+    ids.insert(entry.id);
+  }
+  CHECK(slots == granted);
+  CHECK(ids.size() == job.spec.requests.entries.size());
+}
+
+}  // namespace nervex::server

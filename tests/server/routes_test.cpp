@@ -1,0 +1,104 @@
+#include "server/routes.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "base/http_client.h"
+#include "tests/server/world.h"
+
+namespace nervex::server {
+namespace {
+
+// The whole API behind a real socket.
+struct Serving {
+  World world;
+  std::string not_ready;
+  HttpServer http;
+
+  Serving() : http(options()) {
+    add_routes(http, world.replicas, [this] { return not_ready; });
+    REQUIRE(http.start());
+  }
+
+  static HttpServerOptions options() {
+    HttpServerOptions options;
+    options.listen = "127.0.0.1:0";
+    return options;
+  }
+
+  HttpResponse send(const std::string& method, const std::string& path,
+                    const std::string& body = "") {
+    HttpClientOptions to;
+    to.url = "http://127.0.0.1:" + std::to_string(http.port());
+    HttpClient client(to);
+    auto response = client.send(method, path, {}, body, body.empty() ? "" : "application/json");
+    REQUIRE(response);
+    return *response;
+  }
+};
+
+const char* const kGood = R"({"namespace":"rl","coordinator":"dqn-coordinator",)"
+                          R"("collectors":{"replicas":2},"learners":{"replicas":3}})";
+
+}  // namespace
+
+TEST_CASE("each address and method has its status, in the envelope", "[server][routes]") {
+  struct Row {
+    std::string method;
+    std::string path;
+    std::string body;
+    int status;
+    bool success;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"GET", "/v1alpha1/replicas", "", 200, true},
+      {"GET", "/v1alpha1/replicas?namespace=rl", "", 200, true},
+      {"GET", "/v1alpha1/replicas?namespace=rl&coordinator=dqn-coordinator", "{}", 200, true},
+      {"GET", "/v1alpha1/replicas?namespace=rl&coordinator=nobody", "", 404, false},
+      {"GET", "/v1alpha1/replicas?space=rl", "", 400, false},
+      {"POST", "/v1alpha1/replicas", kGood, 200, true},
+      {"POST", "/v1alpha1/replicas", "", 400, false},
+      {"POST", "/v1alpha1/replicas", R"({"namespace":"rl","coordinator":"nobody"})", 404, false},
+      {"DELETE", "/v1alpha1/replicas", kGood, 501, false},
+      {"PATCH", "/v1alpha1/replicas", kGood, 501, false},
+      {"POST", "/v1alpha1/replicas/failed", kGood, 501, false},
+      {"GET", "/v1alpha1/replicas/failed", "", 501, false},
+      {"GET", "/v1alpha1/replicas/", "", 404, false},
+      {"GET", "/", "", 404, false},
+  }));
+  INFO(row.method << " " << row.path << " " << row.body);
+  Serving serving;
+  const HttpResponse response = serving.send(row.method, row.path, row.body);
+  CHECK(response.status == row.status);
+  CHECK(response.headers.at("content-type") == "application/json");
+  const auto json = kube::parse_json(response.body);
+  REQUIRE(json);
+  CHECK((*json)["success"] == row.success);
+  CHECK((*json)["code"] == (row.success ? 0 : 1));
+}
+
+TEST_CASE("a POST answers with the addresses of what it added", "[server][routes]") {
+  Serving serving;
+  const auto json = kube::parse_json(serving.send("POST", "/v1alpha1/replicas", kGood).body);
+  REQUIRE(json);
+  const Json& data = (*json)["data"];
+  CHECK(data["namespace"] == "rl");
+  CHECK(data["coordinator"] == "dqn-coordinator");
+  CHECK(data["collectors"].size() == 2);
+  CHECK(data["learners"].size() == 3);
+}
+
+TEST_CASE("until the caches are filled clients are told to ask again", "[server][routes]") {
+  Serving serving;
+  serving.not_ready = "pods are not listed yet";
+  const HttpResponse response = serving.send("GET", "/v1alpha1/replicas");
+  CHECK(response.status == 200);
+  CHECK(response.body.starts_with(R"({"success":false,"code":1,)"));
+  CHECK(serving.send("GET", "/readyz").status == 503);
+  CHECK(serving.send("GET", "/healthz").status == 200);
+
+  serving.not_ready.clear();
+  CHECK(serving.send("GET", "/readyz").status == 200);
+}
+
+}  // namespace nervex::server

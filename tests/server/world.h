@@ -1,0 +1,86 @@
+// tests/server/world.h - nervex-server's inside on an API server in memory, with one running job.
+#pragma once
+
+#include <string>
+
+#include "job/pod_manifest.h"
+#include "server/caches.h"
+#include "server/replicas.h"
+#include "tests/server/builders.h"
+#include "tests/support/fake_api.h"
+
+namespace nervex::server {
+
+// rl/dqn runs in attempt 1 with its coordinator. The caches hold what the last sync() saw, so a
+// test decides how old they are.
+struct World {
+  testing::FakeApi api;
+  Stores stores;
+  Replicas replicas{api, stores};
+
+  World() {
+    Json job = api.add(kube::kNervexJobs, "rl", job_json());
+    group_uid = kube::string_at(api.add(kube::kPodGroups, "rl", group_json()), {"metadata", "uid"});
+    add_pod(job::Role::kCoordinator, {});
+    sync();
+  }
+
+  job::Job job() const { return *job::decode_job(job_now()); }
+  Json job_now() const { return api.get(kube::kNervexJobs, "rl", "dqn"); }
+  Json requests_now() const { return job_now()["spec"].value("requests", Json()); }
+  void change_job(const Json& patch) { api.change(kube::kNervexJobs, "rl", "dqn", patch); }
+
+  // Makes the pod as the controller would, running; returns its name.
+  std::string add_pod(job::Role role, job::Slot slot) {
+    job::PodOrder order;
+    order.role = role;
+    order.slot = slot;
+    order.annotations = gang::annotations_for(
+        {group_uid, std::string(to_string(role)), {slot.ordinal, slot.incarnation}, 1});
+    Json pod = job::pod_manifest(job(), order, {});
+    pod["status"]["phase"] = "Running";
+    return kube::string_at(api.add(kube::kPods, "rl", pod), {"metadata", "name"});
+  }
+
+  // The caches become what the API server has now.
+  void sync() {
+    refill(stores.pods, kube::kPods, decode_own_pod);
+    refill(stores.jobs, kube::kNervexJobs, decode_job_text);
+    refill(stores.groups, kube::kPodGroups, decode_group_text);
+  }
+
+  std::string group_uid;
+
+ private:
+  static Json job_json() {
+    const Json tmpl = testing::a_template();
+    return {{"apiVersion", job::kApiVersion},
+            {"kind", job::kKind},
+            {"metadata", {{"name", "dqn"}}},
+            {"spec",
+             {{"coordinator", {{"template", tmpl}}},
+              {"collector", {{"template", tmpl}}},
+              {"learner", {{"template", tmpl}}}}},
+            {"status", {{"phase", "Running"}, {"attempt", 1}}}};
+  }
+
+  static Json group_json() {
+    return {{"apiVersion", gang::kApiVersion},
+            {"kind", gang::kKind},
+            {"metadata", {{"name", "dqn-1"}}},
+            {"spec", {{"attempt", 1}, {"members", Json::array()}}}};
+  }
+
+  template <typename T>
+  void refill(kube::Store<T>& store, const kube::ResourceKind& kind,
+              Result<T> (*decode)(std::string_view)) {
+    for (const auto& key : store.keys()) store.erase(key);
+    for (const auto& object : api.list(kind)) {
+      T value = *decode(kube::to_text(object));
+      const std::string key = value.meta.key();
+      store.put(key, std::move(value));
+    }
+  }
+};
+
+}  // namespace nervex::server
