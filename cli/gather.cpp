@@ -1,0 +1,100 @@
+#include "cli/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/counts.h"
+#include "job/names.h"
+#include "kube/model/watch.h"
+
+namespace nervex::cli {
+namespace {
+
+Result<std::optional<gang::PodGroup>> read_group(kube::Api& api, const job::Job& job) {
+  if (job.status.attempt == 0) return std::optional<gang::PodGroup>();
+  const auto object = kube::get_object(api, kube::kPodGroups, job.meta.ns,
+                                       job::pod_group_name(job, job.status.attempt));
+  if (!object && object.error().code == Code::kNotFound) return std::optional<gang::PodGroup>();
+  if (!object) return object.error();
+  auto group = gang::decode_pod_group(*object);
+  if (!group) return group.error();
+  return std::optional(*std::move(group));
+}
+
+Result<std::vector<kube::Pod>> read_pods(kube::Api& api, const job::Job& job) {
+  const std::string path =
+      fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kube::kPods, job.meta.ns),
+                  job::kJobLabel, job.meta.name);
+  const auto body = api.send({"GET", path, "", ""});
+  if (!body) return body.error();
+  const auto page = kube::split_list(*body);
+  if (!page) return page.error();
+  std::vector<kube::Pod> pods;
+  for (const auto item : page->items) {
+    auto pod = kube::decode_pod(item, job::pod_filter());
+    if (!pod) return pod.error();
+    if (pod->meta.owner && pod->meta.owner->uid == job.meta.uid) pods.push_back(*std::move(pod));
+  }
+  return pods;
+}
+
+EventSeen decode_event(const Json& event) {
+  EventSeen seen;
+  for (const char* field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
+    const auto time = parse_rfc3339(kube::string_at(event, {field}));
+    if (!time) continue;
+    seen.time = *time;
+    break;
+  }
+  seen.warning = kube::string_at(event, {"type"}) == "Warning";
+  seen.reason = kube::string_at(event, {"reason"});
+  seen.message = kube::string_at(event, {"message"});
+  seen.count =
+      static_cast<int>(std::clamp<std::int64_t>(kube::int_at(event, {"count"}, 1), 1, 9999));
+  return seen;
+}
+
+Result<std::vector<EventSeen>> read_events(kube::Api& api, const job::Job& job) {
+  const std::string path = fmt::format("{}?fieldSelector=involvedObject.uid%3D{}",
+                                       kube::api_path(kube::kEvents, job.meta.ns), job.meta.uid);
+  const auto body = api.send({"GET", path, "", ""});
+  if (!body) return body.error();
+  const auto list = kube::parse_json(*body);
+  if (!list) return list.error();
+  std::vector<EventSeen> events;
+  for (const auto& item : kube::array_at(*list, {"items"})) events.push_back(decode_event(item));
+  std::stable_sort(events.begin(), events.end(),
+                   [](const EventSeen& a, const EventSeen& b) { return a.time < b.time; });
+  return events;
+}
+
+// Takes the value, or notes why it is missing.
+template <typename T>
+void take(Result<T> result, std::string_view what, T& into, std::vector<std::string>& left_out) {
+  if (result) {
+    into = *std::move(result);
+  } else {
+    left_out.push_back(fmt::format("left out: {}: {}", what, result.error().message));
+  }
+}
+
+}  // namespace
+
+Result<JobView> gather(kube::Api& api, const std::string& ns, const std::string& name, SysTime now,
+                       std::vector<std::string>& left_out) {
+  const auto object = kube::get_object(api, kube::kNervexJobs, ns, name);
+  if (!object) return object.error();
+  auto job = job::decode_job(*object);
+  if (!job) return job.error();
+
+  JobView view;
+  view.job = *std::move(job);
+  view.now = now;
+  take(read_group(api, view.job), "the plan", view.group, left_out);
+  take(read_pods(api, view.job), "the pods", view.pods, left_out);
+  take(read_events(api, view.job), "the events", view.events, left_out);
+  return view;
+}
+
+}  // namespace nervex::cli

@@ -1,0 +1,18 @@
+// cli/gather.h - what does the API server know about one job?
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/view.h"
+#include "kube/api.h"
+
+namespace nervex::cli {
+
+// Four reads. kNotFound if there is no such job. What the caller may not read besides it (events,
+// pods, the plan) is left out and listed in `left_out`, one sentence each.
+Result<JobView> gather(kube::Api& api, const std::string& ns, const std::string& name, SysTime now,
+                       std::vector<std::string>& left_out);
+
+}  // namespace nervex::cli

@@ -1,0 +1,69 @@
+// nervexctl, also kubectl-nervex: what people type.
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/explain.h"
+#include "cli/gather.h"
+#include "cli/text.h"
+#include "kube/client.h"
+#include "kube/config.h"
+
+using namespace nervex;
+
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+struct Flags {
+  std::string kubeconfig;
+  std::string ns;
+  std::string job;
+};
+
+int fail(const std::string& what, const Error& error) {
+  std::fprintf(stderr, "nervexctl: %s: %s\n", what.c_str(), cli::printable(error.message).c_str());
+  return kExitFailure;
+}
+
+int run_explain(const Flags& flags) {
+  const auto config = kube::load_user_config(flags.kubeconfig);
+  if (!config) return fail("find the API server", config.error());
+  kube::Client api(*config, "nervexctl");
+  const std::string ns = flags.ns.empty() ? config->ns : flags.ns;
+  std::vector<std::string> left_out;
+  const auto view = cli::gather(api, ns, flags.job, SystemClock().now(), left_out);
+  if (!view) return fail("explain " + ns + "/" + flags.job, view.error());
+  std::fputs(cli::explain(*view).c_str(), stdout);
+  for (const auto& note : left_out) {
+    std::fprintf(stderr, "nervexctl: %s\n", cli::printable(note).c_str());
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Looks at NerveXJobs. As kubectl-nervex on the PATH it is also `kubectl nervex`.",
+               "nervexctl"};
+  app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
+  app.require_subcommand(1);
+  Flags flags;
+  CLI::App* explain = app.add_subcommand(
+      "explain",
+      "Says how a job is, why it waits, where its pods go, and what can be done.\n"
+      "Exit status: 0 found, 1 not found or not readable, 2 wrong usage.");
+  explain->add_option("job", flags.job, "name of the NerveXJob")->required();
+  explain->add_option("-n,--namespace", flags.ns,
+                      "its namespace (default: that of the kubeconfig)");
+  explain->add_option("--kubeconfig", flags.kubeconfig,
+                      "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return run_explain(flags);
+}

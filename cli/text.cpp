@@ -1,0 +1,54 @@
+#include "cli/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nervex::cli {
+
+std::string duration_since(SysTime then, SysTime now) {
+  using namespace std::chrono;
+  const auto passed = std::max(duration_cast<seconds>(now - then), seconds(0)).count();
+  if (passed < 120) return fmt::format("{} s", passed);
+  if (passed < 7200) return fmt::format("{} min", passed / 60);
+  if (passed < 2 * 86'400) return fmt::format("{} h {} min", passed / 3600, passed % 3600 / 60);
+  return fmt::format("{} d", passed / 86'400);
+}
+
+std::string moment(SysTime then, SysTime now) {
+  return fmt::format("{}, {} ago", to_rfc3339(then), duration_since(then, now));
+}
+
+std::string printable(std::string_view text) {
+  std::string clean(text);
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(clean[i]);
+    // U+0080 to U+009F, two bytes in UTF-8, command a terminal as well.
+    const bool is_c1 =
+        byte == 0xC2 && i + 1 < clean.size() && static_cast<unsigned char>(clean[i + 1]) < 0xA0;
+    if (byte < 0x20 || byte == 0x7F) clean[i] = byte == '\n' || byte == '\t' ? ' ' : '?';
+    if (is_c1) clean.replace(i, 2, "?");
+  }
+  return clean;
+}
+
+std::string table(const Rows& rows, std::string_view indent) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool is_last = i + 1 == row.size();
+      line += is_last ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace nervex::cli

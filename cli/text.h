@@ -1,0 +1,24 @@
+// cli/text.h - how do times, tables and other people's words look on a terminal? Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace nervex::cli {
+
+// "35 s", "2 min", "3 h 5 min", "4 d"; a time that lies ahead (clocks differ) is "0 s".
+std::string duration_since(SysTime then, SysTime now);
+// "2026-11-21T14:03:12Z, 2 min ago"
+std::string moment(SysTime then, SysTime now);
+
+// Control characters become "?": what objects say must not command the terminal.
+std::string printable(std::string_view text);
+
+// Columns are as wide as their widest cell, two spaces apart; each line starts with `indent`.
+using Rows = std::vector<std::vector<std::string>>;
+std::string table(const Rows& rows, std::string_view indent);
+
+}  // namespace nervex::cli

@@ -1,0 +1,36 @@
+// cli/view.h - what is known about one job at one moment?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "kube/model/pod.h"
+
+namespace nervex::cli {
+
+struct EventSeen {  // a v1 Event about the job
+  SysTime time{};   // when it happened last
+  bool warning = false;
+  std::string reason;
+  std::string message;
+  int count = 1;
+  bool operator==(const EventSeen&) const = default;
+};
+
+struct JobView {
+  job::Job job;
+  std::optional<gang::PodGroup> group;  // of the attempt that the status names
+  std::vector<kube::Pod> pods;          // all pods of the job, by name
+  std::vector<EventSeen> events;        // oldest first
+  SysTime now{};
+};
+
+// Gangs of the group without a plan. Empty without a group.
+std::vector<const gang::GangStatus*> waiting_gangs(const JobView& view);
+// The job's condition of that type if it has that status, else nullptr.
+const job::Condition* condition(const JobView& view, std::string_view type, bool status);
+
+}  // namespace nervex::cli

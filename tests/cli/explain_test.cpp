@@ -1,0 +1,114 @@
+#include "cli/explain.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/cli/views.h"
+
+namespace nervex::cli {
+
+TEST_CASE("a waiting gang is explained with role, resource and numbers", "[cli][explain][golden]") {
+  JobView view = a_view(job::Phase::kCreated);
+  view.job.status.reason = "Unschedulable";
+  view.group = a_group();
+  view.group->status.gangs = {a_waiting_gang(
+      "base",
+      "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, "
+      "3 more are full")};
+  CHECK(explain(view) == R"(NerveXJob rl/dqn
+  Phase    Created (Unschedulable) since 2026-11-21T14:00:00Z, 5 min ago
+  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4 min ago
+  Because  learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 3 more are full
+
+Roles
+  ROLE         WANTED  PLACED  RUNNING  SUCCEEDED  FAILED
+  coordinator  1       0       0        0          0
+  learner      2       0       0        0          0
+
+What to do: nothing, if others will give the room back: the job starts by itself, whole, as soon as it fits. Else ask for less per pod or for fewer pods, or add nodes. Who holds the room: kubectl get nervexjobs --all-namespaces
+)");
+}
+
+TEST_CASE("a running job shows its nodes, its trouble and what waits", "[cli][explain][golden]") {
+  JobView view = a_view(job::Phase::kRunning);
+  view.job.status.coordinator.active = 1;
+  view.job.status.learner = {1, 0, 1};
+  view.group = a_group();
+  view.group->spec.members.push_back(a_set("request-1", "collector", 2, 4096));
+  view.group->status.gangs = {
+      a_planned_gang("base", {{"coordinator", {0, 0}, "cpu-0", 1},
+                              {"learner", {0, 0}, "gpu-0", 2},
+                              {"learner", {1, 0}, "gpu-0", 3}}),
+      a_waiting_gang("request-1",
+                     "collector: 2 of 2 do not fit: each needs cpu 64; no node has it "
+                     "free, 8 are full")};
+  kube::Pod pod;
+  pod.meta.name = "dqn-learner-bcdfg";
+  pod.phase = kube::PodPhase::kFailed;
+  pod.containers = {
+      {"nervex-container", false, 0, true, 137, "OOMKilled", "killed\nby the kernel"}};
+  view.pods = {pod};
+  view.events = {{at("2026-11-21T14:00:00Z"), false, "SuccessfulCreate", "created 3 pods", 1},
+                 {at("2026-11-21T14:04:30Z"), true, "FailedCreate", "pods is forbidden", 3}};
+  CHECK(explain(view) == R"(NerveXJob rl/dqn
+  Phase    Running since 2026-11-21T14:00:00Z, 5 min ago
+  Waits    request-1 (2 collectors), since 2026-11-21T14:00:02Z, 4 min ago
+  Because  collector: 2 of 2 do not fit: each needs cpu 64; no node has it free, 8 are full
+
+Roles
+  ROLE         WANTED  PLACED  RUNNING  SUCCEEDED  FAILED
+  coordinator  1       1       1        0          0
+  collector    2       0       0        0          0
+  learner      2       2       1        0          1
+
+Planned nodes
+  cpu-0  coordinator/0
+  gpu-0  learner/0, learner/1
+
+Trouble
+  dqn-learner-bcdfg  OOMKilled, exit code 137: killed by the kernel
+
+Last events
+  5 min ago  Normal   SuccessfulCreate  created 3 pods
+  30 s ago   Warning  FailedCreate      pods is forbidden (x3)
+
+What to do: nothing: what the coordinator asked for comes by itself as soon as it fits.
+)");
+}
+
+TEST_CASE("a job that nobody looked at yet is explained too", "[cli][explain][golden]") {
+  JobView view = a_view(job::Phase::kNone);
+  view.job.status = {};
+  CHECK(explain(view) == R"(NerveXJob rl/dqn
+  Phase  none yet; created 2026-11-21T14:00:00Z, 5 min ago
+
+Roles
+  ROLE         WANTED  PLACED  RUNNING  SUCCEEDED  FAILED
+  coordinator  1       0       0        0          0
+  learner      2       0       0        0          0
+
+What to do: nobody has looked at this job yet. Is nervex-operator running? kubectl get deployments -n nervex-system
+)");
+}
+
+TEST_CASE("a failed job tells why in the words of its condition", "[cli][explain]") {
+  JobView view = a_view(job::Phase::kFailed);
+  view.job.status.reason = "CoordinatorFailed";
+  job::set_condition(view.job.status, a_condition("Failed", true, "exit code 3: no data"));
+  const std::string text = explain(view);
+  INFO(text);
+  CHECK(text.find("Failed (CoordinatorFailed) since") != std::string::npos);
+  CHECK(text.find("Note   exit code 3: no data") != std::string::npos);
+}
+
+TEST_CASE("many pods in trouble are counted, not listed", "[cli][explain]") {
+  JobView view = a_view(job::Phase::kRunning);
+  for (int i = 0; i < 20; ++i) {
+    kube::Pod pod;
+    pod.meta.name = "dqn-learner-" + std::to_string(i);
+    pod.reason = "Evicted";
+    view.pods.push_back(pod);
+  }
+  CHECK(explain(view).find("\n  and 12 more\n") != std::string::npos);
+}
+
+}  // namespace nervex::cli

@@ -1,0 +1,93 @@
+#include "cli/gather.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/cli/views.h"
+#include "tests/support/fake_api.h"
+
+namespace nervex::cli {
+namespace {
+
+using testing::FakeApi;
+
+const SysTime kNow = at("2026-11-21T14:05:00Z");
+
+// rl/dqn in attempt 1 with its PodGroup, a pod of its own, one of a namesake of the past, two
+// events.
+struct Cluster {
+  FakeApi api;
+
+  Cluster() {
+    const Json job = api.add(kube::kNervexJobs, "rl",
+                             {{"metadata", {{"name", "dqn"}}},
+                              {"spec", {{"coordinator", {{"template", testing::a_template()}}}}},
+                              {"status", {{"phase", "Created"}, {"attempt", 1}}}});
+    const std::string uid = kube::string_at(job, {"metadata", "uid"});
+    api.add(kube::kPodGroups, "rl",
+            {{"metadata", {{"name", "dqn-1"}}},
+             {"spec", {{"attempt", 1}, {"members", Json::array()}}}});
+    add_pod("dqn-coordinator", uid);
+    add_pod("dqn-learner-bcdfg", "uid-of-the-past");
+    add_event("late", uid, "2026-11-21T14:04:00Z");
+    add_event("early", uid, "2026-11-21T14:01:00Z");
+    add_event("of another", "uid-of-the-past", "2026-11-21T14:02:00Z");
+  }
+
+  void add_pod(const std::string& name, const std::string& owner) {
+    api.add(kube::kPods, "rl",
+            {{"metadata",
+              {{"name", name},
+               {"labels", {{"nervexjob-name", "dqn"}}},
+               {"ownerReferences", Json::array({{{"kind", "NerveXJob"},
+                                                 {"name", "dqn"},
+                                                 {"uid", owner},
+                                                 {"controller", true}}})}}},
+             {"spec", Json::object()}});
+  }
+
+  void add_event(const std::string& reason, const std::string& about, const std::string& time) {
+    api.add(kube::kEvents, "rl",
+            {{"metadata", {{"name", "dqn." + std::to_string(api.resource_version())}}},
+             {"involvedObject", {{"uid", about}}},
+             {"type", "Warning"},
+             {"reason", reason},
+             {"lastTimestamp", time},
+             {"count", 2}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what belongs to a job is gathered by its UID", "[cli][gather]") {
+  Cluster cluster;
+  std::vector<std::string> left_out;
+  const auto view = gather(cluster.api, "rl", "dqn", kNow, left_out);
+  REQUIRE(view);
+  CHECK(left_out.empty());
+  CHECK(view->group.has_value());
+  REQUIRE(view->pods.size() == 1);
+  CHECK(view->pods[0].meta.name == "dqn-coordinator");
+  REQUIRE(view->events.size() == 2);
+  CHECK(view->events[0] == EventSeen{at("2026-11-21T14:01:00Z"), true, "early", "", 2});
+  CHECK(view->events[1].reason == "late");
+}
+
+TEST_CASE("a job that does not exist is not found", "[cli][gather]") {
+  Cluster cluster;
+  std::vector<std::string> left_out;
+  const auto view = gather(cluster.api, "rl", "nobody", kNow, left_out);
+  REQUIRE_FALSE(view);
+  CHECK(view.error().code == Code::kNotFound);
+}
+
+TEST_CASE("what one may not read is left out, and named", "[cli][gather]") {
+  Cluster cluster;
+  cluster.api.fail_next("GET", "/events", {Code::kDenied, "forbidden"});
+  std::vector<std::string> left_out;
+  const auto view = gather(cluster.api, "rl", "dqn", kNow, left_out);
+  REQUIRE(view);
+  CHECK(left_out == std::vector<std::string>{"left out: the events: forbidden"});
+  CHECK(view->pods.size() == 1);
+}
+
+}  // namespace nervex::cli

@@ -1,0 +1,67 @@
+// tests/cli/views.h - jobs as nervexctl finds them.
+#pragma once
+
+#include "cli/view.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::cli {
+
+inline SysTime at(std::string_view text) { return *parse_rfc3339(text); }
+
+inline job::Condition a_condition(std::string type, bool status, std::string message,
+                                  std::string_view since = "2026-11-21T14:00:00Z") {
+  return {std::move(type), status, "AsTold", std::move(message), at(since), 1};
+}
+
+inline gang::MemberSet a_set(std::string gang, std::string role, int slots, int first = 0) {
+  gang::MemberSet set;
+  set.name = gang == gang::kBaseGang ? role : gang + "-" + role;
+  set.gang = std::move(gang);
+  set.role = std::move(role);
+  for (int i = 0; i < slots; ++i) set.slots.push_back({first + i, 0});
+  return set;
+}
+
+inline gang::GangStatus a_waiting_gang(std::string name, std::string message) {
+  gang::GangStatus gang;
+  gang.name = std::move(name);
+  gang.reason = gang::kReasonUnschedulable;
+  gang.message = std::move(message);
+  gang.since = at("2026-11-21T14:00:02Z");
+  return gang;
+}
+
+inline gang::GangStatus a_planned_gang(std::string name, std::vector<gang::Placement> placements) {
+  gang::GangStatus gang;
+  gang.name = std::move(name);
+  gang.planned = true;
+  gang.reason = gang::kReasonPlanned;
+  gang.placements = std::move(placements);
+  return gang;
+}
+
+// rl/dqn with a floor of 2 learners, created at 14:00:00, seen five minutes later; attempt 1.
+inline JobView a_view(job::Phase phase) {
+  JobView view;
+  view.job = testing::a_job(0, 2);
+  view.job.meta.created = at("2026-11-21T14:00:00Z");
+  view.job.status.phase = phase;
+  view.job.status.attempt = 1;
+  if (phase != job::Phase::kNone) {
+    job::set_condition(view.job.status, a_condition(std::string(to_string(phase)), true, ""));
+  }
+  view.now = at("2026-11-21T14:05:00Z");
+  return view;
+}
+
+// Its PodGroup, observed by the planner, without verdicts yet.
+inline gang::PodGroup a_group() {
+  gang::PodGroup group;
+  group.meta.name = "dqn-1";
+  group.meta.generation = 1;
+  group.spec.members = {a_set("base", "coordinator", 1), a_set("base", "learner", 2)};
+  group.status.observed_generation = 1;
+  return group;
+}
+
+}  // namespace nervex::cli
