@@ -1,0 +1,77 @@
+# Thin doors: each target calls a script or CMake, nothing is decided here. 'make help' lists them.
+# What depends on what is known by the scripts and by CMake, so everything is phony and repeatable.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/bash
+
+PRESET ?= dev
+# CLUSTER, GPU_NODES, CPU_NODES, SUITE, KEEP ... given on the command line reach the scripts
+export
+
+.PHONY: help
+help: ## this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PRESET=dev|release|asan|tsan|clang chooses a build, CLUSTER=<name> a cluster;"
+	@echo "  scripts/<name> --help tells the rest."
+
+.PHONY: setup
+setup: ## make this machine (Debian 12) ready; says what it installs, quick if nothing is missing
+	@scripts/setup
+
+.PHONY: build
+build: setup ## compile everything (PRESET=dev) into build/<preset>/
+	@scripts/build $(PRESET)
+
+.PHONY: control-plane
+control-plane: setup ## build the Kubernetes programs that tests and demo run on (once, about six minutes)
+	@scripts/control-plane
+
+.PHONY: up
+up: $(if $(filter 0,$(SUITE)),setup,build) control-plane ## start a cluster with simulated nodes and our programs (CLUSTER, GPU_NODES, CPU_NODES, SUITE)
+	@scripts/up
+
+.PHONY: down
+down: ## end it (CLUSTER)
+	@scripts/down
+
+.PHONY: demo
+demo: ## see a job checked, gang-scheduled, resized and finished (KEEP=1 leaves the cluster up)
+	@scripts/demo
+
+.PHONY: test
+test: ## everything the ordinary run checks: build, unit and integration tests, end-to-end tests
+	@scripts/test
+
+.PHONY: test-unit
+test-unit: build ## only the tests that need no cluster (PRESET)
+	@ctest --preset $(PRESET) --no-tests=error -j2
+
+.PHONY: test-e2e
+test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to pytest)
+	@scripts/test --only e2e -- $(ARGS)
+
+.PHONY: test-asan
+test-asan: setup ## unit tests under address and undefined-behaviour sanitizers
+	@scripts/build asan && ctest --preset asan --no-tests=error -j2
+
+.PHONY: test-tsan
+test-tsan: setup ## unit tests under the thread sanitizer
+	@scripts/build tsan && ctest --preset tsan --no-tests=error -j2
+
+.PHONY: bench
+bench: setup ## benchmarks, in a release build
+	@scripts/bench
+
+.PHONY: lint
+lint: setup ## formatting, clang-tidy, shell scripts
+	@scripts/lint
+
+.PHONY: format
+format: setup ## rewrite the sources as .clang-format says
+	@scripts/lint --fix
+
+.PHONY: clean
+clean: ## remove build/ (the cache of set-up and control plane stays)
+	rm -rf build

@@ -1,0 +1,58 @@
+"""A small client of the Kubernetes API as administrator: JSON over one HTTPS connection per call.
+The scripts need a dozen calls, and starting kubectl for each would take longer than the calls."""
+
+import http.client
+import json
+import ssl
+import urllib.parse
+
+import yaml
+
+
+class ApiError(Exception):
+    def __init__(self, status, method, path, body):
+        super().__init__(f"{method} {path}: {status} {body.get('message', body)}")
+        self.status = status
+        self.body = body
+
+
+class Api:
+    """`kubeconfig` must use client certificate files, as the one that kwokctl writes does."""
+
+    def __init__(self, kubeconfig):
+        with open(kubeconfig, encoding="utf-8") as file:
+            config = yaml.safe_load(file)
+        context = next(c["context"] for c in config["contexts"] if c["name"] == config["current-context"])
+        cluster = next(c["cluster"] for c in config["clusters"] if c["name"] == context["cluster"])
+        user = next(u["user"] for u in config["users"] if u["name"] == context["user"])
+        self.server = cluster["server"]
+        self.certificate_authority = cluster["certificate-authority"]
+        self._address = urllib.parse.urlsplit(self.server)
+        self._tls = ssl.create_default_context(cafile=self.certificate_authority)
+        self._tls.load_cert_chain(user["client-certificate"], user["client-key"])
+
+    def call(self, method, path, body=None, content_type="application/json"):
+        """The decoded answer; ApiError for any status but 2xx; text that is no JSON comes as a str."""
+        connection = http.client.HTTPSConnection(
+            self._address.hostname, self._address.port, context=self._tls, timeout=30)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Content-Type": content_type, "Accept": "application/json, */*"})
+            response = connection.getresponse()
+            text = response.read().decode("utf-8")
+        finally:
+            connection.close()
+        is_json = response.getheader("Content-Type", "").startswith("application/json")
+        answer = json.loads(text) if is_json else text
+        if response.status // 100 != 2:
+            raise ApiError(response.status, method, path, answer if is_json else {"message": text})
+        return answer
+
+    def get(self, path):
+        return self.call("GET", path)
+
+    def post(self, path, body):
+        return self.call("POST", path, body)
+
+    def patch(self, path, body):
+        return self.call("PATCH", path, body, "application/merge-patch+json")

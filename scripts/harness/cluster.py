@@ -1,0 +1,284 @@
+"""A whole cluster: up, down, restart of one program, and the files that tell others about it."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import shutil
+import time
+
+from harness import control_plane, manifests, processes, suite
+from harness.api import Api
+from harness.console import Failure, record_time, say, step, warn
+from harness.settings import ROOT, Settings
+
+
+class Cluster:
+    def __init__(self, settings):
+        self.settings = settings
+        self.control_plane = []  # records of the control plane's processes
+        self.programs = {}       # our programs and the second scheduler, by name
+        self.ready = False       # whether `up` came to its end
+
+    # -- what is kept in .local/<name>/state.json
+
+    def save(self):
+        state = {"settings": vars(self.settings), "ready": self.ready,
+                 "control_plane": self.control_plane, "programs": self.programs}
+        path = self.settings.path("state.json")
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump(state, file, indent=1)
+        os.replace(path + ".new", path)
+
+    @staticmethod
+    def load(name):
+        """The cluster of that name, or None."""
+        path = Settings(name=name).path("state.json")
+        try:
+            with open(path, encoding="utf-8") as file:
+                state = json.load(file)
+        except FileNotFoundError:
+            return None
+        cluster = Cluster(Settings(**state["settings"]))
+        cluster.control_plane = state["control_plane"]
+        cluster.programs = state["programs"]
+        cluster.ready = state["ready"]
+        return cluster
+
+    def api(self):
+        return Api(self.settings.path("kubeconfig"))
+
+    def write_env(self):
+        """The shell lines that people and tests read; their names are an interface."""
+        values = {"KUBECONFIG": self.settings.path("kubeconfig")}
+        if self.programs:
+            values["NERVEX_SERVER_URL"] = self.programs["server"]["url"]
+            values["NERVEX_WEBHOOK_URL"] = self.programs["webhook"]["url"]
+            values["NERVEX_WEBHOOK_CA"] = self.settings.path("webhook", "ca.crt")
+            values["NERVEX_WEBHOOK_SERVER_NAME"] = suite.WEBHOOK_NAME
+            values["NERVEX_EXTENDER_URL"] = self.programs["extender"]["url"]
+            for program in suite.PROGRAMS:
+                values[f"NERVEX_{program.upper()}_PID"] = self.programs[program]["pid"]
+                values[f"NERVEX_{program.upper()}_LOG"] = self.programs[program]["log"]
+        lines = [f"# Cluster {self.settings.name}. Use it:   . {self.settings.path('env')}",
+                 f"# Logs: {self.settings.path('logs')}   End it: make down CLUSTER={self.settings.name}"]
+        lines += [f"export {key}={shlex.quote(str(value))}" for key, value in values.items()]
+        # Once, however often it is read, and not in the form NAME=value: a program that only picks those
+        # out must not get a PATH with $PATH in it.
+        folders = f"{self.settings.bin}:{control_plane.programs_folder()}"
+        lines += ["# kubectl of the cluster's version, nervexctl and 'kubectl nervex'",
+                  f'case ":$PATH:" in *":{folders}:"*) ;; *) PATH="{folders}:$PATH" ;; esac']
+        path = self.settings.path("env")
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        os.replace(path + ".new", path)
+
+    # -- programs
+
+    def start_programs(self, api):
+        """All at once, but for the scheduler, which comes when its extender is ready."""
+        for program in suite.PROGRAMS:
+            suite.write_kubeconfig(api, self.settings, program)
+        suite.issue_certificate(self.settings)
+        first = [program for program in suite.PROGRAMS if program != "scheduler"]
+        for program in first:
+            self.launch(program)
+        self.wait_until_ready("extender")
+        self.launch("scheduler")
+        for program in suite.PROGRAMS:
+            self.wait_until_ready(program)
+        suite.wait_for_leadership(api, self.settings, self.programs["scheduler"])
+
+    def launch(self, program, port=None):
+        taken = [one["port"] for one in self.programs.values()]
+        urls = {name: one["url"] for name, one in self.programs.items()}
+        self.programs[program] = suite.launch(
+            self.settings, program, port or processes.free_port(taken), urls)
+        self.save()
+
+    def wait_until_ready(self, program):
+        for attempt in range(3):
+            try:
+                return suite.wait_until_ready(self.settings, self.programs[program])
+            except Failure:
+                if attempt == 2 or not suite.lost_its_port(self.programs[program]):
+                    raise
+                self.launch(program)  # on another port
+
+    def stop(self, program, patience=10.0):
+        """True if it ended by itself after SIGTERM."""
+        return not processes.stop([self.programs[program]], patience)
+
+    def start(self, program):
+        """Starts it again where it was, so that addresses which others hold stay good."""
+        self.launch(program, self.programs[program]["port"])
+        self.wait_until_ready(program)
+        if program == "scheduler":
+            suite.wait_for_leadership(self.api(), self.settings, self.programs[program])
+        self.write_env()
+
+    def restart(self, program):
+        self.stop(program)
+        self.start(program)
+
+    # -- is it well?
+
+    def problems(self):
+        """What is wrong with a running cluster, as sentences; empty if nothing."""
+        found = [f"{one['log']}: its process is gone"
+                 for one in [*self.control_plane, *self.programs.values()] if not processes.alive(one)]
+        if not found:
+            try:
+                self.api().get("/readyz")
+            except Exception as error:
+                found.append(f"the API server does not answer: {error}")
+        for name, one in self.programs.items():
+            if processes.alive(one):
+                ready, seen = suite.readiness(self.settings, name, one["url"])
+                if not ready:
+                    found.append(f"{name} is not ready: {seen}")
+        return found
+
+
+def lock_path(settings):
+    return os.path.join(ROOT, ".local", f".{settings.name}.lock")
+
+
+@contextlib.contextmanager
+def locked(settings):
+    """One `up` or `down` of a name at a time. `down` removes the file: whoever waited for it meanwhile
+    holds a lock on nothing and tries again."""
+    path = lock_path(settings)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    told = False
+    while True:
+        with open(path, "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not told:
+                    say(f"another run is at work on cluster {settings.name}: waiting for it")
+                told = True
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                if os.stat(path).st_ino != os.fstat(lock.fileno()).st_ino:
+                    continue
+            except FileNotFoundError:
+                continue
+            yield
+            return
+
+
+def up(settings):
+    begin = time.monotonic()
+    with locked(settings):
+        present = Cluster.load(settings.name)
+        if present and not present.ready:  # we hold the lock: nobody is at work on it
+            say(f"an earlier start of cluster {settings.name} was cut off: removing what it left")
+            remove(present)
+            present = None
+        if present:
+            return already_there(present, settings)
+        if os.path.isdir(settings.folder):
+            shutil.rmtree(settings.folder)  # left by a run that was killed before it wrote anything
+        if settings.suite:
+            suite.check_binaries(settings)
+        cluster = Cluster(settings)
+        os.makedirs(settings.path("logs"))
+        say(f"cluster {settings.name}: {settings.gpu_nodes} nodes with 8 GPUs, {settings.cpu_nodes} without")
+        try:
+            build(cluster)
+        except BaseException:
+            keep = os.path.join(ROOT, ".local", f"{settings.name}.failed")
+            say(f"cleaning up; the logs are kept in {keep}")
+            shutil.rmtree(keep, ignore_errors=True)
+            keep_logs(settings, keep)
+            remove(cluster)
+            os.unlink(lock_path(settings))
+            raise
+    seconds = time.monotonic() - begin
+    record_time(f"  of it: start of cluster {settings.name}", seconds)
+    say(f"cluster {settings.name} is ready after {seconds:.1f} s")
+    say(f"  use it:  . {settings.path('env')}")
+    say(f"  end it:  make down CLUSTER={settings.name}")
+    return cluster
+
+
+def build(cluster):
+    settings = cluster.settings
+    cluster.save()
+    with step(f"control plane ({control_plane.kubernetes_version()})"):
+        cluster.control_plane = list(control_plane.create(settings).values())
+        cluster.save()
+    api = cluster.api()
+    with step("simulated nodes, CRDs, roles"):
+        control_plane.add_nodes(api, settings)
+        manifests.install_objects(api, settings)
+    if settings.suite:
+        with step("our programs and the second scheduler, each under its own ServiceAccount"):
+            cluster.start_programs(api)
+    with step("example AggregatorConfig"):
+        manifests.install_aggregator(settings)
+    if settings.suite:
+        with step("webhook configurations"):
+            manifests.install_webhooks(
+                api, settings, cluster.programs["webhook"]["url"], settings.path("webhook", "ca.crt"))
+    with step("simulated nodes ready"):
+        control_plane.wait_for_nodes(api, settings)
+    cluster.write_env()
+    cluster.ready = True
+    cluster.save()
+
+
+def already_there(present, settings):
+    name = settings.name
+    differences = [f"{key} is {old!r}, asked for {new!r}" for (key, old), new
+                   in zip(vars(present.settings).items(), vars(settings).values()) if old != new]
+    if differences:
+        raise Failure(f"cluster {name} is there with other settings ({'; '.join(differences)}).\n"
+                      f"Run 'make down CLUSTER={name}' first, or choose another name with CLUSTER=.")
+    problems = present.problems()
+    if problems:
+        raise Failure(f"cluster {name} is there but not well:\n  " + "\n  ".join(problems)
+                      + f"\nRun: make down CLUSTER={name} && make up CLUSTER={name}")
+    say(f"cluster {name} is up already and well:  . {present.settings.path('env')}")
+    for program in present.programs:
+        path = suite.binary(present.settings, program)
+        started = os.path.getmtime(f"/proc/{present.programs[program]['pid']}")
+        if os.path.getmtime(path) > started:
+            warn(f"{program} was built anew since it was started: scripts/restart {program}")
+    return present
+
+
+def down(name, keep_failed=False):
+    settings = Settings(name=name)
+    with locked(settings):
+        if not keep_failed:
+            shutil.rmtree(settings.folder + ".failed", ignore_errors=True)
+        cluster = Cluster.load(name)
+        if not cluster and not os.path.isdir(settings.folder):
+            say(f"there is no cluster {name}")
+        else:
+            remove(cluster or Cluster(settings))
+            say(f"cluster {name} is gone")
+        os.unlink(lock_path(settings))
+
+
+def remove(cluster):
+    settings = cluster.settings
+    killed = processes.stop(list(cluster.programs.values()))
+    for one in killed:
+        warn(f"{one['program']} did not end within 10 s of SIGTERM and was killed")
+    # a start that was cut off may not have recorded what kwokctl had started by then
+    known = cluster.control_plane or list(control_plane.records(settings).values())
+    control_plane.remove(settings, known)
+    shutil.rmtree(settings.folder, ignore_errors=True)
+
+
+def keep_logs(settings, folder):
+    os.makedirs(folder, exist_ok=True)
+    for path in [*control_plane.component_logs(settings),
+                 *(entry.path for entry in os.scandir(settings.path("logs")))]:
+        with contextlib.suppress(OSError):
+            shutil.copy(path, folder)

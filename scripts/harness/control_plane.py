@@ -1,0 +1,129 @@
+"""A real control plane with simulated nodes, by kwokctl: etcd, kube-apiserver, controller manager,
+the default scheduler and kwok as local processes that listen on 127.0.0.1 only."""
+
+import fcntl
+import glob
+import os
+import subprocess
+import tempfile
+
+import yaml
+
+from harness import processes
+from harness.console import Failure, tail, wait_for
+from harness.settings import ROOT
+
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
+
+
+def programs_folder():
+    return subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--print-dir"],
+                          check=True, capture_output=True, text=True).stdout.strip()
+
+
+def kubernetes_version():
+    with open(os.path.join(ROOT, "tests", "controlplane", "kubernetes", "go.mod"), encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if words[:1] == ["k8s.io/kubernetes"]:
+                return words[1]
+    raise Failure("tests/controlplane/kubernetes/go.mod names no k8s.io/kubernetes")
+
+
+def kwokctl(settings, *arguments):
+    environment = {**os.environ, "KWOK_WORKDIR": settings.path("kwok"),
+                   "KWOK_KUBE_VERSION": kubernetes_version()}
+    log = settings.path("logs", "kwokctl.log")
+    with open(log, "ab") as output:
+        return subprocess.run(
+            [os.path.join(programs_folder(), "kwokctl"), "--name", settings.name, *arguments],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, cwd=settings.folder).returncode
+
+
+def create(settings):
+    """Returns the records of the control plane's processes."""
+    programs = programs_folder()
+    config = settings.path("kwokctl.yaml")
+    with open(config, "w", encoding="utf-8") as file:
+        yaml.safe_dump({"apiVersion": "config.kwok.x-k8s.io/v1alpha1", "kind": "KwokctlConfiguration",
+                        "options": {"bindAddress": "127.0.0.1"}}, file)
+    stages = sorted(glob.glob(os.path.join(ROOT, "tests", "controlplane", "stages", "*.yaml")))
+    arguments = ["create", "cluster", "--runtime", "binary", "--wait", "60s",
+                 "--kubeconfig", settings.path("kubeconfig"), "--config", ",".join([config, *stages])]
+    for component in COMPONENTS:
+        binary = "kwok" if component == "kwok-controller" else component
+        arguments += [f"--{component}-binary", os.path.join(programs, binary)]
+
+    for attempt in range(3):
+        if attempt:
+            remove(settings, list(records(settings).values()))
+        # kwokctl looks for free ports in one fixed order: two of them at once would take the same.
+        with open(os.path.join(tempfile.gettempdir(), f"nervex-ports-{os.getuid()}.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if kwokctl(settings, *arguments) == 0:
+                os.chmod(settings.path("kubeconfig"), 0o600)
+                return records(settings)
+    logs = [settings.path("logs", "kwokctl.log")]
+    raise Failure("kwokctl could not create the cluster in three attempts", logs + component_logs(settings))
+
+
+def component_logs(settings):
+    return sorted(glob.glob(settings.path("kwok", "clusters", "*", "logs", "*.log")))
+
+
+def records(settings):
+    found = {}
+    for path in glob.glob(settings.path("kwok", "clusters", "*", "pids", "*.pid")):
+        component = os.path.basename(path)[:-len(".pid")]
+        with open(path, encoding="utf-8") as file:
+            text = file.read().strip()
+        if text.isdigit():
+            found[component] = processes.record(
+                int(text), os.path.join(os.path.dirname(os.path.dirname(path)), "logs", component + ".log"))
+    return found
+
+
+def remove(settings, known):
+    """Ends what we know by pid and start time, then lets kwokctl clear up. Its pid files go first: it
+    would signal whatever has these numbers now."""
+    processes.stop(known, patience=0.5)  # nothing of it is kept, so nothing needs a long goodbye
+    for path in glob.glob(settings.path("kwok", "clusters", "*", "pids", "*.pid")):
+        os.unlink(path)
+    if os.path.isdir(settings.path("kwok")):
+        kwokctl(settings, "delete", "cluster", "--kubeconfig", settings.path("kubeconfig"))
+
+
+def node(name, gpus):
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    room = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+    if gpus:
+        labels["nvidia.com/gpu.present"] = "true"
+        room["nvidia.com/gpu"] = str(gpus)
+    return {"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+            "status": {"capacity": room, "allocatable": room}}
+
+
+def add_nodes(api, settings):
+    wanted = [node(f"gpu-node-{i}", 8) for i in range(settings.gpu_nodes)]
+    wanted += [node(f"cpu-node-{i}", 0) for i in range(settings.cpu_nodes)]
+    for one in wanted:
+        api.post("/api/v1/nodes", one)
+
+
+def wait_for_nodes(api, settings, timeout=60):
+    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+    def usable(one):
+        ready = any(c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
+        return ready and not one["spec"].get("taints")
+
+    def look():
+        nodes = api.get("/api/v1/nodes")["items"]
+        count = sum(usable(one) for one in nodes)
+        return count >= settings.gpu_nodes + settings.cpu_nodes, f"{count} of {len(nodes)} nodes usable"
+
+    wait_for(look, "the simulated nodes", timeout, interval=0.1)
+
+
+def show_logs(logs, lines=12):
+    return "\n".join(f"--- {path}\n{tail(path, lines)}" for path in logs)

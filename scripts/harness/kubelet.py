@@ -1,0 +1,149 @@
+"""What a kubelet would do for a pod and a simulated node does not: run the coordinator's program, and
+report how a container ended. Used by the demo and the end-to-end tests, as administrator."""
+
+import os
+import subprocess
+import sys
+import time
+
+from harness.api import ApiError
+from harness.settings import ROOT
+
+MAIN_CONTAINER = "nervex-container"
+SERVER_URLS = ("KUBERNETES_SERVER_URL", "KUBERNETES_NERVEX_SERVER_URL")
+IMAGE_FOLDER = "/mock/"  # where the examples' image keeps examples/mock
+
+
+def pod_path(namespace, name):
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+def main_container(pod):
+    """The one of that name; if there is none the first (the contract's rule)."""
+    containers = pod["spec"]["containers"]
+    return next((c for c in containers if c["name"] == MAIN_CONTAINER), containers[0])
+
+
+def environment(pod):
+    """The main container's variables with the values a kubelet would give them."""
+    fields = {
+        "metadata.name": pod["metadata"]["name"],
+        "metadata.namespace": pod["metadata"]["namespace"],
+        "metadata.uid": pod["metadata"]["uid"],
+        "spec.nodeName": pod["spec"].get("nodeName", ""),
+        "status.podIP": pod["status"].get("podIP", ""),
+        "status.hostIP": pod["status"].get("hostIP", ""),
+    }
+    values = {}
+    for variable in main_container(pod).get("env", []):
+        source = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+        values[variable["name"]] = fields.get(source, "") if source else variable.get("value", "")
+    return values
+
+
+def coordinator_command(pod, extra=()):
+    """The pod's own command line, with the image's folder turned into the one of this checkout."""
+    container = main_container(pod)
+    words = [*container.get("command", []), *container.get("args", [])]
+    here = os.path.join(ROOT, "examples", "mock") + os.sep
+    words = [here + word[len(IMAGE_FOLDER):] if word.startswith(IMAGE_FOLDER) else word for word in words]
+    if words[:1] == ["python3"]:
+        words[0] = sys.executable
+    return words + list(extra)
+
+
+def start_coordinator(api, namespace, name, server_url, extra=()):
+    """Starts the coordinator pod's program here, with the pod's environment as the API has it and only
+    the server's address replaced. Returns the Popen; its output is text on stdout."""
+    pod = api.get(pod_path(namespace, name))
+    values = environment(pod)
+    for variable in SERVER_URLS:
+        values[variable] = server_url.removeprefix("http://")
+    values["PATH"] = os.environ.get("PATH", "/usr/bin:/bin")
+    return subprocess.Popen(coordinator_command(pod, extra), env=values, text=True, bufsize=1,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def change_status(api, namespace, name, change):
+    """Applies `change` to a copy of the pod's status until it meets no conflict; returns the pod."""
+    while True:
+        pod = api.get(pod_path(namespace, name))
+        status = pod.get("status", {})
+        change(pod, status)
+        body = {"metadata": {"uid": pod["metadata"]["uid"],
+                             "resourceVersion": pod["metadata"]["resourceVersion"]}, "status": status}
+        try:
+            return api.patch(pod_path(namespace, name) + "/status", body)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+
+
+def timestamp():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def set_container_states(pod, status, state_of):
+    """Writes a status for every container; `state_of(container, old_state)` gives the new state."""
+    old = {one["name"]: one for one in status.get("containerStatuses", [])}
+    status["containerStatuses"] = []
+    for container in pod["spec"]["containers"]:
+        one = old.get(container["name"], {
+            "name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0})
+        state = state_of(container, one.get("state", {}))
+        running = "running" in state
+        status["containerStatuses"].append({**one, "state": state, "ready": running, "started": running})
+
+
+def set_ready(status, ready, reason=None):
+    for kind in ("Ready", "ContainersReady"):
+        rest = [c for c in status.get("conditions", []) if c["type"] != kind]
+        condition = {"type": kind, "status": "True" if ready else "False", "lastTransitionTime": timestamp()}
+        status["conditions"] = rest + [{**condition, "reason": reason} if reason else condition]
+
+
+def finish(api, namespace, name, exit_code=0, message="", sidecars_end=True):
+    """The main container ended with `exit_code`. With `sidecars_end` the others end with it and the pod
+    gets its final phase; without, a pod that has others goes on in phase Running."""
+    ended = {"exitCode": exit_code, "reason": "Completed" if exit_code == 0 else "Error", "finishedAt": timestamp()}
+    if message:
+        ended["message"] = message
+
+    def change(pod, status):
+        main = main_container(pod)["name"]
+        began = status.get("startTime", timestamp())
+
+        def state_of(container, old):
+            if container["name"] == main:
+                return {"terminated": {**ended, "startedAt": began}}
+            if sidecars_end:
+                return {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": began,
+                                       "finishedAt": timestamp()}}
+            return old or {"running": {"startedAt": began}}
+
+        set_container_states(pod, status, state_of)
+        if sidecars_end or len(pod["spec"]["containers"]) == 1:
+            status["phase"] = "Succeeded" if exit_code == 0 else "Failed"
+        set_ready(status, False, "PodCompleted" if exit_code == 0 else "PodFailed")
+
+    return change_status(api, namespace, name, change)
+
+
+def run(api, namespace, name):
+    """Running, all containers ready: what a simulated node does by itself."""
+    def change(pod, status):
+        status["phase"] = "Running"
+        status.setdefault("startTime", timestamp())
+        set_container_states(pod, status, lambda _container, _old: {"running": {"startedAt": timestamp()}})
+        set_ready(status, True)
+
+    return change_status(api, namespace, name, change)
+
+
+def set_phase(api, namespace, name, phase):
+    """Running, Succeeded or Failed with the containers' states to match."""
+    if phase == "Running":
+        return run(api, namespace, name)
+    if phase in ("Succeeded", "Failed"):
+        return finish(api, namespace, name, 0 if phase == "Succeeded" else 1)
+    raise ValueError(f"a pod cannot be put into phase {phase!r}")

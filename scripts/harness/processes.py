@@ -1,0 +1,88 @@
+"""Long-running programs: started so that they outlive this script, found again by pid *and* start
+time, so that a pid which the system gave to somebody else is never signalled."""
+
+import errno
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+
+
+def start_time(pid):
+    """Field 22 of /proc/<pid>/stat, in clock ticks since boot; None if there is no such process.
+    A zombie counts as gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+            # the name in brackets may hold blanks and brackets itself
+            fields = stat.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def start(arguments, log, environment=None):
+    """Starts a program in a session of its own, output appended to `log`; returns its record."""
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    with open(log, "ab") as output:
+        child = subprocess.Popen(
+            arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
+            start_new_session=True, env={**os.environ, **(environment or {})})
+    return {"pid": child.pid, "start": start_time(child.pid), "log": log, "arguments": arguments}
+
+
+def record(pid, log):
+    return {"pid": pid, "start": start_time(pid), "log": log}
+
+
+def alive(process):
+    pid = process["pid"]
+    try:
+        os.waitpid(pid, os.WNOHANG)  # collects it if it is a child of ours and ended
+    except ChildProcessError:
+        pass
+    return process["start"] is not None and start_time(pid) == process["start"]
+
+
+def send(process, number):
+    if not alive(process):
+        return False
+    try:
+        os.kill(process["pid"], number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def stop(processes, patience=10.0):
+    """SIGTERM to all at once, SIGKILL to those that are still there after `patience` seconds.
+    Returns the records of those that had to be killed."""
+    waiting = [one for one in processes if send(one, signal.SIGTERM)]
+    deadline = time.monotonic() + patience
+    while waiting and time.monotonic() < deadline:
+        time.sleep(0.02)
+        waiting = [one for one in waiting if alive(one)]
+    for one in waiting:
+        send(one, signal.SIGKILL)
+    while any(alive(one) for one in waiting):
+        time.sleep(0.02)
+    return waiting
+
+
+def free_port(taken=()):
+    """A port on 127.0.0.1 that nobody listens on. Below the range from which the kernel takes ports
+    for outgoing connections, so that it stays free until its program binds it."""
+    for _ in range(200):
+        port = random.randrange(20000, 30000)
+        if port in taken:
+            continue
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                continue
+            return port
+    raise RuntimeError("no free port between 20000 and 30000 in 200 attempts")

@@ -1,0 +1,178 @@
+"""Fixtures of the end-to-end tests: a cluster per session, a namespace per test.
+
+    scripts/setup && scripts/build && scripts/control-plane
+    $(scripts/setup --print-venv)/bin/pytest tests/e2e -k name_of_a_test
+
+    NERVEX_E2E_CLUSTER=nervex    use the cluster that `make up` started (the quick way while writing tests)
+    NERVEX_E2E_KUBECONFIG=FILE   use a cluster of your own where the suite is installed
+    KEEP=1                       leave the session's own cluster up at the end
+
+Tests that stop and start our programs or play the kubelet take the fixture `programs` or `node_agent`
+and are skipped on a user's own cluster.
+"""
+
+import os
+import sys
+import uuid
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+
+import kubernetes  # noqa: E402
+from harness import kubelet, processes  # noqa: E402
+from harness.console import Failure  # noqa: E402
+from support import target as targets  # noqa: E402
+from support.commands import command  # noqa: E402
+from support.jobs import Jobs  # noqa: E402
+from support.replicas_api import ReplicasApi  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def target(request):
+    """The cluster as a whole: .env, .kubeconfig, .logs(), .cluster (None if it is a user's)."""
+    try:
+        chosen = targets.choose(os.environ.get("PYTEST_XDIST_WORKER", ""))
+    except Failure as failure:  # without a cluster no test says anything
+        names = [os.path.basename(path) for path in failure.logs]
+        pytest.exit(f"no cluster to test on: {failure}\n"
+                    f"(logs in .local/nervex-test-*.failed/: {', '.join(names) or 'none'})", returncode=1)
+    request.config.nervex_target = chosen
+    yield chosen
+    chosen.close(failed=request.session.testsfailed > 0)
+
+
+@pytest.fixture
+def env(target):
+    """The variables of .local/<name>/env, read anew for each test (pids change with restarts)."""
+    return target.env
+
+
+@pytest.fixture(scope="session")
+def api_client(target):
+    """The official client, as administrator."""
+    return kubernetes.config.new_client_from_config(config_file=target.kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def core(api_client):
+    return kubernetes.client.CoreV1Api(api_client)
+
+
+@pytest.fixture(scope="session")
+def custom(api_client):
+    return kubernetes.client.CustomObjectsApi(api_client)
+
+
+@pytest.fixture
+def namespace(core):
+    """A fresh one; what is in it goes with it."""
+    name = f"e2e-{uuid.uuid4().hex[:8]}"
+    core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
+    yield name
+    core.delete_namespace(name, grace_period_seconds=0)
+
+
+@pytest.fixture
+def jobs(core, custom, namespace):
+    """The jobs of the test's namespace, and what belongs to them."""
+    return Jobs(core, custom, namespace)
+
+
+class Kubelet:
+    """Plays the kubelet for pods of one namespace; see scripts/harness/kubelet.py."""
+
+    def __init__(self, api, namespace, server_url):
+        self._api, self._namespace, self._server_url = api, namespace, server_url
+
+    def set_phase(self, pod, phase):
+        return kubelet.set_phase(self._api, self._namespace, pod, phase)
+
+    def finish(self, pod, exit_code=0, message="", sidecars_end=True):
+        return kubelet.finish(self._api, self._namespace, pod, exit_code, message, sidecars_end)
+
+    def environment(self, pod):
+        return kubelet.environment(self._api.get(kubelet.pod_path(self._namespace, pod)))
+
+    def start_coordinator(self, pod, *extra):
+        """The pod's own program as a local process; extra words are appended to its command line."""
+        return kubelet.start_coordinator(self._api, self._namespace, pod, self._server_url, extra)
+
+
+@pytest.fixture
+def node_agent(target, namespace, env):
+    """A Kubelet for the test's namespace."""
+    if not target.cluster:
+        pytest.skip("a real kubelet reports the pods' states on this cluster")
+    return Kubelet(target.cluster.api(), namespace, env["NERVEX_SERVER_URL"])
+
+
+@pytest.fixture
+def programs(target):
+    """The running cluster's programs: .restart("controller"), .stop(name), .start(name), .api(). Every one
+    is running again when the test ends."""
+    if not target.cluster:
+        pytest.skip("our programs are not local processes on this cluster")
+    yield target.cluster
+    for name, process in list(target.cluster.programs.items()):
+        if not processes.alive(process):
+            target.cluster.start(name)
+
+
+@pytest.fixture
+def replicas_api(env):
+    """nervex-server as a coordinator sees it."""
+    return ReplicasApi(env["NERVEX_SERVER_URL"])
+
+
+@pytest.fixture(scope="session")
+def kubectl(target):
+    """kubectl("get", "pods") runs it against the cluster, as administrator."""
+    return command(target, "kubectl")
+
+
+@pytest.fixture(scope="session")
+def nervexctl(target):
+    return command(target, "nervexctl")
+
+
+# -- what our programs logged while a test ran, attached to its report if it failed
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    item.nervex_log_offsets = {name: size(path) for name, path in logs(item.config).items()}
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed:
+        offsets = getattr(item, "nervex_log_offsets", {})
+        for name, path in logs(item.config).items():
+            report.sections.append((f"log of {name} during this test", text_since(path, offsets.get(name, 0))))
+    return report
+
+
+def logs(config):
+    target = getattr(config, "nervex_target", None)
+    return target.logs() if target else {}
+
+
+def size(path):
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def text_since(path, offset, limit=6000):
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            text = file.read().decode("utf-8", "replace")
+    except OSError as error:
+        return str(error)
+    return text if len(text) <= limit else "...\n" + text[-limit:]

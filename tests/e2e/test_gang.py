@@ -1,0 +1,123 @@
+"""A gang starts whole or not at all, and says why it waits."""
+
+import re
+
+import pytest
+from support.jobs import job, load_job, template
+from support.wait import always, wait_for
+
+
+def gpu_nodes(core):
+    """{name: GPUs} of the nodes that have any."""
+    found = {one.metadata.name: int(one.status.allocatable.get("nvidia.com/gpu", 0)) for one in core.list_node().items}
+    return {name: gpus for name, gpus in found.items() if gpus}
+
+
+@pytest.fixture
+def free_gpu_nodes(core):
+    """The number of nodes with 8 GPUs, once no pod of an earlier test holds any."""
+    def look():
+        holding = [pod.metadata.name for pod in core.list_pod_for_all_namespaces().items
+                   if pod.status.phase not in ("Succeeded", "Failed")
+                   for one in pod.spec.containers if (one.resources.limits or {}).get("nvidia.com/gpu")]
+        return not holding, holding
+    wait_for(look, "the GPUs of earlier tests to be given back", 60)
+    nodes = gpu_nodes(core)
+    if len(nodes) < 2 or set(nodes.values()) != {8}:
+        pytest.skip("needs two or more nodes with 8 GPUs each")
+    return len(nodes)
+
+
+def gang(path, learners):
+    body = load_job(path)
+    body["spec"]["learner"]["replicas"] = learners
+    return body
+
+
+@pytest.fixture
+def first_and_second(jobs, free_gpu_nodes):
+    """gang-first runs on all GPU nodes but one; gang-second wants two of them and waits."""
+    jobs.create(gang("examples/gang-first.yaml", free_gpu_nodes - 1))
+    jobs.wait_pods("gang-first", 4 + free_gpu_nodes - 1, "Running")
+    jobs.create(gang("examples/gang-second.yaml", 2))
+    return jobs.wait_condition("gang-second", "Scheduled", "False")
+
+
+def wait_message(jobs, name, pattern):
+    """Until the job says so in its condition Scheduled=False; returns the message."""
+    def look():
+        found = jobs.condition(name, "Scheduled") or {}
+        return found.get("status") == "False" and bool(re.search(pattern, found.get("message", ""))), found
+    return wait_for(look, f"job {name} to say {pattern}")["message"]
+
+
+def test_a_gang_waits_with_role_resource_and_numbers(jobs, free_gpu_nodes, first_and_second):
+    full = free_gpu_nodes - 1
+    says = (rf"^learner: 1 of 2 do(es)? not fit: each needs nvidia.com/gpu 8; "
+            rf"1 node has it free, {full} more (is|are) full")
+    wait_message(jobs, "gang-second", says)
+    assert jobs.phase("gang-second") == "Created"
+    assert jobs.get("gang-second")["status"]["reason"] == "Unschedulable"
+    (group,) = jobs.pod_groups("gang-second")
+    (base,) = group["status"]["gangs"]
+    assert re.search(says, base["message"])
+    assert not base["planned"]
+    assert base.get("placements", []) == []
+
+
+def test_a_waiting_gang_has_no_pods(jobs, first_and_second):
+    always(lambda: not jobs.pods("gang-second") and not jobs.services("gang-second"),
+           "a waiting gang without pods and services")
+
+
+def test_a_waiting_gang_starts_by_itself_when_the_other_ends(jobs, node_agent, first_and_second):
+    node_agent.finish("gang-first-coordinator")
+    pods = jobs.wait_pods("gang-second", 6, "Running", timeout=30)
+    jobs.wait_phase("gang-second", "Running")
+    assert all(pod.spec.scheduler_name == "nervex-scheduler" for pod in pods)
+    jobs.wait_condition("gang-second", "Scheduled")
+    assert jobs.phase("gang-first") == "Succeeded"
+
+
+def test_smaller_jobs_pass_a_waiting_gang(jobs, first_and_second):
+    jobs.create(job("small"))
+    jobs.wait_phase("small", "Running")
+    assert jobs.phase("gang-second") == "Created"
+
+
+def test_a_gang_that_can_never_fit_says_so(jobs, core):
+    largest = max(gpu_nodes(core).values(), default=0)
+    body = job("never", learner={"replicas": 1, "template": template(gpus=largest + 1)})
+    jobs.create(body)
+    says = wait_message(jobs, "never", "never")
+    assert says.startswith("learner: ")
+    assert f"nvidia.com/gpu {largest + 1}" in says
+
+
+def test_a_request_that_does_not_fit_waits_beside_the_running_job(jobs, core, namespace, replicas_api):
+    largest = max(gpu_nodes(core).values(), default=0)
+    jobs.create(job("grows"))
+    jobs.wait_phase("grows", "Running")
+    reply = replicas_api.add(namespace, "grows-coordinator", collectors={"replicas": 1, "gpus": largest + 1})
+    assert reply.status == 200 and reply.json["success"], reply
+    condition = jobs.wait_condition("grows", "RequestsScheduled", "False")
+    wait_for(lambda: "collector" in (jobs.condition("grows", "RequestsScheduled") or condition)["message"],
+             "the request's explanation")
+    assert jobs.phase("grows") == "Running"
+    assert len(jobs.pods("grows")) == 2
+
+
+def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes):
+    """More gangs than room, all at once: those that run run whole."""
+    gangs = [f"gang-{i}" for i in range(6)]
+    for name in gangs:
+        jobs.create(job(name, learner={"replicas": 1, "template": template(gpus=8)}))
+
+    def settled():
+        seen = {name: len(jobs.pods(name)) for name in gangs}
+        running = [name for name in gangs if jobs.phase(name) == "Running"]
+        waiting = [name for name in gangs if (jobs.condition(name, "Scheduled") or {}).get("status") == "False"]
+        return len(running) == min(free_gpu_nodes, 6) and len(running) + len(waiting) == 6, (seen, running, waiting)
+    wait_for(settled, "as many gangs as there are GPU nodes to run", 30)
+    whole = sorted(len(jobs.pods(name)) for name in gangs)
+    assert whole == [0] * (6 - min(free_gpu_nodes, 6)) + [3] * min(free_gpu_nodes, 6)
