@@ -4,17 +4,21 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # programs are linked as PIE
 
+# Without these two settings ccache passes by everything that uses a precompiled header.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${CCACHE_PROGRAM})
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 
 add_library(nervex_options INTERFACE)
 target_include_directories(nervex_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(nervex_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -fno-omit-frame-pointer)
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -fno-omit-frame-pointer -fPIE)
+target_link_options(nervex_options INTERFACE -pie)  # -fPIE everywhere: one precompiled header fits all
 if(NERVEX_DEV)
   target_compile_options(nervex_options INTERFACE -Werror)
 endif()
@@ -31,5 +35,5 @@ else()
   target_compile_definitions(nervex_options INTERFACE
     _GLIBCXX_ASSERTIONS $<$<CONFIG:Release,RelWithDebInfo>:_FORTIFY_SOURCE=2>)
   target_compile_options(nervex_options INTERFACE -fstack-protector-strong)
-  target_link_options(nervex_options INTERFACE -pie -Wl,-z,relro,-z,now)
+  target_link_options(nervex_options INTERFACE -Wl,-z,relro,-z,now)
 endif()

@@ -4,14 +4,16 @@
 #   nervex_program(<name> SOURCES ... DEPENDS ...)
 #   nervex_test(<name> SOURCES ... DEPENDS ...)          needs NERVEX_DEV; one Catch2 program
 #
-# Every target shares one precompiled header per set of definitions: JSON, fmt and the standard
-# containers cost more to parse than most of our files.
-set(NERVEX_PCH <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string>
+# All targets share one precompiled header: JSON, fmt and the standard containers cost more to parse
+# than most of our files.
+add_library(nervex_pch OBJECT ${CMAKE_CURRENT_LIST_DIR}/pch.cpp)
+target_link_libraries(nervex_pch PRIVATE nervex_options fmt::fmt nlohmann_json::nlohmann_json)
+target_precompile_headers(nervex_pch PRIVATE <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
 
 function(nervex_common target)
-  target_link_libraries(${target} PRIVATE nervex_options)
-  target_precompile_headers(${target} PRIVATE ${NERVEX_PCH})
+  target_link_libraries(${target} PRIVATE nervex_options fmt::fmt nlohmann_json::nlohmann_json)
+  target_precompile_headers(${target} REUSE_FROM nervex_pch)
 endfunction()
 
 function(nervex_library name)
