@@ -26,6 +26,19 @@ std::string slot_text(const gang::PodSlot& slot) {
   return gang::slot_key(slot.role, slot.slot.ordinal);
 }
 
+// Admission may enlarge a pod: then the room that was planned does not hold it.
+std::string outgrown_text(const kube::Pod& pod, const gang::PodSlot& slot, const SlotSeen& seen) {
+  const std::string resource(pod.requests.first_lacking(seen.requests));
+  if (resource.empty()) return "";
+  const auto amount = [&](const kube::Resources& of) {
+    return kube::format_amount(resource, of.get(resource));
+  };
+  return fmt::format(
+      "{} asks for {} {} but {} was planned: a LimitRange, RuntimeClass or injected "
+      "sidecar enlarged the pod; state its requests in the job's template",
+      slot_text(slot), resource, amount(pod.requests), amount(seen.requests));
+}
+
 kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::PodSlot& slot,
                                    const SlotSeen& seen) {
   if (!seen.group) return cannot_tell("the pod's PodGroup was not seen yet, retrying");
@@ -43,6 +56,7 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
                                     "new places and new pods",
                                     slot.placement, slot_text(slot)));
   }
+  if (auto why = outgrown_text(args.pod, slot, seen); !why.empty()) return refuse(args, why);
   const std::string& node = seen.placement->node;
   const auto& names = args.node_names;
   if (std::find(names.begin(), names.end(), node) == names.end()) {
@@ -58,13 +72,12 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
 kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
                                     const std::vector<HeldNode>& held) {
   kube::FilterResult result;
+  auto node = held.begin();
   for (const std::string& name : args.node_names) {
-    const auto node = std::find_if(held.begin(), held.end(),
-                                   [&](const HeldNode& entry) { return entry.name == name; });
+    const bool is_held = node != held.end() && node->name == name;
     // Where nothing is held the scheduler's own count is all there is to say.
-    if (node == held.end() || args.pod.requests.fits_in(node->spare)) {
-      result.node_names.push_back(name);
-    }
+    if (!is_held || args.pod.requests.fits_in(node->spare)) result.node_names.push_back(name);
+    if (is_held) ++node;
   }
   return result.node_names.empty() ? refuse(args, "room is held for gangs") : result;
 }

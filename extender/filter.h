@@ -17,7 +17,8 @@ struct FilterView {
   bool synced = false;
   std::optional<gang::PodSlot> slot;  // of a gang's pod
   SlotSeen seen;                      // if it is one
-  std::vector<HeldNode> held;         // else: those of the named nodes on which room is held
+  // Else: those of the named nodes on which room is held, in the order of the names.
+  std::vector<HeldNode> held;
 };
 
 // A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no held room.

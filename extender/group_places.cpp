@@ -50,12 +50,13 @@ void GroupPlaces::refresh(const gang::PodSlot& slot) {
 }
 
 SlotSeen GroupPlaces::seen(std::string_view role, int ordinal) const {
-  SlotSeen seen{group_, std::nullopt, "", false};
+  SlotSeen seen{group_, std::nullopt, "", false, {}};
   const auto number = numbers_.find({std::string(role), ordinal});
   if (number == numbers_.end()) return seen;
   const Place& place = places_.at(number->second);
   seen.placement = place.placement;
   seen.gang = place.set->gang;
+  seen.requests = place.set->requests;
   const gang::GangStatus* gang = gang::find_gang(group_->status, place.set->gang);
   seen.committed = gang != nullptr && gang->committed;
   return seen;

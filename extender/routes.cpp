@@ -6,6 +6,9 @@
 namespace nervex::extender {
 namespace {
 
+// A pod may have as much as etcd takes (1.5 MiB), escaped, and beside it come thousands of names.
+constexpr std::size_t kMaxBody = 8U << 20;
+
 std::string answer_filter(const std::string& body, const Plans& plans, bool synced) {
   const auto args = kube::decode_filter_args(body, pod_filter());
   if (!args) return kube::encode_filter_result({{}, {}, args.error().message});
@@ -39,6 +42,7 @@ FilterView look(const Plans& plans, const kube::FilterArgs& args) {
 HttpServerOptions server_options(const std::string& listen) {
   HttpServerOptions options;
   options.listen = listen;
+  options.max_body_bytes = kMaxBody;
   options.allow_chunked_bodies = false;  // kube-scheduler sends Content-Length
   options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
   return options;

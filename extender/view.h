@@ -41,8 +41,9 @@ struct SlotSeen {
   PodGroupPtr group;  // null: no PodGroup of that UID was seen
   // The slot's place, if the spec still wants the slot, with whatever incarnation, and it has one.
   std::optional<gang::Placement> placement;
-  std::string gang;        // the place's gang
-  bool committed = false;  // that gang
+  std::string gang;          // the place's gang
+  bool committed = false;    // that gang
+  kube::Resources requests;  // what the place was planned for
 };
 
 // A node on which room is held for gangs.

@@ -92,10 +92,10 @@ TEST_CASE("a pod is bound only for the place that its slot has now", "[extender]
   };
   const auto group = std::make_shared<const gang::PodGroup>(job());
   const gang::PodSlot slot{"uid-dqn-1", "learner", {0, 0}, 2};
-  const SlotSeen seen{group, gang::Placement{"learner", {0, 0}, "n1", 2}, "base", false};
-  const SlotSeen moved{group, gang::Placement{"learner", {0, 0}, "n1", 5}, "base", false};
-  const SlotSeen newer{group, gang::Placement{"learner", {0, 1}, "n1", 2}, "base", false};
-  const SlotSeen none{group, std::nullopt, "", false};
+  const SlotSeen seen{group, gang::Placement{"learner", {0, 0}, "n1", 2}, "base", false, {}};
+  const SlotSeen moved{group, gang::Placement{"learner", {0, 0}, "n1", 5}, "base", false, {}};
+  const SlotSeen newer{group, gang::Placement{"learner", {0, 1}, "n1", 2}, "base", false, {}};
+  const SlotSeen none{group, std::nullopt, "", false, {}};
   const auto row = GENERATE_COPY(values<Row>({
       {"all is as planned", slot, seen, "rl", "n1", ""},
       {"the PodGroup is not known", slot, {}, "rl", "n1", "the pod's PodGroup was not seen yet"},

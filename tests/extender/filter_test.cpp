@@ -23,7 +23,8 @@ gang::PodSlot slot(int ordinal, int incarnation, std::int64_t placement) {
 }
 
 SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placement) {
-  return {std::make_shared<const gang::PodGroup>(group), std::move(placement), "base", false};
+  return {std::make_shared<const gang::PodGroup>(group), std::move(placement), "base", false,
+          group.spec.members.front().requests};
 }
 
 kube::FilterResult error(std::string text) { return {{}, {}, std::move(text)}; }
@@ -94,6 +95,20 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
   args.pod.meta.ns = "rl";
   args.node_names = row.names;
   CHECK(filter(args, {true, row.pod, row.seen, {}}) == row.want);
+}
+
+TEST_CASE("a pod that admission made larger than its plan is refused", "[extender][filter]") {
+  const gang::Placement place{"learner", {0, 0}, "n1", 1};
+  kube::FilterArgs args;
+  args.pod.meta.ns = "rl";
+  args.node_names = {"n1"};
+  args.pod.requests = ask(8);
+  const FilterView view{true, slot(0, 0, 1), seen(two_learners(), place), {}};
+  CHECK(filter(args, view).node_names == std::vector<std::string>{"n1"});
+  args.pod.requests.set("memory", 1LL << 30);
+  CHECK(filter(args, view) ==
+        refused("learner/0 asks for memory 1Gi but 0 was planned: a LimitRange, RuntimeClass or "
+                "injected sidecar enlarged the pod; state its requests in the job's template"));
 }
 
 TEST_CASE("nothing is said before the caches are synced", "[extender][filter]") {
