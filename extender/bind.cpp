@@ -128,7 +128,8 @@ Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::str
   if (written) return Error{Code::kInternal, "the commit was answered without being stored"};
   const bool conflict = written.error().code == Code::kConflict;
   turn.error = conflict ? "" : written.error().message;  // after a conflict others may go on trying
-  if (written.error().code != Code::kTransient) turn.outcome = Plans::Outcome::kKnown;
+  // An earlier try whose reply was lost may be stored: without a look at the object nobody knows.
+  if (stored) turn.outcome = Plans::Outcome::kKnown;
   return written.error();
 }
 
