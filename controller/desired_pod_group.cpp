@@ -124,4 +124,20 @@ std::vector<gang::MemberSet> missing_sets(const job::Job& job, const gang::PodGr
   return missing;
 }
 
+bool drop_ended_slots(std::vector<gang::MemberSet>& sets,
+                      const std::vector<job::Status::Ended>& ended, const Attempt& attempt) {
+  std::set<std::pair<Role, job::Slot>> over;
+  for (const auto& of : ended) over.emplace(of.role, of.slot);
+  for (const auto& of : attempt.pods) over.erase({of.role, of.slot});
+  std::size_t dropped = 0;
+  for (auto& set : sets) {
+    const auto role = job::parse_role(set.role);
+    if (!role) continue;
+    dropped += std::erase_if(set.slots, [&](const gang::SlotId slot) {
+      return over.count({*role, job_slot(slot)}) != 0;
+    });
+  }
+  return dropped > 0;
+}
+
 }  // namespace nervex::controller

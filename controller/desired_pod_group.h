@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/attempt.h"
 #include "gang/pod_group.h"
 #include "job/pod_manifest.h"
 #include "job/types.h"
@@ -34,5 +35,10 @@ std::map<std::string, const job::RequestEntry*, std::less<>> entries_by_set(cons
 Json pod_group_manifest(const job::Job& job, const job::PodContext& context);
 std::vector<gang::MemberSet> missing_sets(const job::Job& job, const gang::PodGroup& group,
                                           const job::PodContext& context);
+
+// Takes out the slots of workers that have ended and whose pods are gone, so that their room is not
+// held any longer. True if there were any. A set that becomes empty stays: its request was met.
+bool drop_ended_slots(std::vector<gang::MemberSet>& sets,
+                      const std::vector<job::Status::Ended>& ended, const Attempt& attempt);
 
 }  // namespace nervex::controller

@@ -21,17 +21,28 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   return seen;
 }
 
-// Without a PodGroup any coordinator of the job counts: which attempt it is of cannot be said.
-bool is_live_coordinator(const kube::Pod& pod, const gang::PodGroup* group) {
-  return job::role_of(pod) == job::Role::kCoordinator &&
-         (group == nullptr || is_of_group(pod, *group));
+bool is_live_coordinator(const kube::Pod& pod, const gang::PodGroup& group) {
+  return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
+}
+
+bool is_under_way(const job::Job& job) {
+  return !job.meta.deleting && !is_final(job.status.phase) && job.status.start_time.has_value();
 }
 
 bool seems_gone(const Observed& seen, const gang::PodGroup* group) {
-  const auto& status = seen.job.status;
-  if (seen.job.meta.deleting || is_final(status.phase) || !status.start_time) return false;
+  if (group == nullptr || !is_under_way(seen.job)) return false;
   return std::none_of(seen.pods.begin(), seen.pods.end(),
-                      [&](const auto& pod) { return is_live_coordinator(*pod, group); });
+                      [&](const auto& pod) { return is_live_coordinator(*pod, *group); });
+}
+
+// True if there is no PodGroup any more. One that only the cache lacks is worth another look later.
+Result<bool> is_pod_group_gone(kube::Api& api, const job::Job& job) {
+  const std::string name = job::pod_group_name(job, job.status.attempt);
+  const auto live = kube::get_object(api, kube::kPodGroups, job.meta.ns, name);
+  if (!live && live.error().code != Code::kNotFound) return live.error();
+  const bool is_ours = live && owner_job_uid(kube::decode_meta(*live)) == job.meta.uid;
+  if (!is_ours || kube::decode_meta(*live).deleting) return true;
+  return Error{Code::kTransient, "podgroup " + name + " is not in the cache yet"};
 }
 
 }  // namespace
@@ -43,6 +54,12 @@ Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
   if (!job) return std::optional<Observed>();
   Observed seen = from_caches(caches, options, *job, now);
   const gang::PodGroup* group = current_attempt(seen).group;
+  if (group == nullptr && is_under_way(*job)) {
+    const auto gone = is_pod_group_gone(api, *job);
+    if (!gone) return gone.error();
+    seen.pod_group_is_gone = *gone;
+    return std::optional(std::move(seen));
+  }
   if (!seems_gone(seen, group)) return std::optional(std::move(seen));
 
   const std::string name = job::pod_name(*job, job::Role::kCoordinator, {});
@@ -51,7 +68,7 @@ Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
   if (live) {
     auto pod = decode_cached_pod(kube::to_text(*live));
     if (!pod) return pod.error();
-    if (owner_job_uid(pod->meta) == job->meta.uid && is_live_coordinator(*pod, group)) {
+    if (owner_job_uid(pod->meta) == job->meta.uid && is_live_coordinator(*pod, *group)) {
       seen.pods.push_back(std::make_shared<const kube::Pod>(*std::move(pod)));
       return std::optional(std::move(seen));
     }

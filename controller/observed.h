@@ -26,6 +26,8 @@ struct Observed {
   std::string server_url;                                     // what pods are told
   // The job has run, and a live read just now found no coordinator pod of its attempt.
   bool coordinator_is_gone = false;
+  // The job has run, and a live read just now found no PodGroup of its attempt.
+  bool pod_group_is_gone = false;
   SysTime now{};  // the only clock
 };
 

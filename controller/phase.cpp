@@ -29,6 +29,10 @@ PhaseVerdict judge_phase(const Observed& seen, const Attempt& attempt) {
     return {Phase::kFailed, kCoordinatorLost,
             "the coordinator's pod is gone, and nobody saw how it ended"};
   }
+  if (seen.pod_group_is_gone) {
+    return {Phase::kFailed, kPodGroupLost,
+            "the job's PodGroup was deleted while the job ran: its pods have lost their places"};
+  }
   const AttemptPod* coordinator = coordinator_of(attempt);
   const PhaseVerdict unchanged{seen.job.status.phase, "", ""};
   if (coordinator == nullptr) return unchanged;

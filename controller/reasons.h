@@ -37,6 +37,7 @@ inline constexpr std::string_view kStarting = "Starting";  // planned; pods are 
 inline constexpr std::string_view kCompleted = "Completed";
 inline constexpr std::string_view kCoordinatorFailed = "CoordinatorFailed";
 inline constexpr std::string_view kCoordinatorLost = "CoordinatorLost";
+inline constexpr std::string_view kPodGroupLost = "PodGroupLost";
 inline constexpr std::string_view kRequestsUnschedulable = "RequestsUnschedulable";
 
 }  // namespace nervex::controller

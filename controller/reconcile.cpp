@@ -21,12 +21,13 @@ Decision begin(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
   return {{UpdateStatus{next_status(after, current_attempt(after), {}, false)},
-           normal_event(kJobCreated, "the job was created and waits for its gang's places")},
+           normal_event(kJobCreated, "the job has its place in the queue")},
           std::nullopt};
 }
 
-// The sets of new requests are added in one write; the others stay as they are.
-Actions group_steps(const Observed& seen, const Attempt& attempt) {
+// What is new and what is over goes into one write; the other sets stay as they are.
+Actions group_steps(const Observed& seen, const Attempt& attempt,
+                    const std::vector<job::Status::Ended>& ended) {
   const job::PodContext context = pod_context(seen, attempt);
   if (attempt.group == nullptr) {
     const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
@@ -34,8 +35,9 @@ Actions group_steps(const Observed& seen, const Attempt& attempt) {
     return {CreatePodGroup{pod_group_manifest(seen.job, context)}};
   }
   auto missing = missing_sets(seen.job, *attempt.group, context);
-  if (missing.empty()) return {};
   gang::PodGroupSpec spec = attempt.group->spec;
+  const bool has_dropped = drop_ended_slots(spec.members, ended, attempt);
+  if (missing.empty() && !has_dropped) return {};
   std::move(missing.begin(), missing.end(), std::back_inserter(spec.members));
   const kube::Meta& meta = attempt.group->meta;
   return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
@@ -65,7 +67,7 @@ void add_phase_event(Phase before, const job::Status& status, Actions& actions) 
 Decision go_on(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
   const auto ended = ended_slots(seen.job.status, attempt);
-  Actions steps = group_steps(seen, attempt);
+  Actions steps = group_steps(seen, attempt, ended);
   const Actions pods = pod_steps(seen, attempt, ended);
   steps.insert(steps.end(), pods.begin(), pods.end());
   const bool nothing_to_create =

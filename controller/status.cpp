@@ -44,16 +44,22 @@ void set_counts(const Attempt& attempt, job::Status& status) {
 // Pods that are wanted and have not finished.
 int desired_pods(const Observed& seen, const Attempt& attempt,
                  const std::vector<job::Status::Ended>& ended) {
-  std::size_t slots = 0;
+  std::set<std::pair<std::string_view, job::Slot>> over;
+  for (const auto& of : ended) over.emplace(to_string(of.role), of.slot);
+  std::ptrdiff_t wanted = 0;
   const auto add = [&](const std::vector<gang::MemberSet>& sets) {
-    for (const auto& set : sets) slots += set.slots.size();
+    for (const auto& set : sets) {
+      wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
+        return over.count({set.role, job_slot(slot)}) == 0;
+      });
+    }
   };
   if (attempt.group != nullptr) {
     add(attempt.group->spec.members);
   } else {
     add(base_sets(seen.job, pod_context(seen, attempt)));
   }
-  return static_cast<int>(slots - std::min(slots, ended.size()));
+  return static_cast<int>(wanted);
 }
 
 // What the contract says of the counts of a job that has succeeded.
@@ -66,6 +72,7 @@ void count_active_as_succeeded(job::Status& status) {
 
 void finish(const Observed& seen, const PhaseVerdict& verdict, job::Status& status) {
   status.completion_time = whole_seconds(seen.now);
+  status.ready = status.desired = 0;  // no pod is wanted any more
   if (verdict.phase == Phase::kSucceeded) count_active_as_succeeded(status);
   if (verdict.reason == kCoordinatorLost) status.coordinator = {0, 0, 1};
   set_final_conditions(seen, verdict, status);
@@ -80,7 +87,8 @@ job::Status first_status(const Observed& seen) {
   status.attempt = 1;
   status.observed_generation = seen.job.meta.generation;
   status.queued_time = seen.now;
-  set_condition(seen, status, kCreated, true, kJobCreated, "the job waits for its gang's places");
+  set_condition(seen, status, kCreated, true, kJobCreated,
+                "the job was seen and has its place in the queue");
   return status;
 }
 

@@ -113,5 +113,28 @@ TEST_CASE("whether a job gets an aggregator", "[controller][desired_pod_group]")
   CHECK(waits_for_aggregator(spec, row.config_exists) == row.waits);
 }
 
+TEST_CASE("a worker that has ended gives its room back when its pod is gone",
+          "[controller][desired_pod_group]") {
+  job::Job job = a_job(2, 1);
+  job.status.attempt = 1;
+  auto sets = base_sets(job, a_context());
+  const std::vector<job::Status::Ended> ended = {{Role::kCollector, {0, 0}, true},
+                                                 {Role::kCollector, {1, 0}, false}};
+  Attempt attempt;
+  SECTION("one pod is kept for its logs") {
+    attempt.pods.push_back({nullptr, Role::kCollector, {1, 0}, 2, job::PodState::kFailed});
+    CHECK(drop_ended_slots(sets, ended, attempt));
+    CHECK(sets.at(1).slots == std::vector<gang::SlotId>{{1, 0}});
+    CHECK_FALSE(drop_ended_slots(sets, ended, attempt));
+  }
+  SECTION("both pods are gone") {
+    CHECK(drop_ended_slots(sets, ended, attempt));
+    CHECK(names_of(sets) == std::vector<std::string>{"coordinator", "collector", "learner"});
+    CHECK(sets.at(1).slots.empty());
+    CHECK(sets.at(2).slots.size() == 1);
+  }
+  SECTION("nobody has ended") { CHECK_FALSE(drop_ended_slots(sets, {}, attempt)); }
+}
+
 }  // namespace
 }  // namespace nervex::controller

@@ -87,6 +87,26 @@ TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
   }
 }
 
+TEST_CASE("a job whose PodGroup was deleted under it learns that", "[controller][observe]") {
+  RunningCluster cluster;
+  const auto group = cluster.controller->caches.pod_groups.all().front();
+  SECTION("it is gone") {
+    cluster.api.remove(kube::kPodGroups, "rl", group->meta.name);
+    cluster.sync();
+    const auto seen = look(cluster);
+    REQUIRE((seen && *seen));
+    CHECK((*seen)->pod_group_is_gone);
+    CHECK_FALSE((*seen)->coordinator_is_gone);
+  }
+  SECTION("only the cache lacks it") {
+    cluster.controller->caches.pod_groups.erase(group->meta.key(),
+                                                std::to_string(cluster.api.resource_version()));
+    const auto seen = look(cluster);
+    REQUIRE_FALSE(seen);
+    CHECK(seen.error().code == Code::kTransient);
+  }
+}
+
 TEST_CASE("a coordinator that never ran is not looked for", "[controller][observe]") {
   Cluster cluster;
   cluster.create_job(0, 0);

@@ -74,6 +74,7 @@ TEST_CASE("a finished worker is neither made again nor replaced", "[controller][
   world.settle();
   CHECK(world.seen.job.status.ended.size() == 1);
   world.remove_pod(collector);
+  CHECK(world.settle() == 1);  // its room is given back
   CHECK(world.settle() == 0);
   CHECK(world.created.empty());
 }

@@ -44,6 +44,7 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
 
   world.remove_pod(world.name(Role::kCollector, 0));
   world.remove_pod(world.name(Role::kLearner));
+  CHECK(world.settle() == 1);  // their room is given back
   CHECK(world.settle() == 0);
   CHECK(world.status_writes == 1);
 }
@@ -58,6 +59,7 @@ TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][st
   CHECK(status.collector == RoleCounts{0, 1, 1});
   CHECK(status.learner == RoleCounts{0, 1, 0});
   CHECK(status.reason == "Completed");
+  CHECK(status.desired == 0);  // nothing is wanted any more
   CHECK(world.status_writes == 1);
 }
 
@@ -114,6 +116,16 @@ TEST_CASE("a coordinator that is gone without a seen end has failed", "[controll
     CHECK(world.seen.job.status.reason == "CoordinatorLost");
     CHECK(world.seen.job.status.coordinator == RoleCounts{0, 0, 1});
   }
+}
+
+TEST_CASE("a job whose PodGroup was deleted has failed, and says so", "[controller][status]") {
+  World world = a_running_world();
+  world.seen.pod_groups.clear();
+  world.seen.pod_group_is_gone = true;
+  world.apply(reconcile(world.seen).actions);
+  CHECK(world.seen.job.status.phase == Phase::kFailed);
+  CHECK(world.seen.job.status.reason == "PodGroupLost");
+  CHECK(world.seen.pod_groups.empty());  // none is made anew
 }
 
 TEST_CASE("a terminating coordinator changes no phase", "[controller][status]") {
