@@ -12,6 +12,14 @@ std::string check_namespaced_name(const std::string& text) {
   return is_good ? "" : "must be NAMESPACE/NAME";
 }
 
+// Pods are told HOST:PORT, as the contract has it; a scheme would reach clients that add their own.
+std::string check_address(const std::string& text) {
+  const auto colon = text.rfind(':');
+  const bool is_good = colon != std::string::npos && colon > 0 && colon + 1 < text.size() &&
+                       text.find('/') == std::string::npos;
+  return is_good ? "" : "must be HOST:PORT, without a scheme";
+}
+
 }  // namespace
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
@@ -20,6 +28,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_common_flags(app, flags.common, "0.0.0.0:8081", "where health is served");
   app.add_option("--server-url", flags.server_url, "nervex-server's address, as pods are told it")
       ->type_name("HOST:PORT")
+      ->check(CLI::Validator(check_address, ""))
       ->capture_default_str();
   app.add_option("--aggregator-config", flags.aggregator_config,
                  "AggregatorConfig that aggregators are made from")

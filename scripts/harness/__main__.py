@@ -11,13 +11,13 @@ from harness.settings import Settings
 
 
 def restart(settings, programs):
-    present = cluster.Cluster.load(settings.name)
-    if not present:
-        raise Failure(f"there is no cluster {settings.name}: make up CLUSTER={settings.name}")
     unknown = set(programs) - set(suite.PROGRAMS)
     if unknown:
         raise Failure(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(suite.PROGRAMS)}")
     with cluster.locked(settings):
+        present = cluster.Cluster.load(settings.name)
+        if not present:
+            raise Failure(f"there is no cluster {settings.name}: make up CLUSTER={settings.name}")
         for program in programs or present.programs:
             present.restart(program)
             say(f"{program}: pid {present.programs[program]['pid']}")

@@ -71,13 +71,23 @@ def component_logs(settings):
     return sorted(glob.glob(settings.path("kwok", "clusters", "*", "logs", "*.log")))
 
 
+def is_ours(pid, settings):
+    """Of a start that was cut off only the pid files may be left, and their numbers may have been given
+    to others since: our programs name their cluster's folder on their command line."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsencode(settings.path("kwok")) in file.read()
+    except OSError:
+        return False
+
+
 def records(settings):
     found = {}
     for path in glob.glob(settings.path("kwok", "clusters", "*", "pids", "*.pid")):
         component = os.path.basename(path)[:-len(".pid")]
         with open(path, encoding="utf-8") as file:
             text = file.read().strip()
-        if text.isdigit():
+        if text.isdigit() and is_ours(text, settings):
             found[component] = processes.record(
                 int(text), os.path.join(os.path.dirname(os.path.dirname(path)), "logs", component + ".log"))
     return found

@@ -22,13 +22,19 @@ def start_time(pid):
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def inherited():
+    """This process's environment without NERVEX_*: a sourced .local/<name>/env is meant for people, and
+    our programs read flags from variables of the same names."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NERVEX_")}
+
+
 def start(arguments, log, environment=None):
     """Starts a program in a session of its own, output appended to `log`; returns its record."""
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "ab") as output:
         child = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
-            start_new_session=True, env={**os.environ, **(environment or {})})
+            start_new_session=True, env={**inherited(), **(environment or {})})
     return {"pid": child.pid, "start": start_time(child.pid), "log": log, "arguments": arguments}
 
 
