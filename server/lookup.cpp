@@ -60,4 +60,14 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
   return caller;
 }
 
+Result<Caller> Lookup::live_job(const Caller& before) const {
+  const kube::Meta& meta = before.job->meta;
+  auto job = read<job::Job>(api_, kube::kNervexJobs, meta.ns, meta.name, decode_job_text);
+  if (!job) return job.error();
+  const bool same_attempt =
+      *job && (*job)->meta.uid == meta.uid && (*job)->status.attempt == before.job->status.attempt;
+  if (!same_attempt) return live(before.pod->meta.ns, before.pod->meta.name);
+  return Caller{before.pod, *job, before.group};
+}
+
 }  // namespace nervex::server

@@ -21,6 +21,9 @@ class Lookup {
   Caller cached(const std::string& ns, const std::string& pod) const;
   // What does not exist is null in the result; kTransient if the API server would not say.
   Result<Caller> live(const std::string& ns, const std::string& pod) const;
+  // `before`, which has a pod and a job, with the job as it is now: one GET, unless the job is in
+  // another attempt by now. For a write that lost a race, most often against the job's status.
+  Result<Caller> live_job(const Caller& before) const;
 
  private:
   kube::Api& api_;

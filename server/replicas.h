@@ -10,6 +10,7 @@
 #include "server/grow.h"
 #include "server/lookup.h"
 #include "server/request.h"
+#include "server/turns.h"
 
 namespace nervex::server {
 
@@ -40,6 +41,7 @@ class Replicas {
   kube::Api& api_;
   Stores& stores_;
   const Lookup lookup_;
+  Turns turns_;
 };
 
 }  // namespace nervex::server

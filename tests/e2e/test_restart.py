@@ -1,5 +1,6 @@
 """Any of our programs may be restarted in the middle of a job."""
 
+import kubernetes
 import pytest
 from support.jobs import job
 from support.wait import wait_for
@@ -42,7 +43,6 @@ def test_an_end_that_nobody_saw_is_still_an_end(jobs, programs, node_agent):
 
 
 def test_without_the_webhook_no_job_is_created_unchecked(jobs, programs):
-    import kubernetes
     programs.stop("webhook")
     with pytest.raises(kubernetes.client.ApiException) as caught:
         jobs.create(job("unchecked"))

@@ -2,7 +2,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+
 #include <functional>
+#include <mutex>
+#include <thread>
 
 #include "tests/server/world.h"
 
@@ -69,7 +72,16 @@ TEST_CASE("a job that changed since it was cached is read again", "[server][repl
   world.change_job({{"spec", {{"requests", {{"next", {{"collector", 4500}}}}}}}});
   REQUIRE(world.replicas.add(ask(1, 0)));
   CHECK(world.api.writes().size() == 2);  // a conflict, then the write
+  CHECK(world.api.requests() == 3);  // and one read between them: each invites the next conflict
   CHECK(world.requests_now()["next"]["collector"] == 4501);
+}
+
+TEST_CASE("an attempt that ended under the request is noticed on the way", "[server][replicas]") {
+  World world;
+  world.change_job({{"status", {{"attempt", 2}}}});
+  const auto added = world.replicas.add(ask(1, 0));
+  CHECK(code_of(added) == Code::kTransient);
+  CHECK(world.requests_now().is_null());
 }
 
 TEST_CASE("a coordinator that the cache does not know is looked up", "[server][replicas]") {
@@ -149,6 +161,36 @@ TEST_CASE("a write whose reply was lost is looked for, not repeated", "[server][
   REQUIRE(added);
   CHECK(added->collectors.size() == 1);
   CHECK(world.api.writes().size() == 1);
+}
+
+TEST_CASE("a lost reply is found again though others have asked since", "[server][replicas]") {
+  World world;
+  REQUIRE(world.replicas.add(ask(1, 0)));
+  world.sync();
+  const auto before = *world.stores.jobs.all().front();
+  world.api.fail_next("PATCH", "/nervexjobs/", {Code::kTransient, "timeout"}, Applied::kYes);
+  REQUIRE(world.replicas.add(ask(2, 0)));
+  CHECK(world.api.writes().size() == 2);
+  CHECK(before.spec.requests.entries.size() == 1);
+}
+
+TEST_CASE("requests for one job that come together take turns", "[server][replicas]") {
+  World world;
+  constexpr int kCallers = 16;
+  std::vector<Code> failures;
+  std::mutex mutex;
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < kCallers; ++i) {
+      callers.emplace_back([&] {
+        const auto added = world.replicas.add(ask(1, 0));
+        const std::lock_guard lock(mutex);
+        if (!added) failures.push_back(added.error().code);
+      });
+    }
+  }
+  CHECK(failures.empty());
+  CHECK(world.api.writes().size() == kCallers);  // nobody met a conflict
 }
 
 TEST_CASE("names that would climb in the API's paths exist nowhere", "[server][replicas]") {
