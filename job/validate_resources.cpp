@@ -29,13 +29,16 @@ std::optional<std::string> text_of(const Json& value) {
   return std::nullopt;
 }
 
+kube::Scale scale_of(std::string_view resource) {
+  return resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
+}
+
 std::optional<std::int64_t> amount_of(const Json& list, const std::string& resource) {
   const auto at = list.is_object() ? list.find(resource) : list.end();
   if (!list.is_object() || at == list.end()) return std::nullopt;
   const auto text = text_of(*at);
   if (!text) return std::nullopt;
-  const auto scale = resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
-  const auto amount = kube::parse_quantity(*text, scale);
+  const auto amount = kube::parse_quantity(*text, scale_of(resource));
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
@@ -46,7 +49,8 @@ std::string fault_of(const std::string& resource, const std::string& text) {
            "nvidia.com/gpu";
   }
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount) return "must be a quantity such as 500m, 2 or 4Gi";
+  if (!amount) return "must be a quantity such as 500m, 2 or 4Gi, and below 8Ei";
+  if (!kube::parse_quantity(text, scale_of(resource))) return "is too large";
   if (*amount < 0 || text.starts_with('-')) return "must not be negative";
   if (is_device(resource) && !kube::is_whole(text)) return "must be an integer";
   return "";

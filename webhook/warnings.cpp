@@ -2,7 +2,66 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace nervex::webhook {
+namespace {
+
+// In the schema, so that jobs need not change later, but nobody acts on them yet.
+constexpr std::array<std::string_view, 5> kWithoutEffect{"suspend", "activeDeadlineSeconds",
+                                                         "scheduleTimeoutSeconds", "backoffLimit",
+                                                         "ttlSecondsAfterFinished"};
+
+bool says_something(const Json& value) { return !value.is_null() && value != Json(false); }
+
+void warn_of_idle_fields(const Json& spec, std::vector<std::string>& warnings) {
+  for (const auto field : kWithoutEffect) {
+    const Json* value = kube::find(spec, {field});
+    if (value == nullptr || !says_something(*value)) continue;
+    warnings.push_back(fmt::format("spec.{}: has no effect in this version", field));
+  }
+  for (const auto role : {"collector", "learner"}) {
+    if (kube::int_at(spec, {role, "minReplicas"}) <= kube::int_at(spec, {role, "replicas"}))
+      continue;
+    warnings.push_back(
+        fmt::format("spec.{}.minReplicas: no room is held for them in this version", role));
+  }
+}
+
+bool has_host_port(const Json& pod_spec) {
+  for (const auto& container : kube::array_at(pod_spec, {"containers"})) {
+    for (const auto& port : kube::array_at(container, {"ports"})) {
+      if (kube::int_at(port, {"hostPort"}) != 0) return true;
+    }
+  }
+  return false;
+}
+
+// The planner looks at room and at nodes; what depends on other pods is the scheduler's own.
+std::string unplanned(const Json& pod_spec) {
+  if (!kube::array_at(pod_spec, {"schedulingGates"}).empty()) return "schedulingGates";
+  if (!kube::array_at(pod_spec, {"topologySpreadConstraints"}).empty()) {
+    return "topologySpreadConstraints";
+  }
+  for (const auto kind : {"podAntiAffinity", "podAffinity"}) {
+    const auto& terms = kube::array_at(
+        pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
+    if (!terms.empty()) return kind;
+  }
+  return has_host_port(pod_spec) ? "hostPort" : "";
+}
+
+void warn_of_unplanned(const Json& spec, std::vector<std::string>& warnings) {
+  for (const auto role : {"coordinator", "collector", "learner"}) {
+    const Json* pod_spec = kube::find(spec, {role, "template", "spec"});
+    const std::string what = pod_spec == nullptr ? "" : unplanned(*pod_spec);
+    if (what.empty()) continue;
+    warnings.push_back(fmt::format(
+        "spec.{}.template: {} is not planned for: the gang may start in part", role, what));
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> warnings_for(const Json& object) {
   std::vector<std::string> warnings;
@@ -15,6 +74,10 @@ std::vector<std::string> warnings_for(const Json& object) {
         "job anew",
         policy));
   }
+  const Json* spec = kube::find(object, {"spec"});
+  if (spec == nullptr) return warnings;
+  warn_of_idle_fields(*spec, warnings);
+  warn_of_unplanned(*spec, warnings);
   return warnings;
 }
 
