@@ -29,7 +29,7 @@ struct Rule {
 };
 
 // The first that applies is said; each may rely on those before it not applying.
-constexpr std::array<Rule, 11> kRules{{
+constexpr std::array<Rule, 12> kRules{{
     {[](const JobView& v) { return v.job.meta.deleting; }, "nothing: the job is being deleted."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kSucceeded; },
      "nothing: the job is done. What its coordinator said, as long as the pod is kept: "
@@ -49,13 +49,19 @@ constexpr std::array<Rule, 11> kRules{{
      "the scheduling side has not answered yet. Is nervex-scheduler running? "
      "kubectl get deployments -n nervex-system"},
     {[](const JobView& v) { return is_waiting(v, true); },
-     "nothing, if others will give the room back: the job starts by itself, whole, as soon as it "
-     "fits. Else ask for less per pod or for fewer pods, or add nodes. Who holds the room: "
-     "kubectl get nervexjobs --all-namespaces"},
+     "if others hold the room, nothing: the job starts by itself, whole, as soon as it fits; who "
+     "holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is "
+     "allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or "
+     "tolerations, or add nodes."},
     {[](const JobView& v) { return is_waiting(v, false); },
-     "nothing: what the coordinator asked for comes by itself as soon as it fits."},
+     "nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as "
+     "there is room."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kCreated; },
-     "nothing: the whole gang has its places, and its pods are starting."},
+     "nothing yet: the whole gang has its places, and its pods are starting. If that lasts: "
+     "kubectl describe pods -n {ns} -l nervexjob-name={job}"},
+    {[](const JobView& v) { return condition(v, "Ready", false) != nullptr; },
+     "the coordinator runs, but not all pods are ready: "
+     "kubectl get pods -n {ns} -l nervexjob-name={job}"},
     {[](const JobView&) { return true; }, "nothing: the job runs."},
 }};
 

@@ -47,7 +47,7 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          v.group = a_group();
          v.group->status.gangs = {a_planned_gang("base", {}), a_waiting_gang("request-1", "full")};
        },
-       "what the coordinator asked for comes by itself"},
+       "what the coordinator asked for comes by itself as soon as there is room"},
       {"it starts", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();

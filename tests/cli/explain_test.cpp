@@ -24,7 +24,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: nothing, if others will give the room back: the job starts by itself, whole, as soon as it fits. Else ask for less per pod or for fewer pods, or add nodes. Who holds the room: kubectl get nervexjobs --all-namespaces
+What to do: if others hold the room, nothing: the job starts by itself, whole, as soon as it fits; who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or tolerations, or add nodes.
 )");
 }
 
@@ -71,7 +71,7 @@ Last events
   5 min ago  Normal   SuccessfulCreate  created 3 pods
   30 s ago   Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: nothing: what the coordinator asked for comes by itself as soon as it fits.
+What to do: nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as there is room.
 )");
 }
 
