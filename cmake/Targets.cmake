@@ -40,6 +40,6 @@ function(nervex_test name)
   target_compile_definitions(${name} PRIVATE
     NERVEX_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CATCH_CONFIG_ENABLE_ALL_STRINGMAKERS)
   nervex_common(${name})
-  add_test(NAME ${name} COMMAND ${name} --order rand --warn NoAssertions)
+  add_test(NAME ${name} COMMAND ${name} --order rand)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()

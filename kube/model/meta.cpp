@@ -48,7 +48,7 @@ bool is_newer_version(std::string_view version, std::string_view than) {
   if (!is_number(version) || !is_number(than)) return false;
   // Written without leading zeros, so the longer one is the larger one.
   if (version.size() != than.size()) return version.size() > than.size();
-  return version > than;
+  return version.compare(than) > 0;
 }
 
 Meta decode_meta(const Json& object) {

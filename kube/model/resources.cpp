@@ -30,7 +30,7 @@ template <typename Amounts>
 auto lower_bound(Amounts& amounts, std::string_view name) {
   return std::lower_bound(
       amounts.begin(), amounts.end(), name,
-      [](const ResourceAmount& a, std::string_view wanted) { return a.name < wanted; });
+      [](const ResourceAmount& a, std::string_view wanted) { return a.name.compare(wanted) < 0; });
 }
 
 bool is_bytes(std::string_view resource) {
