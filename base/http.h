@@ -9,8 +9,8 @@
 namespace nervex {
 
 struct HttpRequest {
-  std::string method;  // "GET", "POST", ...
-  std::string path;    // without the query
+  std::string method;                             // "GET", "POST", ...
+  std::string path;                               // without the query
   std::multimap<std::string, std::string> query;  // decoded
   std::map<std::string, std::string> headers;     // names in lower case; of repeats the first
   std::string body;

@@ -23,11 +23,11 @@ struct TlsFiles {
 struct HttpServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0: any free one
   std::optional<TlsFiles> tls{};
-  std::size_t max_connections = 256;        // live connections = threads
-  std::size_t max_body_bytes = 1 << 20;     // larger: 413
-  std::chrono::seconds idle_timeout{150};   // an API server keeps idle connections for 90 s
-  std::chrono::seconds read_timeout{10};    // a slow sender is dropped after this
-  bool allow_chunked_bodies = true;         // false: Transfer-Encoding is refused with 400
+  std::size_t max_connections = 256;       // live connections = threads
+  std::size_t max_body_bytes = 1 << 20;    // larger: 413
+  std::chrono::seconds idle_timeout{150};  // an API server keeps idle connections for 90 s
+  std::chrono::seconds read_timeout{10};   // a slow sender is dropped after this
+  bool allow_chunked_bodies = true;        // false: Transfer-Encoding is refused with 400
   HttpReply internal_error{500, R"({"error":"internal error"})"};  // when a handler throws
 };
 

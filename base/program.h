@@ -1,4 +1,5 @@
-// base/program.h - what every program of the suite does alike: flags, log set-up, signals, exit codes.
+// base/program.h - what every program of the suite does alike: flags, log set-up, signals, exit
+// codes.
 #pragma once
 
 #include <memory>

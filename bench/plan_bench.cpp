@@ -14,7 +14,8 @@ NodeView a_node(int i) {
   node->name = fmt::format("node-{:05}", i);
   node->ready = true;
   node->labels["kubernetes.io/hostname"] = node->name;
-  node->allocatable = {{"cpu", 64'000}, {"memory", 256LL << 30}, {"nvidia.com/gpu", 8}, {"pods", 110}};
+  node->allocatable = {
+      {"cpu", 64'000}, {"memory", 256LL << 30}, {"nvidia.com/gpu", 8}, {"pods", 110}};
   if (i % 10 == 0) node->taints.push_back({"reserved", "yes", "NoSchedule"});
   NodeView view{node, node->allocatable};
   if (i % 4 == 0) {

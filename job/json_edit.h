@@ -1,4 +1,5 @@
-// job/json_edit.h - how is JSON of unknown shape changed without a throw? Templates are users' text.
+// job/json_edit.h - how is JSON of unknown shape changed without a throw? Templates are users'
+// text.
 #pragma once
 
 #include "kube/model/json.h"

@@ -27,8 +27,8 @@ inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
 inline constexpr int kMaxOrdinal = 65'535;
 inline constexpr int kMaxIncarnation = 217;
 
-// Port of a role whose main container declares none: collector 22270, learner and ddp-learner 22271,
-// aggregator 22272, coordinator 22273.
+// Port of a role whose main container declares none: collector 22270, learner and ddp-learner
+// 22271, aggregator 22272, coordinator 22273.
 int default_port(Role role);
 
 // Five characters from bcdfghjklmnpqrstvwxz2456789. For one job (uid) and role a bijection of
@@ -36,7 +36,8 @@ int default_port(Role role);
 // Ordinal in 0..65535, incarnation in 0..217.
 std::string name_suffix(std::string_view job_uid, Role role, Slot slot);
 
-// `<job>-coordinator` and `<job>-aggregator` for slot 0 of those roles; else `<job>-<role>-<suffix>`.
+// `<job>-coordinator` and `<job>-aggregator` for slot 0 of those roles; else
+// `<job>-<role>-<suffix>`.
 std::string pod_name(const Job& job, Role role, Slot slot);
 
 // `<job>-<attempt>`

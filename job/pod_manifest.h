@@ -13,18 +13,19 @@ namespace nervex::job {
 struct PodOrder {  // one pod to be made
   Role role = Role::kCoordinator;
   Slot slot;
-  std::string node;               // pinned to it; empty: not pinned
+  std::string node;                                // pinned to it; empty: not pinned
   std::map<std::string, std::string> annotations;  // which gang's slot it fills; gang/slot.h
-  const RequestEntry* entry = nullptr;  // of requested replicas: its resources; borrowed
+  const RequestEntry* entry = nullptr;             // of requested replicas: its resources; borrowed
 };
 
 struct PodContext {
-  std::string server_url;  // KUBERNETES_SERVER_URL, e.g. nervex-server.nervex-system:8080
-  bool has_aggregator = false;       // the job has its own: its URL goes into every pod
-  Json aggregator_template;          // of the AggregatorConfig, null without one
+  std::string server_url;       // KUBERNETES_SERVER_URL, e.g. nervex-server.nervex-system:8080
+  bool has_aggregator = false;  // the job has its own: its URL goes into every pod
+  Json aggregator_template;     // of the AggregatorConfig, null without one
 };
 
-// The PodTemplateSpec a role's pods come from: the job's own, or the AggregatorConfig's. Null: none.
+// The PodTemplateSpec a role's pods come from: the job's own, or the AggregatorConfig's. Null:
+// none.
 const Json& template_of(const Job& job, Role role, const PodContext& context);
 
 // The template with the job's volumes, priority class and an entry's resources: what both the

@@ -26,10 +26,10 @@ std::optional<Role> parse_role(std::string_view text);
 enum class CleanPodPolicy { kRunning, kAll, kNone };
 
 enum class Phase { kNone, kCreated, kRunning, kSucceeded, kFailed };  // kNone: not looked at yet
-std::string_view to_string(Phase phase);  // kNone: ""
+std::string_view to_string(Phase phase);                              // kNone: ""
 inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
 
-struct RoleSpec {  // collector or learner
+struct RoleSpec {     // collector or learner
   Json pod_template;  // PodTemplateSpec as written
   int replicas = 0;   // the user's floor: part of the gang from the start
   int min_replicas = 0;
