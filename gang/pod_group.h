@@ -24,7 +24,7 @@ inline constexpr std::string_view kBaseGang = "base";
 struct SlotId {
   int ordinal = 0;
   int incarnation = 0;
-  auto operator<=>(const SlotId&) const = default;
+  auto operator<=>(const SlotId&) const = default;  // NOLINT(modernize-use-nullptr): tidy 14 errs
 };
 
 // Pods of one shape: same role, requests and constraints.

@@ -98,9 +98,8 @@ std::string Cluster::places(const std::string& name, std::string_view gang_name)
 }
 
 std::string Cluster::add_gang_pod(const gang::PodGroup& group, const gang::Placement& place) {
-  const std::string name = group.meta.name + "-" + place.role + "-" +
-                           std::to_string(place.slot.ordinal) + "-" +
-                           std::to_string(place.slot.incarnation);
+  std::string name = group.meta.name + "-" + place.role + "-" + std::to_string(place.slot.ordinal) +
+                     "-" + std::to_string(place.slot.incarnation);
   kube::Resources requests;
   for (const gang::MemberSet& set : group.spec.members) {
     const bool is_its =

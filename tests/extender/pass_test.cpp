@@ -231,6 +231,7 @@ TEST_CASE("a gang that waits says why, and numbers alone are told once a minute"
           "[extender][pass]") {
   const auto nodes = [](int full) {
     std::vector<gang::NodeView> views;
+    views.reserve(3);
     for (int i = 0; i < 3; ++i) {
       views.push_back(view(a_node("n" + std::to_string(i), 8), room(i < full ? 8 : 0, 0, 0)));
     }

@@ -13,7 +13,6 @@ using testing::Applied;
 using testing::ask;
 using testing::Cluster;
 using testing::in_gang;
-using testing::room;
 
 std::vector<gang::MemberSet> learners(int count) { return {a_set("learner", count, ask(8))}; }
 

@@ -11,7 +11,6 @@ using testing::a_set;
 using testing::ask;
 using testing::Cluster;
 using testing::kNs;
-using testing::room;
 
 // GPUs that are left on a node beside all that is held; -1: nothing is held there.
 std::int64_t spare_gpus(const Cluster& c, const std::string& node) {

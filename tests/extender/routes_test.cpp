@@ -49,7 +49,7 @@ TEST_CASE("kube-scheduler is answered in its own words", "[extender][routes]") {
   const Json args{{"Pod", pod}, {"Nodes", nullptr}, {"NodeNames", {"n1", "n2"}}};
   const Json answer = s.post("/filter", kube::to_text(args));
   CHECK(answer["NodeNames"] == Json::array({"n1"}));
-  CHECK(answer["Error"] == "");
+  CHECK(answer["Error"].get<std::string>().empty());
 
   const Json bind{{"PodName", names[0]},
                   {"PodNamespace", testing::kNs},
