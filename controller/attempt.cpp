@@ -55,8 +55,11 @@ const AttemptPod* coordinator_of(const Attempt& attempt) {
 }
 
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
-  return {seen.server_url, attempt.has_aggregator,
-          seen.aggregator_config ? seen.aggregator_config->pod_template : Json()};
+  return {.server_url = seen.server_url,
+          .server_token = seen.server_token,
+          .has_aggregator = attempt.has_aggregator,
+          .aggregator_template =
+              seen.aggregator_config ? seen.aggregator_config->pod_template : Json()};
 }
 
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {

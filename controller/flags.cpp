@@ -35,6 +35,13 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("NAMESPACE/NAME")
       ->check(CLI::Validator(check_namespaced_name, ""))
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--server-auth",
+         [&flags](const std::string& mode) { flags.server_token = mode == "token"; },
+         "what nervex-server asks of its callers (its --auth); token: pods of jobs get one")
+      ->type_name("")
+      ->check(CLI::IsMember({"none", "token"}))
+      ->default_str("none");
   app.add_option("--workers", flags.workers, "jobs that are worked on at once")
       ->type_name("N")
       ->check(CLI::Range(1, 64))

@@ -12,6 +12,7 @@ struct Flags {
   CommonFlags common;
   std::string server_url = "nervex-server.nervex-system:8080";
   std::string aggregator_config = "nervex-system/aggregator-config";
+  bool server_token = false;  // pods of jobs get a token for nervex-server
   int workers = 4;
 };
 

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   controller::Caches caches;
   controller::Performer performer(api, caches, events);
   controller::Worker worker(api, caches, queue, performer, clock,
-                            {flags.server_url, flags.aggregator_config});
+                            {flags.server_url, flags.aggregator_config, flags.server_token});
   controller::Watches watches(api, caches, queue);
   const auto not_synced = [&watches] { return watches.not_synced(); };
   HttpServerOptions options;

@@ -17,6 +17,7 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
   seen.server_url = options.server_url;
+  seen.server_token = options.server_token;
   seen.now = now;
   return seen;
 }

@@ -13,6 +13,7 @@ namespace nervex::controller {
 struct ObserveOptions {
   std::string server_url;         // what pods are told
   std::string aggregator_config;  // "namespace/name"
+  bool server_token = false;      // pods get a token for nervex-server
 };
 
 // From the caches; asks the API server only when the coordinator or the PodGroup of a job that ran

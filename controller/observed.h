@@ -24,6 +24,7 @@ struct Observed {
   Ptrs<gang::PodGroup> pod_groups;
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
   std::string server_url;                                     // what pods are told
+  bool server_token = false;                                  // pods get a token for it
   // The job has run, and a live read just now found no coordinator pod of its attempt.
   bool coordinator_is_gone = false;
   // The job has run, and a live read just now found no PodGroup of its attempt.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "job/server_token.h"
+
 namespace nervex::job {
 namespace {
 
@@ -41,6 +43,7 @@ Environment environment_of(const Job& job, Role role, Slot slot, const PodContex
   if (context.has_aggregator) {
     environment.emplace_back("KUBERNETES_AGGREGATOR_URL", url_of(job, Role::kAggregator, context));
   }
+  if (context.server_token) environment.emplace_back(kServerTokenVariable, kServerTokenFile);
   return environment;
 }
 

@@ -6,6 +6,7 @@
 #include "job/json_edit.h"
 #include "job/object_meta.h"
 #include "job/pin.h"
+#include "job/server_token.h"
 
 namespace nervex::job {
 namespace {
@@ -74,6 +75,7 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
   if (order.role == Role::kCoordinator && kube::string_at(spec, {"restartPolicy"}).empty()) {
     spec["restartPolicy"] = "Never";
   }
+  if (context.server_token) add_server_token(spec);
   spec["schedulerName"] = kSchedulerName;
   if (!order.node.empty()) pin_to_node(spec, order.node);
   return {{"apiVersion", "v1"},

@@ -57,6 +57,8 @@ HttpReply failure(const Error& error) {
   return reply(status_of(error.code), false, error.message, nullptr);
 }
 
+HttpReply unauthenticated(std::string_view what) { return reply(401, false, what, nullptr); }
+
 HttpReply not_implemented(std::string_view what) { return reply(501, false, what, nullptr); }
 
 }  // namespace nervex::server

@@ -31,6 +31,8 @@ HttpReply success(std::string_view message, const std::vector<Listing>& data);
 //   kTransient, and everything else that is not the caller's doing: 200, the one answer that
 //   clients repeat. Any other status ends a client's communication for good.
 HttpReply failure(const Error& error);
+// 401: who asks is not known (--auth=token).
+HttpReply unauthenticated(std::string_view what);
 // 501: another method, or one that this version does not have yet.
 HttpReply not_implemented(std::string_view what);
 

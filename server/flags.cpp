@@ -4,6 +4,13 @@ namespace nervex::server {
 
 void add_flags(CLI::App& app, Flags& flags) {
   add_common_flags(app, flags.common, "0.0.0.0:8080", "where coordinators reach the replicas API");
+  app.add_option_function<std::string>(
+         "--auth", [&flags](const std::string& mode) { flags.auth_by_token = mode == "token"; },
+         "who may call: none = everybody; token = pods their own job, by the token that "
+         "nervex-controller --server-auth=token gives them, and whoever may patch it")
+      ->type_name("")
+      ->check(CLI::IsMember({"none", "token"}))
+      ->default_str("none");
   app.add_option("--max-connections", flags.max_connections,
                  "connections served at once, each with a thread of its own")
       ->check(CLI::Range(1, 100'000))

@@ -9,6 +9,7 @@ namespace nervex::server {
 
 struct Flags {
   CommonFlags common;
+  bool auth_by_token = false;
   std::size_t max_connections = 2048;  // one thread each
 };
 

@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   server::Stores stores;
   server::Replicas replicas(api, stores);
   server::Caches caches(api, stores);
+  const SystemClock clock;
+  server::Gate gate(api, stores, clock);
 
   HttpServerOptions options;
   options.listen = flags.common.listen;
@@ -27,7 +29,8 @@ int main(int argc, char** argv) {
   options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
   options.internal_error = server::failure({Code::kInternal, "internal error"});
   HttpServer http(options);
-  server::add_routes(http, replicas, [&caches] { return caches.not_ready(); });
+  server::add_routes(http, replicas, flags.auth_by_token ? &gate : nullptr,
+                     [&caches] { return caches.not_ready(); });
 
   caches.start();  // from here on there are threads
   if (const auto started = http.start(); !started) return fatal("listen", started.error());

@@ -1,5 +1,7 @@
 #include "server/routes.h"
 
+#include <optional>
+
 #include "base/log.h"
 #include "server/envelope.h"
 #include "server/request.h"
@@ -19,17 +21,39 @@ HttpReply refuse(const HttpRequest& request, const Error& error) {
   return failure(error);
 }
 
-HttpReply list(Replicas& replicas, const HttpRequest& http) {
+HttpReply refuse_unknown(const HttpRequest& request, const Error& error) {
+  const HttpReply reply = refuse(request, error);
+  return error.code == Code::kDenied ? unauthenticated(error.message) : reply;
+}
+
+// Null without --auth=token: then everybody may do everything.
+using Asker = std::optional<Identity>;
+
+Result<Nothing> allow(Gate* gate, const Asker& who, const Subject& subject) {
+  return who ? gate->allow(*who, subject) : ok();
+}
+
+Subject subject_of(const ListQuery& query) {
+  const auto& pod = query.coordinator  ? query.coordinator
+                    : query.aggregator ? query.aggregator
+                                       : query.name;
+  return {.changes = false, .ns = query.ns.value_or(""), .pod = pod.value_or("")};
+}
+
+HttpReply list(Replicas& replicas, Gate* gate, const Asker& who, const HttpRequest& http) {
   const auto query = parse_list_query(http.query);
   if (!query) return refuse(http, query.error());
+  if (auto may = allow(gate, who, subject_of(*query)); !may) return refuse(http, may.error());
   const auto listed = replicas.list(*query);
   if (!listed) return refuse(http, listed.error());
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
 }
 
-HttpReply add(Replicas& replicas, const HttpRequest& http) {
+HttpReply add(Replicas& replicas, Gate* gate, const Asker& who, const HttpRequest& http) {
   const auto request = parse_add_request(http.body);
   if (!request) return refuse(http, request.error());
+  const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
+  if (auto may = allow(gate, who, subject); !may) return refuse(http, may.error());
   const auto added = replicas.add(*request);
   if (!added) return refuse(http, added.error());
   log_info("replicas added", {{"namespace", added->ns},
@@ -41,22 +65,29 @@ HttpReply add(Replicas& replicas, const HttpRequest& http) {
 
 }  // namespace
 
-HttpReply answer_replicas(Replicas& replicas, const HttpRequest& request) {
-  if (request.method == "GET") return list(replicas, request);
-  if (request.method == "POST") return add(replicas, request);
+HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request) {
+  Asker who;
+  if (gate != nullptr) {
+    auto identity = gate->identify(request.headers);
+    if (!identity) return refuse_unknown(request, identity.error());
+    who = *std::move(identity);
+  }
+  if (request.method == "GET") return list(replicas, gate, who, request);
+  if (request.method == "POST") return add(replicas, gate, who, request);
   if (request.method == "DELETE") {
     return not_implemented("removing replicas is not supported yet");
   }
   return not_implemented(request.method + " is not supported here: use GET or POST");
 }
 
-void add_routes(HttpServer& server, Replicas& replicas, std::function<std::string()> not_ready) {
+void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
+                std::function<std::string()> not_ready) {
   add_health_routes(server, not_ready);
-  server.handle(kReplicas, [&replicas, not_ready](const HttpRequest& request) {
+  server.handle(kReplicas, [&replicas, gate, not_ready](const HttpRequest& request) {
     if (const std::string reason = not_ready(); !reason.empty()) {
       return failure({Code::kTransient, "nervex-server is starting: " + reason});
     }
-    return answer_replicas(replicas, request);
+    return answer_replicas(replicas, gate, request);
   });
   server.handle(kReplicasFailed, [](const HttpRequest&) {
     return not_implemented("replacing failed replicas is not supported yet");

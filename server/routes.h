@@ -6,15 +6,18 @@
 
 #include "base/http.h"
 #include "base/http_server.h"
+#include "server/gate.h"
 #include "server/replicas.h"
 
 namespace nervex::server {
 
-// The answer to a request for /v1alpha1/replicas.
-HttpReply answer_replicas(Replicas& replicas, const HttpRequest& request);
+// The answer to a request for /v1alpha1/replicas. Without a `gate` everybody may do everything.
+HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request);
 
 // Adds the whole API. Until `not_ready` returns "" every replicas request is answered
-// success:false, which clients repeat. `replicas` is used until the server has stopped.
-void add_routes(HttpServer& server, Replicas& replicas, std::function<std::string()> not_ready);
+// success:false, which clients repeat. `replicas` and `gate` (may be null) are used until the
+// server has stopped.
+void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
+                std::function<std::string()> not_ready);
 
 }  // namespace nervex::server

@@ -100,10 +100,25 @@ class Server:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data=data, method=method)
         request.add_header("Content-Type", "application/json")
+        if token := read_token():
+            request.add_header("Authorization", f"Bearer {token}")
         # No proxies: the server is inside the cluster, whatever the environment says.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=30) as response:
             return json.load(response)
+
+
+def read_token() -> str:
+    """What proves to the server which job this is, if it asks (nervex-server --auth=token). The kubelet
+    renews the file, so it is read for each call."""
+    path = os.environ.get("KUBERNETES_NERVEX_SERVER_TOKEN_FILE")
+    if not path:
+        return ""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError as error:
+        raise Failure(f"cannot read the token: {error}") from error
 
 
 def ask_for_replicas(me, server, options) -> dict:

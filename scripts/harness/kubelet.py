@@ -4,12 +4,14 @@ report how a container ended. Used by the demo and the end-to-end tests, as admi
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 from harness.api import ApiError
 from harness.settings import ROOT
 
 MAIN_CONTAINER = "nervex-container"
+TOKEN_FILE = "KUBERNETES_NERVEX_SERVER_TOKEN_FILE"
 SERVER_URLS = ("KUBERNETES_SERVER_URL", "KUBERNETES_NERVEX_SERVER_URL")
 IMAGE_FOLDER = "/mock/"  # where the examples' image keeps examples/mock
 
@@ -52,6 +54,29 @@ def coordinator_command(pod, extra=()):
     return words + list(extra)
 
 
+def pod_token(api, pod):
+    """The token that the pod's projected volume would hold."""
+    sources = [source["serviceAccountToken"] for volume in pod["spec"].get("volumes", [])
+               for source in volume.get("projected", {}).get("sources", []) if "serviceAccountToken" in source]
+    wanted = next(source for source in sources if source.get("audience") == "nervex-server")
+    meta = pod["metadata"]
+    account = pod["spec"].get("serviceAccountName") or "default"
+    review = api.post(f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token",
+                      {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                       "spec": {"audiences": [wanted["audience"]], "expirationSeconds": wanted["expirationSeconds"],
+                                "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": meta["name"],
+                                                   "uid": meta["uid"]}}})
+    return review["status"]["token"]
+
+
+def project_token(api, pod):
+    """Puts it into a file of its own, readable by us only; returns the path."""
+    handle, path = tempfile.mkstemp(prefix="nervex-token-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(pod_token(api, pod))
+    return path
+
+
 def start_coordinator(api, namespace, name, server_url, extra=()):
     """Starts the coordinator pod's program here, with the pod's environment as the API has it and only
     the server's address replaced. Returns the Popen; its output is text on stdout."""
@@ -59,6 +84,8 @@ def start_coordinator(api, namespace, name, server_url, extra=()):
     values = environment(pod)
     for variable in SERVER_URLS:
         values[variable] = server_url.removeprefix("http://")
+    if TOKEN_FILE in values:
+        values[TOKEN_FILE] = project_token(api, pod)
     values["PATH"] = os.environ.get("PATH", "/usr/bin:/bin")
     return subprocess.Popen(coordinator_command(pod, extra), env=values, text=True, bufsize=1,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -14,7 +14,10 @@ using testing::a_template;
 using testing::an_entry;
 
 job::PodContext a_context(bool has_aggregator = false) {
-  return {"server:8080", has_aggregator, has_aggregator ? a_template() : Json()};
+  return {.server_url = "server:8080",
+          .server_token = false,
+          .has_aggregator = has_aggregator,
+          .aggregator_template = has_aggregator ? a_template() : Json()};
 }
 
 gang::PodGroup group_of(const job::Job& job, const job::PodContext& context) {

@@ -16,7 +16,7 @@ struct Serving {
   HttpServer http;
 
   Serving() : http(options()) {
-    add_routes(http, world.replicas, [this] { return not_ready; });
+    add_routes(http, world.replicas, nullptr, [this] { return not_ready; });
     REQUIRE(http.start());
   }
 

@@ -1,0 +1,108 @@
+"""nervex-server --auth=token with nervex-controller --server-auth=token: who may change which job."""
+
+import kubernetes
+import pytest
+from harness import kubelet
+from support.jobs import job, load_job
+from support.wait import wait_for
+
+
+@pytest.fixture
+def guarded(programs, monkeypatch):
+    """Both programs ask for tokens while the test runs."""
+    with monkeypatch.context() as patch:
+        patch.setenv("NERVEX_SERVER_ARGS", "--auth=token")
+        patch.setenv("NERVEX_CONTROLLER_ARGS", "--server-auth=token")
+        programs.restart("server")
+        programs.restart("controller")
+    yield programs
+    programs.restart("server")
+    programs.restart("controller")
+
+
+@pytest.fixture
+def call(guarded, replicas_api, namespace):
+    """call("POST", token, coordinator): the reply to a request for one collector, or to a list."""
+    def send(method, token, coordinator):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if method == "GET":
+            return replicas_api.call("GET", headers=headers, namespace=namespace, coordinator=coordinator)
+        return replicas_api.call(method, body={"namespace": namespace, "coordinator": coordinator,
+                                               "collectors": {"replicas": 1}}, headers=headers)
+    return send
+
+
+@pytest.fixture
+def token_of(programs, namespace):
+    def get(pod):
+        api = programs.api()
+        return kubelet.pod_token(api, api.get(kubelet.pod_path(namespace, pod)))
+    return get
+
+
+@pytest.fixture
+def account_token(core, namespace):
+    """A token of a service account of its own, that no pod holds; `rights`: verbs on nervexjobs."""
+    def make(name, rights, audience="nervex-server"):
+        core.create_namespaced_service_account(namespace, {"metadata": {"name": name}})
+        if rights:
+            rbac = kubernetes.client.RbacAuthorizationV1Api(core.api_client)
+            rbac.create_namespaced_role(namespace, {"metadata": {"name": name}, "rules": [
+                {"apiGroups": ["nervex.sensetime.com"], "resources": ["nervexjobs"], "verbs": rights}]})
+            rbac.create_namespaced_role_binding(namespace, {
+                "metadata": {"name": name},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]})
+        review = core.create_namespaced_service_account_token(name, namespace, {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [audience]}})
+        return review.status.token
+    return make
+
+
+def test_a_pod_may_change_its_own_job_and_no_other(jobs, call, token_of):
+    for name in ("mine", "theirs"):
+        jobs.create(job(name))
+        jobs.wait_phase(name, "Running")
+    token = token_of("mine-coordinator")
+    added = call("POST", token, "mine-coordinator")
+    assert added.status == 200 and len(added.data["collectors"]) == 1, added
+    assert call("GET", token, "mine-coordinator").status == 200
+    for method in ("POST", "GET"):
+        refused = call(method, token, "theirs-coordinator")
+        assert refused.status == 403, refused
+        assert "may not" in refused.json["message"]
+    jobs.wait_pods("mine", 3, "Running")
+    assert len(jobs.pods("theirs")) == 2
+
+
+def test_who_shows_no_good_token_is_not_let_in(jobs, call, account_token):
+    jobs.create(job("shut"))
+    jobs.wait_phase("shut", "Running")
+    for token in ("", "rubbish", account_token("api", [], audience="https://kubernetes.default.svc.cluster.local")):
+        refused = call("POST", token, "shut-coordinator")
+        assert refused.status == 401, refused
+        assert refused.json["success"] is False
+
+
+def test_a_person_needs_the_right_to_patch_the_job(jobs, call, account_token):
+    jobs.create(job("hers"))
+    jobs.wait_phase("hers", "Running")
+    assert call("POST", account_token("reader", ["get", "list"]), "hers-coordinator").status == 403
+    assert call("POST", account_token("writer", ["patch"]), "hers-coordinator").status == 200
+
+
+def test_a_token_dies_with_its_pod(jobs, core, namespace, call, token_of):
+    jobs.create(job("dies"))
+    jobs.wait_phase("dies", "Running")
+    token = token_of("dies-coordinator")
+    core.delete_namespaced_pod("dies-coordinator", namespace, grace_period_seconds=0)
+    wait_for(lambda: call("GET", token, "dies-coordinator").status == 401, "the token to be refused", timeout=30)
+
+
+def test_the_mock_coordinator_completes_with_authentication_on(jobs, guarded, node_agent):
+    jobs.create(load_job("examples/nervex-mock-nervexjob.yaml"))
+    jobs.wait_phase("nervexjob-example-1", "Running")
+    process = node_agent.start_coordinator("nervexjob-example-1-coordinator", "--seconds=0")
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, output
+    jobs.wait_pods("nervexjob-example-1", 4, "Running")
