@@ -28,7 +28,7 @@ const char* to_string(Code code) {
 }
 
 Error with_context(std::string_view context, const Error& error) {
-  return Error{error.code, fmt::format("{}: {}", context, error.message)};
+  return Error{error.code, fmt::format("{}: {}", context, error.message), error.retry_after};
 }
 
 // Writes to stderr itself: the state of the program, the logger's included, can no longer be

@@ -1,6 +1,7 @@
 // base/error.h - how does a function say that it failed, and what may its caller do about it?
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,8 @@ const char* to_string(Code code);
 struct Error {
   Code code = Code::kInternal;
   std::string message;  // lower-case, no full stop: what was tried, on what, what came back
+  // How long the other side asked us to wait before the next try; for kTransient only.
+  std::optional<std::chrono::seconds> retry_after{};
 
   bool operator==(const Error&) const = default;
 };
@@ -57,7 +60,7 @@ class [[nodiscard]] Result {
 
 inline Result<Nothing> ok() { return Nothing{}; }
 
-// `message` with `context` in front: "watch pods: connection refused". Keeps the code.
+// `message` with `context` in front: "watch pods: connection refused". Keeps the rest.
 Error with_context(std::string_view context, const Error& error);
 
 // Marks our own bugs, never bad input: logs where, and aborts, so that the kubelet restarts us.

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/call_limit.h"
 #include "base/error.h"
 
 namespace nervex {
@@ -19,11 +20,14 @@ struct HttpClientOptions {
   std::string url{};  // scheme://host:port, no path
   // PEM text. TLS always verifies the server: against `ca`, or the system's store if it is empty.
   std::string ca{};
-  std::string client_cert{};  // PEM text, may be empty
-  std::string client_key{};   // PEM text, may be empty
-  std::string server_name{};  // verified instead of the URL's host, if not empty
-  std::chrono::seconds connect_timeout{5};
-  std::chrono::seconds read_timeout{30};
+  std::string client_cert{};                // PEM text, may be empty
+  std::string client_key{};                 // PEM text, may be empty
+  std::string server_name{};                // verified instead of the URL's host, if not empty
+  std::chrono::seconds connect_timeout{5};  // with the TLS handshake
+  std::chrono::seconds read_timeout{30};    // for the next piece of a reply
+  std::chrono::seconds write_timeout{30};   // for the server to take the next piece of a request
+  // A server that sends a byte now and then may not hold a caller for ever. Not for streams.
+  std::chrono::seconds total_timeout{600};
   std::size_t pool_size = 16;  // connections kept for send(); more callers wait for one
 };
 
@@ -48,15 +52,24 @@ class HttpClient {
                             const std::map<std::string, std::string>& headers,
                             const std::string& body, const std::string& content_type);
 
-  // GET on a connection of its own; calls `on_line` for each line of a 200 reply (without the
-  // newline) until the server ends the reply, on_line returns false, `stop` is requested (within a
-  // second), or no byte came for `silence`. A line longer than 8 MiB ends the stream with
-  // kTransient. Returns the status and, if it was not 200, the body.
+  // GET on a new connection, for a kept one may be half open and a stream would wait on it for
+  // `silence`. Calls `on_line` for each line of a 200 reply (without the newline) until the server
+  // ends the reply, on_line returns false, `stop` is requested (within a second), or no byte came
+  // for `silence`. A line longer than 8 MiB ends the stream with kTransient. Returns the status
+  // and, if it was not 200, the body. `on_status` is called as soon as the server has answered.
   Result<HttpResponse> stream(const std::string& path_and_query,
                               const std::map<std::string, std::string>& headers,
                               std::chrono::seconds silence,
                               const std::function<bool(std::string_view line)>& on_line,
-                              const std::stop_token& stop);
+                              const std::stop_token& stop,
+                              const std::function<void(int status)>& on_status = {});
+
+  // Every send() and stream(), in flight or still to come, ends at that time at the latest, with
+  // kTransient; of several times the earliest counts. Only a resolver that is asked for the
+  // server's name may take longer.
+  void end_calls_by(MonoTime time);
+  // The same limit, for what else a caller may wait for.
+  const CallLimit& call_limit() const;
 
  private:
   struct Impl;

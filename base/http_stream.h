@@ -4,17 +4,20 @@
 // hold one for longer than we allow.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <sys/types.h>
 
+#include "base/call_limit.h"
 #include "base/connection.h"
 
 namespace nervex {
 
-// `LibraryStream` is httplib::Stream. A parameter, because only http_server.cpp and http_client.cpp
-// may include that library.
+// `LibraryStream` is httplib::Stream. A parameter, because only http_server.cpp and
+// http_exchange.cpp may include that library.
 template <typename LibraryStream>
 class ConnectionStream final : public LibraryStream {
  public:
@@ -23,15 +26,26 @@ class ConnectionStream final : public LibraryStream {
   // The library would wait for the rest of a body even after having refused the request.
   void stop_reading() { reading_ = false; }
 
+  // The longest waits for a piece to read, and for the peer to take one. Else the connection's.
+  void set_patience(std::chrono::milliseconds reading, std::chrono::milliseconds writing) {
+    read_patience_ = reading;
+    write_patience_ = writing;
+  }
+  // Borrowed. A peer that never makes us wait would not meet it otherwise.
+  void set_limit(const CallLimit& limit) { limit_ = &limit; }
+
   using LibraryStream::write;
   bool is_readable() const override { return !connection_.buffered().empty(); }
   bool wait_readable() const override { return connection_.wait_readable(); }
   // Writing waits by itself. A false answer here would only take the error's name away.
   bool wait_writable() const override { return true; }
   ssize_t read(char* to, std::size_t size) override {
-    return reading_ ? connection_.read(to, size) : -1;
+    if (!reading_ || (limit_ != nullptr && limit_->is_over())) return -1;
+    if (read_patience_) connection_.set_patience(*read_patience_);
+    return connection_.read(to, size);
   }
   ssize_t write(const char* bytes, std::size_t size) override {
+    if (write_patience_) connection_.set_patience(*write_patience_);
     return connection_.write(std::string_view(bytes, size)) ? static_cast<ssize_t>(size) : -1;
   }
   // Asked for only by the library's own sockets and by parts of it that we do not use.
@@ -42,6 +56,9 @@ class ConnectionStream final : public LibraryStream {
 
  private:
   Connection& connection_;
+  const CallLimit* limit_ = nullptr;
+  std::optional<std::chrono::milliseconds> read_patience_;
+  std::optional<std::chrono::milliseconds> write_patience_;
   bool reading_ = true;
 };
 

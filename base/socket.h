@@ -35,4 +35,15 @@ class WakeFd {
   UniqueFd fd_;
 };
 
+// A descriptor that is readable while one of two others is, for who can poll only one. Both are
+// borrowed for its life. Thread-safe.
+class EitherFd {
+ public:
+  EitherFd(int one, int other);
+  int get() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+};
+
 }  // namespace nervex

@@ -19,7 +19,7 @@ Error failure(std::string_view verb, const char* kind, const std::string& key,
   std::string_view words = error.message;
   if (words.substr(0, request.size()) == request) words.remove_prefix(request.size());
   while (!words.empty() && (words.front() == ':' || words.front() == ' ')) words.remove_prefix(1);
-  return {error.code, fmt::format("{} {} {}: {}", verb, kind, key, words)};
+  return {error.code, fmt::format("{} {} {}: {}", verb, kind, key, words), error.retry_after};
 }
 
 Json guard(const std::string& uid, const std::string& resource_version) {

@@ -1,13 +1,10 @@
 #include "kube/client.h"
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -16,6 +13,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "kube/model/watch.h"
+#include "kube/retry_after.h"
 
 namespace nervex::kube {
 namespace {
@@ -28,19 +26,19 @@ constexpr auto kTokenAge = 60s;  // the kubelet rotates projected tokens (kubern
 // Bookmarks come about once a minute: a watch that is silent for longer is half open.
 constexpr auto kWatchSilence = 150s;
 
-// A 429 was not executed, so waiting and asking again is safe; for longer waits the caller's own
-// back-off is the better place.
 constexpr int kMaxTries = 3;
-constexpr std::chrono::seconds kMaxRetryAfter{2};
 
-std::chrono::seconds retry_after(const HttpResponse& response) {
+std::optional<std::chrono::seconds> retry_after_of(const HttpResponse& response) {
   const auto header = response.headers.find("retry-after");
-  if (header == response.headers.end()) return kMaxRetryAfter + 1s;
-  int seconds = 0;
-  const std::string& text = header->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const bool is_number = error == std::errc() && end == text.data() + text.size() && seconds >= 0;
-  return is_number ? std::chrono::seconds(seconds) : kMaxRetryAfter + 1s;
+  if (header == response.headers.end()) return std::nullopt;
+  return parse_retry_after(header->second, SystemClock().now());
+}
+
+// What the reply stands for, if it is no 2xx.
+Error error_of(const std::string& context, const HttpResponse& response) {
+  Error error = status_error(context, response.status, response.body);
+  if (error.code == Code::kTransient) error.retry_after = retry_after_of(response);
+  return error;
 }
 
 std::string context_of(std::string_view method, std::string_view path) {
@@ -124,10 +122,11 @@ class Token {
 }  // namespace
 
 struct Client::Impl {
-  Impl(const ConnectionConfig& config, std::string agent)
+  Impl(const ConnectionConfig& config, std::string agent, RequestObserver seen)
       : http(options_of(config)),
         prefix(split_url(config.url).prefix),
         user_agent(std::move(agent)),
+        observer(std::move(seen)),
         token(config.token, config.token_file) {}
 
   Result<Headers> headers() {
@@ -141,30 +140,40 @@ struct Client::Impl {
   Result<HttpResponse> try_once(const ApiRequest& request) {
     const auto with = headers();
     if (!with) return with.error();
-    return http.send(request.method, prefix + request.path, *with, request.body,
-                     request.content_type);
+    const MonoTime start = clock.mono();
+    auto response =
+        http.send(request.method, prefix + request.path, *with, request.body, request.content_type);
+    observe(request.method, response ? response->status : 0, start);
+    return response;
   }
 
-  // Neither 401 nor 429 was executed, so these may be asked again; nothing else is repeated here.
-  bool may_repeat(const HttpResponse& response) {
+  // Nothing is repeated here that may have been executed; a 401 was not.
+  bool may_repeat(const ApiRequest& request, const HttpResponse& response) {
     if (response.status == 401) return token.drop();
-    if (response.status != 429) return false;
-    const auto wait = retry_after(response);
-    if (wait > kMaxRetryAfter) return false;
-    std::this_thread::sleep_for(wait);
+    const auto wait = wait_before_repeat(request.method, response.status, retry_after_of(response));
+    if (!wait) return false;
+    http.call_limit().sleep_until(clock.mono() + *wait);
     return true;
   }
 
+  void observe(std::string_view method, int status, MonoTime start) const {
+    if (observer) observer({method, status, clock.mono() - start});
+  }
+
+  const SystemClock clock;
   HttpClient http;
   const std::string prefix;
   const std::string user_agent;
+  const RequestObserver observer;
   Token token;
 };
 
-Client::Client(ConnectionConfig config, std::string user_agent)
-    : impl_(std::make_unique<Impl>(config, std::move(user_agent))) {}
+Client::Client(ConnectionConfig config, std::string user_agent, RequestObserver observer)
+    : impl_(std::make_unique<Impl>(config, std::move(user_agent), std::move(observer))) {}
 
 Client::~Client() = default;
+
+void Client::end_calls_by(MonoTime deadline) { impl_->http.end_calls_by(deadline); }
 
 Result<std::string> Client::send(const ApiRequest& request) {
   const std::string context = context_of(request.method, request.path);
@@ -172,8 +181,8 @@ Result<std::string> Client::send(const ApiRequest& request) {
     auto response = impl_->try_once(request);
     if (!response) return with_context(context, response.error());
     if (response->status >= 200 && response->status < 300) return std::move(response->body);
-    if (tries == kMaxTries || !impl_->may_repeat(*response)) {
-      return status_error(context, response->status, response->body);
+    if (tries == kMaxTries || !impl_->may_repeat(request, *response)) {
+      return error_of(context, *response);
     }
   }
 }
@@ -184,12 +193,19 @@ Result<Nothing> Client::stream(const std::string& path,
   const std::string context = context_of("WATCH", path);
   const auto with = impl_->headers();
   if (!with) return with_context(context, with.error());
-  const auto response =
-      impl_->http.stream(impl_->prefix + path, *with, kWatchSilence, on_line, std::move(stop));
+  const MonoTime start = impl_->clock.mono();
+  bool answered = false;
+  const auto on_status = [&](int status) {
+    answered = true;
+    impl_->observe("WATCH", status, start);
+  };
+  const auto response = impl_->http.stream(impl_->prefix + path, *with, kWatchSilence, on_line,
+                                           std::move(stop), on_status);
+  if (!answered) impl_->observe("WATCH", 0, start);
   if (!response) return with_context(context, response.error());
   if (response->status == 200) return ok();
   if (response->status == 401) impl_->token.drop();
-  return status_error(context, response->status, response->body);
+  return error_of(context, *response);
 }
 
 }  // namespace nervex::kube

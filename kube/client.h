@@ -1,18 +1,32 @@
 // kube/client.h - the real API server behind kube::Api, over TLS with kept connections.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "base/clock.h"
 #include "kube/api.h"
 #include "kube/config.h"
 
 namespace nervex::kube {
 
+// One HTTP request as it went over the wire: a repeated one is seen each time, a watch when the
+// server has answered its head.
+struct RequestSeen {
+  std::string_view method;  // "GET", "POST", ..., "WATCH"
+  int status = 0;           // 0: there was no answer
+  std::chrono::nanoseconds took{};
+};
+// Called on the caller's thread, many at once: must be thread-safe, quick, and not throw.
+using RequestObserver = std::function<void(const RequestSeen&)>;
+
 // Thread-safe. `user_agent` names the program in the API server's audit log.
 class Client final : public Api {
  public:
-  Client(ConnectionConfig config, std::string user_agent);
+  Client(ConnectionConfig config, std::string user_agent, RequestObserver observer = {});
   ~Client() override;
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -21,6 +35,13 @@ class Client final : public Api {
   Result<Nothing> stream(const std::string& path,
                          const std::function<bool(std::string_view line)>& on_line,
                          std::stop_token stop) override;
+
+  // For the end of a program: every send() and stream(), in flight or still to come, ends at
+  // `deadline` at the latest, with kTransient ("... the program is stopping"), whatever it waits
+  // for: a place in the pool, a connection, a reply, the end of a Retry-After. Of several
+  // deadlines the earliest counts. (A resolver that hangs is not woken; in a cluster none is asked,
+  // for the API server has an address there.)
+  void end_calls_by(MonoTime deadline);
 
  private:
   struct Impl;

@@ -1,12 +1,15 @@
 #include <mutex>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/http_server.h"
 #include "kube/client.h"
 #include "tests/support/scripted_server.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace nervex::kube {
 namespace {
@@ -190,6 +193,113 @@ TEST_CASE("a 429 is asked again when the server said how soon", "[kube][client]"
   CHECK(server.requests().size() == 3);
   CHECK(client.send(get("/c")).error().code == Code::kTransient);
   CHECK(server.requests().size() == 6);
+}
+
+std::string refusal(int status, const std::string& retry_after) {
+  return fmt::format(
+      "HTTP/1.1 {} No\r\nRetry-After: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
+      retry_after);
+}
+
+TEST_CASE("what the server asks to wait reaches the caller", "[kube][client]") {
+  ScriptedServer server({{refusal(429, "60")},
+                         {refusal(503, "1")},
+                         {refusal(500, "Sun, 06 Nov 1994 08:49:37 GMT")},
+                         {refusal(503, "soon")},
+                         {refusal(404, "5")},
+                         {refusal(429, "7")}});
+  Client client(config_for(server.url()), "t");
+  const ApiRequest post{"POST", "/a", "{}", "application/json"};
+  CHECK(client.send(post).error().retry_after == std::chrono::seconds(60));
+  CHECK(client.send(post).error().retry_after == std::chrono::seconds(1));
+  CHECK(client.send(post).error().retry_after == std::chrono::seconds(0));
+  CHECK(client.send(post).error().retry_after == std::nullopt);
+  CHECK(client.send(post).error().retry_after == std::nullopt);
+  CHECK(client.stream("/a", [](std::string_view) { return true; }, {}).error().retry_after ==
+        std::chrono::seconds(7));
+  CHECK(server.requests().size() == 6);  // a write that failed is never repeated behind its back
+}
+
+TEST_CASE("a read that failed is asked again when the server said how soon", "[kube][client]") {
+  ScriptedServer server({{refusal(503, "0")}, whole_reply(200, "{}")});
+  Client client(config_for(server.url()), "t");
+  CHECK(client.send(get("/a")));
+}
+
+// What an observer was told, without the times.
+class Observed {
+ public:
+  RequestObserver observer() {
+    return [this](const RequestSeen& seen) {
+      const std::unique_lock lock(mutex_);
+      REQUIRE(seen.took > std::chrono::nanoseconds(0));
+      lines_.push_back(fmt::format("{} {}", seen.method, seen.status));
+    };
+  }
+  std::vector<std::string> lines() const {
+    const std::unique_lock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST_CASE("an observer sees each request with its status", "[kube][client]") {
+  ScriptedServer server({{refusal(429, "0")},
+                         whole_reply(201, "{}"),
+                         {""},
+                         stream_reply({"one"}, true),
+                         whole_reply(410, "{}"),
+                         {""}});
+  Observed observed;
+  Client client(config_for(server.url()), "t", observed.observer());
+  const auto ignore = [](std::string_view) { return true; };
+  CHECK(client.send({"POST", "/a", "{}", "application/json"}));
+  CHECK_FALSE(client.send(get("/a")));
+  CHECK(client.stream("/a", ignore, {}));
+  CHECK_FALSE(client.stream("/a", ignore, {}));
+  CHECK_FALSE(client.stream("/a", ignore, {}));
+  CHECK(observed.lines() == std::vector<std::string>{"POST 429", "POST 201", "GET 0", "WATCH 200",
+                                                     "WATCH 410", "WATCH 0"});
+}
+
+TEST_CASE("an observer hears of a watch when it has begun", "[kube][client]") {
+  ScriptedServer server({stream_reply({"one"}, false, ScriptedServer::Then::kHold)});
+  Observed observed;
+  Client client(config_for(server.url()), "t", observed.observer());
+  const auto on_line = [&](std::string_view) {
+    CHECK(observed.lines() == std::vector<std::string>{"WATCH 200"});
+    return false;
+  };
+  CHECK(client.stream("/a", on_line, {}));
+  CHECK(observed.lines().size() == 1);
+}
+
+TEST_CASE("at its program's end a client waits for nothing", "[kube][client]") {
+  const std::string busy = refusal(429, "2");
+  const auto reply = GENERATE_COPY(values<ScriptedServer::Reply>(
+      {{"", ScriptedServer::Then::kHold}, {busy, ScriptedServer::Then::kClose}}));
+  ScriptedServer server({reply, {"", ScriptedServer::Then::kHold}});
+  Client client(config_for(server.url()), "t");
+  const bool is_watch = GENERATE(false, true) && reply.bytes.empty();
+  Result<Nothing> end = ok();
+  {
+    const std::jthread caller([&] {
+      if (is_watch) {
+        end = client.stream("/a", [](std::string_view) { return true; }, {});
+      } else if (auto sent = client.send(get("/a")); !sent) {
+        end = sent.error();
+      }
+    });
+    REQUIRE(testing::wait_until([&] { return !server.requests().empty(); }));
+    client.end_calls_by(SystemClock().mono());
+  }
+  REQUIRE_FALSE(end);
+  CHECK(end.error().code == Code::kTransient);
+  CHECK_THAT(end.error().message, ContainsSubstring("/a: ") && ContainsSubstring("stopping"));
+  CHECK(server.requests().size() == 1);
 }
 
 TEST_CASE("a watch hands on line after line until it ends", "[kube][client]") {
