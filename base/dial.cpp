@@ -21,10 +21,22 @@ Error describe(const Connection& connection) {
   return Error{untrusted ? Code::kDenied : Code::kTransient, connection.why()};
 }
 
+void set_option(int socket, int level, int name, int value) {
+  setsockopt(socket, level, name, &value, sizeof value);  // the connection works without, too
+}
+
+void set_options(int socket) {
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(kKeepAliveIdle.count()));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(kKeepAliveInterval.count()));
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(kUnacknowledgedLimit.count()));
+}
+
 Result<UniqueFd> begin_connect(const SocketAddress& address) {
   UniqueFd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1;
-  if (socket) setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (socket) set_options(socket.get());
   if (socket && (connect(socket.get(), address.get(), address.size) == 0 || errno == EINPROGRESS)) {
     return socket;
   }
@@ -54,11 +66,18 @@ Result<Dialed> dial_one(const SocketAddress& address, const DialPlan& plan, Mono
 Result<Dialed> dial(const DialPlan& plan, MonoTime deadline, int wake_fd) {
   const auto addresses = resolve(plan.address);
   if (!addresses) return addresses.error();
+  return dial_first(*addresses, plan, deadline, wake_fd);
+}
+
+Result<Dialed> dial_first(std::span<const SocketAddress> addresses, const DialPlan& plan,
+                          MonoTime deadline, int wake_fd) {
   Result<Dialed> dialed = Error{Code::kTransient, "the name has no address"};
-  for (const SocketAddress& address : *addresses) {
-    dialed = dial_one(address, plan, deadline, wake_fd);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const MonoTime now = SystemClock().mono();
+    const auto untried = static_cast<MonoTime::rep>(addresses.size() - i);
+    dialed = dial_one(addresses[i], plan, now + (deadline - now) / untried, wake_fd);
     if (dialed) return dialed;
-    dialed = with_context(fmt::format("connect to {}", ip_of(address)), dialed.error());
+    dialed = with_context(fmt::format("connect to {}", ip_of(addresses[i])), dialed.error());
   }
   return dialed;
 }

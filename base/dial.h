@@ -1,7 +1,9 @@
 // base/dial.h - how does a client get a connection to a server?
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <span>
 
 #include "base/address.h"
 #include "base/connection.h"
@@ -26,10 +28,24 @@ struct DialedConnection {
   Connection connection;
 };
 
+// A peer that went away without a word is noticed by the kernel: on an idle connection after
+// kKeepAliveIdle + kKeepAliveProbes * kKeepAliveInterval, and as soon for what it does not
+// acknowledge. Without that a half-open connection lasts for a quarter of an hour (Linux'
+// tcp_retries2), or for ever if it is idle.
+inline constexpr std::chrono::seconds kKeepAliveIdle{30};
+inline constexpr std::chrono::seconds kKeepAliveInterval{5};
+inline constexpr int kKeepAliveProbes = 3;
+inline constexpr std::chrono::milliseconds kUnacknowledgedLimit{45'000};
+
 // Tries the name's addresses in the resolver's order until one accepts, then does the handshake.
 // kTransient, or kDenied if the server could not prove who it is. Asking the resolver may take
 // longer than `deadline` and is not woken by `wake_fd`, all else is.
 Result<std::unique_ptr<DialedConnection>> dial(const DialPlan& plan, MonoTime deadline,
                                                int wake_fd);
+// The same for addresses that are known. Each gets its share of the time, so that the first one
+// cannot use it up by not answering.
+Result<std::unique_ptr<DialedConnection>> dial_first(std::span<const SocketAddress> addresses,
+                                                     const DialPlan& plan, MonoTime deadline,
+                                                     int wake_fd);
 
 }  // namespace nervex

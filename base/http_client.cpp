@@ -8,6 +8,7 @@
 #include "base/connection_pool.h"
 #include "base/dial.h"
 #include "base/http_exchange.h"
+#include "base/mutex.h"
 #include "base/stream_reader.h"
 #include "base/tls.h"
 
@@ -15,36 +16,59 @@ namespace nervex {
 
 using Dialed = std::unique_ptr<DialedConnection>;
 
+namespace {
+
+// How connections are made at present, or why none can be.
+struct Setup {
+  DialPlan plan;
+  std::optional<Error> problem;
+};
+
+Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredentials& credentials) {
+  const auto url = parse_server_url(options.url);
+  if (!url) return url.error();
+  DialPlan plan;
+  plan.address = url->address;
+  if (!url->tls) return plan;
+  plan.server_name = options.server_name.empty() ? url->address.host : options.server_name;
+  TlsIdentity identity;
+  identity.cert_name = "client certificate";
+  identity.cert = credentials.client_cert;
+  identity.key_name = "client key";
+  identity.key = credentials.client_key;
+  auto tls = client_tls_context(credentials.ca, identity);
+  if (!tls) return with_context(options.url, tls.error());
+  if (!connecting_session(*tls, plan.server_name)) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: \"{}\" can be no server's name", options.url, plan.server_name)};
+  }
+  plan.tls = *std::move(tls);
+  return plan;
+}
+
+}  // namespace
+
 struct HttpClient::Impl {
   explicit Impl(HttpClientOptions given) : options(std::move(given)), pool(options.pool_size) {
-    problem = prepare();
+    auto plan = plan_for(options, {options.ca, options.client_cert, options.client_key});
+    // Told to every caller, for a constructor cannot.
+    setup = plan ? Setup{*std::move(plan), std::nullopt} : Setup{{}, plan.error()};
   }
 
-  // What is wrong with the options, if anything. Told to every caller, for a constructor cannot.
-  std::optional<Error> prepare() {
-    const auto url = parse_server_url(options.url);
-    if (!url) return url.error();
-    plan.address = url->address;
-    if (!url->tls) return std::nullopt;
-    plan.server_name = options.server_name.empty() ? url->address.host : options.server_name;
-    TlsIdentity identity;
-    identity.cert_name = "client certificate";
-    identity.cert = options.client_cert;
-    identity.key_name = "client key";
-    identity.key = options.client_key;
-    auto tls = client_tls_context(options.ca, identity);
-    if (!tls) return with_context(options.url, tls.error());
-    if (!connecting_session(*tls, plan.server_name)) {
-      return Error{Code::kInvalid, fmt::format("{}: \"{}\" can be no server's name", options.url,
-                                               plan.server_name)};
+  Setup current() {
+    const MutexLock lock(mutex);
+    return setup;
+  }
+
+  Result<Nothing> set_credentials(const HttpCredentials& credentials) {
+    auto plan = plan_for(options, credentials);
+    if (!plan) return plan.error();
+    {
+      const MutexLock lock(mutex);
+      setup = Setup{*std::move(plan), std::nullopt};
     }
-    plan.tls = *std::move(tls);
-    return std::nullopt;
-  }
-
-  Result<Nothing> check(const HttpExchange& exchange) const {
-    if (problem) return *problem;
-    return check_exchange(exchange);
+    pool.close_all();
+    return ok();
   }
 
   // "GET https://host:1/path: timed out". The query may be long, and is not for logs.
@@ -54,7 +78,7 @@ struct HttpClient::Impl {
                                                limit.is_over() ? "the program is stopping" : why)};
   }
 
-  Result<Dialed> connect(const HttpExchange& exchange, int wake_fd) const {
+  Result<Dialed> connect(const HttpExchange& exchange, const DialPlan& plan, int wake_fd) const {
     if (limit.is_over()) return failure(exchange, "");
     auto dialed = dial(plan, SystemClock().mono() + options.connect_timeout, wake_fd);
     if (dialed) return dialed;
@@ -65,8 +89,8 @@ struct HttpClient::Impl {
   Result<HttpResponse> send(HttpExchange exchange);
 
   const HttpClientOptions options;
-  DialPlan plan;
-  std::optional<Error> problem;
+  Mutex mutex;
+  Setup setup GUARDED_BY(mutex);
   CallLimit limit;
   ConnectionPool pool;
 };
@@ -74,16 +98,26 @@ struct HttpClient::Impl {
 Result<HttpResponse> HttpClient::Impl::send(HttpExchange exchange) {
   ConnectionPool::Lease lease(pool, limit);
   if (!lease.has_place() || limit.is_over()) return failure(exchange, "");
+  // After the place was taken: a connection made with credentials that are replaced meanwhile is
+  // not kept.
+  const auto [plan, problem] = current();
+  if (problem) return *problem;
   Dialed dialed = lease.take_fresh();
+  const bool was_kept = dialed != nullptr;
   if (!dialed) {
-    auto fresh = connect(exchange, limit.fd());
+    auto fresh = connect(exchange, plan, limit.fd());
     if (!fresh) return fresh.error();
     dialed = *std::move(fresh);
   }
   Connection& connection = dialed->connection;
   connection.set_deadline(SystemClock().mono() + options.total_timeout);
   HttpOutcome outcome = run_exchange(exchange, plan.address, connection, limit);
-  if (!outcome.complete) return failure(exchange, outcome.why);
+  if (!outcome.complete) {
+    // The other kept connections are older still, and lead to the same server: were they half
+    // open, too, each would cost one caller the whole time-out.
+    if (was_kept) pool.close_all();
+    return failure(exchange, outcome.why);
+  }
   if (outcome.reusable) lease.keep(std::move(dialed));
   return std::move(outcome.reply);
 }
@@ -98,6 +132,10 @@ void HttpClient::end_calls_by(MonoTime time) {
   impl_->pool.wake_waiting();
 }
 
+Result<Nothing> HttpClient::set_credentials(const HttpCredentials& credentials) {
+  return impl_->set_credentials(credentials);
+}
+
 const CallLimit& HttpClient::call_limit() const { return impl_->limit; }
 
 Result<HttpResponse> HttpClient::send(const std::string& method, const std::string& path_and_query,
@@ -110,7 +148,7 @@ Result<HttpResponse> HttpClient::send(const std::string& method, const std::stri
                         impl_->options.read_timeout,
                         impl_->options.write_timeout};
   if (!content_type.empty()) exchange.headers.emplace("Content-Type", content_type);
-  if (auto checked = impl_->check(exchange); !checked) return checked.error();
+  if (auto checked = check_exchange(exchange); !checked) return checked.error();
   return impl_->send(std::move(exchange));
 }
 
@@ -121,11 +159,13 @@ Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,
                                         const std::stop_token& stop,
                                         const std::function<void(int status)>& on_status) {
   HttpExchange exchange{"GET", path_and_query, headers, "", silence, impl_->options.write_timeout};
-  if (auto checked = impl_->check(exchange); !checked) return checked.error();
+  if (auto checked = check_exchange(exchange); !checked) return checked.error();
+  const auto [plan, problem] = impl_->current();
+  if (problem) return *problem;
   const WakeFd stopped;
   const std::stop_callback on_stop(stop, [&stopped] { stopped.set(); });
   const EitherFd wake(stopped.get(), impl_->limit.fd());
-  auto dialed = impl_->connect(exchange, wake.get());
+  auto dialed = impl_->connect(exchange, plan, wake.get());
   if (!dialed) return dialed.error();
   Connection& connection = (*dialed)->connection;
   connection.set_deadline(MonoTime::max());
@@ -136,7 +176,7 @@ Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,
     if (on_status) on_status(status);
   };
   exchange.on_bytes = [&reader](std::string_view bytes) { return reader.take(bytes); };
-  HttpOutcome outcome = run_exchange(exchange, impl_->plan.address, connection, impl_->limit);
+  HttpOutcome outcome = run_exchange(exchange, plan.address, connection, impl_->limit);
   if (reader.line_too_long()) {
     return impl_->failure(
         exchange, fmt::format("a line is longer than {} bytes", StreamReader::kMaxLineBytes));

@@ -31,6 +31,13 @@ struct HttpClientOptions {
   std::size_t pool_size = 16;  // connections kept for send(); more callers wait for one
 };
 
+// PEM texts, as in the options.
+struct HttpCredentials {
+  std::string ca{};
+  std::string client_cert{};
+  std::string client_key{};
+};
+
 struct HttpResponse {
   int status = 0;
   std::map<std::string, std::string> headers;  // names in lower case
@@ -63,6 +70,11 @@ class HttpClient {
                               const std::function<bool(std::string_view line)>& on_line,
                               const std::stop_token& stop,
                               const std::function<void(int status)>& on_status = {});
+
+  // New connections are made with these from now on; kept ones are closed, for the old certificate
+  // may have been revoked. kInvalid: they cannot be used, and nothing has changed. Of no effect
+  // without TLS.
+  Result<Nothing> set_credentials(const HttpCredentials& credentials);
 
   // Every send() and stream(), in flight or still to come, ends at that time at the latest, with
   // kTransient; of several times the earliest counts. Only a resolver that is asked for the

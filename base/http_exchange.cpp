@@ -18,6 +18,7 @@ namespace {
 
 using HttpStream = ConnectionStream<httplib::Stream>;
 
+constexpr std::size_t kMaxHeadBytes = 1 << 20;  // with all "100 Continue" that come before
 constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 30;  // a list of all pods is large
 
 std::string lower(std::string text) {
@@ -56,7 +57,6 @@ class Exchange : private httplib::ClientImpl {
     set_header("Accept-Encoding", "identity");
     set_header("User-Agent", "nervex");
     for (const auto& [name, value] : given.headers) set_header(name, value);
-    request_.response_handler = [this](const httplib::Response&) { return see_head(); };
     if (given.on_bytes) {
       request_.content_receiver = [on_bytes = std::move(given.on_bytes)](const char* bytes,
                                                                          std::size_t size,
@@ -70,6 +70,11 @@ class Exchange : private httplib::ClientImpl {
 
   // False: no complete reply.
   bool run(HttpStream& stream) {
+    stream.limit_head(kMaxHeadBytes);
+    request_.response_handler = [&](const httplib::Response&) {
+      stream.end_head();
+      return see_head();
+    };
     httplib::Error error = httplib::Error::Success;
     try {
       return process_request(stream, request_, response_, false, error);

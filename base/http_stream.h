@@ -31,6 +31,9 @@ class ConnectionStream final : public LibraryStream {
     read_patience_ = reading;
     write_patience_ = writing;
   }
+  // A message's head may not be longer than `bytes`, whatever it consists of, until end_head().
+  void limit_head(std::size_t bytes) { head_left_ = bytes; }
+  void end_head() { head_left_.reset(); }
   // Borrowed. A peer that never makes us wait would not meet it otherwise.
   void set_limit(const CallLimit& limit) { limit_ = &limit; }
 
@@ -41,6 +44,10 @@ class ConnectionStream final : public LibraryStream {
   bool wait_writable() const override { return true; }
   ssize_t read(char* to, std::size_t size) override {
     if (!reading_ || (limit_ != nullptr && limit_->is_over())) return -1;
+    // The library asks for a reply even if the request could not be sent.
+    if (connection_.failed_by() == Connection::Failure::kTimeout) return -1;
+    if (head_left_ && *head_left_ < size) return -1;
+    if (head_left_) *head_left_ -= size;
     if (read_patience_) connection_.set_patience(*read_patience_);
     return connection_.read(to, size);
   }
@@ -59,6 +66,7 @@ class ConnectionStream final : public LibraryStream {
   const CallLimit* limit_ = nullptr;
   std::optional<std::chrono::milliseconds> read_patience_;
   std::optional<std::chrono::milliseconds> write_patience_;
+  std::optional<std::size_t> head_left_;
   bool reading_ = true;
 };
 

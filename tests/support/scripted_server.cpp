@@ -20,15 +20,6 @@ bool is_readable_soon(int fd) {
   return poll(&poll_fd, 1, kPollMs) > 0;
 }
 
-void send_all(int fd, const std::string& bytes) {
-  std::size_t sent = 0;
-  while (sent < bytes.size()) {
-    const auto n = send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) return;
-    sent += static_cast<std::size_t>(n);
-  }
-}
-
 }  // namespace
 
 ScriptedServer::ScriptedServer(std::deque<Reply> script) : script_(std::move(script)) {
@@ -60,35 +51,76 @@ std::vector<std::string> ScriptedServer::requests() const {
   return requests_;
 }
 
+int ScriptedServer::connections() const {
+  std::unique_lock lock(mutex_);
+  return static_cast<int>(connections_.size());
+}
+
+void ScriptedServer::close_connections() {
+  std::vector<std::jthread> closing;
+  {
+    std::unique_lock lock(mutex_);
+    for (auto& connection : connections_) {
+      closing.push_back(std::move(connection));
+      connection = std::jthread();
+    }
+  }
+}  // each is told to stop, and joined
+
 void ScriptedServer::accept_connections(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (!is_readable_soon(listener_)) continue;
-    const int fd = accept(listener_, nullptr, nullptr);
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
+    std::unique_lock lock(mutex_);
     connections_.emplace_back([this, fd](const std::stop_token& over) { serve(fd, over); });
   }
 }
 
-void ScriptedServer::serve(int fd, const std::stop_token& stop) {
+// Empty: the client or the test has ended it.
+std::string ScriptedServer::read_head(int fd, const std::stop_token& stop) {
   std::string head;
-  while (!stop.stop_requested() && head.find("\r\n\r\n") == std::string::npos) {
+  while (!stop.stop_requested()) {
+    if (head.ends_with("\r\n\r\n")) return head;
     if (!is_readable_soon(fd)) continue;
     char byte = 0;
     if (recv(fd, &byte, 1, 0) != 1) break;
     head += byte;
   }
-  Reply reply;
-  if (head.find("\r\n\r\n") != std::string::npos) {
-    std::unique_lock lock(mutex_);
-    requests_.push_back(head);
-    if (!script_.empty()) {
-      reply = std::move(script_.front());
-      script_.pop_front();
-    }
+  return "";
+}
+
+ScriptedServer::Reply ScriptedServer::next_reply(const std::string& head) {
+  std::unique_lock lock(mutex_);
+  requests_.push_back(head);
+  if (script_.empty()) return {};
+  Reply reply = std::move(script_.front());
+  script_.pop_front();
+  return reply;
+}
+
+void ScriptedServer::send_all(int fd, const Reply& reply, const std::stop_token& stop) const {
+  const bool trickles = reply.after_each_byte.count() > 0;
+  std::string_view rest = reply.bytes;
+  while (!rest.empty() && !stop.stop_requested()) {
+    const auto n = send(fd, rest.data(), trickles ? 1 : rest.size(), MSG_NOSIGNAL);
+    if (n <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(n));
+    if (trickles) std::this_thread::sleep_for(reply.after_each_byte);
   }
-  send_all(fd, reply.bytes);
-  while (reply.then == Then::kHold && !stop.stop_requested()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+}
+
+void ScriptedServer::serve(int fd, const std::stop_token& stop) {
+  for (bool again = true; again;) {
+    const std::string head = read_head(fd, stop);
+    if (head.empty()) break;
+    const Reply reply = next_reply(head);
+    if (reply.before) reply.before();
+    send_all(fd, reply, stop);
+    while (reply.then == Then::kHold && !stop.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+    }
+    again = reply.then == Then::kNext;
   }
   close(fd);
 }
@@ -100,13 +132,20 @@ ScriptedServer::Reply whole_reply(int status, const std::string& body) {
           ScriptedServer::Then::kClose};
 }
 
+ScriptedServer::Reply kept_reply(int status, const std::string& body) {
+  return {fmt::format("HTTP/1.1 {} Whatever\r\nContent-Type: application/json\r\n"
+                      "Content-Length: {}\r\n\r\n{}",
+                      status, body.size(), body),
+          ScriptedServer::Then::kNext};
+}
+
 ScriptedServer::Reply stream_reply(const std::vector<std::string>& lines, bool is_ended,
                                    ScriptedServer::Then then) {
   std::string bytes =
       "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (const auto& line : lines) bytes += fmt::format("{:x}\r\n{}\n\r\n", line.size() + 1, line);
   if (is_ended) bytes += "0\r\n\r\n";
-  return {std::move(bytes), then};
+  return {std::move(bytes), then, {}, {}};
 }
 
 }  // namespace nervex::testing
