@@ -1,0 +1,204 @@
+#include "base/process.h"
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+extern char** environ;  // NOLINT: POSIX declares it in no header
+
+namespace nervex {
+
+namespace {
+
+// How soon the end of a process is noticed that has closed its streams, or has not. Descriptors for
+// processes (pidfd) would do without, but sandboxes like gVisor do not all know them.
+constexpr int kLookAgainMs = 20;
+
+std::string describe(int error) { return std::generic_category().message(error); }
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return Error{Code::kTransient, "pipe: " + describe(errno)};
+  fcntl(fds[0], F_SETFL, O_NONBLOCK);
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// What posix_spawn wants to be told, freed with the scope.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+    // Our threads block the signals that end the program, and ignore SIGPIPE: not the child's ways.
+    sigset_t none;
+    sigset_t changed;
+    sigemptyset(&none);
+    sigemptyset(&changed);
+    sigaddset(&changed, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &changed);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  void read_nothing() {
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
+  void send(int stream, const UniqueFd& to) {
+    posix_spawn_file_actions_adddup2(&actions_, to.get(), stream);
+  }
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+// Ours, with `added` in the place of what has the same name.
+std::vector<std::string> environment_with(const std::vector<std::string>& added) {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const bool replaced = std::any_of(added.begin(), added.end(), [&](const std::string& other) {
+      return name_of(other) == name_of(*variable);
+    });
+    if (!replaced) all.emplace_back(*variable);
+  }
+  all.insert(all.end(), added.begin(), added.end());
+  return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (auto& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// A process that runs. Killed and reaped at the end of the scope, if it has not ended by then.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  bool has_ended() {
+    if (pid_ <= 0) return true;
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
+    if (ended > 0) {
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    pid_ = -1;  // also if somebody else has reaped it: then nobody knows how it ended
+    return true;
+  }
+  int exit_code() const { return exit_code_; }
+
+ private:
+  pid_t pid_;
+  int exit_code_ = 255;
+};
+
+// Reads what is there, up to more than `limit` bytes. False: the stream has ended.
+bool read_available(int fd, std::string& into, std::size_t limit) {
+  char piece[4096];
+  while (into.size() <= limit) {
+    const ssize_t got = read(fd, piece, sizeof piece);
+    if (got > 0) {
+      into.append(piece, static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+      return got < 0 && errno == EAGAIN;
+    }
+  }
+  return true;
+}
+
+struct Streams {
+  Pipe out;
+  Pipe err;
+};
+
+Result<pid_t> spawn(const ProcessOptions& options, const Streams& streams) {
+  SpawnPlan plan;
+  if (!options.interactive) plan.read_nothing();
+  plan.send(STDOUT_FILENO, streams.out.write);
+  if (!options.interactive) plan.send(STDERR_FILENO, streams.err.write);
+  auto argv = options.argv;
+  auto env = environment_with(options.env);
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv.at(0).c_str(), plan.actions(), plan.attributes(),
+                                 pointers_to(argv).data(), pointers_to(env).data());
+  if (error != 0) return Error{Code::kInvalid, describe(error)};
+  return pid;
+}
+
+}  // namespace
+
+Result<ProcessEnd> run_process(const ProcessOptions& options, MonoTime deadline,
+                               const CallLimit& limit) {
+  NERVEX_CHECK(!options.argv.empty());
+  auto out = make_pipe();
+  if (!out) return out.error();
+  auto err = make_pipe();
+  if (!err) return err.error();
+  Streams streams{*std::move(out), *std::move(err)};
+  const auto pid = spawn(options, streams);
+  if (!pid) return pid.error();
+  Child child(*pid);
+  streams.out.write = UniqueFd();  // else the streams would never end
+  streams.err.write = UniqueFd();
+
+  ProcessEnd end;
+  bool out_open = true;
+  bool err_open = true;
+  for (;;) {
+    const bool ended = child.has_ended();  // before reading: afterwards nothing more comes
+    out_open = out_open && read_available(streams.out.read.get(), end.out, options.max_output);
+    err_open = err_open && read_available(streams.err.read.get(), end.err, options.max_output);
+    if (end.out.size() > options.max_output || end.err.size() > options.max_output) {
+      return Error{Code::kTransient,
+                   fmt::format("wrote more than {} bytes, killed", options.max_output)};
+    }
+    if (ended) break;
+    if (limit.is_over()) return Error{Code::kTransient, "the program is stopping"};
+    if (SystemClock().mono() >= deadline) return Error{Code::kTransient, "timed out, killed"};
+    pollfd polled[3] = {{limit.fd(), POLLIN, 0},
+                        {out_open ? streams.out.read.get() : -1, POLLIN, 0},
+                        {err_open ? streams.err.read.get() : -1, POLLIN, 0}};
+    poll(polled, 3, kLookAgainMs);
+  }
+  end.exit_code = child.exit_code();
+  return end;
+}
+
+}  // namespace nervex

@@ -1,0 +1,108 @@
+#include "base/process.h"
+
+#include <csignal>
+#include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/base/certs.h"
+
+namespace nervex {
+namespace {
+
+using namespace std::chrono_literals;
+
+MonoTime now() { return SystemClock().mono(); }
+
+ProcessOptions shell(const std::string& script) { return {.argv = {"sh", "-c", script}}; }
+
+Result<ProcessEnd> run(const ProcessOptions& options, MonoTime::duration time = 20s) {
+  const CallLimit limit;
+  return run_process(options, now() + time, limit);
+}
+
+TEST_CASE("A process gives back what it said, and how it ended", "[base][process]") {
+  const auto end = run(shell("echo out; echo err >&2; exit 3"));
+  REQUIRE(end);
+  CHECK(end->exit_code == 3);
+  CHECK(end->out == "out\n");
+  CHECK(end->err == "err\n");
+}
+
+TEST_CASE("A process ended by a signal is told from one that failed", "[base][process]") {
+  CHECK(run(shell("kill -TERM $$"))->exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("Arguments arrive as they are, seen by no shell", "[base][process]") {
+  const auto end = run({.argv = {"printf", "%s|", "a b", "$HOME", "*", "'"}});
+  REQUIRE(end);
+  CHECK(end->out == "a b|$HOME|*|'|");
+}
+
+TEST_CASE("A process has our environment and what is added", "[base][process]") {
+  setenv("NERVEX_TEST_OURS", "ours", 1);
+  setenv("NERVEX_TEST_BOTH", "ours", 1);
+  ProcessOptions options = shell("echo $NERVEX_TEST_OURS $NERVEX_TEST_BOTH $NERVEX_TEST_NEW");
+  options.env = {"NERVEX_TEST_BOTH=theirs", "NERVEX_TEST_NEW=a=b"};
+  CHECK(run(options)->out == "ours theirs a=b\n");
+  unsetenv("NERVEX_TEST_OURS");
+  unsetenv("NERVEX_TEST_BOTH");
+}
+
+TEST_CASE("A process reads nothing unless it is interactive", "[base][process]") {
+  CHECK(run({.argv = {"cat"}})->out.empty());
+}
+
+TEST_CASE("A process obeys signals that we block", "[base][process]") {
+  sigset_t blocked;
+  sigset_t before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  REQUIRE(pthread_sigmask(SIG_BLOCK, &blocked, &before) == 0);
+  const auto end = run(shell("kill -TERM $$; echo still there"));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK(end->exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("A process that does not exist cannot be started", "[base][process]") {
+  const auto end = run({.argv = {"nervex-no-such-program"}});
+  REQUIRE_FALSE(end);
+  CHECK(end.error() == Error{Code::kInvalid, "No such file or directory"});
+  const test::TestFiles files;
+  CHECK(run({.argv = {files.add("text", "no program")}}).error().code == Code::kInvalid);
+}
+
+TEST_CASE("A process that hangs is killed at its deadline", "[base][process]") {
+  const auto end = run(shell("trap '' TERM INT; exec sleep 600"), 100ms);
+  REQUIRE_FALSE(end);
+  CHECK(end.error() == Error{Code::kTransient, "timed out, killed"});
+}
+
+TEST_CASE("A process is killed when the program stops", "[base][process]") {
+  CallLimit limit;
+  std::optional<Result<ProcessEnd>> end;
+  {
+    const std::jthread caller(
+        [&] { end = run_process(shell("exec sleep 600"), now() + 1h, limit); });
+    limit.set(now());
+  }
+  REQUIRE_FALSE(*end);
+  CHECK(end->error() == Error{Code::kTransient, "the program is stopping"});
+}
+
+TEST_CASE("A process that says too much is killed", "[base][process]") {
+  for (const char* stream : {"", ">&2"}) {
+    ProcessOptions options = shell(std::string("yes ") + stream);
+    options.max_output = 100'000;
+    CHECK(run(options).error().code == Code::kTransient);
+  }
+}
+
+TEST_CASE("What a process leaves in the background is not waited for", "[base][process]") {
+  const auto end = run(shell("sleep 600 & echo $!"));  // it holds both streams
+  REQUIRE(end);
+  kill(std::stoi(end->out), SIGKILL);
+}
+
+}  // namespace
+}  // namespace nervex
