@@ -1,6 +1,7 @@
 #include "kube/work_queue.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace nervex::kube {
 namespace {
@@ -19,17 +20,34 @@ milliseconds delay_after(int failures) {
   return std::min(kFirstDelay * (1 << std::min(failures, kMostDoublings)), kLongestDelay);
 }
 
+double seconds_between(MonoTime from, MonoTime to) {
+  return std::chrono::duration<double>(std::max(to - from, MonoTime::duration::zero())).count();
+}
+
 }  // namespace
+
+void DurationHistogram::observe(double seconds) {
+  const auto bucket = std::lower_bound(kBoundsSeconds.begin(), kBoundsSeconds.end(), seconds);
+  ++counts[static_cast<std::size_t>(bucket - kBoundsSeconds.begin())];
+  sum_seconds += seconds;
+}
+
+std::uint64_t DurationHistogram::total() const {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
 
 void WorkQueue::add(const std::string& key) {
   MutexLock lock(mutex_);
-  push(key);
+  push(key, clock_.mono());
 }
 
 void WorkQueue::add_after(const std::string& key, milliseconds delay) {
   MutexLock lock(mutex_);
-  if (delay <= milliseconds::zero()) return push(key);
-  const MonoTime due = clock_.mono() + delay;
+  if (shut_down_) return;
+  ++counted_.retries;
+  const MonoTime now = clock_.mono();
+  if (delay <= milliseconds::zero()) return push(key, now);
+  const MonoTime due = now + delay;
   const auto [at, is_new] = due_.emplace(key, due);
   if (!is_new) {
     if (at->second <= due) return;
@@ -79,14 +97,17 @@ std::optional<std::string> WorkQueue::next() {
   }
   std::string key = std::move(ready_.front());
   ready_.pop_front();
-  dirty_.erase(key);
-  working_.insert(key);
+  const MonoTime now = clock_.mono();
+  const auto waited = dirty_.extract(key);
+  counted_.in_queue.observe(seconds_between(waited.mapped(), now));
+  working_.emplace(key, now);
   return key;
 }
 
 void WorkQueue::done(const std::string& key) {
   MutexLock lock(mutex_);
-  working_.erase(key);
+  const auto worked = working_.extract(key);
+  if (worked) counted_.at_work.observe(seconds_between(worked.mapped(), clock_.mono()));
   if (dirty_.count(key) == 0) return;
   ready_.push_back(key);
   wake_.notify_one();
@@ -100,6 +121,23 @@ void WorkQueue::shut_down() {
 
 std::size_t WorkQueue::size() const {
   MutexLock lock(mutex_);
+  return waiting();
+}
+
+WorkQueueStats WorkQueue::stats() const {
+  MutexLock lock(mutex_);
+  WorkQueueStats stats = counted_;
+  stats.depth = waiting();
+  const MonoTime now = clock_.mono();
+  for (const auto& [key, since] : working_) {
+    const double seconds = seconds_between(since, now);
+    stats.unfinished_seconds += seconds;
+    stats.longest_running_seconds = std::max(stats.longest_running_seconds, seconds);
+  }
+  return stats;
+}
+
+std::size_t WorkQueue::waiting() const {
   std::size_t due = 0;
   const MonoTime now = clock_.mono();
   for (auto at = delayed_.begin(); at != delayed_.end() && at->first <= now; ++at) {
@@ -110,8 +148,10 @@ std::size_t WorkQueue::size() const {
 }
 
 // Of a key that is being worked on only a note is kept: done() puts it back into the line.
-void WorkQueue::push(const std::string& key) {
-  if (shut_down_ || !dirty_.insert(key).second || working_.count(key) != 0) return;
+void WorkQueue::push(const std::string& key, MonoTime since) {
+  if (shut_down_ || !dirty_.emplace(key, since).second) return;
+  ++counted_.adds;
+  if (working_.count(key) != 0) return;
   ready_.push_back(key);
   wake_.notify_one();
 }
@@ -119,10 +159,10 @@ void WorkQueue::push(const std::string& key) {
 void WorkQueue::release_due() {
   const MonoTime now = clock_.mono();
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
-    const std::string key = std::move(delayed_.begin()->second);
+    const auto [due, key] = std::move(*delayed_.begin());
     delayed_.erase(delayed_.begin());
     due_.erase(key);
-    push(key);
+    push(key, due);
   }
 }
 

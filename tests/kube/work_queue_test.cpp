@@ -95,6 +95,74 @@ TEST_CASE("back-off doubles from 5 ms to 1000 s until the key is forgotten", "[k
   CHECK(queue.add_failed("a") == 5ms);
 }
 
+TEST_CASE("stats count adds without folded repeats, retries, and what waits",
+          "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add("a");
+  queue.add("a");
+  queue.add("b");
+  queue.add_after("c", 10ms);
+  queue.add_failed("d");
+  const WorkQueueStats stats = queue.stats();
+  CHECK(stats.depth == 2);
+  CHECK(stats.adds == 2);
+  CHECK(stats.retries == 2);
+  CHECK(stats.in_queue == DurationHistogram{});
+  CHECK(stats.unfinished_seconds == 0);
+}
+
+TEST_CASE("stats tell how long keys waited and were worked on", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add("a");
+  queue.add_after("b", 500ms);
+  clock.advance(2s);  // of b's wait the delay is not the queue's doing
+  CHECK(queue.next() == "a");
+  CHECK(queue.next() == "b");
+  clock.advance(4s);
+  CHECK(queue.stats().unfinished_seconds == 8);
+  CHECK(queue.stats().longest_running_seconds == 4);
+  queue.done("a");
+  clock.advance(16s);
+  CHECK(queue.stats().unfinished_seconds == 20);
+  queue.done("b");
+  const WorkQueueStats stats = queue.stats();
+  CHECK(stats.in_queue.total() == 2);
+  CHECK(stats.in_queue.sum_seconds == 3.5);
+  CHECK(stats.in_queue.counts[9] == 2);  // over 1 s, up to 10 s
+  CHECK(stats.at_work.sum_seconds == 24);
+  CHECK(stats.at_work.counts[9] == 1);
+  CHECK(stats.at_work.counts[10] == 1);
+  CHECK(stats.unfinished_seconds == 0);
+  CHECK(stats.adds == 2);
+}
+
+TEST_CASE("a key that is added while it is worked on waits from then on", "[kube][work_queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  queue.add("a");
+  CHECK(queue.next() == "a");
+  queue.add("a");
+  clock.advance(3s);
+  queue.done("a");
+  CHECK(queue.next() == "a");
+  CHECK(queue.stats().adds == 2);
+  CHECK(queue.stats().in_queue.sum_seconds == 3);
+}
+
+TEST_CASE("a duration belongs to the first bucket whose bound it does not exceed",
+          "[kube][work_queue]") {
+  DurationHistogram histogram;
+  for (const double seconds : {0.0, 1.0, 1.5, 1000.0, 1001.0}) histogram.observe(seconds);
+  CHECK(histogram.counts[0] == 1);
+  CHECK(histogram.counts[8] == 1);
+  CHECK(histogram.counts[9] == 1);
+  CHECK(histogram.counts[11] == 1);
+  CHECK(histogram.counts[12] == 1);
+  CHECK(histogram.total() == 5);
+}
+
 TEST_CASE("shut_down wakes whoever waits and refuses everything after", "[kube][work_queue]") {
   FakeClock clock;
   WorkQueue queue(clock);
