@@ -187,12 +187,15 @@ std::ptrdiff_t Connection::read(char* to, std::size_t size) {
   if (buffered().empty() && size >= kReadBytes) return read_some(to, size);
   if (buffered().empty() && !fill()) return failure_ == Failure::kEnd ? 0 : -1;
   const std::size_t got = buffered().copy(to, size);
-  taken_ += got;
-  if (buffered().empty()) {  // an idle connection keeps no buffer
-    buffer_ = std::string();
-    taken_ = 0;
-  }
+  drop(got);
   return static_cast<std::ptrdiff_t>(got);
+}
+
+void Connection::drop(std::size_t size) {
+  taken_ += size;
+  if (!buffered().empty()) return;
+  buffer_ = std::string();  // an idle connection keeps no buffer
+  taken_ = 0;
 }
 
 bool Connection::write(std::string_view bytes) {

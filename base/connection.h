@@ -39,6 +39,7 @@ class Connection {
   bool finish_connect();
   // Agrees on keys; nothing to do for plain TCP.
   bool handshake();
+  bool is_tls() const { return session_ != nullptr; }
   // Tells the peer that this side is done, as far as that works without waiting.
   void close_politely();
 
@@ -48,6 +49,8 @@ class Connection {
   bool fill();
   // What was read and not taken yet.
   std::string_view buffered() const { return std::string_view(buffer_).substr(taken_); }
+  // Takes the first `size` bytes of what is buffered, unread.
+  void drop(std::size_t size);
   // Takes up to `size` bytes: 0 at the peer's end, -1 if it failed.
   std::ptrdiff_t read(char* to, std::size_t size);
   bool write(std::string_view bytes);

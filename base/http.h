@@ -21,10 +21,18 @@ struct HttpReply {
   int status = 200;
   std::string body;
   std::string content_type = "application/json";
+  // Further headers: Allow, Retry-After, ... What frames the message (Connection, Content-Length)
+  // is the server's business. A name or value that no header may have is left out.
+  std::map<std::string, std::string> headers{};
 };
 
 // Runs on a server thread, many at once: must be thread-safe. May throw: the server then answers
 // as its fallback says, and logs.
 using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
+
+// What the caller reads when the server itself refuses a request that no handler gets to see:
+// status is the one HTTP has for it (400, 408, 413, 414, 415, 417, 431, 501, 503, 505), reason a
+// phrase for people. Thread-safe.
+using HttpRefusalHandler = std::function<HttpReply(int status, const std::string& reason)>;
 
 }  // namespace nervex

@@ -1,7 +1,7 @@
-// base/http_server.h - how do callers reach a program? HTTP/1.1 over cpp-httplib, plain or TLS.
+// base/http_server.h - how do callers reach a program? HTTP/1.1, plain or TLS.
 //
-// The settings are those that decide whether such a server survives its callers (docs/adr,
-// quality: idle connections, slow senders, lying lengths). One thread per live connection.
+// The settings are those that decide whether such a server survives its callers: idle connections,
+// slow senders, lying lengths (docs/http-hardening.md). One thread per live connection.
 #pragma once
 
 #include <chrono>
@@ -20,15 +20,28 @@ struct TlsFiles {
   std::string key_file;   // PEM
 };
 
+// {"error":"<reason>"} with this status.
+HttpReply json_refusal(int status, const std::string& reason);
+
 struct HttpServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0: any free one
   std::optional<TlsFiles> tls{};
-  std::size_t max_connections = 256;       // live connections = threads
-  std::size_t max_body_bytes = 1 << 20;    // larger: 413
-  std::chrono::seconds idle_timeout{150};  // an API server keeps idle connections for 90 s
-  std::chrono::seconds read_timeout{10};   // a slow sender is dropped after this
-  bool allow_chunked_bodies = true;        // false: Transfer-Encoding is refused with 400
+  std::size_t max_connections = 256;  // live connections = threads
+  // Of max_connections. With more than that, replies ask callers to close, and idle connections
+  // make room for newcomers. Low for many short-lived callers, high for few that keep connections.
+  int crowded_percent = 90;
+  std::size_t max_body_bytes = 1 << 20;  // larger: 413
+  // Held by all requests at once whose body is over 64 KiB; beyond it they are refused with 503.
+  std::size_t max_bytes_in_flight = 64 << 20;
+  // The default outlasts an API server, which keeps idle connections for 90 s: a server that closes
+  // first loses requests.
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds(150);
+  // For a TLS handshake, and for a whole request from its first byte: 408.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(10);
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(30);  // for a whole reply
+  bool allow_chunked_bodies = true;  // false: Transfer-Encoding is refused with 400
   HttpReply internal_error{500, R"({"error":"internal error"})"};  // when a handler throws
+  HttpRefusalHandler refusal = json_refusal;
 };
 
 // Owned by main. Handlers are added before start() and called until stop() has returned.
@@ -57,8 +70,11 @@ class HttpServer {
   std::unique_ptr<Impl> impl_;
 };
 
+// 405 with the methods that are allowed ("GET, HEAD"), as every such reply must have them.
+HttpReply method_not_allowed(const std::string& allowed);
+
 // Adds GET /healthz (200 while the process lives) and GET /readyz: 200, or 503 with the reason that
-// `not_ready` returns. `not_ready` returns "" when ready.
+// `not_ready` returns. `not_ready` returns "" when ready. Other methods than GET and HEAD: 405.
 void add_health_routes(HttpServer& server, std::function<std::string()> not_ready);
 
 }  // namespace nervex

@@ -16,15 +16,12 @@
 
 namespace nervex {
 
-// `LibraryStream` is httplib::Stream. A parameter, because only http_server.cpp and
-// http_exchange.cpp may include that library.
+// `LibraryStream` is httplib::Stream. A parameter, because only http_exchange.cpp may include that
+// library.
 template <typename LibraryStream>
 class ConnectionStream final : public LibraryStream {
  public:
   explicit ConnectionStream(Connection& connection) : connection_(connection) {}
-
-  // The library would wait for the rest of a body even after having refused the request.
-  void stop_reading() { reading_ = false; }
 
   // The longest waits for a piece to read, and for the peer to take one. Else the connection's.
   void set_patience(std::chrono::milliseconds reading, std::chrono::milliseconds writing) {
@@ -43,7 +40,7 @@ class ConnectionStream final : public LibraryStream {
   // Writing waits by itself. A false answer here would only take the error's name away.
   bool wait_writable() const override { return true; }
   ssize_t read(char* to, std::size_t size) override {
-    if (!reading_ || (limit_ != nullptr && limit_->is_over())) return -1;
+    if (limit_ != nullptr && limit_->is_over()) return -1;
     // The library asks for a reply even if the request could not be sent.
     if (connection_.failed_by() == Connection::Failure::kTimeout) return -1;
     if (head_left_ && *head_left_ < size) return -1;
@@ -67,7 +64,6 @@ class ConnectionStream final : public LibraryStream {
   std::optional<std::chrono::milliseconds> read_patience_;
   std::optional<std::chrono::milliseconds> write_patience_;
   std::optional<std::size_t> head_left_;
-  bool reading_ = true;
 };
 
 }  // namespace nervex

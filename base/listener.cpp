@@ -23,6 +23,12 @@ namespace {
 // space, and memory only as far as it is used.
 constexpr std::size_t kStackBytes = 2 << 20;
 
+// Who needs longer than this for a request loses its place to a newcomer that finds none.
+constexpr std::chrono::seconds kSlowSender{1};
+// How long a refused newcomer may take to read why, and how many may do so at a time.
+constexpr std::chrono::seconds kRefusedStay{1};
+constexpr std::size_t kMaxRefused = 64;
+
 std::string describe_errno() { return std::generic_category().message(errno); }
 
 void set_option(int socket, int level, int option) {
@@ -73,20 +79,25 @@ int bound_port(int socket) {
   return port_of(address);
 }
 
-}  // namespace
-
-void Listener::Place::set_idle(bool idle) {
-  const MonoTime now = SystemClock().mono();
-  const MutexLock lock(listener_->mutex_);
-  if (idle) {
-    idle_since_ = now;
-  } else {
-    idle_since_.reset();
-  }
+// Rounded up, so that a small pool is not crowded by one caller.
+std::size_t part_of(std::size_t whole, int percent) {
+  return whole - whole * static_cast<std::size_t>(100 - std::clamp(percent, 0, 100)) / 100;
 }
 
-Listener::Listener(std::size_t max_connections, Serve serve)
-    : max_connections_(std::max<std::size_t>(max_connections, 1)), serve_(std::move(serve)) {}
+}  // namespace
+
+void Listener::Place::set_state(State state) {
+  const MonoTime now = SystemClock().mono();
+  const MutexLock lock(listener_->mutex_);
+  state_ = state;
+  since_ = now;
+}
+
+Listener::Listener(ListenerOptions options, Serve serve)
+    : max_connections_(std::max<std::size_t>(options.max_connections, 1)),
+      crowded_above_(part_of(max_connections_, options.crowded_percent)),
+      full_(std::move(options.full)),
+      serve_(std::move(serve)) {}
 
 Listener::~Listener() { stop(); }
 
@@ -125,7 +136,8 @@ void* Listener::accept_entry(void* listener) {
 void Listener::accept_until_stopped() {
   while (!stopping_) {
     pollfd polled[2] = {{socket_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-    poll(polled, 2, -1);
+    poll(polled, 2, accept_timeout());
+    forget_refused(SystemClock().mono());
     while (!stopping_ && accept_one()) {
     }
     join_finished();
@@ -164,25 +176,59 @@ void Listener::wait_for_resources() {
 }
 
 void Listener::place_or_refuse(UniqueFd socket, std::string peer) {
+  if (!place(socket, std::move(peer))) refuse(std::move(socket));
+}
+
+// Takes the socket if there is room for it.
+bool Listener::place(UniqueFd& socket, std::string peer) {
   const MutexLock lock(mutex_);
-  if (live_ >= max_connections_ && !make_room()) return;  // closes it
+  const bool made_room = is_crowded() && make_room();
+  if (live_ >= max_connections_ && !made_room) return false;
   Place& place = places_.emplace_back();
   place.listener_ = this;
   place.socket_ = std::move(socket);
   place.peer_ = std::move(peer);
   ++live_;
-  if (!start_thread(place.thread_, "http", serve_entry, &place)) {
-    --live_;
-    places_.pop_back();
-  }
+  if (start_thread(place.thread_, "http", serve_entry, &place)) return true;
+  --live_;
+  socket = std::move(place.socket_);
+  places_.pop_back();
+  return false;
 }
 
-// Shuts down the connection that has been idle for longest. Its thread sees the end and leaves.
+// Nothing here waits. Closing at once would reset the connection as soon as the caller's request
+// arrives, and it would never read the answer.
+void Listener::refuse(UniqueFd socket) {
+  if (full_.empty()) return;
+  send(socket.get(), full_.data(), full_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  shutdown(socket.get(), SHUT_WR);
+  if (refused_.size() == kMaxRefused) refused_.pop_front();
+  refused_.emplace_back(std::move(socket), SystemClock().mono() + kRefusedStay);
+}
+
+void Listener::forget_refused(MonoTime now) {
+  while (!refused_.empty() && refused_.front().second <= now) refused_.pop_front();
+}
+
+int Listener::accept_timeout() const {
+  return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
+}
+
+// Idle ones go as soon as it is crowded; slow senders only when nothing else helps.
 bool Listener::make_room() {
+  const MonoTime now = SystemClock().mono();
+  if (drop_oldest(Place::State::kIdle, now)) return true;
+  return live_ >= max_connections_ && drop_oldest(Place::State::kReceiving, now - kSlowSender);
+}
+
+// Shuts down the connection that has been in this state for longest, and since `since` at least.
+// Its thread sees the end and leaves.
+bool Listener::drop_oldest(Place::State state, MonoTime since) {
   Place* oldest = nullptr;
   for (Place& place : places_) {
-    if (!place.idle_since_ || place.leaving_ || place.finished_) continue;
-    if (oldest == nullptr || *place.idle_since_ < *oldest->idle_since_) oldest = &place;
+    if (place.state_ != state || place.leaving_ || place.finished_) continue;
+    if (place.since_ > since) continue;
+    if (oldest == nullptr || place.since_ < oldest->since_) oldest = &place;
   }
   if (oldest == nullptr) return false;
   oldest->leaving_ = true;

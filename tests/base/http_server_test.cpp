@@ -309,7 +309,7 @@ TEST_CASE("When all places are taken, an idle connection makes room", "[base][ht
   }
   // A connection becomes idle a moment after its reply has arrived: until then there is no room.
   std::string reply;
-  while (reply.empty()) {
+  while (status_of(reply) != 200) {
     auto newcomer = RawSocket::connect_to(server.port());
     newcomer.send(kPing);
     reply = newcomer.receive_message();
@@ -331,7 +331,7 @@ struct Gate {
   }
 };
 
-TEST_CASE("When all places are busy, a newcomer is closed at once", "[base][http]") {
+TEST_CASE("When all places are busy, a newcomer is told so and closed at once", "[base][http]") {
   Gate gate;
   HttpServer server({.max_connections = 1});
   server.handle("/wait", gate.handler());
@@ -341,7 +341,11 @@ TEST_CASE("When all places are busy, a newcomer is closed at once", "[base][http
   gate.entered.wait();
 
   auto newcomer = RawSocket::connect_to(server.port());
-  CHECK(newcomer.is_at_end());
+  newcomer.send(kPing);
+  const std::string reply = newcomer.receive_all();
+  CHECK(status_of(reply) == 503);
+  CHECK(reply.find("Retry-After: 1\r\n") != std::string::npos);
+  CHECK(body_of(reply) == R"({"error":"too many connections"})");
 
   gate.let_go.count_down();
   CHECK(body_of(busy.receive_message()) == "done");

@@ -30,7 +30,7 @@ const std::set<std::string> kPureBase = {"base/error.h", "base/clock.h"};
 
 // Libraries that only the named files may include: one adapter each.
 const std::map<std::string, std::set<std::string>> kAdapters = {
-    {"httplib.h", {"base/http_server.cpp", "base/http_exchange.cpp"}},
+    {"httplib.h", {"base/http_exchange.cpp"}},
     {"valijson/", {"webhook/schema_check.cpp"}},
     {"yaml-cpp/", {"kube/config.cpp"}},
 };
