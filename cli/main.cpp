@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/program.h"
+#include "cli/certs_command.h"
 #include "cli/explain.h"
 #include "cli/gather.h"
 #include "cli/text.h"
@@ -12,10 +14,6 @@
 using namespace nervex;
 
 namespace {
-
-constexpr int kExitOk = 0;
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
 
 struct Flags {
   std::string kubeconfig;
@@ -46,8 +44,10 @@ int run_explain(const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Looks at NerveXJobs. As kubectl-nervex on the PATH it is also `kubectl nervex`.",
-               "nervexctl"};
+  CLI::App app{
+      "Looks at NerveXJobs, and makes the webhook's certificates. As kubectl-nervex on the PATH it "
+      "is also `kubectl nervex`.",
+      "nervexctl"};
   app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
   app.require_subcommand(1);
   Flags flags;
@@ -60,10 +60,12 @@ int main(int argc, char** argv) {
                       "its namespace (default: that of the kubeconfig)");
   explain->add_option("--kubeconfig", flags.kubeconfig,
                       "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
+  cli::CertsFlags certs_flags;
+  CLI::App* certs = cli::add_certs_command(app, certs_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  return run_explain(flags);
+  return certs->parsed() ? cli::run_certs(certs_flags) : run_explain(flags);
 }

@@ -1,0 +1,140 @@
+#include "cli/certs_command.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "base/program.h"
+#include "cli/certs_files.h"
+#include "cli/text.h"
+#include "kube/client.h"
+#include "kube/config.h"
+
+namespace nervex::cli {
+namespace {
+
+int fail(const std::string& what, const Error& error) {
+  std::fprintf(stderr, "nervexctl: %s: %s\n", what.c_str(), printable(error.message).c_str());
+  return kExitFailure;
+}
+
+void add_period(CLI::App* command, const std::string& name, std::chrono::seconds& value,
+                const std::string& otherwise, const std::string& help) {
+  command
+      ->add_option_function<std::string>(
+          name, [&value](const std::string& text) { value = *parse_period(text); }, help)
+      ->check([](const std::string& text) {
+        const auto period = parse_period(text);
+        return period ? "" : period.error().message;
+      })
+      ->type_name("PERIOD")
+      ->default_str(otherwise);
+}
+
+void add_where(CLI::App* command, CertsFlags& flags) {
+  auto* install = command->add_flag("--install", flags.install,
+                                    "store them in the cluster, and fill caBundle of both webhook "
+                                    "configurations");
+  command
+      ->add_option("--out", flags.out, "keep them in this folder: ca.crt, ca.key, tls.crt, tls.key")
+      ->type_name("FOLDER")
+      ->excludes(install);
+  auto* kubeconfig = command->add_option("--kubeconfig", flags.kubeconfig,
+                                         "kubeconfig file (default: $KUBECONFIG, else "
+                                         "~/.kube/config)");
+  command->add_flag("--in-cluster", flags.in_cluster, "reach the API server as a pod does")
+      ->excludes(kubeconfig);
+  command->add_option("-n,--namespace", flags.places.ns, "where the webhook runs")
+      ->capture_default_str();
+}
+
+void add_what(CLI::App* command, CertsFlags& flags) {
+  command->add_option("--service", flags.service, "the webhook's Service")->capture_default_str();
+  command
+      ->add_option("--san", flags.more_names,
+                   "a further name of the serving certificate; repeatable")
+      ->type_name("DNS:NAME|IP:ADDRESS")
+      ->allow_extra_args(false);
+  add_period(command, "--valid-for", flags.terms.serving_validity, "90d",
+             "of a new serving certificate");
+  add_period(command, "--renew-before", flags.terms.renew_before, "30d",
+             "a certificate that is valid for longer than this stays");
+  command->add_flag("--renew-now", flags.terms.renew_now,
+                    "a new serving certificate, whatever the age of the old one");
+  command->add_flag("--dry-run", flags.dry_run, "only say what would be done");
+}
+
+Result<kube::ConnectionConfig> connection(const CertsFlags& flags) {
+  return flags.in_cluster ? kube::load_in_cluster() : kube::load_user_config(flags.kubeconfig);
+}
+
+int install(const CertsFlags& flags) {
+  const auto config = connection(flags);
+  if (!config) return fail("find the API server", config.error());
+  kube::Client api(*config, "nervexctl");
+  const auto said = install_certs(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
+  if (!said) return fail("install certificates", said.error());
+  for (const std::string& line : *said) std::printf("%s\n", printable(line).c_str());
+  return kExitOk;
+}
+
+int keep_in_folder(const CertsFlags& flags) {
+  const SysTime now = SystemClock().now();
+  const auto stored = read_certs(flags.out);
+  if (!stored) return fail("look into the folder", stored.error());
+  const CertVerdict verdict = judge_certs(*stored, flags.terms, now);
+  const auto wanted = renew_certs(*stored, verdict, flags.terms, now);
+  if (!wanted) return fail("make certificates", wanted.error());
+  const bool same = *wanted == *stored;
+  if (!same && !flags.dry_run) {
+    if (auto written = write_certs(flags.out, *wanted); !written) {
+      return fail("keep certificates", written.error());
+    }
+  }
+  const char* did = same ? "unchanged" : flags.dry_run ? "would be written" : "written";
+  std::printf("%s: %s\n", flags.out.c_str(), did);
+  return kExitOk;
+}
+
+// As one List, for `kubectl apply -f -` or a tool that seals Secrets.
+int print(const CertsFlags& flags) {
+  const SysTime now = SystemClock().now();
+  const auto made = renew_certs({}, judge_certs({}, flags.terms, now), flags.terms, now);
+  if (!made) return fail("make certificates", made.error());
+  const Json list = {{"apiVersion", "v1"},
+                     {"kind", "List"},
+                     {"items", Json::array({authority_secret(flags.places, *made),
+                                            serving_secret(flags.places, *made)})}};
+  std::printf("%s\n", list.dump(2).c_str());
+  return kExitOk;
+}
+
+}  // namespace
+
+CLI::App* add_certs_command(CLI::App& app, CertsFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "certs",
+      "Makes the webhook's certificates, for clusters without cert-manager: an authority for ten\n"
+      "years and a serving certificate. What is there and fresh stays, so that it can run daily.\n"
+      "Without --install and --out both Secrets are printed, keys included.\n"
+      "Exit status: 0 all is well, 1 not done, 2 wrong usage.");
+  add_where(command, flags);
+  add_what(command, flags);
+  return command;
+}
+
+int run_certs(CertsFlags flags) {
+  // The API server calls the first of these names.
+  const std::string name = fmt::format("DNS:{}.{}.svc", flags.service, flags.places.ns);
+  flags.terms.names = {name, name + ".cluster.local"};
+  for (const std::string& more : flags.more_names) flags.terms.names.push_back(more);
+  if (flags.terms.renew_before >= flags.terms.serving_validity) {
+    std::fprintf(stderr, "nervexctl: --renew-before must be shorter than --valid-for\n");
+    return kExitUsage;
+  }
+  if (flags.install) return install(flags);
+  return flags.out.empty() ? print(flags) : keep_in_folder(flags);
+}
+
+}  // namespace nervex::cli

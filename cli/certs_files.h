@@ -1,0 +1,18 @@
+// cli/certs_files.h - certificates in a folder, for those who bring them into a cluster themselves.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "cli/certs_plan.h"
+
+namespace nervex::cli {
+
+// What the folder holds: ca.crt (every trusted authority, the newest first), ca.key, tls.crt,
+// tls.key. Files that are not there are left out; kInvalid: one is there and cannot be read.
+Result<StoredCerts> read_certs(const std::string& folder);
+
+// Writes all four, each whole or not at all, readable for this user only. Makes the folder.
+Result<Nothing> write_certs(const std::string& folder, const StoredCerts& certs);
+
+}  // namespace nervex::cli

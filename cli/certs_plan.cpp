@@ -1,0 +1,124 @@
+#include "cli/certs_plan.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace nervex::cli {
+namespace {
+
+using std::chrono::days;
+using std::chrono::seconds;
+
+constexpr const char* kAuthorityName = "nervex-ca";
+constexpr auto kClockSkew = std::chrono::minutes(5);  // a node's clock may be behind ours
+constexpr std::int64_t kMaxPeriodSeconds = 100LL * 365 * 24 * 3600;
+
+// Why this authority cannot go on signing; empty if it can.
+std::string fault_of_authority(const StoredCerts& stored, const CertTerms& terms, SysTime now) {
+  if (!stored.authority) return "there is none";
+  const auto facts = read_certificate(stored.authority->cert);
+  if (!facts) return facts.error().message;
+  if (!facts->is_authority) return "it is no authority's certificate";
+  if (!key_fits(*stored.authority)) return "its key is missing, unreadable or another one's";
+  if (facts->validity.until < now + terms.authority_renew_before) {
+    return fmt::format("it ends on {}", to_rfc3339(facts->validity.until));
+  }
+  return "";
+}
+
+bool is_signed_by_any(const std::string& cert, const std::vector<std::string>& authorities) {
+  return std::any_of(authorities.begin(), authorities.end(),
+                     [&](const std::string& one) { return is_signed_by(cert, one); });
+}
+
+// Why the serving certificate cannot stay; empty if it can. `trusted`: those that callers trust.
+std::string fault_of_serving(const StoredCerts& stored, const std::vector<std::string>& trusted,
+                             const CertTerms& terms, SysTime now) {
+  if (!stored.serving) return "there is none";
+  if (terms.renew_now) return "it was asked for";
+  const auto facts = read_certificate(stored.serving->cert);
+  if (!facts) return facts.error().message;
+  if (!key_fits(*stored.serving)) return "its key is missing, unreadable or another one's";
+  for (const std::string& name : terms.names) {
+    if (std::find(facts->names.begin(), facts->names.end(), name) == facts->names.end()) {
+      return fmt::format("it lacks {}", name);
+    }
+  }
+  if (!is_signed_by_any(stored.serving->cert, trusted)) return "no trusted authority signed it";
+  if (facts->validity.until < now + terms.renew_before) {
+    return fmt::format("it ends on {}", to_rfc3339(facts->validity.until));
+  }
+  return "";
+}
+
+// Those in use before, oldest bundle entries last. An unreadable rest is dropped.
+std::vector<std::string> earlier_authorities(const StoredCerts& stored) {
+  std::vector<std::string> found;
+  if (stored.authority) found = split_bundle(stored.authority->cert);
+  for (auto& one : split_bundle(stored.bundle)) found.push_back(std::move(one));
+  return found;
+}
+
+bool is_usable_authority(const std::string& pem, SysTime now) {
+  const auto facts = read_certificate(pem);
+  return facts && facts->is_authority && facts->validity.until > now;
+}
+
+Validity from_now(SysTime now, seconds length) { return {now - kClockSkew, now + length}; }
+
+}  // namespace
+
+std::string bundle_with(const std::string& authority, const StoredCerts& stored, SysTime now) {
+  std::vector<std::string> kept = split_bundle(authority);
+  for (const std::string& one : earlier_authorities(stored)) {
+    const bool is_new = std::find(kept.begin(), kept.end(), one) == kept.end();
+    if (is_new && is_usable_authority(one, now)) kept.push_back(one);
+  }
+  std::string joined;
+  for (const std::string& one : kept) joined += one;
+  return joined;
+}
+
+CertVerdict judge_certs(const StoredCerts& stored, const CertTerms& terms, SysTime now) {
+  const auto trusted = split_bundle(bundle_with("", stored, now));
+  return {fault_of_authority(stored, terms, now), fault_of_serving(stored, trusted, terms, now)};
+}
+
+Result<StoredCerts> renew_certs(const StoredCerts& stored, const CertVerdict& verdict,
+                                const CertTerms& terms, SysTime now) {
+  StoredCerts wanted = stored;
+  if (!verdict.new_authority.empty()) {
+    wanted.authority = make_authority(kAuthorityName, from_now(now, terms.authority_validity));
+  }
+  wanted.bundle = bundle_with(wanted.authority->cert, stored, now);
+  if (verdict.new_serving.empty()) return wanted;
+  Validity validity = from_now(now, terms.serving_validity);
+  const auto authority = read_certificate(wanted.authority->cert);
+  if (!authority) return authority.error();
+  validity.until = std::min(validity.until, authority->validity.until);
+  auto issued = issue_serving(*wanted.authority, terms.names, validity);
+  if (!issued) return issued.error();
+  wanted.serving = *std::move(issued);
+  return wanted;
+}
+
+Result<seconds> parse_period(const std::string& text) {
+  std::int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  const std::string unit(rest, end);
+  const std::int64_t length = unit == "d"   ? 86400
+                              : unit == "h" ? 3600
+                              : unit == "m" ? 60
+                              : unit == "s" ? 1
+                                            : 0;
+  if (error != std::errc() || length == 0 || count < 1 || count > kMaxPeriodSeconds / length) {
+    return Error{Code::kInvalid,
+                 fmt::format("{} is no period: a number with d, h, m or s, as in 30d", text)};
+  }
+  return seconds(count * length);
+}
+
+}  // namespace nervex::cli

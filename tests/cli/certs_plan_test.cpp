@@ -1,0 +1,169 @@
+#include "cli/certs_plan.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "tests/support/fake_clock.h"
+
+namespace nervex::cli {
+namespace {
+
+using std::chrono::days;
+
+const SysTime kStart = testing::FakeClock().now();
+
+CertTerms terms() {
+  CertTerms terms;
+  terms.names = {"DNS:hook.system.svc", "IP:127.0.0.1"};
+  return terms;
+}
+
+// As left by a first run at `kStart`.
+StoredCerts installed() {
+  return *renew_certs({}, judge_certs({}, terms(), kStart), terms(), kStart);
+}
+
+StoredCerts run_again(const StoredCerts& stored, SysTime now) {
+  return *renew_certs(stored, judge_certs(stored, terms(), now), terms(), now);
+}
+
+}  // namespace
+
+TEST_CASE("a first run makes both certificates", "[cli][certs]") {
+  const StoredCerts made = installed();
+  REQUIRE(made.authority);
+  REQUIRE(made.serving);
+  CHECK(made.bundle == made.authority->cert);
+  CHECK(judge_certs(made, terms(), kStart) == CertVerdict{});
+}
+
+TEST_CASE("what is fresh stays, to the byte", "[cli][certs]") {
+  const StoredCerts made = installed();
+  CHECK(run_again(made, kStart + days(59)) == made);
+}
+
+TEST_CASE("a serving certificate is made anew for each fault, by the same authority",
+          "[cli][certs]") {
+  struct Row {
+    std::string when;
+    std::function<void(StoredCerts&, CertTerms&, SysTime&)> spoil;
+    std::string why;
+  };
+  const auto other = installed();
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it is missing", [](auto& s, auto&, auto&) { s.serving.reset(); }, "there is none"},
+      {"it ends soon", [](auto&, auto&, auto& now) { now += days(61); }, "it ends on"},
+      {"it is no certificate", [](auto& s, auto&, auto&) { s.serving->cert = "?"; }, "no readable"},
+      {"its key is another's",
+       [other](auto& s, auto&, auto&) { s.serving->key = other.serving->key; },
+       "its key is missing"},
+      {"a name is missing", [](auto&, auto& t, auto&) { t.names.emplace_back("DNS:new"); },
+       "it lacks DNS:new"},
+      {"another authority signed it", [other](auto& s, auto&, auto&) { s.serving = other.serving; },
+       "no trusted authority"},
+      {"somebody asks", [](auto&, auto& t, auto&) { t.renew_now = true; }, "it was asked for"},
+  }));
+  INFO("when " << row.when);
+  StoredCerts stored = installed();
+  CertTerms now_wanted = terms();
+  SysTime now = kStart;
+  row.spoil(stored, now_wanted, now);
+
+  const CertVerdict verdict = judge_certs(stored, now_wanted, now);
+  CHECK(verdict.new_authority.empty());
+  CHECK(verdict.new_serving.starts_with(row.why));
+  const auto renewed = renew_certs(stored, verdict, now_wanted, now);
+  REQUIRE(renewed);
+  CHECK(renewed->authority == stored.authority);
+  CHECK(renewed->bundle == stored.bundle);
+  CHECK(renewed->serving != stored.serving);
+  now_wanted.renew_now = false;
+  CHECK(judge_certs(*renewed, now_wanted, now) == CertVerdict{});
+}
+
+TEST_CASE("an authority is made anew for each fault, and the old one stays trusted",
+          "[cli][certs]") {
+  struct Row {
+    std::string when;
+    std::function<void(StoredCerts&, SysTime&)> spoil;
+    bool old_is_trusted = true;
+  };
+  const auto other = installed();
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it ends within a year", [](auto&, auto& now) { now += days(3650 - 364); }},
+      {"its key is lost", [](auto& s, auto&) { s.authority->key = ""; }},
+      {"its key is another's",
+       [other](auto& s, auto&) { s.authority->key = other.authority->key; }},
+      {"it is missing altogether", [](auto& s, auto&) { s.authority.reset(); }},
+      {"it is a serving certificate",
+       [](auto& s, auto&) {
+         s.authority = s.serving;
+         s.bundle = "";
+       },
+       false},
+  }));
+  INFO("when " << row.when);
+  StoredCerts stored = installed();
+  const std::string old = stored.authority->cert;
+  SysTime now = kStart;
+  row.spoil(stored, now);
+
+  REQUIRE_FALSE(judge_certs(stored, terms(), now).new_authority.empty());
+  const StoredCerts renewed = run_again(stored, now);
+  const auto trusted = split_bundle(renewed.bundle);
+  CHECK(trusted.front() == renewed.authority->cert);
+  CHECK((trusted.size() == 2 && trusted.back() == old) == row.old_is_trusted);
+  CHECK(judge_certs(renewed, terms(), now) == CertVerdict{});
+}
+
+TEST_CASE("over two rotations callers always trust whoever signed what is served", "[cli][certs]") {
+  CertTerms yearly = terms();
+  yearly.authority_validity = days(2 * 365);  // so one rotation a year
+  StoredCerts stored = *renew_certs({}, judge_certs({}, yearly, kStart), yearly, kStart);
+  const std::string first = stored.authority->cert;
+  int authorities = 1;
+  bool old_one_signed_on = false;
+  for (SysTime now = kStart; now < kStart + days(800); now += days(7)) {
+    const StoredCerts next = *renew_certs(stored, judge_certs(stored, yearly, now), yearly, now);
+    // Whoever still trusts what was published a week ago accepts what is served now.
+    const auto signer_is_in = [&](const std::string& bundle) {
+      const auto trusted = split_bundle(bundle);
+      return std::any_of(trusted.begin(), trusted.end(), [&](const std::string& one) {
+        return is_signed_by(next.serving->cert, one);
+      });
+    };
+    REQUIRE(signer_is_in(stored.bundle));
+    REQUIRE(signer_is_in(next.bundle));
+    REQUIRE(split_bundle(next.bundle).size() <= 2);
+    REQUIRE(read_certificate(next.serving->cert)->validity.until >= now + yearly.renew_before);
+    authorities += next.authority == stored.authority ? 0 : 1;
+    old_one_signed_on |= authorities == 2 && is_signed_by(next.serving->cert, first);
+    stored = next;
+  }
+  CHECK(authorities == 3);
+  CHECK(old_one_signed_on);  // a new authority waits for the next ordinary renewal
+  CHECK_FALSE(is_signed_by(stored.serving->cert, first));
+  CHECK(stored.bundle.find(first) == std::string::npos);
+}
+
+TEST_CASE("a serving certificate does not outlive its authority", "[cli][certs]") {
+  CertTerms short_lived = terms();
+  short_lived.authority_validity = days(60);
+  short_lived.authority_renew_before = days(1);
+  const auto made = renew_certs({}, judge_certs({}, short_lived, kStart), short_lived, kStart);
+  REQUIRE(made);
+  CHECK(read_certificate(made->serving->cert)->validity.until == kStart + days(60));
+}
+
+TEST_CASE("a period is a number and a unit", "[cli][certs]") {
+  CHECK(*parse_period("30d") == days(30));
+  CHECK(*parse_period("36h") == std::chrono::hours(36));
+  CHECK(*parse_period("90m") == std::chrono::minutes(90));
+  CHECK(*parse_period("10s") == std::chrono::seconds(10));
+  const auto wrong =
+      GENERATE("", "d", "30", "30 d", "-1d", "0d", "1.5h", "30days", "99999999999999d", "36501d");
+  INFO(wrong);
+  CHECK_FALSE(parse_period(wrong));
+}
+
+}  // namespace nervex::cli

@@ -1,0 +1,101 @@
+#include "cli/certs_x509.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "base/tls.h"
+#include "cli/certs_files.h"
+#include "tests/support/temp_folder.h"
+
+namespace nervex::cli {
+namespace {
+
+using std::chrono::days;
+using Names = std::vector<std::string>;
+
+const SysTime kNow = *parse_rfc3339("2026-11-21T14:00:00Z");
+const Validity kYear{kNow, kNow + days(365)};
+
+}  // namespace
+
+TEST_CASE("an authority says that it is one, and for how long", "[cli][certs]") {
+  const KeyPair authority = make_authority("nervex-ca", kYear);
+  const auto facts = read_certificate(authority.cert);
+  REQUIRE(facts);
+  CHECK(facts->is_authority);
+  CHECK(facts->validity.from == kYear.from);
+  CHECK(facts->validity.until == kYear.until);
+  CHECK(key_fits(authority));
+  CHECK(is_signed_by(authority.cert, authority.cert));
+}
+
+TEST_CASE("a serving certificate has the names asked for", "[cli][certs]") {
+  const KeyPair authority = make_authority("nervex-ca", kYear);
+  const Names names{"DNS:" + std::string(63, 'a') + ".svc", "DNS:*.b", "IP:10.0.0.1",
+                    "IP:fd00:0:0:0:0:0:0:1"};
+  const auto leaf = issue_serving(authority, names, kYear);
+  REQUIRE(leaf);
+  const auto facts = read_certificate(leaf->cert);
+  REQUIRE(facts);
+  CHECK(facts->names == names);
+  CHECK_FALSE(facts->is_authority);
+  CHECK(key_fits(*leaf));
+  CHECK(is_signed_by(leaf->cert, authority.cert));
+  CHECK_FALSE(is_signed_by(leaf->cert, make_authority("nervex-ca", kYear).cert));
+}
+
+TEST_CASE("a name that is none is refused", "[cli][certs]") {
+  const auto name = GENERATE("", "DNS:", "a.b", "IP:a.b", "IP:300.0.0.1", "DNS:a,IP:10.0.0.1",
+                             "DNS:a b", "email:a@b", "DNS:a\nIP:10.0.0.1");
+  INFO(name);
+  const auto leaf = issue_serving(make_authority("nervex-ca", kYear), {name}, kYear);
+  REQUIRE_FALSE(leaf);
+  CHECK(leaf.error().code == Code::kInvalid);
+}
+
+TEST_CASE("a bundle is taken apart, and ends where it becomes something else", "[cli][certs]") {
+  const std::string a = make_authority("a", kYear).cert;
+  const std::string b = make_authority("b", kYear).cert;
+  CHECK(split_bundle(a + b) == Names{a, b});
+  CHECK(split_bundle("# a comment\n" + a + "\nrest") == Names{a});
+  CHECK(split_bundle("").empty());
+}
+
+TEST_CASE("our own TLS accepts what is made", "[cli][certs]") {
+  const KeyPair authority = make_authority("nervex-ca", kYear);
+  const auto leaf = issue_serving(authority, {"DNS:a"}, kYear);
+  REQUIRE(leaf);
+  CHECK(server_tls_context({"cert", leaf->cert, "key", leaf->key}));
+  CHECK(client_tls_context(authority.cert, {}));
+}
+
+TEST_CASE("a folder keeps certificates for the next run, for their owner only", "[cli][certs]") {
+  const testing::TempFolder folder;
+  const std::string path = folder.path() + "/deep/certs";
+  CHECK(*read_certs(path) == StoredCerts{});
+  CertTerms terms;
+  terms.names = {"DNS:a"};
+  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  REQUIRE(made);
+  REQUIRE(write_certs(path, *made));
+  CHECK(*read_certs(path) == *made);
+  for (const char* name : {"/ca.key", "/tls.key", "/ca.crt", "/tls.crt"}) {
+    using std::filesystem::perms;
+    CHECK(std::filesystem::status(path + name).permissions() ==
+          (perms::owner_read | perms::owner_write));
+  }
+}
+
+TEST_CASE("a folder that cannot be used is an error", "[cli][certs]") {
+  const testing::TempFolder folder;
+  folder.write("file", "");
+  CertTerms terms;
+  terms.names = {"DNS:a"};
+  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  REQUIRE(made);
+  CHECK_FALSE(write_certs(folder.path() + "/file/certs", *made));
+  folder.write("ca.crt/in-the-way", "");
+  CHECK_FALSE(read_certs(folder.path()));
+}
+
+}  // namespace nervex::cli
