@@ -20,6 +20,7 @@ JOB_EXAMPLE = os.path.join("examples", "nervex-mock-nervexjob.yaml")
 
 
 def documents(*patterns):
+    """The objects of these files; what is meant for kustomize is left out."""
     found = []
     for pattern in patterns:
         paths = sorted(glob.glob(os.path.join(ROOT, pattern)))
@@ -27,8 +28,19 @@ def documents(*patterns):
             raise Failure(f"{pattern} is missing in this checkout")
         for path in paths:
             with open(path, encoding="utf-8") as file:
-                found += [one for one in yaml.safe_load_all(file) if one]
+                found += [one for one in yaml.safe_load_all(file)
+                          if one and not one["apiVersion"].startswith("kustomize.config.k8s.io/")]
     return found
+
+
+def variant(name):
+    """The objects of manifests/variants/<name>, as `kubectl apply -k` would send them."""
+    folder = os.path.join(ROOT, "manifests", "variants", name)
+    done = subprocess.run([os.path.join(control_plane.programs_folder(), "kubectl"), "kustomize", folder],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"kubectl kustomize {folder}: {done.stderr.strip()}")
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
 
 
 def kubectl(settings, *arguments, body=None):
@@ -48,7 +60,7 @@ def apply(settings, objects):
 
 def install_objects(api, settings):
     """Namespace, CRDs, roles and the scheduler's configuration."""
-    apply(settings, documents("manifests/namespace.yaml", "manifests/crds/*.yaml", "manifests/rbac/*.yaml",
+    apply(settings, documents("manifests/base/namespace.yaml", "manifests/crds/*.yaml", "manifests/rbac/*.yaml",
                               "manifests/scheduler/config.yaml"))
 
     def established():

@@ -1,13 +1,23 @@
-"""What users feed to kubectl: the examples and the single-file install."""
+"""What users feed to kubectl: the examples, the variants of manifests/ and the single-file install.
 
+When manifests/ changed on purpose, write what is expected of the variants anew and read the difference:
+
+    NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/pytest tests/e2e/test_install.py -k golden
+"""
+
+import copy
 import os
 import subprocess
 import sys
 
+import kubernetes
 import pytest
 import yaml
+from harness import manifests
 from harness.settings import ROOT
+from support import variants
 from support.jobs import load
+from support.wait import wait_for
 
 EXAMPLES = ["nervex-mock-agconfig.yaml", "nervex-mock-nervexjob.yaml", "gang-first.yaml", "gang-second.yaml"]
 MANIFEST = os.path.join(ROOT, "manifests", "nervex-manager.yaml")
@@ -37,20 +47,105 @@ def test_the_wrong_example_is_refused(kubectl, namespace):
     assert "Invalid CleanPodPolicy" in said.stderr
 
 
-def is_cert_manager(one):
-    return one["apiVersion"].startswith("cert-manager.io/")
+# -- the variants
 
 
-def test_the_manifest_is_accepted(kubectl):
-    """As far as the test's cluster knows the kinds: it has no cert-manager."""
-    objects = [one for one in load(MANIFEST) if not is_cert_manager(one)]
+@pytest.fixture(scope="module")
+def cert_manager_kinds(kubectl):
+    """Issuer and Certificate, as far as the manifests use them, on a cluster without cert-manager."""
+    path = os.path.join(ROOT, "tests", "e2e", "support", "cert_manager.yaml")
+    created = kubectl("create", "-f", path)
+    if "AlreadyExists" in created.stderr:  # a user's cluster that has the real ones
+        yield
+        return
+    assert created.returncode == 0, created.stderr
+    wait_for(lambda: kubectl("get", "issuers.cert-manager.io,certificates.cert-manager.io", "-A").returncode == 0,
+             "the stand-ins for cert-manager to be served")
+    yield
+    kubectl("delete", "-f", path)
+
+
+@pytest.mark.parametrize("variant", variants.VARIANTS)
+def test_a_variant_is_accepted_to_the_last_field(kubectl, cert_manager_kinds, variant):
+    objects = manifests.variant(variant)
     for one in objects:  # an address of the local webhook must not be mixed with that of the service
-        if one["kind"].endswith("WebhookConfiguration"):
+        if one["kind"] in manifests.WEBHOOK_KINDS:
             one["metadata"]["name"] += "-tried"
-    said = kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-",
+    said = kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-",
                    body=yaml.safe_dump_all(objects))
     assert said.returncode == 0, said.stderr
+    assert "Warning" not in said.stderr
     assert len(said.stdout.splitlines()) == len(objects)
+
+
+def test_a_misspelt_field_would_be_refused(kubectl, cert_manager_kinds):
+    issuer = next(one for one in manifests.variant("cert-manager") if one["kind"] == "Issuer")
+    issuer["spec"]["selfSinged"] = {}
+    said = kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-",
+                   body=yaml.safe_dump(issuer))
+    assert said.returncode == 1
+    assert "selfSinged" in said.stderr
+
+
+@pytest.mark.parametrize("variant", variants.VARIANTS)
+def test_a_variant_is_as_its_golden_file_says(variant):
+    fields = variants.summary(manifests.variant(variant))
+    if variant != variants.BASE:
+        fields = variants.difference(fields, variants.summary(manifests.variant(variants.BASE)))
+    path = os.path.join(variants.GOLDEN, f"{variant}.yaml")
+    if os.environ.get("NERVEX_RENEW_GOLDEN"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(variants.text(fields))
+    with open(path, encoding="utf-8") as file:
+        assert variants.text(fields) == file.read(), "NERVEX_RENEW_GOLDEN=1 writes it anew"
+
+
+def pod_templates():
+    """{(variant, object): template}, each different one once."""
+    found = {}
+    for variant in variants.VARIANTS:
+        for one in manifests.variant(variant):
+            template = variants.template_of(one)
+            if template and template not in found.values():
+                found[variant, variants.title(one)] = template
+    return found
+
+
+@pytest.fixture
+def restricted(core, namespace):
+    core.patch_namespace(namespace, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    return namespace
+
+
+def create_pod(core, namespace, template):
+    spec = copy.deepcopy(template["spec"])
+    spec.pop("serviceAccountName")  # those live in nervex-system
+    return core.create_namespaced_pod(
+        namespace, {"metadata": {"generateName": "tried-", "labels": template["metadata"]["labels"]}, "spec": spec},
+        dry_run="All")
+
+
+def test_every_pod_is_let_in_where_the_restricted_standard_is_enforced(core, restricted):
+    templates = pod_templates()
+    # four programs, two of them with other flags when hardened, and the two ways to run nervexctl certs
+    assert len(templates) >= 7
+    for template in templates.values():
+        create_pod(core, restricted, template)
+
+
+def test_the_restricted_standard_is_enforced_in_that_test(core, restricted):
+    template = copy.deepcopy(next(iter(pod_templates().values())))
+    template["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+    with pytest.raises(kubernetes.client.ApiException) as caught:
+        create_pod(core, restricted, template)
+    assert "violates PodSecurity" in caught.value.body
+
+
+def test_nothing_but_the_certs_account_may_touch_secrets():
+    for variant in variants.VARIANTS:
+        for name, fields in variants.summary(manifests.variant(variant)).items():
+            if "Role " in name and "Binding" not in name and name != "Role nervex-system/nervex-certs":
+                assert not [rule for rule in fields if "secrets" in rule or "*" in rule], name
 
 
 def test_the_manifest_names_what_users_rely_on():
