@@ -1,0 +1,100 @@
+"""A cluster for one module of tests that take the whole suite apart."""
+
+import base64
+import contextlib
+import os
+import subprocess
+
+import kubernetes
+import yaml
+from harness import control_plane, manifests, suite
+from harness.settings import ROOT
+
+from support.commands import command
+from support.jobs import Jobs
+from support.target import OwnCluster
+
+SYSTEM = "/api/v1/namespaces/nervex-system"
+HOOKS = "/apis/admissionregistration.k8s.io/v1"
+ACCOUNT = "certs"  # suite's helpers put nervex- in front
+
+
+class Installed:
+    """A variant applied as an administrator does it. Two things differ from a real cluster: our programs
+    are local processes (the Deployments' pods are simulated), and the API server reaches the webhook by
+    address instead of through its Service."""
+
+    def __init__(self, target, variant):
+        self.target, self.cluster, self.api = target, target.cluster, target.cluster.api()
+        self.kubectl = command(target, "kubectl")
+        client = kubernetes.config.new_client_from_config(config_file=target.kubeconfig)
+        self.core = kubernetes.client.CoreV1Api(client)
+        self.jobs = Jobs(self.core, kubernetes.client.CustomObjectsApi(client), "default")
+        self.apply(manifests.variant(variant))
+        self.account = suite.write_kubeconfig(self.api, self.cluster.settings, ACCOUNT)
+
+    def apply(self, objects):
+        for one in objects:
+            for hook in one.get("webhooks", []) if one["kind"] in manifests.WEBHOOK_KINDS else []:
+                path = hook["clientConfig"]["service"]["path"]
+                hook["clientConfig"] = {"url": self.cluster.programs["webhook"]["url"] + path}
+        # the manager of scripts/up: what it set before and no longer sends goes, its caBundle above all
+        said = self.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=nervex-install",
+                            "-f", "-", body=yaml.safe_dump_all(objects))
+        assert said.returncode == 0, said.stderr
+
+    def overlay(self, variant, **images):
+        """The objects of a kustomization of the user's own on top of a variant, as in docs/install.md."""
+        folder = self.cluster.settings.path("overlay")
+        os.makedirs(folder, exist_ok=True)
+        base = os.path.relpath(os.path.join(ROOT, "manifests", "variants", variant), folder)
+        with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as file:
+            yaml.safe_dump({"resources": [base],
+                            "images": [{"name": f"nervex/{name.replace('_', '-')}", "newTag": tag}
+                                       for name, tag in images.items()]}, file)
+        done = subprocess.run([os.path.join(control_plane.programs_folder(), "kubectl"), "kustomize", folder],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+    def certs(self, *words):
+        """nervexctl certs --install, with the rights of the account that renews."""
+        return command(self.target, "nervexctl")("certs", "--install", "--kubeconfig", self.account, *words)
+
+    def secret(self, name):
+        return {key: base64.b64decode(value).decode()
+                for key, value in self.api.get(f"{SYSTEM}/secrets/{name}")["data"].items()}
+
+    def versions(self):
+        """resourceVersions of everything that nervexctl certs may write."""
+        paths = [f"{SYSTEM}/secrets/nervex-ca", f"{SYSTEM}/secrets/nervex-webhook-server-cert",
+                 f"{HOOKS}/mutatingwebhookconfigurations/nervex-mutating-webhook-configuration",
+                 f"{HOOKS}/validatingwebhookconfigurations/nervex-validating-webhook-configuration"]
+        return [self.api.get(path)["metadata"]["resourceVersion"] for path in paths]
+
+    def bundles(self):
+        """caBundle of each hook, decoded."""
+        found = []
+        for kind in ("mutating", "validating"):
+            one = self.api.get(f"{HOOKS}/{kind}webhookconfigurations/nervex-{kind}-webhook-configuration")
+            found += [base64.b64decode(hook["clientConfig"].get("caBundle", "")).decode() for hook in one["webhooks"]]
+        return found
+
+    def mount_certificate(self):
+        """What the kubelet does with a changed Secret."""
+        secret = self.secret("nervex-webhook-server-cert")
+        for name in ("tls.key", "tls.crt", "ca.crt"):
+            path = self.cluster.settings.path("webhook", name)
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write(secret[name])
+            os.replace(path + ".new", path)
+
+
+@contextlib.contextmanager
+def installed(variant, failed):
+    """`failed()` tells at the end whether to keep the logs."""
+    target = OwnCluster(f"nervex-test-{os.getpid()}-install")
+    try:
+        yield Installed(target, variant)
+    finally:
+        target.close(failed())
