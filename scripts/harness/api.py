@@ -48,6 +48,21 @@ class Api:
             raise ApiError(response.status, method, path, answer if is_json else {"message": text})
         return answer
 
+    def watch(self, path, timeout=30.0):
+        """The events of a watch, one dict each, until the API server ends it. OSError or HTTPException if
+        the connection breaks or nothing came for `timeout` seconds."""
+        connection = http.client.HTTPSConnection(
+            self._address.hostname, self._address.port, context=self._tls, timeout=timeout)
+        try:
+            connection.request("GET", path, headers={"Accept": "application/json"})
+            response = connection.getresponse()
+            if response.status != 200:
+                raise ApiError(response.status, "GET", path, {"message": response.read().decode("utf-8", "replace")})
+            while line := response.readline():
+                yield json.loads(line)
+        finally:
+            connection.close()
+
     def get(self, path):
         return self.call("GET", path)
 

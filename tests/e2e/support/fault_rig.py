@@ -1,0 +1,86 @@
+"""Our programs behind fault proxies, and their deaths."""
+
+import os
+import signal
+import time
+
+import yaml
+from harness import processes, suite
+from harness.api import ApiError
+from harness.fault_proxy import FaultProxy
+
+# The leases that a killed program leaves behind. Others than the scheduler's come with leader election.
+LEASES = {"scheduler": ("nervex-scheduler",), "extender": ("nervex-extender",),
+          "controller": ("nervex-controller", "nervex-operator")}
+
+
+class FaultRig:
+    """Each program talks to the API server through a proxy of its own: .proxies["controller"]."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.api = cluster.api()
+        self.proxies = {}
+        self._kept = {}
+
+    def install(self):
+        for program in suite.PROGRAMS:
+            path = self._kubeconfig(program)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            config = yaml.safe_load(text)
+            token = config["users"][0]["user"]["token"]
+            self.proxies[program] = FaultProxy(self.api.server, self.api.certificate_authority, token)
+            self._kept[program] = text
+            config["clusters"][0]["cluster"] = {"server": self.proxies[program].url}
+            self._write(path, yaml.safe_dump(config))
+        self._restart_all()
+        return self
+
+    def remove(self):
+        for program, text in self._kept.items():
+            self._write(self._kubeconfig(program), text)
+        self._restart_all()
+        for proxy in self.proxies.values():
+            proxy.close()
+
+    def calm(self):
+        """Ends all faults and starts what is not running."""
+        for proxy in self.proxies.values():
+            proxy.calm()
+        for program in suite.PROGRAMS:
+            if not processes.alive(self.cluster.programs[program]):
+                self.start(program)
+
+    def kill(self, program):
+        """kill -9, and nothing of it is left when this returns."""
+        one = self.cluster.programs[program]
+        if not processes.send(one, signal.SIGKILL):
+            raise AssertionError(f"{program} had ended before it was killed: {one['log']}")
+        while processes.alive(one):
+            time.sleep(0.005)
+
+    def start(self, program):
+        """Again, after kill(). A lease that the dead one held is let go first: waiting for it to run out
+        would add its 15 s to every test, and says nothing about the job."""
+        for lease in LEASES.get(program, ()):
+            try:
+                self.api.call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/nervex-system/leases/{lease}")
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+        self.cluster.start(program)
+
+    def _restart_all(self):
+        for program in suite.PROGRAMS:
+            self.cluster.stop(program)
+        for program in suite.PROGRAMS:
+            self.start(program)
+
+    def _kubeconfig(self, program):
+        return self.cluster.settings.path("programs", f"{program}.kubeconfig")
+
+    @staticmethod
+    def _write(path, text):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)

@@ -1,0 +1,129 @@
+"""What must hold at every moment, not only at the end: an observer with a watch of its own on all pods
+of the cluster notes each binding and says which rule was broken."""
+
+import collections
+import http.client
+import threading
+
+from harness.api import ApiError
+from kubernetes.utils import parse_quantity
+
+ANNOTATION = "nervex.sensetime.com/"
+
+
+def slot_of(pod):
+    """(job UID, role, ordinal) of a job's pod; None of any other."""
+    slot = pod["metadata"].get("annotations", {}).get(ANNOTATION + "slot")
+    owners = [one["uid"] for one in pod["metadata"].get("ownerReferences", []) if one["kind"] == "NerveXJob"]
+    if not slot or not owners:
+        return None
+    role, ordinal = slot.split("/")
+    return owners[0], role, int(ordinal)
+
+
+def is_bound(pod):
+    return bool(pod["spec"].get("nodeName"))
+
+
+def occupies(pod):
+    """A pod on its way out still does."""
+    return is_bound(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
+
+
+def requests_of(pod):
+    total = collections.Counter({"pods": 1})
+    for container in pod["spec"]["containers"]:
+        for resource, amount in container.get("resources", {}).get("requests", {}).items():
+            total[resource] += parse_quantity(amount)
+    return total
+
+
+class Observer:
+    """From start() to stop(). `broken` holds a sentence per broken rule; empty is well."""
+
+    def __init__(self, api):
+        self._api = api
+        self._pods = {}                                  # by UID, as seen last
+        self._stopping = threading.Event()
+        self._synced = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
+        self._room = {}
+        self.broken = []
+        self.bound = collections.defaultdict(list)       # slot: the names and UIDs of pods ever bound to it
+        self.created = collections.defaultdict(set)      # job UID: slots of pods ever created
+        self.before_coordinator = {}                     # job UID: `created` when the coordinator was bound
+        self.relists = 0
+
+    def start(self):
+        for node in self._api.get("/api/v1/nodes")["items"]:
+            self._room[node["metadata"]["name"]] = {
+                key: parse_quantity(amount) for key, amount in node["status"]["allocatable"].items()}
+        self._thread.start()
+        if not self._synced.wait(30):
+            raise TimeoutError("the observer could not list pods within 30 s")
+        return self
+
+    def stop(self):
+        self._stopping.set()
+
+    def slots_bound(self, job_uid):
+        """{(role, ordinal): how many different pods were bound to it}"""
+        return {slot[1:]: len(pods) for slot, pods in list(self.bound.items()) if slot[0] == job_uid}
+
+    # -- on the observer's thread
+
+    def _run(self):
+        while not self._stopping.is_set():
+            try:
+                self._follow()
+            except (OSError, http.client.HTTPException, ApiError):
+                self._stopping.wait(0.2)  # the API server is away: list again
+
+    def _follow(self):
+        listed = self._api.get("/api/v1/pods")
+        here = {pod["metadata"]["uid"]: pod for pod in listed["items"]}
+        for uid in set(self._pods) - set(here):
+            del self._pods[uid]
+        for pod in here.values():
+            self._see(pod)
+        self.relists += 1
+        self._synced.set()
+        version = listed["metadata"]["resourceVersion"]
+        for event in self._api.watch(f"/api/v1/pods?watch=1&resourceVersion={version}&timeoutSeconds=300", 310):
+            if self._stopping.is_set():
+                return
+            if event["type"] == "ERROR":
+                return
+            if event["type"] == "DELETED":
+                self._pods.pop(event["object"]["metadata"]["uid"], None)
+            elif event["type"] != "BOOKMARK":
+                self._see(event["object"])
+
+    def _see(self, pod):
+        uid, slot = pod["metadata"]["uid"], slot_of(pod)
+        before = self._pods.get(uid)
+        self._pods[uid] = pod
+        if slot and before is None:
+            self.created[slot[0]].add(slot[1:])
+        if not is_bound(pod) or (before is not None and is_bound(before)):
+            return
+        self._check_room(pod["spec"]["nodeName"], pod["metadata"]["name"])
+        if slot:
+            self._check_slot(pod, slot)
+
+    def _check_slot(self, pod, slot):
+        names = [other["metadata"]["name"] for other in self._pods.values()
+                 if slot_of(other) == slot and occupies(other)]
+        if len(names) > 1:
+            self.broken.append(f"pods {sorted(names)} of slot {slot[1]}/{slot[2]} are bound and live at once")
+        self.bound[slot].append((pod["metadata"]["name"], pod["metadata"]["uid"]))
+        if slot[1] == "coordinator":
+            self.before_coordinator[slot[0]] = set(self.created[slot[0]])
+
+    def _check_room(self, node, cause):
+        used = sum((requests_of(pod) for pod in self._pods.values()
+                    if occupies(pod) and pod["spec"]["nodeName"] == node), collections.Counter())
+        for resource, amount in used.items():
+            room = self._room.get(node, {}).get(resource, 0)
+            if amount > room:
+                self.broken.append(f"{node} has {resource} {room} and {amount} bound to it, with {cause}")

@@ -1,0 +1,49 @@
+"""The observer of the kill tests would notice: it is shown what must never be. Needs no cluster."""
+
+import pytest
+from support.observer import Observer
+
+
+def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1"):
+    return {"metadata": {"name": f"pod-{uid}", "uid": uid,
+                         "annotations": {"nervex.sensetime.com/slot": slot},
+                         "ownerReferences": [{"kind": "NerveXJob", "uid": "job"}]},
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+            "status": {"phase": phase}}
+
+
+@pytest.fixture
+def observer():
+    one = Observer(api=None)
+    one._room = {"a": {"cpu": 2, "pods": 10}}
+    return one
+
+
+def test_one_pod_after_another_is_well(observer):
+    observer._see(pod("1", node="a"))
+    observer._see(pod("1", node="a", phase="Failed"))
+    observer._see(pod("2", node="a"))
+    assert observer.broken == []
+    assert observer.slots_bound("job") == {("learner", 0): 2}
+
+
+def test_two_live_pods_of_one_slot_are_told(observer):
+    observer._see(pod("1", node="a"))
+    observer._see(pod("2"))
+    assert observer.broken == []
+    observer._see(pod("2", node="a"))
+    assert observer.broken == ["pods ['pod-1', 'pod-2'] of slot learner/0 are bound and live at once"]
+
+
+def test_a_node_with_more_than_it_has_is_told(observer):
+    observer._see(pod("1", slot="learner/0", node="a", cpu="1500m"))
+    observer._see(pod("2", slot="learner/1", node="a", cpu="501m"))
+    assert observer.broken == ["a has cpu 2 and 2.001 bound to it, with pod-2"]
+
+
+def test_what_was_there_before_the_coordinator_is_remembered(observer):
+    observer._see(pod("1", slot="learner/0"))
+    observer._see(pod("2", slot="coordinator/0"))
+    observer._see(pod("2", slot="coordinator/0", node="a"))
+    observer._see(pod("3", slot="learner/1"))
+    assert observer.before_coordinator == {"job": {("learner", 0), ("coordinator", 0)}}
