@@ -101,6 +101,7 @@ class FaultProxy:
         self._frozen = lambda request: False
         self._pace = None   # (bytes, seconds) of trickling watches
         self.requests = []  # (time.monotonic(), Request) in the order of arrival
+        self.expired = 0    # 410 Gone, as a status or as an event of a watch
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy", daemon=True)
         self._thread.start()
@@ -223,6 +224,7 @@ class FaultProxy:
             await self._stream(request, head, parts, reader, writer)
             return not closes
         body = b"".join([part async for part in parts])
+        self.expired += status == 410
         await self._pass(request, after=True)
         writer.write(head + body)
         await writer.drain()
@@ -233,6 +235,7 @@ class FaultProxy:
         async def relay():
             await self._trickle(writer, head)
             async for part in parts:
+                self.expired += b'"type":"ERROR"' in part and b'"code":410' in part
                 while self._frozen(request):
                     await self._thawed.wait()
                 await self._trickle(writer, part)

@@ -25,7 +25,10 @@ from harness import kubelet, processes  # noqa: E402
 from harness.console import Failure  # noqa: E402
 from support import target as targets  # noqa: E402
 from support.commands import command  # noqa: E402
+from support.fault_rig import FaultRig  # noqa: E402
+from support.job_life import JobLife  # noqa: E402
 from support.jobs import Jobs  # noqa: E402
+from support.observer import Observer  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
 
 
@@ -135,6 +138,42 @@ def kubectl(target):
 @pytest.fixture(scope="session")
 def nervexctl(target):
     return command(target, "nervexctl")
+
+
+# -- faults
+
+
+@pytest.fixture(scope="module")
+def rig_of_module(target):
+    """Our programs restarted behind fault proxies, for the tests of one file; see support/fault_rig.py."""
+    if not target.cluster:
+        pytest.skip("our programs are not local processes on this cluster")
+    rig = FaultRig(target.cluster)
+    try:
+        yield rig.install()
+    finally:
+        rig.remove()
+
+
+@pytest.fixture
+def rig(rig_of_module):
+    """That, without faults when the test begins, and with every program running when it ends."""
+    yield rig_of_module
+    rig_of_module.calm()
+
+
+@pytest.fixture
+def observer(rig):
+    """Watches all pods while the test runs; see support/observer.py."""
+    one = Observer(rig.api).start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def life(jobs, node_agent, replicas_api):
+    """A job's whole life in one call; see support/job_life.py."""
+    return JobLife(jobs, node_agent, replicas_api)
 
 
 # -- what our programs logged while a test ran, attached to its report if it failed

@@ -20,9 +20,6 @@ import time
 import pytest
 from harness import suite
 from harness.fault_proxy import writes
-from support.fault_rig import FaultRig
-from support.job_life import JobLife
-from support.observer import Observer
 
 SEED = int(os.environ.get("NERVEX_E2E_SEED", "20261121"))
 ALL = os.environ.get("NERVEX_E2E_CRASH_POINTS") == "all"
@@ -53,35 +50,6 @@ STATES = {
     "growth written": State("server", writes("PATCH nervexjobs"), after=True),
     "coordinator finished": State("controller", final_status),
 }
-
-
-@pytest.fixture(scope="module")
-def rig_of_module(target):
-    if not target.cluster:
-        pytest.skip("our programs are not local processes on this cluster")
-    rig = FaultRig(target.cluster)
-    try:
-        yield rig.install()
-    finally:
-        rig.remove()
-
-
-@pytest.fixture
-def rig(rig_of_module):
-    yield rig_of_module
-    rig_of_module.calm()
-
-
-@pytest.fixture
-def observer(rig):
-    one = Observer(rig.api).start()
-    yield one
-    one.stop()
-
-
-@pytest.fixture
-def life(rig, jobs, node_agent, replicas_api):
-    return JobLife(jobs, node_agent, replicas_api)
 
 
 undisturbed = {}  # what the first test saw: the end state, seconds, and writes by program

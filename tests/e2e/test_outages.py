@@ -1,0 +1,180 @@
+"""The API server, etcd or the way to them fails under programs that watch: they recover by themselves,
+running jobs do not notice, and nobody spins meanwhile."""
+
+import time
+
+import pytest
+from harness import processes
+from harness.outages import Components
+from support.jobs import job
+from support.wait import wait_for
+
+OURS = ("webhook", "extender", "controller", "server")
+OUTAGE = 3.0         # seconds; leases are renewed within 10
+MOST_WHILE_AWAY = 5    # requests a second of one program that nobody answers
+MOST_IN_A_SECOND = 60  # when all is well again and jobs are made: writes and lists
+MOST_GROWTH = 16 << 10  # KiB of one program's memory over an outage
+
+
+@pytest.fixture
+def components(target, rig):
+    one = Components(target.cluster)
+    yield one
+    one.revive()
+    for program, process in list(target.cluster.programs.items()):
+        if not processes.alive(process):
+            target.cluster.start(program)
+
+
+def memory(process):
+    """Resident, in KiB."""
+    with open(f"/proc/{process['pid']}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+
+class Watcher:
+    """What our programs were before an outage, and whether they came through it."""
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.programs = {name: dict(rig.cluster.programs[name]) for name in OURS}
+        self.memory = {name: memory(one) for name, one in self.programs.items()}
+        self.marks = {name: rig.proxies[name].mark() for name in OURS}
+
+    def check(self):
+        busiest = {name: self.rig.proxies[name].busiest_second(mark) for name, mark in self.marks.items()}
+        print("requests in the busiest second:", busiest)
+        gone = [name for name, one in self.programs.items() if not processes.alive(one)]
+        assert gone == [], "programs that ended"
+        assert {name: count for name, count in busiest.items() if count > MOST_IN_A_SECOND} == {}, "busy loops"
+        grown = {name: memory(one) - self.memory[name] for name, one in self.programs.items()}
+        print("memory grew by, KiB:", grown)
+        assert {name: size for name, size in grown.items() if size > MOST_GROWTH} == {}, "memory kept"
+
+
+@pytest.fixture
+def watcher(rig):
+    return Watcher(rig)
+
+
+class RunningJob:
+    """A job that runs through an outage and shall not notice."""
+
+    def __init__(self, jobs):
+        self.jobs = jobs
+        body = job("through")
+        body["spec"]["collector"]["replicas"] = 2
+        jobs.create(body)
+        jobs.wait_pods("through", 4, "Running")
+        jobs.wait_phase("through", "Running")
+        jobs.wait_condition("through", "Ready")
+        self.pods = self.now()
+
+    def now(self):
+        return {pod.metadata.name: (pod.metadata.uid, pod.status.phase, pod.metadata.deletion_timestamp)
+                for pod in self.jobs.pods("through")}
+
+    def check(self, node_agent):
+        assert self.now() == self.pods
+        assert self.jobs.phase("through") == "Running"
+        assert self.jobs.get("through")["status"]["attempt"] == 1
+        node_agent.finish("through-coordinator")
+        self.jobs.wait_phase("through", "Succeeded", timeout=40)
+
+
+@pytest.fixture
+def running(jobs):
+    return RunningJob(jobs)
+
+
+def until_a_new_job_runs(jobs, timeout=60):
+    """Creates one as soon as somebody takes it; returns the seconds until it ran."""
+    begin = time.monotonic()
+    wait_for(lambda: jobs.create(job("afterwards")), "a job to be taken", timeout)
+    jobs.wait_phase("afterwards", "Running", timeout=timeout)
+    jobs.wait_pods("afterwards", 2, "Running", timeout=timeout)
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("component", ["kube-apiserver", "etcd"])
+def test_a_killed_component_comes_back(jobs, node_agent, life, observer, running, components, rig, watcher,
+                                       component):
+    components.kill(component)
+    marks = {name: rig.proxies[name].mark() for name in OURS}
+    time.sleep(OUTAGE)  # the length of the fault itself, not a wait for anything
+    rates = {name: len(rig.proxies[name].since(mark)) / OUTAGE for name, mark in marks.items()}
+    print("requests a second while it was away:", {name: round(rate, 1) for name, rate in rates.items()})
+    assert max(rates.values()) <= MOST_WHILE_AWAY, rates
+    components.start(component)
+    components.revive()
+    seconds = until_a_new_job_runs(jobs)
+    print(f"{component} was away for {OUTAGE:g} s and more; a new job ran {seconds:.1f} s after it was ready again")
+    running.check(node_agent)
+    life.run()
+    assert life.faults_seen(observer) == []
+    watcher.check()
+
+
+def test_a_watch_whose_place_was_forgotten_lists_again(jobs, node_agent, life, observer, running, components,
+                                                       rig, watcher):
+    """The programs hear nothing while versions pass, then etcd forgets these versions and the API server
+    is new: "410 Gone" is all that a watch gets at its old place."""
+    expired = {name: rig.proxies[name].expired for name in OURS}
+    for proxy in rig.proxies.values():
+        proxy.freeze_watches()
+    jobs.create(job("unseen"))  # by the controller
+    jobs.delete("unseen")
+    components.kill("kube-apiserver")
+    components.compact()
+    components.start("kube-apiserver")
+    components.wait_until_ready()
+    for proxy in rig.proxies.values():
+        proxy.cut_watches()
+        proxy.thaw()
+    components.revive()
+    until_a_new_job_runs(jobs)
+    told = {name: rig.proxies[name].expired - count for name, count in expired.items()}
+    print("410 Gone, times:", told)
+    assert all(told[name] for name in ("extender", "controller", "server")), told
+    running.check(node_agent)
+    life.run()
+    assert life.faults_seen(observer) == []
+    watcher.check()
+
+
+def test_cut_watches_are_opened_again(rig, life, observer, watcher):
+    open_before = {name: len(rig.proxies[name].watches) for name in OURS}
+    assert open_before["controller"] >= 4 and open_before["extender"] >= 3 and open_before["server"] >= 3
+
+    def all_open():
+        now = {name: len(rig.proxies[name].watches) for name in OURS}
+        return now == open_before, now
+    for _ in range(3):
+        for name in OURS:
+            assert rig.proxies[name].cut_watches() == open_before[name]
+        wait_for(all_open, f"the watches {open_before} to be opened again", 20)
+    life.run()
+    assert life.faults_seen(observer) == []
+    watcher.check()
+
+
+@pytest.mark.parametrize("program", ["extender", "controller", "server"])
+def test_watches_may_come_late(rig, life, observer, watcher, program):
+    """What was written meanwhile is not written again: nothing is decided twice on an old cache."""
+    proxy = rig.proxies[program]
+    life.create()
+    proxy.freeze_watches()
+    time.sleep(1.5)  # the length of the fault
+    proxy.thaw()
+    life.run(created=True)
+    assert life.faults_seen(observer) == []
+    watcher.check()
+
+
+def test_watches_may_come_in_small_pieces(rig, life, observer, watcher):
+    for name in OURS:
+        rig.proxies[name].cut_watches()
+        rig.proxies[name].trickle(100, 0.001)
+    life.run()
+    assert life.faults_seen(observer) == []
+    watcher.check()
