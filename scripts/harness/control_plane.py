@@ -50,6 +50,8 @@ def create(settings):
     stages = sorted(glob.glob(os.path.join(ROOT, "tests", "controlplane", "stages", "*.yaml")))
     arguments = ["create", "cluster", "--runtime", "binary", "--wait", "60s",
                  "--kubeconfig", settings.path("kubeconfig"), "--config", ",".join([config, *stages])]
+    if settings.audit:
+        arguments += ["--kube-audit-policy", audit_policy(settings)]
     for component in COMPONENTS:
         binary = "kwok" if component == "kwok-controller" else component
         arguments += [f"--{component}-binary", os.path.join(programs, binary)]
@@ -65,6 +67,22 @@ def create(settings):
                 return records(settings)
     logs = [settings.path("logs", "kwokctl.log")]
     raise Failure("kwokctl could not create the cluster in three attempts", logs + component_logs(settings))
+
+
+def audit_policy(settings):
+    """The file that has the API server record every request of our ServiceAccounts, without bodies."""
+    path = settings.path("audit-policy.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        yaml.safe_dump({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts:nervex-system"]},
+                      {"level": "None"}]}, file, sort_keys=False)
+    return path
+
+
+def audit_log(settings):
+    """One JSON object a line; only of a cluster that was started with `audit`."""
+    return settings.path("kwok", "clusters", settings.name, "logs", "audit.log")
 
 
 def component_logs(settings):

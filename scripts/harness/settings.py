@@ -14,6 +14,7 @@ class Settings:
     cpu_nodes: int = 4
     suite: bool = True
     bin: str = os.path.join(ROOT, "build", "dev", "bin")
+    audit: bool = False  # the API server records what our accounts ask for
 
     @staticmethod
     def from_environment(environment=os.environ):
@@ -32,7 +33,7 @@ class Settings:
         if suite not in ("0", "1"):
             raise Failure(f"SUITE must be 1 (start our programs) or 0 (do not), not {suite!r}")
         return Settings(name, number("GPU_NODES", "4"), number("CPU_NODES", "4"), suite == "1",
-                        os.path.abspath(environment.get("NERVEX_BIN") or Settings.bin))
+                        os.path.abspath(environment.get("NERVEX_BIN") or Settings.bin), environment.get("AUDIT") == "1")
 
     @property
     def folder(self):

@@ -176,6 +176,18 @@ def life(jobs, node_agent, replicas_api):
     return JobLife(jobs, node_agent, replicas_api)
 
 
+# -- a test marked `last` judges the whole run
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)  # stable
+    here = os.path.dirname(os.path.abspath(__file__))
+    files = {name for name in os.listdir(here) if name.startswith("test_") and name.endswith(".py")}
+    chosen = config.option.keyword or config.option.markexpr or any("::" in word for word in config.args)
+    config.nervex_whole_run = not chosen and files == {item.path.name for item in items}
+
+
 # -- what our programs logged while a test ran, attached to its report if it failed
 
 

@@ -25,7 +25,7 @@ class OwnCluster:
 
     def __init__(self, name):
         remove_left_overs()
-        self.cluster = local.up(Settings.from_environment({**os.environ, "CLUSTER": name, "SUITE": "1"}))
+        self.cluster = local.up(Settings.from_environment({**os.environ, "CLUSTER": name, "SUITE": "1", "AUDIT": "1"}))
         self.kubeconfig = self.cluster.settings.path("kubeconfig")
 
     @property

@@ -1,0 +1,113 @@
+"""What manifests/rbac grants and what was used of it, as the API server's audit log tells. Pure but for
+the two readers."""
+
+import dataclasses
+import json
+import os
+
+import yaml
+from harness.settings import ROOT
+
+NAMESPACE = "nervex-system"
+
+
+@dataclasses.dataclass(frozen=True)
+class Grant:
+    """One verb on one resource, for some accounts. `namespace` and `name` of None stand for any."""
+    file: str
+    role: str
+    accounts: frozenset
+    verb: str
+    group: str
+    resource: str         # with its subresource: "pods/binding"
+    namespace: str = None
+    name: str = None
+
+    def allows(self, use):
+        return (use.account in self.accounts and use.verb == self.verb and use.group == self.group
+                and use.resource == self.resource and self.namespace in (None, use.namespace)
+                and self.name in (None, use.name))
+
+    def __str__(self):
+        what = f"{self.verb} {self.resource}" + (f" ({self.group})" if self.group else "")
+        return f"{self.file}: role {self.role}: {what}" + (f" named {self.name}" if self.name else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """One kind of request that an account made."""
+    account: str
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    forbidden: bool
+
+    def __str__(self):
+        where = f" in {self.namespace}" if self.namespace else ""
+        what = f"{self.resource}" + (f" ({self.group})" if self.group else "")
+        return f"{self.account}: {self.verb} {what}{where}" + (f" named {self.name}" if self.name else "")
+
+
+def grants_of(documents):
+    """`documents`: [(file name, object)] of roles and bindings. Roles that others define are left out."""
+    accounts = {}
+    for _, one in documents:
+        if one["kind"] in ("ClusterRoleBinding", "RoleBinding"):
+            to = (one["roleRef"]["kind"], one["roleRef"]["name"])
+            accounts.setdefault(to, set()).update(
+                subject["name"] for subject in one["subjects"] if subject.get("namespace") == NAMESPACE)
+    found = []
+    for file, one in documents:
+        if one["kind"] not in ("ClusterRole", "Role"):
+            continue
+        name = one["metadata"]["name"]
+        holders = frozenset(accounts.get((one["kind"], name), ()))
+        for rule in one["rules"]:
+            found += [Grant(file, name, holders, verb, group, resource, one["metadata"].get("namespace"), only)
+                      for group in rule.get("apiGroups", []) for resource in rule.get("resources", [])
+                      for verb in rule["verbs"] for only in rule.get("resourceNames", [None])]
+    return found
+
+
+def uses_of(lines):
+    """The different uses in an audit log; a line that was cut off is left out."""
+    found = set()
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        at = event.get("objectRef")
+        account = event.get("user", {}).get("username", "").removeprefix(f"system:serviceaccount:{NAMESPACE}:")
+        if not at or ":" in account or "resource" not in at:  # a path without an object, or a user
+            continue
+        resource = at["resource"] + (f"/{at['subresource']}" if at.get("subresource") else "")
+        # 403 is also what quotas and ending namespaces answer: only the authorizer's word counts
+        forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
+        found.add(Use(account, event["verb"], at.get("apiGroup", ""), resource, at.get("namespace", ""),
+                      at.get("name", ""), forbidden))
+    return found
+
+
+def unused(grants, uses):
+    return [grant for grant in grants if not any(grant.allows(use) for use in uses if not use.forbidden)]
+
+
+# -- readers
+
+
+def read_grants(folder=os.path.join("manifests", "rbac")):
+    documents = []
+    for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+        if name.endswith(".yaml"):
+            path = os.path.join(folder, name)
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                documents += [(path, one) for one in yaml.safe_load_all(file) if one]
+    return grants_of(documents)
+
+
+def read_uses(path):
+    with open(path, encoding="utf-8") as file:
+        return uses_of(file)

@@ -1,0 +1,88 @@
+"""The roles in manifests/rbac are what the programs use: nothing less, and nothing more. Judged by the
+audit log of the whole run, so these tests come last."""
+
+import json
+import os
+
+import pytest
+from harness import control_plane
+from support.roles import Grant, Use, grants_of, read_grants, read_uses, unused, uses_of
+
+# Granted and never seen in a run of these tests, with the reason why it is granted all the same.
+# (role, verb, resource)
+EXCEPTIONS = {
+    ("nervex-controller", "update", "nervexjobs/finalizers"):
+        "asked by the admission plugin OwnerReferencesPermissionEnforcement, which is off here and on in OpenShift",
+}
+
+
+@pytest.fixture(scope="session")
+def uses(target):
+    """What our accounts asked for in this run."""
+    if not target.cluster:
+        pytest.skip("the audit log of this cluster is its owner's")
+    path = control_plane.audit_log(target.cluster.settings)
+    if not os.path.exists(path):
+        pytest.skip("this cluster was started without AUDIT=1")
+    return read_uses(path)
+
+
+@pytest.mark.last
+def test_nothing_that_our_programs_ask_for_is_forbidden(uses):
+    assert uses, "the audit log is empty"
+    refused = sorted(str(use) for use in uses if use.forbidden)
+    assert refused == [], "requests that no role of manifests/rbac allows:\n" + "\n".join(refused)
+
+
+@pytest.mark.last
+def test_nothing_is_granted_that_is_not_used(request, uses):
+    if not request.config.nervex_whole_run or os.environ.get("PYTEST_XDIST_WORKER"):
+        pytest.skip("only a run of all tests uses all rights")
+    if request.session.testsfailed:
+        pytest.skip("tests failed: what they would have used is not known")
+    idle = [one for one in unused(read_grants(), uses) if (one.role, one.verb, one.resource) not in EXCEPTIONS]
+    assert idle == [], ("granted, and used by nothing in this run (take it away, or say why in EXCEPTIONS):\n"
+                        + "\n".join(sorted(map(str, idle))))
+
+
+@pytest.mark.last
+def test_every_exception_is_still_one(uses):
+    grants = {(one.role, one.verb, one.resource): one for one in read_grants()}
+    for key in EXCEPTIONS:
+        assert key in grants, f"{key} is not granted any more: its exception can go"
+        assert not any(grants[key].allows(use) for use in uses), f"{key} was used: its exception can go"
+
+
+# -- how it is judged; needs no cluster
+
+
+ROLE = [("r.yaml", {"kind": "Role", "metadata": {"name": "r", "namespace": "nervex-system"}, "rules": [
+            {"apiGroups": ["g"], "resources": ["leases"], "resourceNames": ["mine"], "verbs": ["get", "update"]}]}),
+        ("r.yaml", {"kind": "RoleBinding", "roleRef": {"kind": "Role", "name": "r"},
+                    "subjects": [{"kind": "ServiceAccount", "name": "a", "namespace": "nervex-system"}]})]
+
+
+def event(account, verb, decision="allow", **at):
+    return json.dumps({"user": {"username": f"system:serviceaccount:nervex-system:{account}"}, "verb": verb,
+                       "objectRef": at, "annotations": {"authorization.k8s.io/decision": decision}})
+
+
+def test_a_grant_is_used_by_its_account_on_its_objects_alone():
+    mine = {"apiGroup": "g", "resource": "leases", "namespace": "nervex-system", "name": "mine"}
+    get, update = grants_of(ROLE)
+    assert str(get) == "r.yaml: role r: get leases (g) named mine"
+    assert unused([get, update], uses_of([event("a", "get", **mine)])) == [update]
+    for other in (event("b", "get", **mine), event("a", "get", **{**mine, "name": "other"}),
+                  event("a", "get", **{**mine, "namespace": "elsewhere"}), event("a", "get", "forbid", **mine)):
+        assert unused([get], uses_of([other])) == [get]
+
+
+def test_a_refused_request_is_told_with_account_and_object():
+    (use,) = uses_of([event("a", "create", "forbid", resource="pods", subresource="exec", namespace="n", name="p")])
+    assert use == Use("a", "create", "", "pods/exec", "n", "p", True)
+    assert str(use) == "a: create pods/exec in n named p"
+
+
+def test_a_cluster_role_is_good_anywhere():
+    grant = Grant("f", "r", frozenset("a"), "list", "", "pods")
+    assert grant.allows(Use("a", "list", "", "pods", "any", "", False))
