@@ -14,7 +14,6 @@ import yaml
 
 from harness import control_plane, manifests, processes
 from harness.console import Failure, wait_for
-from harness.settings import ROOT
 
 # started in this order; the scheduler comes after the extender that it asks
 PROGRAMS = ("webhook", "extender", "controller", "server", "scheduler")
@@ -28,7 +27,8 @@ def binary(settings, program):
 
 
 def check_binaries(settings):
-    missing = [path for path in (binary(settings, p) for p in PROGRAMS) if not os.access(path, os.X_OK)]
+    paths = [*(binary(settings, program) for program in PROGRAMS), os.path.join(settings.bin, "nervexctl")]
+    missing = [path for path in paths if not os.access(path, os.X_OK)]
     if missing:
         raise Failure("not built yet: " + ", ".join(missing)
                       + "\nRun 'make build', or set NERVEX_BIN to the folder that holds them.")
@@ -56,13 +56,14 @@ def write_kubeconfig(api, settings, program):
 
 
 def issue_certificate(settings):
+    """ca.crt, tls.crt and tls.key for the webhook as the API server reaches it here; fresh ones stay."""
     folder = settings.path("webhook")
     done = subprocess.run(
-        [os.path.join(ROOT, "certs", "issue"), "--out", folder, "--name", WEBHOOK_NAME,
+        [os.path.join(settings.bin, "nervexctl"), "certs", "--out", folder,
          "--san", "DNS:nervex-webhook-service.nervex-system", "--san", "DNS:localhost", "--san", "IP:127.0.0.1"],
-        capture_output=True, text=True)
+        capture_output=True, text=True, env=processes.inherited())
     if done.returncode != 0:
-        raise Failure(f"certs/issue failed: {done.stderr.strip()}")
+        raise Failure(f"nervexctl certs failed: {done.stderr.strip()}")
     return folder
 
 
