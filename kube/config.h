@@ -1,21 +1,30 @@
 // kube/config.h - where is the API server and who are we? kubeconfig or in-cluster.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "kube/exec_plugin.h"
 
 namespace nervex::kube {
 
 struct ConnectionConfig {
-  std::string url;          // https://host:port, maybe with a path
-  std::string ca;           // PEM text; empty: the system's
-  std::string client_cert;  // PEM text
-  std::string client_key;   // PEM text
-  std::string server_name;  // tls-server-name
-  std::string token;        // bearer; empty: none
-  std::string token_file;   // read again each minute, wins over token
-  std::string ns;           // the context's namespace; "default" if it names none
+  std::string url{};          // https://host:port, maybe with a path
+  std::string ca{};           // PEM text; empty: the system's
+  std::string client_cert{};  // PEM text
+  std::string client_key{};   // PEM text
+  // The files of these texts: looked at each minute, for they are renewed while we run. Empty: the
+  // text stands in the kubeconfig itself.
+  std::string ca_file{};
+  std::string client_cert_file{};
+  std::string client_key_file{};
+  std::string server_name{};  // tls-server-name
+  std::string token{};        // bearer; empty: none
+  std::string token_file{};   // read again each minute, wins over token
+  // Asked for a token or a certificate if none of them is given above.
+  std::optional<ExecPlugin> exec{};
+  std::string ns{};  // the context's namespace; "default" if it names none
 };
 
 // The current context of that file. Relative file names count from its folder. kInvalid says which

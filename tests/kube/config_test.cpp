@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "kube/config.h"
+#include "kube/model/json.h"
 #include "tests/support/temp_folder.h"
 
 namespace nervex::kube {
@@ -59,6 +60,10 @@ TEST_CASE("a kubeconfig gives server, trust and identity of its current context"
   CHECK(config->token == "t");
   CHECK(config->token_file.empty());
   CHECK(config->ns == "team-a");
+  CHECK(config->ca_file == folder.path() + "/pki/ca.crt");  // looked at again while we run
+  CHECK(config->client_cert_file.empty());
+  CHECK(config->client_key_file.empty());
+  CHECK_FALSE(config->exec);
 }
 
 TEST_CASE("data counts before files, and relative names from the file's folder", "[kube][config]") {
@@ -74,8 +79,53 @@ TEST_CASE("data counts before files, and relative names from the file's folder",
   CHECK(config->ca == "CA");
   CHECK(config->client_cert == "CERT FILE");
   CHECK(config->client_key == "KEY FILE");
+  CHECK(config->ca_file.empty());
+  CHECK(config->client_cert_file == absolute);
+  CHECK(config->client_key_file == folder.path() + "/key");
   CHECK(config->token_file == folder.path() + "/run/token");
   CHECK(config->ns == "default");
+}
+
+TEST_CASE("a kubeconfig names a credential plugin", "[kube][config]") {
+  TempFolder folder;
+  const auto config = load_kubeconfig(folder.write(
+      "config",
+      kubeconfig("{server: https://h, tls-server-name: kubernetes, "
+                 "certificate-authority-data: Q0E=, extensions: [{name: other, extension: {}}, "
+                 "{name: client.authentication.k8s.io/exec, "
+                 "extension: {audience: 'abc', level: 7, quoted: '7', list: [true, x], none: }}]}",
+                 "{exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, "
+                 "args: [eks, get-token], env: [{name: AWS_PROFILE, value: dev}], "
+                 "installHint: see example.test, interactiveMode: Never, "
+                 "provideClusterInfo: true}}")));
+  REQUIRE(config);
+  REQUIRE(config->exec);
+  ExecPlugin want;
+  want.api_version = "client.authentication.k8s.io/v1";
+  want.command = "aws";
+  want.args = {"eks", "get-token"};
+  want.env = {"AWS_PROFILE=dev"};
+  want.install_hint = "see example.test";
+  want.interactive = ExecPlugin::Interactive::kNever;
+  want.cluster = to_text(*parse_json(
+      R"({"server":"https://h","tls-server-name":"kubernetes","certificate-authority-data":"Q0E=",
+          "config":{"audience":"abc","level":7,"quoted":"7","list":[true,"x"],"none":null}})"));
+  CHECK(*config->exec == want);
+}
+
+TEST_CASE("a plugin with a path counts from its kubeconfig", "[kube][config]") {
+  TempFolder folder;
+  const auto command = [&](const std::string& given) {
+    return load_kubeconfig(
+               folder.write("config", kubeconfig("{server: https://h}",
+                                                 "{exec: {apiVersion: "
+                                                 "client.authentication.k8s.io/v1beta1, command: " +
+                                                     given + "}}")))
+        ->exec->command;
+  };
+  CHECK(command("aws") == "aws");
+  CHECK(command("bin/aws") == folder.path() + "/bin/aws");
+  CHECK(command("/usr/bin/aws") == "/usr/bin/aws");
 }
 
 TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[kube][config]") {
@@ -111,8 +161,18 @@ TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[
        "certificate-authority-data"},
       {"the certificate lacks its key", kubeconfig(cluster, "{client-certificate-data: Q0U=}"),
        "client-key"},
-      {"a credential plugin is asked for", kubeconfig(cluster, "{exec: {command: aws}}"),
-       "\"exec\" is not supported"},
+      {"a credential plugin has no version", kubeconfig(cluster, "{exec: {command: aws}}"),
+       "exec: apiVersion is \"\""},
+      {"a credential plugin is too old",
+       kubeconfig(cluster,
+                  "{exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: aws}}"),
+       "v1alpha1"},
+      {"a credential plugin has no command",
+       kubeconfig(cluster, "{exec: {apiVersion: client.authentication.k8s.io/v1beta1}}"),
+       "exec: no command"},
+      {"a credential plugin does not say whether it talks to people",
+       kubeconfig(cluster, "{exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}}"),
+       "interactiveMode"},
       {"an old credential plugin is asked for", kubeconfig(cluster, "{auth-provider: {name: x}}"),
        "auth-provider"},
       {"a password is given", kubeconfig(cluster, "{username: u, password: p}"), "username"},
@@ -138,6 +198,7 @@ TEST_CASE("in a cluster the mounted service account counts", "[kube][config]") {
     REQUIRE(config);
     CHECK(config->url == "https://10.96.0.1:443");
     CHECK(config->ca == "CA");
+    CHECK(config->ca_file == folder.path() + "/ca.crt");
     CHECK(config->token_file == folder.path() + "/token");
     CHECK(config->ns == "nervex-system");
   }

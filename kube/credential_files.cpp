@@ -1,0 +1,80 @@
+#include "kube/credential_files.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "base/log.h"
+
+namespace nervex::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kAge = 60s;
+
+// Leaves `text` as it is if there is no file of that name. False: there is, but not to be read.
+bool read_into(const std::string& path, std::string& text) {
+  if (path.empty()) return true;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return false;
+  std::string read{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (in.bad() || read.empty()) return false;  // empty: somebody is writing it just now
+  text = std::move(read);
+  return true;
+}
+
+bool is_same(const HttpCredentials& a, const HttpCredentials& b) {
+  return a.ca == b.ca && a.client_cert == b.client_cert && a.client_key == b.client_key;
+}
+
+}  // namespace
+
+CredentialFiles::CredentialFiles(const ConnectionConfig& config, const Clock& clock)
+    : ca_file_(config.ca_file),
+      cert_file_(config.client_cert_file),
+      key_file_(config.client_key_file),
+      clock_(clock),
+      texts_{config.ca, config.client_cert, config.client_key},
+      looked_at_(clock.mono()) {}
+
+// By one thread at a time: who is told that it is due has taken on the task.
+bool CredentialFiles::is_due() {
+  if (ca_file_.empty() && cert_file_.empty() && key_file_.empty()) return false;
+  MutexLock lock(mutex_);
+  const MonoTime now = clock_.mono();
+  if (looked_at_ && now - *looked_at_ < kAge) return false;
+  looked_at_ = now;
+  return true;
+}
+
+std::optional<HttpCredentials> CredentialFiles::changed() {
+  if (!is_due()) return std::nullopt;
+  HttpCredentials now;
+  {
+    MutexLock lock(mutex_);
+    now = texts_;
+  }
+  std::string unreadable;
+  if (!read_into(ca_file_, now.ca)) unreadable = ca_file_;
+  if (!read_into(cert_file_, now.client_cert)) unreadable = cert_file_;
+  if (!read_into(key_file_, now.client_key)) unreadable = key_file_;
+  bool must_tell = false;
+  bool has_changed = false;
+  {
+    MutexLock lock(mutex_);
+    must_tell = !unreadable.empty() && was_readable_;
+    was_readable_ = unreadable.empty();
+    has_changed = !is_same(now, texts_);
+    if (has_changed) texts_ = now;
+  }
+  if (must_tell) log_warn("cannot read a file, what it held still counts", {{"file", unreadable}});
+  if (!has_changed) return std::nullopt;
+  return now;
+}
+
+void CredentialFiles::look_soon() {
+  MutexLock lock(mutex_);
+  looked_at_.reset();
+}
+
+}  // namespace nervex::kube

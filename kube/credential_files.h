@@ -1,0 +1,39 @@
+// kube/credential_files.h - have the files with our trust and our certificate changed?
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/http_client.h"
+#include "base/mutex.h"
+#include "kube/config.h"
+
+namespace nervex::kube {
+
+// Looks at a ConnectionConfig's files once a minute, and when asked to. Their contents count, not
+// their dates: the kubelet swaps symbolic links. A file that cannot be read keeps its old text, and
+// is logged once. Thread-safe.
+class CredentialFiles {
+ public:
+  CredentialFiles(const ConnectionConfig& config, const Clock& clock);
+
+  // The texts of now, if they are not those that were returned last (at first: the config's).
+  std::optional<HttpCredentials> changed();
+  // Something went wrong for which a changed file may be the reason: the next call looks.
+  void look_soon();
+
+ private:
+  bool is_due();
+
+  const std::string ca_file_;
+  const std::string cert_file_;
+  const std::string key_file_;
+  const Clock& clock_;
+  Mutex mutex_;
+  HttpCredentials texts_ GUARDED_BY(mutex_);
+  std::optional<MonoTime> looked_at_ GUARDED_BY(mutex_);
+  bool was_readable_ GUARDED_BY(mutex_) = true;
+};
+
+}  // namespace nervex::kube
