@@ -1,6 +1,7 @@
 """A real control plane with simulated nodes, by kwokctl: etcd, kube-apiserver, controller manager,
 the default scheduler and kwok as local processes that listen on 127.0.0.1 only."""
 
+import contextlib
 import fcntl
 import glob
 import os
@@ -40,6 +41,15 @@ def kwokctl(settings, *arguments):
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, cwd=settings.folder).returncode
 
 
+@contextlib.contextmanager
+def ports_lock():
+    """kwokctl looks for free ports in one fixed order: two of them at once would take the same, and one
+    would take those of a component that is being started again."""
+    with open(os.path.join(tempfile.gettempdir(), f"nervex-ports-{os.getuid()}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def create(settings):
     """Returns the records of the control plane's processes."""
     programs = programs_folder()
@@ -59,9 +69,7 @@ def create(settings):
     for attempt in range(3):
         if attempt:
             remove(settings, list(records(settings).values()))
-        # kwokctl looks for free ports in one fixed order: two of them at once would take the same.
-        with open(os.path.join(tempfile.gettempdir(), f"nervex-ports-{os.getuid()}.lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with ports_lock():
             if kwokctl(settings, *arguments) == 0:
                 os.chmod(settings.path("kubeconfig"), 0o600)
                 return records(settings)

@@ -2,57 +2,95 @@
 again with the command lines that kwokctl gave them."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
 import signal
+import threading
 import time
 
-from harness import processes
+from harness import control_plane, processes
+from harness.api import ApiError
 from harness.console import wait_for
 
 
 class Components:
-    """The components of one local cluster by name: etcd, kube-apiserver, kube-controller-manager ..."""
+    """The components of one local cluster by name: etcd, kube-apiserver, kube-controller-manager ...
+
+    Controller manager and scheduler end by themselves when they cannot renew their leases for 10 s. As a
+    kubelet would, this starts again whatever ended, other than by kill(), until close()."""
 
     def __init__(self, cluster):
         self._cluster = cluster
         self._commands = {self._name(one): self._command(one) for one in cluster.control_plane}
+        self._killed = set()
+        self._ports = contextlib.ExitStack()
+        self._lock = threading.RLock()
+        self._closing = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="keeper of components", daemon=True)
+        self._keeper.start()
+
+    def close(self):
+        """Returns when every component is there and the API server answers."""
+        for name in sorted(self._killed):  # etcd first
+            self.start(name)
+        self.wait_until_ready()
+        self._closing.set()
+        self._keeper.join()
+        self._revive()
 
     def kill(self, name):
-        """kill -9; nothing of it is left when this returns."""
-        one = self._record(name)
+        """kill -9; nothing of it is left when this returns. Its ports stay its own until it is ready again."""
+        if not self._killed:
+            self._ports.enter_context(control_plane.ports_lock())
+        with self._lock:
+            one = self._record(name)
+            self._killed.add(name)
         processes.send(one, signal.SIGKILL)
         while processes.alive(one):
             time.sleep(0.005)
 
     def start(self, name):
         """Again, after kill(), on the same data and the same port."""
-        old = self._record(name)
-        new = processes.start(self._commands[name], old["log"])
-        records = self._cluster.control_plane
-        records[records.index(old)] = {key: new[key] for key in ("pid", "start", "log")}
-        self._cluster.save()
-        with open(self._pid_file(old), "w", encoding="utf-8") as file:  # kwokctl reads it when the cluster ends
-            file.write(str(new["pid"]))
+        with self._lock:
+            old = self._record(name)
+            new = processes.start(self._commands[name], old["log"])
+            records = self._cluster.control_plane
+            records[records.index(old)] = {key: new[key] for key in ("pid", "start", "log")}
+            self._cluster.save()
+            with open(self._pid_file(old), "w", encoding="utf-8") as file:  # kwokctl reads it in the end
+                file.write(str(new["pid"]))
+            self._killed.discard(name)
 
-    def revive(self):
-        """What ended by itself: controller manager and scheduler do when they cannot renew their leases.
-        Where a kubelet looks after them they come back."""
-        for one in list(self._cluster.control_plane):
-            if not processes.alive(one):
-                self.start(self._name(one))
-        self.wait_until_ready()
+    def _keep(self):
+        while not self._closing.wait(0.2):
+            self._revive()
+
+    def _revive(self):
+        with self._lock:
+            for one in list(self._cluster.control_plane):
+                name = self._name(one)
+                if name not in self._killed and not processes.alive(one):
+                    self._let_go_of_lease(name)
+                    self.start(name)
+
+    def _let_go_of_lease(self, name):
+        """Of a component that has ended: its successor would wait for it to run out."""
+        try:
+            self._cluster.api().call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")
+        except (OSError, http.client.HTTPException, ApiError):
+            pass  # there is none, or nobody answers: then it takes a little longer
 
     def wait_until_ready(self, timeout=60):
         def look():
-            return self._cluster.api().get("/readyz") == "ok", "not ready"
-        def quietly():
             try:
-                return look()
+                return self._cluster.api().get("/readyz") == "ok", "not ready"
             except Exception as error:  # refused, or 500 while it starts
                 return False, str(error)
-        wait_for(quietly, "the API server to be ready again", timeout, interval=0.05)
+
+        wait_for(look, "the API server to be ready again", timeout, interval=0.05)
+        self._ports.close()
 
     def compact(self):
         """Has etcd forget all but the newest revision, at once; returns that revision."""

@@ -6,7 +6,7 @@ import os
 
 import pytest
 from harness import control_plane
-from support.roles import Grant, Use, grants_of, read_grants, read_uses, unused, uses_of
+from support.roles import Grant, Use, grants_of, read_grants, read_grants_of_others, read_uses, refused, unused, uses_of
 
 # Granted and never seen in a run of these tests, with the reason why it is granted all the same.
 # (role, verb, resource)
@@ -28,10 +28,11 @@ def uses(target):
 
 
 @pytest.mark.last
-def test_nothing_that_our_programs_ask_for_is_forbidden(uses):
+def test_nothing_that_our_programs_ask_for_is_forbidden(target, uses):
     assert uses, "the audit log is empty"
-    refused = sorted(str(use) for use in uses if use.forbidden)
-    assert refused == [], "requests that no role of manifests/rbac allows:\n" + "\n".join(refused)
+    grants = read_grants() + read_grants_of_others(target.cluster.api())
+    lacking = sorted(map(str, refused(grants, uses)))
+    assert lacking == [], "requests that no role of manifests/rbac allows:\n" + "\n".join(lacking)
 
 
 @pytest.mark.last
@@ -81,6 +82,14 @@ def test_a_refused_request_is_told_with_account_and_object():
     (use,) = uses_of([event("a", "create", "forbid", resource="pods", subresource="exec", namespace="n", name="p")])
     assert use == Use("a", "create", "", "pods/exec", "n", "p", True)
     assert str(use) == "a: create pods/exec in n named p"
+
+
+def test_what_a_starting_api_server_forbids_is_no_lack():
+    pods = {"resource": "pods", "namespace": "n"}
+    lacking = uses_of([event("a", "list", "forbid", **pods)])
+    assert refused([], lacking) == list(lacking)
+    assert refused([], uses_of([event("a", "list", "forbid", **pods), event("a", "list", **pods)])) == []
+    assert refused([Grant("f", "r", frozenset("a"), "list", "", "pods")], lacking) == []
 
 
 def test_a_cluster_role_is_good_anywhere():

@@ -50,6 +50,13 @@ class Use:
         return f"{self.account}: {self.verb} {what}{where}" + (f" named {self.name}" if self.name else "")
 
 
+def roles_of_others(documents):
+    """Names of the ClusterRoles that are bound and not defined here: the system's own."""
+    defined = {one["metadata"]["name"] for _, one in documents if one["kind"] == "ClusterRole"}
+    return sorted({one["roleRef"]["name"] for _, one in documents
+                   if one["kind"] == "ClusterRoleBinding"} - defined)
+
+
 def grants_of(documents):
     """`documents`: [(file name, object)] of roles and bindings. Roles that others define are left out."""
     accounts = {}
@@ -95,17 +102,39 @@ def unused(grants, uses):
     return [grant for grant in grants if not any(grant.allows(use) for use in uses if not use.forbidden)]
 
 
+def refused(grants, uses):
+    """What was forbidden, but for what a role grants or what was allowed at another time: an API server that
+    has just started forbids everything until it has read its roles."""
+    def what(use):
+        return use.account, use.verb, use.group, use.resource, use.namespace
+    allowed = {what(use) for use in uses if not use.forbidden}
+    return [use for use in uses if use.forbidden and what(use) not in allowed
+            and not any(grant.allows(use) for grant in grants)]
+
+
 # -- readers
 
 
-def read_grants(folder=os.path.join("manifests", "rbac")):
+def read_documents(folder=os.path.join("manifests", "rbac")):
     documents = []
     for name in sorted(os.listdir(os.path.join(ROOT, folder))):
         if name.endswith(".yaml"):
             path = os.path.join(folder, name)
             with open(os.path.join(ROOT, path), encoding="utf-8") as file:
                 documents += [(path, one) for one in yaml.safe_load_all(file) if one]
-    return grants_of(documents)
+    return documents
+
+
+def read_grants():
+    return grants_of(read_documents())
+
+
+def read_grants_of_others(api):
+    """What the system's own roles, as this cluster has them, give to our accounts."""
+    documents = read_documents()
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/"
+    others = [("the cluster", {**api.get(path + name), "kind": "ClusterRole"}) for name in roles_of_others(documents)]
+    return grants_of(others + [(file, one) for file, one in documents if one["kind"].endswith("Binding")])
 
 
 def read_uses(path):
