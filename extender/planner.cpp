@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 const std::string kPass = "pass";  // the queue's only key: all wake-ups fold into one
 constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kNotReady{50};
+constexpr milliseconds kCommitTime{1'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
 
@@ -60,6 +61,7 @@ void Planner::run(const std::stop_token& stop, const std::function<bool()>& read
 
 void Planner::pass() {
   repeat_doubtful();
+  settle_commits();
   PassResult result = run_pass(plans_.snapshot(), memory_, clock_.now());
   memory_ = std::move(result.memory);
   for (const StatusWrite& decided : result.writes) {
@@ -76,6 +78,23 @@ void Planner::repeat_doubtful() {
   for (const PodGroupPtr& attempted : plans_.in_doubt()) {
     if (must_wait(attempted->meta.uid)) continue;
     after_write(*attempted, write_status(api_, *attempted, attempted->status));
+  }
+}
+
+void Planner::settle_commits() {
+  const Plans::OpenCommits open = plans_.open_commits();
+  // What it comes to nobody will tell us if it ends in doubt.
+  if (open.any_running) queue_.add_after(kPass, kCommitTime);
+  for (const Plans::DoubtfulCommit& commit : open.in_doubt) {
+    const std::string& uid = commit.group->meta.uid;
+    if (must_wait(uid)) continue;
+    const auto live = read_pod_group(api_, *commit.group);
+    if (live) {
+      plans_.fold(*live);
+      plans_.settle_commit(commit);
+    } else if (live.error().code != Code::kNotFound) {  // if it is gone the watch will tell
+      back_off(uid);
+    }
   }
 }
 

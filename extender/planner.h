@@ -42,6 +42,9 @@ class Planner {
   // What must come first: writes whose outcome is not known are made once more. They are
   // conditional, so this ends the doubt whichever way the first one went.
   void repeat_doubtful();
+  // A gang whose commit is in doubt counts as committed, so nothing would move it away from a node
+  // that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
+  void settle_commits();
   void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);

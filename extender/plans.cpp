@@ -136,7 +136,7 @@ Plans::CommitTurn Plans::begin_commit(const std::string& uid, const std::string&
     }
     if (waited && !state.error.empty()) return Refused{state.error};
     if (std::string reason = check_room(entry, gang); !reason.empty()) return Refused{reason};
-    state = {true, ""};
+    state = {true, "", state.turn + 1};
     entry.places.set_committing(gang, true);
     return Commit{entry.places.group()};
   }
@@ -165,10 +165,37 @@ void Plans::end_commit(const std::string& uid, const std::string& gang, const st
   MutexLock lock(mutex_);
   const auto found = by_uid_.find(uid);
   if (found != by_uid_.end()) {
-    found->second.commits[gang] = {false, error};
+    CommitState& state = found->second.commits[gang];
+    state = {false, error, state.turn};
     if (outcome == Outcome::kKnown) found->second.places.set_committing(gang, false);
   }
   commit_ended_.notify_all();
+}
+
+Plans::OpenCommits Plans::open_commits() const {
+  MutexLock lock(mutex_);
+  OpenCommits open;
+  for (const auto& [uid, entry] : by_uid_) {
+    for (const std::string& gang : entry.places.committing()) {
+      const CommitState& state = entry.commits.at(gang);
+      if (state.running) {
+        open.any_running = true;
+      } else {
+        open.in_doubt.push_back({entry.places.group(), gang, state.turn});
+      }
+    }
+  }
+  return open;
+}
+
+void Plans::settle_commit(const DoubtfulCommit& commit) {
+  MutexLock lock(mutex_);
+  const auto found = by_uid_.find(commit.group->meta.uid);
+  if (found == by_uid_.end()) return;
+  const CommitState& state = found->second.commits[commit.gang];
+  if (!state.running && state.turn == commit.turn) {
+    found->second.places.set_committing(commit.gang, false);
+  }
 }
 
 std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod) {

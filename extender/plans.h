@@ -71,6 +71,21 @@ class Plans {
   void end_commit(const std::string& uid, const std::string& gang, const std::string& error,
                   Outcome outcome);
 
+  // A commit that ended in doubt, and which turn it was.
+  struct DoubtfulCommit {
+    PodGroupPtr group;  // as known when it was asked for
+    std::string gang;
+    int turn = 0;
+  };
+  struct OpenCommits {
+    std::vector<DoubtfulCommit> in_doubt;
+    bool any_running = false;
+  };
+  OpenCommits open_commits() const;
+  // The PodGroup was read after that turn, and fold() knows what was read: whatever the read did
+  // not show is not stored. Nothing happens if there was another turn since.
+  void settle_commit(const DoubtfulCommit& commit);
+
   // Two pods for one slot may be in bind at the same time: only the one that claims the slot may go
   // on. Returns the other pod's name, or "". A claim ends when its pod is seen bound or deleted, or
   // with unclaim().
@@ -81,6 +96,7 @@ class Plans {
   struct CommitState {
     bool running = false;
     std::string error;  // of the last one
+    int turn = 0;       // how many there were
   };
   struct GroupEntry {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : places(nodes, pods) {}

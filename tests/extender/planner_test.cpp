@@ -203,6 +203,35 @@ TEST_CASE("a plan moves away from a node that became unfit before its commit",
   CHECK(c.group("a").status.gangs[0].placements[0].number == 2);
 }
 
+TEST_CASE("a commit in doubt does not tie a gang to a node that was lost", "[extender][planner]") {
+  const auto applied = GENERATE(Applied::kNo, Applied::kYes);
+  const bool stays_away = GENERATE(false, true);  // the API server, for one more read
+  INFO("the commit was stored: " << (applied == Applied::kYes) << ", longer away: " << stays_away);
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
+  c.add_group("a", learners(2));
+  c.see();
+  c.planner.pass();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
+  c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"}, Applied::kNo,
+                  stays_away ? 2 : 1);
+  REQUIRE_FALSE(c.bind(names[0], "n1").empty());
+
+  c.set_ready("n1", false);
+  c.see_nodes();
+  c.planner.pass();
+  if (stays_away) {
+    CHECK(c.places("a") == (applied == Applied::kYes ? "n1 n2!" : "n1 n2"));
+    c.clock.advance(std::chrono::seconds(1));
+    c.planner.pass();
+  }
+  CHECK(c.plans.open_commits().in_doubt.empty());
+  // A committed gang is never moved by a plan that only thinks it is not.
+  CHECK(c.places("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2"));
+}
+
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
