@@ -13,8 +13,8 @@ namespace {
 using job::Phase;
 using std::chrono::seconds;
 
-// A coordinator that has a place is bound within this time, unless the scheduler has objections of
-// its own (volumes, for example). Before that its refusals are only signs of caches catching up.
+// A pod that has a place is bound within this time, unless the scheduler has objections of its own
+// (volumes, or a node that is gone). Before that its refusals are only signs of caches catching up.
 constexpr seconds kBindingTime{10};
 
 struct Verdict {
@@ -27,14 +27,29 @@ bool waits_for_binding(const kube::Pod& pod) {
   return pod.node.empty() && !pod.is_finished() && !pod.meta.deleting;
 }
 
-// What the second scheduler says about a coordinator that it does not bind; "" if it does.
-std::string scheduler_objection(const Observed& seen, const Attempt& attempt) {
-  const AttemptPod* coordinator = coordinator_of(attempt);
-  if (coordinator == nullptr) return "";
-  const kube::Pod& pod = *coordinator->pod;
+bool is_of_gang(const AttemptPod& of, const gang::PodGroup& group, std::string_view gang) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
+    return set.gang == gang && set.role == to_string(of.role) &&
+           std::find(set.slots.begin(), set.slots.end(), slot_id(of.slot)) != set.slots.end();
+  });
+}
+
+bool is_refused(const Observed& seen, const kube::Pod& pod) {
   const bool is_late = seen.now - pod.meta.created >= kBindingTime;
-  if (!waits_for_binding(pod) || !is_late || pod.unscheduled_message.empty()) return "";
-  return fmt::format("pod {}: {}", pod.meta.name, pod.unscheduled_message);
+  return waits_for_binding(pod) && is_late && !pod.unscheduled_message.empty();
+}
+
+// What the second scheduler says about a pod of that gang which it does not bind, of the
+// coordinator if it is among them; "" if there is none.
+std::string scheduler_objection(const Observed& seen, const Attempt& attempt,
+                                std::string_view gang) {
+  const kube::Pod* refused = nullptr;
+  for (const AttemptPod& of : attempt.pods) {
+    if (!is_refused(seen, *of.pod) || !is_of_gang(of, *attempt.group, gang)) continue;
+    if (refused == nullptr || of.role == job::Role::kCoordinator) refused = of.pod;
+  }
+  if (refused == nullptr) return "";
+  return fmt::format("pod {}: {}", refused->meta.name, refused->unscheduled_message);
 }
 
 Verdict scheduled(const Observed& seen, const Attempt& attempt) {
@@ -44,7 +59,7 @@ Verdict scheduled(const Observed& seen, const Attempt& attempt) {
     return {false, kQueued, "the planner has not looked at the gang yet"};
   }
   if (!base->planned) return {false, base->reason, base->message};
-  std::string objection = scheduler_objection(seen, attempt);
+  std::string objection = scheduler_objection(seen, attempt, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
   return {true, base->reason, base->message};
 }
@@ -58,7 +73,11 @@ std::optional<Verdict> requests_scheduled(const Observed& seen, const Attempt& a
     if (set.gang == gang::kBaseGang || entries.count(set.name) == 0) continue;
     if (!verdict) verdict = Verdict{true, gang::kReasonPlanned, "all requests have their places"};
     const auto* of = gang::find_gang(attempt.group->status, set.gang);
-    if (of != nullptr && of->planned) continue;
+    if (of != nullptr && of->planned) {
+      std::string objection = scheduler_objection(seen, attempt, set.gang);
+      if (objection.empty()) continue;
+      return Verdict{false, gang::kReasonUnschedulable, std::move(objection)};
+    }
     if (of == nullptr || of->reason.empty()) {
       return Verdict{false, kQueued, "the planner has not looked at " + set.gang + " yet"};
     }
@@ -128,11 +147,13 @@ void set_condition(const Observed& seen, job::Status& status, std::string_view t
 }
 
 std::optional<seconds> time_until_late(const Observed& seen, const Attempt& attempt) {
-  const AttemptPod* coordinator = coordinator_of(attempt);
-  if (coordinator == nullptr || !waits_for_binding(*coordinator->pod)) return std::nullopt;
-  const auto left = coordinator->pod->meta.created + kBindingTime - seen.now;
-  if (left <= seconds::zero()) return std::nullopt;
-  return std::chrono::ceil<seconds>(left);
+  std::optional<seconds> first;
+  for (const AttemptPod& of : attempt.pods) {
+    if (!waits_for_binding(*of.pod)) continue;
+    const auto left = std::chrono::ceil<seconds>(of.pod->meta.created + kBindingTime - seen.now);
+    if (left > seconds::zero() && (!first || left < *first)) first = left;
+  }
+  return first;
 }
 
 void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,

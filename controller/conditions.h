@@ -17,7 +17,8 @@ namespace nervex::controller {
 void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
                     job::Status& status);
 
-// How long until a coordinator that is not bound is worth a word; nullopt: it is, or is bound.
+// How long until the first pod that is not bound is worth a word; nullopt: no such pod, or it is
+// already.
 std::optional<std::chrono::seconds> time_until_late(const Observed& seen, const Attempt& attempt);
 
 // Those of a job that ends here.

@@ -70,10 +70,24 @@ void count_active_as_succeeded(job::Status& status) {
   }
 }
 
+// A failed job's pods that still run are deleted next, and the status is not written again: what it
+// counts must be right then. Those that the user keeps go on.
+void forget_active(const Observed& seen, job::Status& status) {
+  if (seen.job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return;
+  for (auto* counts :
+       {&status.coordinator, &status.aggregator, &status.collector, &status.learner}) {
+    counts->active = 0;
+  }
+}
+
 void finish(const Observed& seen, const PhaseVerdict& verdict, job::Status& status) {
   status.completion_time = whole_seconds(seen.now);
   status.ready = status.desired = 0;  // no pod is wanted any more
-  if (verdict.phase == Phase::kSucceeded) count_active_as_succeeded(status);
+  if (verdict.phase == Phase::kSucceeded) {
+    count_active_as_succeeded(status);
+  } else {
+    forget_active(seen, status);
+  }
   if (verdict.reason == kCoordinatorLost) status.coordinator = {0, 0, 1};
   set_final_conditions(seen, verdict, status);
 }

@@ -71,9 +71,12 @@ std::string explain(const NoFit& no_fit) {
 }
 
 bool same_verdict(const NoFit& a, const NoFit& b) {
+  // Whether any node is barred, not how many: that is what an administrator has changed and looks
+  // for. Free and full nodes come and go with every pod.
   const auto kind = [](const NoFit& x) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource), x.never,
-                      x.never && x.most == 0);
+                      x.never && x.most == 0, x.nodes_tainted > 0, x.nodes_not_selected > 0,
+                      x.nodes_not_ready > 0);
   };
   return kind(a) == kind(b);
 }

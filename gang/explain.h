@@ -29,7 +29,8 @@ struct NoFit {
 // full, 3 are tainted". Constant as long as the numbers are.
 std::string explain(const NoFit& no_fit);
 
-// Same role, resource and kind of proof: then an explanation is not worth an early rewrite.
+// Same role, resource, kind of proof and ways in which nodes are barred (tainted, not selected, not
+// ready): then an explanation is not worth an early rewrite.
 bool same_verdict(const NoFit& a, const NoFit& b);
 
 }  // namespace nervex::gang

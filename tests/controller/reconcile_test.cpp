@@ -204,5 +204,34 @@ TEST_CASE("a coordinator that the scheduler will not bind is told of after a whi
   CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
 }
 
+TEST_CASE("a place on a node that is gone is told of, whoever has it", "[controller][reconcile]") {
+  using namespace std::chrono_literals;
+  World world(a_job(1, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  REQUIRE(find_condition(world.seen.job.status, "Scheduled")->status);
+
+  // Its pod is deleted, and the next one is pinned to a node that does not exist any more.
+  const std::string learner = world.name(job::Role::kLearner);
+  world.remove_pod(learner);
+  world.settle();
+  world.change_pod(learner, [&](kube::Pod& pod) {
+    pod.meta.created = world.seen.now;
+    pod.unscheduled_message = "0/3 nodes are available";
+  });
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, "Scheduled")->status);
+  CHECK(reconcile(world.seen).requeue_after == 10s);
+  world.seen.now += 10s;
+  CHECK(world.settle() == 1);
+  CHECK_FALSE(find_condition(world.seen.job.status, "Scheduled")->status);
+  CHECK(find_condition(world.seen.job.status, "Scheduled")->message ==
+        "pod " + learner + ": 0/3 nodes are available");
+  CHECK(world.seen.job.status.phase == job::Phase::kRunning);
+}
+
 }  // namespace
 }  // namespace nervex::controller

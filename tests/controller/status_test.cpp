@@ -63,6 +63,24 @@ TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][st
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("when a job fails, nothing is counted as active that is cleaned up",
+          "[controller][status]") {
+  using job::CleanPodPolicy;
+  const auto policy =
+      GENERATE(CleanPodPolicy::kRunning, CleanPodPolicy::kAll, CleanPodPolicy::kNone);
+  World world = a_running_world();
+  world.seen.job.spec.clean_pod_policy = policy;
+  world.end(world.name(Role::kCollector, 0), true);
+  world.end("dqn-coordinator", false);
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  const int left = policy == CleanPodPolicy::kNone ? 1 : 0;
+  CHECK(status.coordinator == RoleCounts{0, 0, 1});
+  CHECK(status.collector == RoleCounts{left, 1, 0});
+  CHECK(status.learner == RoleCounts{left, 0, 0});
+  CHECK(world.status_writes == 1);
+}
+
 TEST_CASE("a failed coordinator says how it ended", "[controller][status]") {
   struct Row {
     std::string when;

@@ -109,13 +109,14 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
-TEST_CASE("a verdict is the same until role, resource or proof changes", "[gang][explain]") {
+TEST_CASE("a verdict is the same until role, resource, proof or what bars nodes changes",
+          "[gang][explain]") {
   struct Row {
     std::string when;
     NoFit changed;
     bool same;
   };
-  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 0, 8, 4, false};
+  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 1, 8, 4, false};
   const auto with = [&](auto change) {
     NoFit after = before;
     change(after);
@@ -127,6 +128,11 @@ TEST_CASE("a verdict is the same until role, resource or proof changes", "[gang]
       {"another resource lacks", with([](NoFit& x) { x.resource = "cpu"; }), false},
       {"it can never fit now", with([](NoFit& x) { x.never = true; }), false},
       {"no node is allowed any more", with([](NoFit& x) { x.resource = ""; }), false},
+      {"the last free node was taken", with([](NoFit& x) { x.nodes_free = 0; }), true},
+      {"one more node is cordoned", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},
+      {"all nodes are ready again", with([](NoFit& x) { x.nodes_not_ready = 0; }), false},
+      {"a first node was tainted", with([](NoFit& x) { x.nodes_tainted = 1; }), false},
+      {"a first node lost its label", with([](NoFit& x) { x.nodes_not_selected = 1; }), false},
   }));
   INFO("when " << row.when);
   CHECK(same_verdict(before, row.changed) == row.same);
