@@ -176,7 +176,7 @@ def test_cut_watches_are_opened_again(rig, life, observer, watcher):
     def all_open():
         now = {name: len(rig.proxies[name].watches) for name in OURS}
         return now == open_before, now
-    for _ in range(3):
+    for _ in range(2):
         for name in OURS:
             assert rig.proxies[name].cut_watches() == open_before[name]
         wait_for(all_open, f"the watches {open_before} to be opened again", 20)
