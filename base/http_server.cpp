@@ -39,13 +39,15 @@ struct HttpServer::Impl {
             [this](Listener::Place& place) { serve(place); }) {}
 
   void serve(Listener::Place& place) {
-    Connection connection(place.socket(), tls ? accepting_session(tls) : nullptr);
+    Connection connection(place.socket(),
+                          certificate ? accepting_session(certificate->current()) : nullptr);
     HttpConversation(site, listener, place, connection).hold();
   }
 
   HttpSite site;
-  TlsContext tls;     // null: plain HTTP
-  Listener listener;  // last: its threads use the rest
+  const SystemClock clock;
+  std::optional<CertificateFiles> certificate;  // none: plain HTTP
+  Listener listener;                            // last: its threads use the rest
 };
 
 HttpServer::HttpServer(HttpServerOptions options)
@@ -62,9 +64,8 @@ void HttpServer::handle_rest(HttpHandler handler) { impl_->site.rest = std::move
 Result<Nothing> HttpServer::start() {
   const auto& options = impl_->site.options;
   if (options.tls) {
-    auto tls = load_server_tls_context(options.tls->cert_file, options.tls->key_file);
-    if (!tls) return tls.error();
-    impl_->tls = *std::move(tls);
+    auto& certificate = impl_->certificate.emplace(*options.tls, impl_->clock);
+    if (auto started = certificate.start(); !started) return started;
   }
   return impl_->listener.start(options.listen);
 }
@@ -72,6 +73,18 @@ Result<Nothing> HttpServer::start() {
 void HttpServer::stop() { impl_->listener.stop(); }
 
 int HttpServer::port() const { return impl_->listener.port(); }
+
+std::string HttpServer::not_ready() const {
+  return impl_->certificate ? impl_->certificate->not_ready() : "";
+}
+
+std::string HttpServer::certificate_problem() const {
+  return impl_->certificate ? impl_->certificate->problem() : "";
+}
+
+std::optional<SysTime> HttpServer::certificate_expires() const {
+  return impl_->certificate ? impl_->certificate->expires() : std::nullopt;
+}
 
 HttpReply json_refusal(int status, const std::string& reason) {
   using Json = nlohmann::json;

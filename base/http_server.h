@@ -10,15 +10,12 @@
 #include <optional>
 #include <string>
 
+#include "base/certificate_files.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/http.h"
 
 namespace nervex {
-
-struct TlsFiles {
-  std::string cert_file;  // PEM, leaf first, then the chain
-  std::string key_file;   // PEM
-};
 
 // {"error":"<reason>"} with this status.
 HttpReply json_refusal(int status, const std::string& reason);
@@ -64,6 +61,11 @@ class HttpServer {
   void stop();
   // The bound port, after start().
   int port() const;
+
+  // Of the certificate, after start(); "" and nothing without TLS. See CertificateFiles.
+  std::string not_ready() const;  // for /readyz: it has expired
+  std::string certificate_problem() const;
+  std::optional<SysTime> certificate_expires() const;
 
  private:
   struct Impl;

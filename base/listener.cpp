@@ -182,8 +182,8 @@ void Listener::place_or_refuse(UniqueFd socket, std::string peer) {
 // Takes the socket if there is room for it.
 bool Listener::place(UniqueFd& socket, std::string peer) {
   const MutexLock lock(mutex_);
-  const bool made_room = is_crowded() && make_room();
-  if (live_ >= max_connections_ && !made_room) return false;
+  if (is_crowded() || live_ >= max_connections_) make_room();
+  if (live_ >= max_connections_) return false;
   Place& place = places_.emplace_back();
   place.listener_ = this;
   place.socket_ = std::move(socket);

@@ -1,9 +1,8 @@
 #include "base/tls.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <system_error>
+#include <ctime>
 #include <vector>
 
 #include <fmt/format.h>
@@ -95,21 +94,22 @@ Result<Nothing> use_identity(SSL_CTX* context, const TlsIdentity& identity) {
   return use_key(context, identity);
 }
 
-Result<Nothing> trust(SSL_CTX* context, const std::string& ca) {
-  if (ca.empty()) {
-    if (SSL_CTX_set_default_verify_paths(context) == 1) return ok();
-    return invalid("certificate authorities", "the system's store cannot be read");
-  }
+Result<Nothing> trust_system(SSL_CTX* context) {
+  if (SSL_CTX_set_default_verify_paths(context) == 1) return ok();
+  return invalid("certificate authorities", "the system's store cannot be read");
+}
+
+Result<Nothing> trust(SSL_CTX* context, const std::string& ca, const std::string& name) {
   const auto certificates = read_certificates(ca);
   if (!read_to_the_end() || certificates.empty()) {
-    return invalid("certificate authority", "holds no readable PEM certificate");
+    return invalid(name, "holds no readable PEM certificate");
   }
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   // Whoever is named is trusted, an intermediate too: so do Go and thereby all of Kubernetes.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   for (const Certificate& certificate : certificates) {
     if (X509_STORE_add_cert(store, certificate.get()) != 1) {
-      return invalid("certificate authority", "cannot be used");
+      return invalid(name, "cannot be used");
     }
   }
   return ok();
@@ -130,18 +130,10 @@ Result<TlsContext> new_context(const SSL_METHOD* method) {
   return context;
 }
 
-// With stdio, for a directory opens like a file and only reading tells.
-Result<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, Freer<std::fclose>> file(std::fopen(path.c_str(), "re"));
-  std::string text;
-  char piece[4096];
-  std::size_t got = 0;
-  while (file && (got = std::fread(piece, 1, sizeof piece, file.get())) > 0) {
-    text.append(piece, got);
-  }
-  if (file && std::ferror(file.get()) == 0) return text;
-  return Error{Code::kInvalid,
-               fmt::format("read {}: {}", path, std::generic_category().message(errno))};
+SysTime to_sys_time(const ASN1_TIME* time) {
+  std::tm parts{};
+  NERVEX_CHECK(ASN1_TIME_to_tm(time, &parts) == 1);
+  return SysTime(std::chrono::seconds(timegm(&parts)));
 }
 
 bool is_ip_address(const std::string& name) {
@@ -158,6 +150,11 @@ void TlsSessionDeleter::operator()(SSL* session) const { SSL_free(session); }
 Result<TlsContext> server_tls_context(const TlsIdentity& identity) {
   auto context = new_context(TLS_server_method());
   if (!context) return context;
+  // Sessions are resumed by tickets alone, whose keys go with the context: after a change of the
+  // certificate callers see the new one. A cache would hold 20,000 sessions for nobody.
+  SSL_CTX_set_session_cache_mode(context->get(), SSL_SESS_CACHE_OFF);
+  const unsigned char id[] = "nervex";  // resuming is refused to callers with certificates without
+  SSL_CTX_set_session_id_context(context->get(), id, sizeof id - 1);
   if (auto used = use_identity(context->get(), identity); !used) return used.error();
   return context;
 }
@@ -166,19 +163,37 @@ Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& 
   auto context = new_context(TLS_client_method());
   if (!context) return context;
   SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER, nullptr);
-  if (auto trusted = trust(context->get(), ca); !trusted) return trusted.error();
+  auto trusted = ca.empty() ? trust_system(context->get())
+                            : trust(context->get(), ca, "certificate authority");
+  if (!trusted) return trusted.error();
   if (identity.cert.empty()) return context;
   if (auto used = use_identity(context->get(), identity); !used) return used.error();
   return context;
 }
 
-Result<TlsContext> load_server_tls_context(const std::string& cert_file,
-                                           const std::string& key_file) {
-  auto cert = read_file(cert_file);
-  if (!cert) return cert.error();
-  auto key = read_file(key_file);
-  if (!key) return key.error();
-  return server_tls_context({cert_file, *std::move(cert), key_file, *std::move(key)});
+Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::string& client_ca,
+                                      const std::string& client_ca_name) {
+  auto context = server_tls_context(identity);
+  if (!context) return context;
+  if (auto trusted = trust(context->get(), client_ca, client_ca_name); !trusted) {
+    return trusted.error();
+  }
+  SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return context;
+}
+
+TlsValidity validity_of(const TlsContext& context) {
+  const X509* leaf = SSL_CTX_get0_certificate(context.get());
+  TlsValidity validity{to_sys_time(X509_get0_notBefore(leaf)),
+                       to_sys_time(X509_get0_notAfter(leaf))};
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(context.get(), &chain);
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    const X509* link = sk_X509_value(chain, i);
+    validity.from = std::max(validity.from, to_sys_time(X509_get0_notBefore(link)));
+    validity.until = std::min(validity.until, to_sys_time(X509_get0_notAfter(link)));
+  }
+  return validity;
 }
 
 TlsSession accepting_session(const TlsContext& context) {

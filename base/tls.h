@@ -7,6 +7,7 @@
 
 #include <openssl/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace nervex {
@@ -29,12 +30,18 @@ struct TlsIdentity {
   std::string key;
 };
 Result<TlsContext> server_tls_context(const TlsIdentity& identity);
+// The same, and callers must show a certificate that one of `client_ca` has issued.
+Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::string& client_ca,
+                                      const std::string& client_ca_name);
 // `ca` empty: the system's store. `identity.cert` empty: no client certificate.
 Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity);
 
-// Reads both files. kInvalid: a file cannot be read, is none, or does not fit the other.
-Result<TlsContext> load_server_tls_context(const std::string& cert_file,
-                                           const std::string& key_file);
+// When all certificates that a context shows are valid: certificate and chain.
+struct TlsValidity {
+  SysTime from;
+  SysTime until;
+};
+TlsValidity validity_of(const TlsContext& context);
 
 TlsSession accepting_session(const TlsContext& context);
 // The server must prove to be `name`, a DNS name or an IP address; null if it can be neither.

@@ -47,13 +47,14 @@ void add_extension(X509* certificate, X509* issuer, int kind, const std::string&
   X509_EXTENSION_free(extension);
 }
 
-// Valid from an hour ago until in an hour; not signed yet.
-Certificate new_certificate(const std::string& common_name, EVP_PKEY* key, long serial) {
+// Not signed yet.
+Certificate new_certificate(const std::string& common_name, EVP_PKEY* key, long serial,
+                            TestValidity validity = {}) {
   Certificate certificate(X509_new(), X509_free);
   X509_set_version(certificate.get(), X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), serial);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), validity.from);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), validity.until);
   X509_set_pubkey(certificate.get(), key);
   const auto* name = reinterpret_cast<const unsigned char*>(common_name.c_str());
   X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate.get()), "CN", MBSTRING_UTF8, name,
@@ -64,28 +65,43 @@ Certificate new_certificate(const std::string& common_name, EVP_PKEY* key, long 
 }  // namespace
 
 struct TestCa::Impl {
+  Impl(const std::string& name, TestValidity validity)
+      : certificate(new_certificate(name, key.get(), 1, validity)) {}
+
+  // By itself, if `issuer` is null.
+  void sign(const Impl* issuer) {
+    X509* self = certificate.get();
+    X509* by = issuer != nullptr ? issuer->certificate.get() : self;
+    X509_set_issuer_name(self, X509_get_subject_name(by));
+    add_extension(self, by, NID_basic_constraints, "critical,CA:TRUE");
+    // Authorities of the same name, as after a rotation, are told apart by this.
+    add_extension(self, by, NID_subject_key_identifier, "hash");
+    EVP_PKEY* with = issuer != nullptr ? issuer->key.get() : key.get();
+    NERVEX_CHECK(X509_sign(self, with, EVP_sha256()) > 0);
+    pem = to_pem(self);
+  }
+
   Key key = new_key();
-  Certificate certificate = new_certificate("test authority", key.get(), 1);
+  Certificate certificate;
   std::string pem;
 };
 
-TestCa::TestCa() : impl_(std::make_unique<Impl>()) {
-  X509* self = impl_->certificate.get();
-  X509_set_issuer_name(self, X509_get_subject_name(self));
-  add_extension(self, self, NID_basic_constraints, "critical,CA:TRUE");
-  // Authorities of the same name, as after a rotation, are told apart by this.
-  add_extension(self, self, NID_subject_key_identifier, "hash");
-  NERVEX_CHECK(X509_sign(self, impl_->key.get(), EVP_sha256()) > 0);
-  impl_->pem = to_pem(self);
+TestCa::TestCa() : impl_(std::make_unique<Impl>("test authority", TestValidity{})) {
+  impl_->sign(nullptr);
+}
+
+TestCa::TestCa(const TestCa& issuer, TestValidity validity)
+    : impl_(std::make_unique<Impl>("test intermediate", validity)) {
+  impl_->sign(issuer.impl_.get());
 }
 
 TestCa::~TestCa() = default;
 
 const std::string& TestCa::pem() const { return impl_->pem; }
 
-TestIdentity TestCa::issue(const std::vector<std::string>& names) const {
+TestIdentity TestCa::issue(const std::vector<std::string>& names, TestValidity validity) const {
   const Key key = new_key();
-  const Certificate certificate = new_certificate("test server", key.get(), 2);
+  const Certificate certificate = new_certificate("test server", key.get(), 2, validity);
   X509* issuer = impl_->certificate.get();
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer));
   std::string joined;

@@ -12,17 +12,25 @@ struct TestIdentity {
   std::string key;   // PEM
 };
 
+// Seconds from now.
+struct TestValidity {
+  long from = -3600;
+  long until = 3600;
+};
+
 // An authority of its own, for one test.
 class TestCa {
  public:
   TestCa();
+  // An intermediate one, whose certificate `issuer` has issued.
+  explicit TestCa(const TestCa& issuer, TestValidity validity);
   ~TestCa();
   TestCa(const TestCa&) = delete;
   TestCa& operator=(const TestCa&) = delete;
 
   const std::string& pem() const;
   // `names` as OpenSSL writes them: "DNS:server.test", "IP:127.0.0.1".
-  TestIdentity issue(const std::vector<std::string>& names) const;
+  TestIdentity issue(const std::vector<std::string>& names, TestValidity validity = {}) const;
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 #include <map>
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,6 +11,7 @@
 #include "base/http_server.h"
 #include "tests/base/certs.h"
 #include "tests/base/raw_socket.h"
+#include "tests/support/wait_until.h"
 
 namespace nervex {
 namespace {
@@ -19,6 +21,7 @@ using test::RawSocket;
 using test::TestCa;
 using test::TestFiles;
 using test::TestIdentity;
+using testing::wait_until;
 
 HttpReply mirror(const HttpRequest& request) { return HttpReply{200, request.body, "text/plain"}; }
 
@@ -185,6 +188,18 @@ TEST_CASE("Wrong texts in a client's options are told to its callers", "[base][t
   CHECK_THAT(reply.error().message, ContainsSubstring(row.named));
 }
 
+TEST_CASE("A missing certificate file is told with what to do", "[base][tls]") {
+  const TestFiles files;
+  const std::string missing = files.directory() + "/tls.crt";
+  HttpServer server({.tls = TlsFiles{missing, missing}});
+  const auto started = server.start();
+  REQUIRE_FALSE(started.has_value());
+  CHECK(started.error().message ==
+        "read " + missing +
+            ": No such file or directory; a certificate and its key are needed (--tls-cert-file, "
+            "--tls-key-file): mount the Secret that holds them, or issue them first");
+}
+
 TEST_CASE("Whoever does not speak TLS is dropped, and others are served", "[base][tls]") {
   const TestCa ca;
   const TlsServer server(ca, {"IP:127.0.0.1"});
@@ -197,21 +212,157 @@ TEST_CASE("Whoever does not speak TLS is dropped, and others are served", "[base
   CHECK(call({.url = server.url("127.0.0.1"), .ca = ca.pem()}).has_value());
 }
 
+// A TLS caller that does as a test says, for what the client of the suite would not do.
+class RawTls {
+ public:
+  explicit RawTls(int port, int version = 0)
+      : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
+        session_(nullptr, SSL_free),
+        socket_(RawSocket::connect_to(port)) {
+    // Level 0 lets the client speak what the server must refuse.
+    REQUIRE(SSL_CTX_set_cipher_list(context_.get(), "DEFAULT@SECLEVEL=0") == 1);
+    SSL_CTX_set_min_proto_version(context_.get(), version);
+    SSL_CTX_set_max_proto_version(context_.get(), version);
+    session_.reset(SSL_new(context_.get()));
+    SSL_set_fd(session_.get(), socket_.fd());
+  }
+
+  bool handshake() { return SSL_connect(session_.get()) == 1; }
+  void send(const std::string& bytes) {
+    CHECK(SSL_write(session_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0);
+  }
+  // One piece of at most 16 kB; "" at the end.
+  std::string receive() {
+    std::string bytes(16'384, '\0');
+    const int got = SSL_read(session_.get(), bytes.data(), static_cast<int>(bytes.size()));
+    return bytes.substr(0, static_cast<std::size_t>(std::max(got, 0)));
+  }
+  SSL* get() const { return session_.get(); }
+
+ private:
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> session_;
+  RawSocket socket_;
+};
+
+constexpr const char* kMirror =
+    "POST /mirror HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nhi";
+
 TEST_CASE("TLS older than 1.2 is refused", "[base][tls]") {
   const TestCa ca;
   const TlsServer server(ca, {"IP:127.0.0.1"});
   const auto version = GENERATE(values<int>({TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION}));
   INFO("version " << std::hex << version);
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
-                                                                  SSL_CTX_free);
-  // Level 0 lets the client speak what the server must refuse.
-  REQUIRE(SSL_CTX_set_cipher_list(context.get(), "DEFAULT@SECLEVEL=0") == 1);
-  SSL_CTX_set_min_proto_version(context.get(), version);
-  SSL_CTX_set_max_proto_version(context.get(), version);
-  const std::unique_ptr<SSL, decltype(&SSL_free)> session(SSL_new(context.get()), SSL_free);
-  const auto socket = RawSocket::connect_to(server.port());
-  SSL_set_fd(session.get(), socket.fd());
-  CHECK((SSL_connect(session.get()) == 1) == (version >= TLS1_2_VERSION));
+  RawTls caller(server.port(), version);
+  CHECK(caller.handshake() == (version >= TLS1_2_VERSION));
+}
+
+TEST_CASE("The server sends its chain, so that the root is all that callers need", "[base][tls]") {
+  const TestCa root;
+  const TestCa intermediate(root, {});
+  const TestIdentity leaf = intermediate.issue({"IP:127.0.0.1"});
+  const TlsServer whole({leaf.cert + intermediate.pem(), leaf.key});
+  CHECK(call({.url = whole.url("127.0.0.1"), .ca = root.pem()}).has_value());
+  const TlsServer leaf_only(leaf);
+  CHECK_FALSE(call({.url = leaf_only.url("127.0.0.1"), .ca = root.pem()}).has_value());
+}
+
+TEST_CASE("Whatever name a caller asks for, it gets the one certificate", "[base][tls]") {
+  const TestCa ca;
+  const TlsServer server(ca, {"DNS:server.test"});
+  RawTls caller(server.port());
+  SSL_set_tlsext_host_name(caller.get(), "another.test");
+  REQUIRE(caller.handshake());
+  caller.send(kMirror);
+  CHECK(caller.receive().ends_with("hi"));
+}
+
+TEST_CASE("A caller cannot renegotiate", "[base][tls]") {
+  const TestCa ca;
+  const TlsServer server(ca, {"IP:127.0.0.1"});
+  RawTls caller(server.port(), TLS1_2_VERSION);
+  REQUIRE(caller.handshake());
+  SSL_renegotiate(caller.get());
+  SSL_do_handshake(caller.get());  // sends what begins it
+  caller.receive();                // and here comes the answer
+  CHECK(ERR_GET_REASON(ERR_peek_error()) == SSL_R_NO_RENEGOTIATION);
+  ERR_clear_error();
+  CHECK(call({.url = server.url("127.0.0.1"), .ca = ca.pem()}).has_value());
+}
+
+TEST_CASE("A handshake that does not go on is ended", "[base][tls]") {
+  const TestCa ca;
+  const TestFiles files;
+  const TestIdentity good = ca.issue({"IP:127.0.0.1"});
+  HttpServer server(
+      {.tls = TlsFiles{files.add("tls.crt", good.cert), files.add("tls.key", good.key)},
+       .read_timeout = std::chrono::milliseconds(200)});
+  REQUIRE(server.start().has_value());
+  const auto beginning = GENERATE(values<std::string>({"", "\x16\x03\x01"}));
+  auto silent = RawSocket::connect_to(server.port());
+  silent.send(beginning);
+  CHECK(silent.is_at_end());
+}
+
+TEST_CASE("Callers that never begin their handshake make room for others", "[base][tls]") {
+  const TestCa ca;
+  const TestFiles files;
+  const TestIdentity good = ca.issue({"IP:127.0.0.1"});
+  HttpServer server(
+      {.tls = TlsFiles{files.add("tls.crt", good.cert), files.add("tls.key", good.key)},
+       .max_connections = 4,
+       .read_timeout = std::chrono::minutes(10)});
+  server.handle("/mirror", mirror);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> silent;
+  for (int i = 0; i < 4; ++i) silent.push_back(RawSocket::connect_to(server.port()));
+  const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
+  CHECK(wait_until([&] { return call({.url = url, .ca = ca.pem()}).has_value(); }));
+}
+
+TEST_CASE("stop closes idle TLS connections", "[base][tls]") {
+  const TestCa ca;
+  const TestFiles files;
+  const TestIdentity good = ca.issue({"IP:127.0.0.1"});
+  HttpServer server(
+      {.tls = TlsFiles{files.add("tls.crt", good.cert), files.add("tls.key", good.key)},
+       .idle_timeout = std::chrono::minutes(10)});
+  server.handle("/mirror", mirror);
+  REQUIRE(server.start().has_value());
+  std::vector<std::unique_ptr<RawTls>> idle;
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(std::make_unique<RawTls>(server.port()));
+    REQUIRE(idle.back()->handshake());
+  }
+  idle.front()->send(kMirror);
+  CHECK(idle.front()->receive().ends_with("hi"));
+  server.stop();  // returns long before the idle time is over
+  for (const auto& caller : idle) {
+    CHECK(caller->receive().empty());
+    CHECK(SSL_get_shutdown(caller->get()) == SSL_RECEIVED_SHUTDOWN);  // in good order
+  }
+}
+
+TEST_CASE("With an authority for callers, only those it issued for get in", "[base][tls]") {
+  const TestCa ca;
+  const TestCa callers;
+  const TestCa strangers;
+  const TestFiles files;
+  const TestIdentity good = ca.issue({"IP:127.0.0.1"});
+  HttpServer server(
+      {.tls = TlsFiles{files.add("tls.crt", good.cert), files.add("tls.key", good.key),
+                       files.add("ca.crt", callers.pem())}});
+  server.handle("/mirror", mirror);
+  REQUIRE(server.start().has_value());
+  HttpClientOptions options{.url = "https://127.0.0.1:" + std::to_string(server.port()),
+                            .ca = ca.pem()};
+  CHECK_FALSE(call(options).has_value());
+  for (const TestCa* issuer : {&strangers, &callers}) {
+    const TestIdentity caller = issuer->issue({"DNS:caller.test"});
+    options.client_cert = caller.cert;
+    options.client_key = caller.key;
+    CHECK(call(options).has_value() == (issuer == &callers));
+  }
 }
 
 }  // namespace
