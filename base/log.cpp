@@ -1,8 +1,10 @@
 #include "base/log.h"
 
+#include <array>
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <utility>
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -13,6 +15,12 @@
 namespace nervex {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, LogLevel>, 4> kLevelNames{
+    {{"debug", LogLevel::kDebug},
+     {"info", LogLevel::kInfo},
+     {"warn", LogLevel::kWarn},
+     {"error", LogLevel::kError}}};
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -37,6 +45,7 @@ struct Log {
   }
   spdlog::logger logger{"nervex", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   std::atomic<LogFormat> format{LogFormat::kText};
+  std::atomic<LogLevel> level{LogLevel::kInfo};
 };
 
 Log& the_log() {
@@ -60,7 +69,26 @@ void init_logging(LogLevel level, LogFormat format) {
   set_log_level(level);
 }
 
-void set_log_level(LogLevel level) { the_log().logger.set_level(to_spdlog(level)); }
+void set_log_level(LogLevel level) {
+  the_log().level = level;
+  the_log().logger.set_level(to_spdlog(level));
+}
+
+LogLevel log_level() { return the_log().level; }
+
+std::string_view to_string(LogLevel level) {
+  for (const auto& [name, named] : kLevelNames) {
+    if (named == level) return name;
+  }
+  return "";
+}
+
+std::optional<LogLevel> parse_log_level(std::string_view word) {
+  for (const auto& [name, named] : kLevelNames) {
+    if (name == word) return named;
+  }
+  return std::nullopt;
+}
 
 void log_debug(std::string_view message, LogFields fields) {
   write(LogLevel::kDebug, message, fields);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,11 @@ using LogFields = std::initializer_list<LogField>;
 void init_logging(LogLevel level, LogFormat format);
 // May be called at any time.
 void set_log_level(LogLevel level);
+LogLevel log_level();
+
+// "debug", "info", "warn", "error".
+std::string_view to_string(LogLevel level);
+std::optional<LogLevel> parse_log_level(std::string_view word);
 
 void log_debug(std::string_view message, LogFields fields = {});
 void log_info(std::string_view message, LogFields fields = {});

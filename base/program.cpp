@@ -1,13 +1,13 @@
 #include "base/program.h"
 
-#include <csignal>
-#include <cstdlib>
+#include <cctype>
 #include <map>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
+#include "base/duration.h"
+#include "base/stop.h"
 
 namespace nervex {
 
@@ -56,27 +56,63 @@ void name_environment(CLI::App& app) {
   }
 }
 
-sigset_t stop_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  return set;
-}
-
 }  // namespace
+
+const char* program_version() { return NERVEX_VERSION; }
 
 void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& listen_default,
                       const std::string& listen_help) {
   flags.listen = listen_default;
+  // As Go's flags: of a flag given twice the last one counts, so that wrappers can add theirs.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--kubeconfig", flags.kubeconfig,
                  "kubeconfig file; without it the pod's service account is used")
       ->type_name("FILE");
-  app.add_option("--listen", flags.listen, listen_help)
+  if (!listen_default.empty()) {
+    app.add_option("--listen", flags.listen, listen_help)
+        ->type_name("HOST:PORT")
+        ->capture_default_str();
+  }
+  app.add_option("--metrics-listen", flags.metrics_listen,
+                 "where /metrics, /healthz, /readyz and /loglevel are served")
       ->type_name("HOST:PORT")
-      ->default_str(listen_default);
+      ->capture_default_str();
+  add_duration(app, "--shutdown-delay", flags.shutdown_delay,
+               "from SIGTERM, not ready at once, to the end of accepting callers; 3s at most")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const auto delay = parse_duration(text);
+            return delay && *delay > kLongestShutdownDelay ? "at most 3s: all must end within 5s"
+                                                           : std::string();
+          },
+          ""));
   add_choice(app, "--log-level", flags.log_level, kLogLevels, "least severe level that is logged");
   add_choice(app, "--log-format", flags.log_format, kLogFormats, "form of a log line");
+}
+
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
+                          const std::string& help) {
+  const auto set = [&value](const std::string& text) { value = *parse_duration(text); };
+  const auto check = [](const std::string& text) {
+    const auto parsed = parse_duration(text);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  return app.add_option_function<std::string>(flag, set, help)
+      ->check(CLI::Validator(check, ""))
+      ->type_name("DURATION")
+      ->default_str(format_duration(value));
+}
+
+void add_help_footer(CLI::App& app, const std::string& example) {
+  app.footer(fmt::format(
+      "Every flag can also be set by the environment variable named behind it; the command line\n"
+      "wins. A DURATION is written as 15s, 1.5s or 500ms.\n\n"
+      "Exit codes\n"
+      "  {}  ended as it was told to by SIGTERM or SIGINT\n"
+      "  {}  could not start, lost its leadership, or did not end in time; see the log\n"
+      "  {}  a flag, an environment variable or an argument is wrong\n\n"
+      "Example\n  {}",
+      kExitOk, kExitFailure, kExitUsage, example));
 }
 
 std::optional<int> parse_flags(CLI::App& app, int argc, char** argv, const CommonFlags& flags) {
@@ -90,23 +126,6 @@ std::optional<int> parse_flags(CLI::App& app, int argc, char** argv, const Commo
   init_logging(flags.log_level, flags.log_format);
   return std::nullopt;
 }
-
-StopSignal::StopSignal() {
-  const sigset_t set = stop_signals();
-  NERVEX_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
-  // A caller that hangs up must not end the program: the write fails instead.
-  NERVEX_CHECK(std::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-}
-
-void StopSignal::wait() {
-  const sigset_t set = stop_signals();
-  int signal = 0;
-  NERVEX_CHECK(sigwait(&set, &signal) == 0);
-  log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
-}
-
-// Directed at the process, all of whose threads block it, so that it stays pending until wait().
-void StopSignal::trigger() { NERVEX_CHECK(kill(getpid(), SIGTERM) == 0); }
 
 int fatal(const std::string& what, const Error& error) {
   log_error(what + ": " + error.message, {{"code", to_string(error.code)}});

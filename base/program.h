@@ -1,10 +1,8 @@
-// base/program.h - what every program of the suite does alike: flags, log set-up, signals, exit
-// codes.
+// base/program.h - what every program of the suite does alike: flags, log set-up, exit codes.
 #pragma once
 
-#include <memory>
+#include <chrono>
 #include <optional>
-#include <stop_token>
 #include <string>
 
 #include <CLI/App.hpp>
@@ -14,6 +12,9 @@
 
 namespace nervex {
 
+// "0.1.0"
+const char* program_version();
+
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
@@ -22,28 +23,29 @@ inline constexpr int kExitUsage = 2;
 // --log-level from NERVEX_LOG_LEVEL, and so on.
 struct CommonFlags {
   std::string kubeconfig;  // empty: in-cluster configuration
-  std::string listen;      // HOST:PORT
+  std::string listen;      // HOST:PORT; empty: the program has no callers of its own
+  std::string metrics_listen = "0.0.0.0:8081";
+  std::chrono::milliseconds shutdown_delay{0};
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 };
 
-// Adds the shared flags to `app`; `listen_default` and `listen_help` differ by program.
+// Adds the shared flags to `app`; `listen_default` and `listen_help` differ by program. With an
+// empty default there is no --listen.
 void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& listen_default,
                       const std::string& listen_help);
+
+// A flag for a length of time, see base/duration.h. `value` is its default, and lives as long as
+// `app`.
+CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
+                          const std::string& help);
+
+// What stands below the flags in --help: exit codes, and one command line as an example.
+void add_help_footer(CLI::App& app, const std::string& example);
 
 // Parses; on --help, --version or an error prints what CLI11 has to say and returns the exit code
 // (0, 0, 2). nullopt: go on. Sets up logging from `flags`.
 std::optional<int> parse_flags(CLI::App& app, int argc, char** argv, const CommonFlags& flags);
-
-// Blocks SIGTERM and SIGINT for this and all later threads, so construct it first in main.
-class StopSignal {
- public:
-  StopSignal();
-  // Waits for SIGTERM or SIGINT, or for trigger(). Call from main only.
-  void wait();
-  // As if SIGTERM had come. Thread-safe.
-  void trigger();
-};
 
 // Logs "<what>: <error>" and returns kExitFailure.
 int fatal(const std::string& what, const Error& error);

@@ -17,6 +17,7 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(httplib 0.41 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson>=3.0)
+pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core>=1.0)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
 
 add_library(nervex_valijson INTERFACE)

@@ -25,7 +25,8 @@ std::string check_address(const std::string& text) {
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
   CLI::App app("Makes the pods and services of NerveXJobs, and writes their status.",
                "nervex-controller");
-  add_common_flags(app, flags.common, "0.0.0.0:8081", "where health is served");
+  add_common_flags(app, flags.common, "", "");
+  kube::add_leader_flags(app, flags.leader, "nervex-controller");
   app.add_option("--server-url", flags.server_url, "nervex-server's address, as pods are told it")
       ->type_name("HOST:PORT")
       ->check(CLI::Validator(check_address, ""))
@@ -46,6 +47,8 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  add_help_footer(app,
+                  "nervex-controller --kubeconfig ~/.kube/config --leader-elect=false --workers 8");
   return parse_flags(app, argc, argv, flags.common);
 }
 

@@ -5,11 +5,13 @@
 #include <string>
 
 #include "base/program.h"
+#include "kube/leader_flags.h"
 
 namespace nervex::controller {
 
 struct Flags {
   CommonFlags common;
+  kube::LeaderFlags leader;
   std::string server_url = "nervex-server.nervex-system:8080";
   std::string aggregator_config = "nervex-system/aggregator-config";
   bool server_token = false;  // pods of jobs get a token for nervex-server

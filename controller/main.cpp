@@ -1,13 +1,35 @@
 // nervex-controller - which objects does each NerveXJob need now?
 #include "base/http_server.h"
 #include "base/log.h"
+#include "base/ops_routes.h"
+#include "base/stop.h"
 #include "controller/flags.h"
 #include "controller/runner.h"
 #include "controller/watches.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "kube/leader_api.h"
+#include "kube/metrics.h"
 
 using namespace nervex;  // NOLINT: main only
+
+namespace {
+
+void show(Metrics& metrics, const controller::Caches& caches, const kube::WorkQueue& queue,
+          const kube::Leadership& leadership, const std::function<std::string()>& not_synced) {
+  add_process_metrics(metrics, program_version());
+  kube::add_queue_metrics(metrics, controller::kControllerName, queue);
+  kube::add_leader_metrics(metrics, "nervex-controller", leadership);
+  kube::add_synced_metric(metrics, not_synced);
+  kube::add_cache_metrics(metrics, "nervexjobs", [&] { return caches.jobs.size(); });
+  kube::add_cache_metrics(metrics, "pods", [&] { return caches.pods.size(); });
+  kube::add_cache_metrics(metrics, "services", [&] { return caches.services.size(); });
+  kube::add_cache_metrics(metrics, "podgroups", [&] { return caches.pod_groups.size(); });
+  kube::add_cache_metrics(metrics, "aggregatorconfigs",
+                          [&] { return caches.aggregator_configs.size(); });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   controller::Flags flags;
@@ -17,27 +39,44 @@ int main(int argc, char** argv) {
   if (!config) return fatal("configuration", config.error());
 
   const SystemClock clock;
-  kube::Client api(*config, "nervex-controller");
+  Metrics metrics;
+  Health health;
+  const auto observer = kube::request_observer(metrics, config->url);
+  kube::Client client(*config, "nervex-controller", observer);
+  kube::Client lease_client(*config, "nervex-controller/leader-election", observer);
+  kube::Leadership leadership(lease_client, clock, kube::lease_options(flags.leader),
+                              [&stop] { stop.fail(); });
+  kube::LeaderApi api(client, leadership);
   kube::EventRecorder events(api, clock, "nervex-controller");
   kube::WorkQueue queue(clock);
   controller::Caches caches;
   controller::Performer performer(api, caches, events);
   controller::Worker worker(api, caches, queue, performer, clock,
                             {flags.server_url, flags.aggregator_config, flags.server_token});
-  controller::Watches watches(api, caches, queue);
+  controller::Watches watches(client, caches, queue);
   const auto not_synced = [&watches] { return watches.not_synced(); };
-  HttpServerOptions options;
-  options.listen = flags.common.listen;
-  HttpServer server(options);
-  add_health_routes(server, not_synced);
+  show(metrics, caches, queue, leadership, not_synced);
+  const controller::RoundMetrics rounds(metrics, flags.workers);
+  health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
+  health.add_ready("caches", not_synced);
+  HttpServer ops(ops_options(flags.common.metrics_listen));
+  add_ops_routes(ops, metrics, health);
+  controller::Runner runner(queue, worker, leadership, not_synced, rounds);
 
   watches.start();  // from here on there are threads
-  if (auto started = server.start(); !started) return fatal("server", started.error());
-  controller::Runner runner(queue, worker, not_synced);
+  if (auto started = ops.start(); !started) return fatal("serve metrics", started.error());
+  leadership.start();
   runner.start(flags.workers);
-  log_info("nervex-controller works", {{"port", std::to_string(server.port())}});
+  log_info("nervex-controller works", {{"metrics_port", std::to_string(ops.port())}});
 
-  stop.wait();
-  server.stop();
-  return kExitOk;
-}  // destructors run upwards: workers finish before the watches, they before what they fill
+  const int exit_code = stop.wait();
+  const Ending ending(flags.common.shutdown_delay);
+  health.set_stopping();
+  client.end_calls_by(ending.calls_end());
+  lease_client.end_calls_by(ending.lease_calls_end());
+  ending.linger();
+  runner.stop();  // before the lease is given back: its rounds write
+  leadership.release();
+  ops.stop();
+  return exit_code;
+}  // destructors run upwards: the watches end before what they fill

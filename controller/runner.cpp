@@ -3,17 +3,21 @@
 #include <chrono>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace nervex::controller {
 
 using std::chrono::milliseconds;
 
-Runner::Runner(kube::WorkQueue& queue, Worker& worker, std::function<std::string()> not_synced)
-    : queue_(queue), worker_(worker), not_synced_(std::move(not_synced)) {}
+Runner::Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
+               std::function<std::string()> not_synced, const RoundMetrics& metrics)
+    : queue_(queue),
+      worker_(worker),
+      leadership_(leadership),
+      not_synced_(std::move(not_synced)),
+      metrics_(metrics) {}
 
-Runner::~Runner() {
-  for (auto& thread : threads_) thread.request_stop();
-  queue_.shut_down();
-}  // the threads join
+Runner::~Runner() { stop(); }
 
 void Runner::start(int threads) {
   for (int i = 0; i < threads; ++i) {
@@ -21,15 +25,34 @@ void Runner::start(int threads) {
   }
 }
 
+void Runner::stop() {
+  for (auto& thread : threads_) thread.request_stop();
+  queue_.shut_down();
+  threads_.clear();  // they join
+}
+
 void Runner::run(const std::stop_token& stop) {
-  while (!not_synced_().empty()) {
-    if (stop.stop_requested()) return;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
+  if (!leadership_.wait(stop) || !wait_for_caches(stop)) return;
   while (auto key = queue_.next()) {
-    worker_.process(*key);
+    work_on(*key);
     queue_.done(*key);
   }
+}
+
+bool Runner::wait_for_caches(const std::stop_token& stop) const {
+  while (!not_synced_().empty()) {
+    if (stop.stop_requested()) return false;
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  return !stop.stop_requested();
+}
+
+void Runner::work_on(const std::string& key) {
+  const CountedIn active = metrics_.begin();
+  const SystemClock clock;
+  const MonoTime began = clock.mono();
+  const Outcome outcome = worker_.process(key);
+  metrics_.count(outcome, clock.mono() - began);
 }
 
 }  // namespace nervex::controller

@@ -1,4 +1,4 @@
-// controller/runner.h - which threads do the work?
+// controller/runner.h - which threads do the work, and when may they begin?
 #pragma once
 
 #include <functional>
@@ -6,28 +6,37 @@
 #include <thread>
 #include <vector>
 
+#include "controller/metrics.h"
 #include "controller/worker.h"
+#include "kube/leadership.h"
 #include "kube/work_queue.h"
 
 namespace nervex::controller {
 
-// `threads` workers from start() until destruction, which waits for the rounds under way. None
-// decides anything before `not_synced` returns "": a cache that is half full makes pods twice.
+// Workers from start() until stop(). None decides anything before this process leads and
+// `not_synced` returns "": a cache that is half full makes pods twice.
 class Runner {
  public:
-  Runner(kube::WorkQueue& queue, Worker& worker, std::function<std::string()> not_synced);
+  Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
+         std::function<std::string()> not_synced, const RoundMetrics& metrics);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
   void start(int threads);
+  // No round begins any more; waits for those under way. Idempotent.
+  void stop();
 
  private:
   void run(const std::stop_token& stop);
+  bool wait_for_caches(const std::stop_token& stop) const;
+  void work_on(const std::string& key);
 
   kube::WorkQueue& queue_;
   Worker& worker_;
+  kube::Leadership& leadership_;
   const std::function<std::string()> not_synced_;
+  const RoundMetrics& metrics_;
   std::vector<std::jthread> threads_;
 };
 

@@ -24,14 +24,17 @@ Worker::Worker(kube::Api& api, Caches& caches, kube::WorkQueue& queue, Performer
       clock_(clock),
       options_(std::move(options)) {}
 
-void Worker::process(const std::string& key) {
-  Result<Nothing> done = ok();
+Outcome Worker::process(const std::string& key) {
+  Result<Outcome> done = Outcome::kSuccess;
   try {
     done = work(key);
   } catch (const std::exception& e) {  // a library's; the next round may go better
     done = Error{Code::kInternal, e.what()};
   }
-  if (done) return queue_.forget(key);
+  if (done) {
+    queue_.forget(key);
+    return *done;
+  }
   const auto delay = queue_.add_failed(key);
   // A conflict means that the cache was older than the object: part of every controller's day.
   const auto log = done.error().code == Code::kConflict ? log_debug : log_warn;
@@ -39,35 +42,38 @@ void Worker::process(const std::string& key) {
                           {"code", to_string(done.error().code)},
                           {"error", done.error().message},
                           {"in_ms", std::to_string(delay.count())}});
+  return Outcome::kError;
 }
 
-Result<Nothing> Worker::work(const std::string& key) {
+Result<Outcome> Worker::work(const std::string& key) {
   const auto seen = observe(api_, caches_, options_, key, clock_.now());
   if (!seen) return seen.error();
-  if (!*seen) return ok();
+  if (!*seen) return Outcome::kSuccess;
   const Decision decision = reconcile(**seen);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
-  if (decision.actions.empty()) return ok();
+  if (decision.actions.empty()) {
+    return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
+  }
   if (const auto failed = performer_.perform((*seen)->job, decision.actions)) {
-    return fail(key, *failed);
+    report(key, *failed);
+    return failed->error;
   }
   queue_.add(key);  // what was written is in the caches: go on from there
-  return ok();
+  return Outcome::kRequeue;
 }
 
-Result<Nothing> Worker::fail(const std::string& key, const Failure& failure) {
+void Worker::report(const std::string& key, const Failure& failure) {
   const auto job = caches_.jobs.get(key);  // with the status that this round may have written
-  if (!job || !is_refusal(failure.error.code)) return failure.error;
-  Actions report;
+  if (!job || !is_refusal(failure.error.code)) return;
+  Actions actions;
   if (failure.event_reason == kFailedCreate) {
-    report = report_refusal(*job, failure.error.message, clock_.now());
+    actions = report_refusal(*job, failure.error.message, clock_.now());
   } else if (failure.event_reason == kFailedDelete && queue_.failures(key) == 0) {
-    report = {warning_event(kFailedDelete, failure.error.message)};
+    actions = {warning_event(kFailedDelete, failure.error.message)};
   }
-  if (const auto failed = performer_.perform(*job, report)) {
+  if (const auto failed = performer_.perform(*job, actions)) {
     log_warn("refusal not written on the job", {{"job", key}, {"error", failed->error.message}});
   }
-  return failure.error;
 }
 
 }  // namespace nervex::controller

@@ -12,6 +12,14 @@
 
 namespace nervex::controller {
 
+// How a round ended: controller-runtime's words for its metrics.
+enum class Outcome {
+  kSuccess,       // nothing is left to do
+  kRequeue,       // something was written: the next round goes on from there
+  kRequeueAfter,  // look again later even if nothing changes
+  kError,         // the key comes again with back-off
+};
+
 // Thread-safe; the queue sees to it that one job is never in two threads.
 class Worker {
  public:
@@ -20,11 +28,12 @@ class Worker {
 
   // One round for the job `key`. Never throws. Failures are logged and the key comes again with the
   // queue's back-off; what the API server refuses for good is written on the job too.
-  void process(const std::string& key);
+  Outcome process(const std::string& key);
 
  private:
-  Result<Nothing> work(const std::string& key);
-  Result<Nothing> fail(const std::string& key, const Failure& failure);
+  Result<Outcome> work(const std::string& key);
+  // Writes on the job what it should tell of the failure.
+  void report(const std::string& key, const Failure& failure);
 
   kube::Api& api_;
   Caches& caches_;

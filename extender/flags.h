@@ -2,11 +2,13 @@
 #pragma once
 
 #include "base/program.h"
+#include "kube/leader_flags.h"
 
 namespace nervex::extender {
 
 struct Flags {
   CommonFlags common;
+  kube::LeaderFlags leader;
 };
 
 // nullopt: go on with `flags`; else the exit code.

@@ -3,16 +3,43 @@
 
 #include "base/http_server.h"
 #include "base/log.h"
+#include "base/ops_routes.h"
+#include "base/stop.h"
 #include "extender/bind.h"
 #include "extender/flags.h"
+#include "extender/metrics.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
 #include "extender/routes.h"
 #include "extender/watches.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "kube/leader_api.h"
+#include "kube/metrics.h"
 
 using namespace nervex;  // NOLINT: main only
+
+namespace {
+
+struct Stores {
+  kube::Store<kube::Node> nodes;
+  kube::Store<kube::Pod> pods;
+  kube::Store<gang::PodGroup> groups;
+};
+
+void show(Metrics& metrics, const Stores& stores, const extender::Planner& planner,
+          const kube::Leadership& leadership, const std::function<std::string()>& not_synced) {
+  add_process_metrics(metrics, program_version());
+  kube::add_queue_metrics(metrics, "planner", planner.queue());
+  kube::add_leader_metrics(metrics, "nervex-extender", leadership);
+  kube::add_synced_metric(metrics, not_synced);
+  kube::add_cache_metrics(metrics, "nodes", [&stores] { return stores.nodes.size(); });
+  kube::add_cache_metrics(metrics, "pods", [&stores] { return stores.pods.size(); });
+  kube::add_cache_metrics(metrics, "podgroups", [&stores] { return stores.groups.size(); });
+  extender::add_gang_metrics(metrics, stores.groups);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   extender::Flags flags;
@@ -22,26 +49,51 @@ int main(int argc, char** argv) {
   if (!config) return fatal("configuration", config.error());
 
   const SystemClock clock;
-  kube::Client api(*config, "nervex-extender");
-  kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods;
-  kube::Store<gang::PodGroup> groups;
-  extender::Plans plans(groups);
-  extender::Planner planner(api, plans, clock);
-  extender::Binder binder(api, plans, pods);
-  extender::Watches watches(api, nodes, pods, groups, plans, planner);
-  const auto not_ready = [&watches] { return watches.not_synced(); };
+  Metrics metrics;
+  Health health;
+  const auto observer = kube::request_observer(metrics, config->url);
+  kube::Client client(*config, "nervex-extender", observer);
+  kube::Client lease_client(*config, "nervex-extender/leader-election", observer);
+  kube::Leadership leadership(lease_client, clock, kube::lease_options(flags.leader),
+                              [&stop] { stop.fail(); });
+  kube::LeaderApi planner_api(client, leadership);
+  Stores stores;
+  extender::Plans plans(stores.groups);
+  extender::Planner planner(planner_api, plans, clock);
+  planner.observe_passes(extender::pass_observer(metrics));
+  extender::Binder binder(client, plans, stores.pods);  // every replica binds
+  extender::Watches watches(client, stores.nodes, stores.pods, stores.groups, plans, planner);
+  const auto not_synced = [&watches] { return watches.not_synced(); };
+  show(metrics, stores, planner, leadership, not_synced);
+  health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
+  health.add_ready("caches", not_synced);
   HttpServer server(extender::server_options(flags.common.listen));
-  extender::add_routes(server, plans, binder, not_ready);
+  extender::add_routes(server, plans, binder, not_synced, metrics);
+  add_health_routes(server, health);
+  HttpServer ops(ops_options(flags.common.metrics_listen));
+  add_ops_routes(ops, metrics, health);
 
   watches.start();  // from here on there are threads
-  if (auto started = server.start(); !started) return fatal("server", started.error());
+  if (auto started = ops.start(); !started) return fatal("serve metrics", started.error());
+  if (auto started = server.start(); !started) return fatal("serve", started.error());
+  leadership.start();
   std::jthread planning([&](const std::stop_token& stopped) {
-    planner.run(stopped, [&] { return not_ready().empty(); });
+    if (!leadership.wait(stopped)) return;
+    planner.run(stopped, [&] { return not_synced().empty(); });
   });
-  log_info("nervex-extender listens", {{"port", std::to_string(server.port())}});
+  log_info("nervex-extender works",
+           {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});
 
-  stop.wait();
+  const int exit_code = stop.wait();
+  const Ending ending(flags.common.shutdown_delay);
+  health.set_stopping();
+  client.end_calls_by(ending.calls_end());
+  lease_client.end_calls_by(ending.lease_calls_end());
+  ending.linger();
   server.stop();
-  return kExitOk;
-}  // destructors run upwards: the planner stops before the watches, they before what they fill
+  planning.request_stop();
+  planning.join();  // before the lease is given back: a pass writes
+  leadership.release();
+  ops.stop();
+  return exit_code;
+}  // destructors run upwards: the watches end before what they fill

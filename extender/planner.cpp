@@ -47,7 +47,9 @@ void Planner::run(const std::stop_token& stop, const std::function<bool()>& read
   while (const auto key = queue_.next()) {
     try {
       if (ready()) {
+        const MonoTime began = clock_.mono();
         pass();
+        observe_(clock_.mono() - began);
       } else {
         queue_.add_after(kPass, kNotReady);
       }

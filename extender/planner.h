@@ -1,11 +1,13 @@
 // extender/planner.h - who makes the plans, and when? Runs a pass when something changed and writes
-// what it decided. Only the leader's planner runs (until the Lease lands: only one replica).
+// what it decided. Only the leader's planner runs.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "extender/pass.h"
@@ -25,6 +27,12 @@ class Planner {
   // Something that matters changed: run a pass soon; changes within a few milliseconds share one.
   // Thread-safe.
   void wake();
+  // Told of each pass that run() made. Call before run().
+  void observe_passes(std::function<void(std::chrono::nanoseconds)> observe) {
+    observe_ = std::move(observe);
+  }
+  // For its metrics.
+  const kube::WorkQueue& queue() const { return queue_; }
   // Runs passes until `stop`, the first one as soon as `ready`. On one thread.
   void run(const std::stop_token& stop, const std::function<bool()>& ready);
 
@@ -55,6 +63,7 @@ class Planner {
   Plans& plans_;
   const Clock& clock_;
   kube::WorkQueue queue_;
+  std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   // All below: by the planner's thread only.
   Memory memory_;
   std::map<std::string, Retry> retries_;  // by PodGroup UID

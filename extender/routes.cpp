@@ -1,6 +1,8 @@
 #include "extender/routes.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "extender/metrics.h"
 #include "kube/model/extender_api.h"
 
 namespace nervex::extender {
@@ -9,22 +11,51 @@ namespace {
 // A pod may have as much as etcd takes (1.5 MiB), escaped, and beside it come thousands of names.
 constexpr std::size_t kMaxBody = 8U << 20;
 
-std::string answer_filter(const std::string& body, const Plans& plans, bool synced) {
-  const auto args = kube::decode_filter_args(body, pod_filter());
-  if (!args) return kube::encode_filter_result({{}, {}, args.error().message});
-  return kube::encode_filter_result(filter(*args, synced ? look(plans, *args) : FilterView{}));
+struct Answer {
+  std::string body;
+  VerbResult result = VerbResult::kSuccess;
+};
+
+Answer answer_with(const kube::FilterResult& filtered) {
+  VerbResult result = VerbResult::kSuccess;
+  if (filtered.node_names.empty()) result = VerbResult::kRefused;
+  if (!filtered.error.empty()) result = VerbResult::kError;
+  return {kube::encode_filter_result(filtered), result};
 }
 
-std::string answer_bind(const std::string& body, Binder& binder, const std::string& not_ready) {
+Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
+  const auto args = kube::decode_filter_args(body, pod_filter());
+  if (!args) return answer_with({{}, {}, args.error().message});
+  return answer_with(filter(*args, synced ? look(plans, *args) : FilterView{}));
+}
+
+Answer answer_bind(const std::string& body, Binder& binder, const std::string& not_ready) {
   const auto args = kube::decode_bind_args(body);
-  if (!args) return kube::encode_bind_result(args.error().message);
+  if (!args) return {kube::encode_bind_result(args.error().message), VerbResult::kError};
   const std::string error = not_ready.empty() ? binder.bind(*args) : not_ready;
   if (!error.empty()) {
     log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
                                {"node", args->node},
                                {"error", error}});
   }
-  return kube::encode_bind_result(error);
+  return {kube::encode_bind_result(error),
+          error.empty() ? VerbResult::kSuccess : VerbResult::kError};
+}
+
+// A call that throws is counted as an error, too.
+HttpHandler counted(const VerbMetrics& metrics, std::function<Answer(const HttpRequest&)> answer) {
+  return [metrics, answer = std::move(answer)](const HttpRequest& request) {
+    const SystemClock clock;
+    const MonoTime began = clock.mono();
+    try {
+      Answer answered = answer(request);
+      metrics.count(answered.result, clock.mono() - began);
+      return HttpReply{200, std::move(answered.body)};
+    } catch (...) {
+      metrics.count(VerbResult::kError, clock.mono() - began);
+      throw;
+    }
+  };
 }
 
 }  // namespace
@@ -49,14 +80,15 @@ HttpServerOptions server_options(const std::string& listen) {
 }
 
 void add_routes(HttpServer& server, Plans& plans, Binder& binder,
-                const std::function<std::string()>& not_ready) {
-  server.handle("/filter", [&plans, not_ready](const HttpRequest& request) {
-    return HttpReply{200, answer_filter(request.body, plans, not_ready().empty())};
-  });
-  server.handle("/bind", [&binder, not_ready](const HttpRequest& request) {
-    return HttpReply{200, answer_bind(request.body, binder, not_ready())};
-  });
-  add_health_routes(server, not_ready);
+                const std::function<std::string()>& not_ready, Metrics& metrics) {
+  server.handle("/filter", counted(VerbMetrics(metrics, "filter"),
+                                   [&plans, not_ready](const HttpRequest& request) {
+                                     return answer_filter(request.body, plans, not_ready().empty());
+                                   }));
+  server.handle("/bind", counted(VerbMetrics(metrics, "bind"),
+                                 [&binder, not_ready](const HttpRequest& request) {
+                                   return answer_bind(request.body, binder, not_ready());
+                                 }));
 }
 
 }  // namespace nervex::extender

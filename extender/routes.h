@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/http_server.h"
+#include "base/metrics.h"
 #include "extender/bind.h"
 #include "extender/filter.h"
 #include "extender/plans.h"
@@ -18,10 +19,10 @@ FilterView look(const Plans& plans, const kube::FilterArgs& args);
 // that throws is answered 200 with the error in `Error`, too (docs/adr).
 HttpServerOptions server_options(const std::string& listen);
 
-// POST /filter and /bind: always 200. GET /healthz; /readyz with what `not_ready` says. `not_ready`
-// returns "" once all caches are synced; until then filter and bind answer with an error.
-// All are borrowed for the server's life.
+// POST /filter and /bind: always 200, and counted in `metrics`. `not_ready` returns "" once all
+// caches are synced; until then filter and bind answer with an error. All are borrowed for the
+// server's life.
 void add_routes(HttpServer& server, Plans& plans, Binder& binder,
-                const std::function<std::string()>& not_ready);
+                const std::function<std::string()>& not_ready, Metrics& metrics);
 
 }  // namespace nervex::extender

@@ -14,7 +14,9 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--max-connections", flags.max_connections,
                  "connections served at once, each with a thread of its own")
       ->check(CLI::Range(1, 100'000))
+      ->type_name("N")
       ->capture_default_str();
+  add_help_footer(app, "nervex-server --kubeconfig ~/.kube/config --listen 127.0.0.1:8080");
 }
 
 }  // namespace nervex::server

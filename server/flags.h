@@ -13,6 +13,7 @@ struct Flags {
   std::size_t max_connections = 2048;  // one thread each
 };
 
+// Adds the flags with their help to `app`.
 void add_flags(CLI::App& app, Flags& flags);
 
 }  // namespace nervex::server

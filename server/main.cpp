@@ -1,10 +1,35 @@
 // nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
+#include "base/ops_routes.h"
+#include "base/stop.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "kube/metrics.h"
 #include "server/flags.h"
 #include "server/routes.h"
 
-using namespace nervex;
+using namespace nervex;  // NOLINT: main only
+
+namespace {
+
+HttpServerOptions server_options(const server::Flags& flags) {
+  HttpServerOptions options;
+  options.listen = flags.common.listen;
+  options.max_connections = flags.max_connections;
+  options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
+  options.internal_error = server::failure({Code::kInternal, "internal error"});
+  return options;
+}
+
+void show(Metrics& metrics, const server::Stores& stores,
+          const std::function<std::string()>& not_synced) {
+  add_process_metrics(metrics, program_version());
+  kube::add_synced_metric(metrics, not_synced);
+  kube::add_cache_metrics(metrics, "pods", [&stores] { return stores.pods.size(); });
+  kube::add_cache_metrics(metrics, "nervexjobs", [&stores] { return stores.jobs.size(); });
+  kube::add_cache_metrics(metrics, "podgroups", [&stores] { return stores.groups.size(); });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Answers the replicas API: collectors and learners on request, over HTTP.",
@@ -16,27 +41,36 @@ int main(int argc, char** argv) {
   StopSignal stop;  // first: later threads inherit the blocked signals
   const auto config = kube::load_config(flags.common.kubeconfig);
   if (!config) return fatal("find the API server", config.error());
-  kube::Client api(*config, "nervex-server");
+  Metrics metrics;
+  Health health;
+  kube::Client api(*config, "nervex-server", kube::request_observer(metrics, config->url));
   server::Stores stores;
   server::Replicas replicas(api, stores);
   server::Caches caches(api, stores);
   const SystemClock clock;
   server::Gate gate(api, stores, clock);
+  const auto not_synced = [&caches] { return caches.not_ready(); };
+  show(metrics, stores, not_synced);
+  health.add_ready("caches", not_synced);
 
-  HttpServerOptions options;
-  options.listen = flags.common.listen;
-  options.max_connections = flags.max_connections;
-  options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
-  options.internal_error = server::failure({Code::kInternal, "internal error"});
-  HttpServer http(options);
-  server::add_routes(http, replicas, flags.auth_by_token ? &gate : nullptr,
-                     [&caches] { return caches.not_ready(); });
+  HttpServer http(server_options(flags));
+  server::add_routes(http, replicas, flags.auth_by_token ? &gate : nullptr, not_synced, metrics);
+  add_health_routes(http, health);
+  HttpServer ops(ops_options(flags.common.metrics_listen));
+  add_ops_routes(ops, metrics, health);
 
   caches.start();  // from here on there are threads
+  if (const auto started = ops.start(); !started) return fatal("serve metrics", started.error());
   if (const auto started = http.start(); !started) return fatal("listen", started.error());
-  log_info("serving", {{"port", std::to_string(http.port())}});
+  log_info("nervex-server works",
+           {{"port", std::to_string(http.port())}, {"metrics_port", std::to_string(ops.port())}});
 
-  stop.wait();
+  const int exit_code = stop.wait();
+  const Ending ending(flags.common.shutdown_delay);
+  health.set_stopping();
+  api.end_calls_by(ending.calls_end());
+  ending.linger();
   http.stop();
-  return kExitOk;
+  ops.stop();
+  return exit_code;
 }  // destructors run upwards: watches join before the stores they fill go away

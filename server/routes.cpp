@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/request_metrics.h"
 #include "server/envelope.h"
 #include "server/request.h"
 
@@ -11,6 +12,15 @@ namespace {
 
 constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
+
+// The method comes from the network: whatever it is not, is "other".
+MetricLabels verb_and_code(const HttpRequest& request, const HttpReply& reply) {
+  MetricLabels labels = code_label(request, reply);
+  const std::string& method = request.method;
+  const bool is_known = method == "GET" || method == "POST" || method == "DELETE";
+  labels.emplace("verb", is_known ? method : "other");
+  return labels;
+}
 
 HttpReply refuse(const HttpRequest& request, const Error& error) {
   log_info("request refused", {{"method", request.method},
@@ -81,15 +91,21 @@ HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& req
 }
 
 void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
-                std::function<std::string()> not_ready) {
-  add_health_routes(server, not_ready);
-  server.handle(kReplicas, [&replicas, gate, not_ready](const HttpRequest& request) {
+                std::function<std::string()> not_ready, Metrics& metrics) {
+  const auto handle = [&](const char* path, HttpHandler handler) {
+    server.handle(
+        path, counted(metrics,
+                      {"nervex_server_requests_total", "nervex_server_request_duration_seconds", "",
+                       "Requests of the replicas API"},
+                      {}, verb_and_code, std::move(handler)));
+  };
+  handle(kReplicas, [&replicas, gate, not_ready](const HttpRequest& request) {
     if (const std::string reason = not_ready(); !reason.empty()) {
       return failure({Code::kTransient, "nervex-server is starting: " + reason});
     }
     return answer_replicas(replicas, gate, request);
   });
-  server.handle(kReplicasFailed, [](const HttpRequest&) {
+  handle(kReplicasFailed, [](const HttpRequest&) {
     return not_implemented("replacing failed replicas is not supported yet");
   });
   server.handle_rest([](const HttpRequest& request) {

@@ -6,6 +6,7 @@
 
 #include "base/http.h"
 #include "base/http_server.h"
+#include "base/metrics.h"
 #include "server/gate.h"
 #include "server/replicas.h"
 
@@ -14,10 +15,10 @@ namespace nervex::server {
 // The answer to a request for /v1alpha1/replicas. Without a `gate` everybody may do everything.
 HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request);
 
-// Adds the whole API. Until `not_ready` returns "" every replicas request is answered
-// success:false, which clients repeat. `replicas` and `gate` (may be null) are used until the
-// server has stopped.
+// Adds the whole API, counted in `metrics`. Until `not_ready` returns "" every replicas request is
+// answered success:false, which clients repeat. `replicas`, `gate` (may be null) and `metrics` are
+// used until the server has stopped.
 void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
-                std::function<std::string()> not_ready);
+                std::function<std::string()> not_ready, Metrics& metrics);
 
 }  // namespace nervex::server

@@ -28,6 +28,7 @@ inline void add_flags(CLI::App& app, Flags& flags) {
       ->envname("NERVEX_SERVER_USER")
       ->type_name("NAME")
       ->capture_default_str();
+  add_help_footer(app, "nervex-webhook --tls-cert-file tls.crt --tls-key-file tls.key");
 }
 
 }  // namespace nervex::webhook

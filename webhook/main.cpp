@@ -2,8 +2,13 @@
 #include <thread>
 
 #include "base/http_server.h"
+#include "base/log.h"
+#include "base/ops_routes.h"
 #include "base/program.h"
+#include "base/request_metrics.h"
+#include "base/stop.h"
 #include "kube/client.h"
+#include "kube/metrics.h"
 #include "webhook/answer.h"
 #include "webhook/flags.h"
 #include "webhook/live_check.h"
@@ -15,18 +20,24 @@ constexpr const char* kMutatePath = "/mutate-nervex-sensetime-com-v1alpha1-nerve
 constexpr const char* kValidatePath = "/validate-nervex-sensetime-com-v1alpha1-nervexjob";
 
 HttpServerOptions server_options(const Flags& flags) {
-  return {.listen = flags.common.listen,
-          .tls = flags.tls,
-          .max_connections = 256,
-          .max_body_bytes = std::size_t{7} << 20U,  // an object of 3 MiB, old and new
-          .allow_chunked_bodies = false};           // API servers send Content-Length
+  HttpServerOptions options;
+  options.listen = flags.common.listen;
+  options.tls = flags.tls;
+  options.max_connections = 256;
+  options.max_body_bytes = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
+  options.allow_chunked_bodies = false;            // API servers send Content-Length
+  return options;
 }
 
 void add_hook(HttpServer& server, const std::string& path, Hook hook, const LiveCheck& check,
-              const std::string& server_user) {
-  server.handle(path, [hook, &check, server_user](const HttpRequest& request) {
+              const std::string& server_user, Metrics& metrics) {
+  const HttpHandler handler = [hook, &check, server_user](const HttpRequest& request) {
     return answer(request, hook, check.current().get(), server_user);
-  });
+  };
+  const RequestMetricNames names{
+      "controller_runtime_webhook_requests_total", "controller_runtime_webhook_latency_seconds",
+      "controller_runtime_webhook_requests_in_flight", "Admission reviews"};
+  server.handle(path, counted(metrics, names, {{"webhook", path}}, code_label, handler));
 }
 
 int run(int argc, char** argv) {
@@ -35,23 +46,36 @@ int run(int argc, char** argv) {
   add_flags(app, flags);
   if (const auto exit_code = parse_flags(app, argc, argv, flags.common)) return *exit_code;
 
-  StopSignal stop;
+  StopSignal stop;  // first: later threads inherit the blocked signals
   const auto config = kube::load_config(flags.common.kubeconfig);
   if (!config) return fatal("read the connection to the API server", config.error());
-  kube::Client api(*config, "nervex-webhook");
+  Metrics metrics;
+  add_process_metrics(metrics, program_version());
+  Health health;
+  kube::Client api(*config, "nervex-webhook", kube::request_observer(metrics, config->url));
   LiveCheck check(api);
+  health.add_ready("schema", [&check] { return check.not_ready(); });
   HttpServer server(server_options(flags));
-  add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user);
-  add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user);
-  add_health_routes(server, [&check] { return check.not_ready(); });
+  add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user, metrics);
+  add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user, metrics);
+  add_health_routes(server, health);
+  HttpServer ops(ops_options(flags.common.metrics_listen));
+  add_ops_routes(ops, metrics, health);
+  if (const auto started = ops.start(); !started) return fatal("serve metrics", started.error());
   if (const auto started = server.start(); !started) return fatal("serve", started.error());
-  log_info("serving", {{"port", std::to_string(server.port())}});
+  log_info("nervex-webhook works",
+           {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});
 
   const std::jthread loader([&check](std::stop_token token) { check.load_until_done(token); });
-  stop.wait();
+  const int exit_code = stop.wait();
+  const Ending ending(flags.common.shutdown_delay);
+  health.set_stopping();
+  api.end_calls_by(ending.calls_end());
+  ending.linger();
   server.stop();
-  return kExitOk;
-}
+  ops.stop();
+  return exit_code;
+}  // the loader joins: its calls end with all others
 
 }  // namespace
 }  // namespace nervex::webhook

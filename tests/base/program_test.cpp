@@ -1,5 +1,7 @@
 #include "base/program.h"
 
+#include "base/stop.h"
+
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -11,6 +13,8 @@
 
 namespace nervex {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Outcome {
   std::optional<int> exit_code;
@@ -36,6 +40,7 @@ Outcome run_with(std::vector<std::string> arguments) {
   Outcome outcome;
   CLI::App app("tests flags", "nervex-test");
   add_common_flags(app, outcome.flags, "127.0.0.1:8080", "address of the API");
+  add_help_footer(app, "nervex-test --listen :1");
   app.add_option("--max-replicas", outcome.replicas, "a flag of one program");
   arguments.insert(arguments.begin(), "nervex-test");
   std::vector<char*> argv;
@@ -67,28 +72,46 @@ TEST_CASE("Without flags the defaults hold", "[base][program]") {
   CHECK(outcome.flags.kubeconfig.empty());
   CHECK(outcome.flags.log_level == LogLevel::kInfo);
   CHECK(outcome.flags.log_format == LogFormat::kText);
+  CHECK(outcome.flags.metrics_listen == "0.0.0.0:8081");
+  CHECK(outcome.flags.shutdown_delay == 0ms);
 }
 
 TEST_CASE("Flags are read from the command line", "[base][program]") {
-  const Outcome outcome = run_with({"--kubeconfig", "/k", "--listen=:1", "--log-level", "debug",
-                                    "--log-format=json", "--max-replicas=3"});
+  const Outcome outcome =
+      run_with({"--kubeconfig", "/k", "--listen=:1", "--log-level", "debug", "--log-format=json",
+                "--max-replicas=3", "--metrics-listen=:3", "--shutdown-delay=1.5s"});
   CHECK_FALSE(outcome.exit_code);
   CHECK(outcome.flags.kubeconfig == "/k");
   CHECK(outcome.flags.listen == ":1");
   CHECK(outcome.flags.log_level == LogLevel::kDebug);
   CHECK(outcome.flags.log_format == LogFormat::kJson);
   CHECK(outcome.replicas == 3);
+  CHECK(outcome.flags.metrics_listen == ":3");
+  CHECK(outcome.flags.shutdown_delay == 1500ms);
 }
 
 TEST_CASE("Flags are read from the environment, and the command line wins", "[base][program]") {
   const Environment level("NERVEX_LOG_LEVEL", "error");
   const Environment listen("NERVEX_LISTEN", ":2");
   const Environment own("NERVEX_MAX_REPLICAS", "4");
+  const Environment metrics("NERVEX_METRICS_LISTEN", ":5");
+  const Environment delay("NERVEX_SHUTDOWN_DELAY", "2s");
   const Outcome outcome = run_with({"--listen=:1"});
   CHECK_FALSE(outcome.exit_code);
   CHECK(outcome.flags.log_level == LogLevel::kError);
   CHECK(outcome.flags.listen == ":1");
   CHECK(outcome.replicas == 4);
+  CHECK(outcome.flags.metrics_listen == ":5");
+  CHECK(outcome.flags.shutdown_delay == 2s);
+}
+
+TEST_CASE("Of a flag given twice the last one counts", "[base][program]") {
+  const Outcome outcome = run_with({"--listen=:1", "--shutdown-delay=1s", "--log-level=debug",
+                                    "--listen=:2", "--shutdown-delay=2s", "--log-level=warn"});
+  CHECK_FALSE(outcome.exit_code);
+  CHECK(outcome.flags.listen == ":2");
+  CHECK(outcome.flags.shutdown_delay == 2s);
+  CHECK(outcome.flags.log_level == LogLevel::kWarn);
 }
 
 TEST_CASE("A wrong value in the environment is a usage error", "[base][program]") {
@@ -109,6 +132,8 @@ TEST_CASE("What is wrong on the command line is named, with exit code 2", "[base
       {"the word's number is given", {"--log-level=0"}, "--log-level"},
       {"a number is none", {"--max-replicas=many"}, "many"},
       {"there is an argument", {"extra"}, "extra"},
+      {"a duration is none", {"--shutdown-delay=soon"}, "soon"},
+      {"there is no time for the delay", {"--shutdown-delay=4s"}, "3s"},
   }));
   INFO("when " << row.when);
   const Outcome outcome = run_with(row.arguments);
@@ -126,10 +151,30 @@ TEST_CASE("--help names each flag with its default and variable", "[base][progra
   const Outcome outcome = run_with({"--help"});
   CHECK(outcome.exit_code == kExitOk);
   INFO(outcome.out);
-  const auto part = GENERATE(values<std::string>(
-      {"tests flags", "--kubeconfig FILE", "NERVEX_KUBECONFIG", "--listen HOST:PORT",
-       "127.0.0.1:8080", "address of the API", "--log-level", "info", "debug", "NERVEX_LOG_LEVEL",
-       "--log-format", "json", "NERVEX_LOG_FORMAT", "NERVEX_MAX_REPLICAS", "--version"}));
+  const auto part = GENERATE(values<std::string>({"tests flags",
+                                                  "--kubeconfig FILE",
+                                                  "NERVEX_KUBECONFIG",
+                                                  "--listen HOST:PORT",
+                                                  "127.0.0.1:8080",
+                                                  "address of the API",
+                                                  "--log-level",
+                                                  "info",
+                                                  "debug",
+                                                  "NERVEX_LOG_LEVEL",
+                                                  "--log-format",
+                                                  "json",
+                                                  "NERVEX_LOG_FORMAT",
+                                                  "NERVEX_MAX_REPLICAS",
+                                                  "--version",
+                                                  "--metrics-listen HOST:PORT",
+                                                  "0.0.0.0:8081",
+                                                  "NERVEX_METRICS_LISTEN",
+                                                  "--shutdown-delay DURATION",
+                                                  "0s",
+                                                  "NERVEX_SHUTDOWN_DELAY",
+                                                  "Exit codes",
+                                                  "Example",
+                                                  "nervex-test --listen :1"}));
   INFO("part " << part);
   CHECK(outcome.out.find(part) != std::string::npos);
 }
@@ -163,8 +208,14 @@ TEST_CASE("StopSignal waits for SIGTERM, SIGINT or trigger", "[base][program]") 
   other.join();
 
   kill(getpid(), SIGINT);
-  stop.wait();
-  SUCCEED("wait returned each time");
+  CHECK(stop.wait() == kExitOk);
+
+  stop.fail();
+  stop.fail();  // counts once: a second signal would end the process
+  CHECK(stop.wait() == kExitFailure);
+  sigset_t pending;
+  sigpending(&pending);
+  CHECK(sigismember(&pending, SIGTERM) == 0);
 }
 
 TEST_CASE("StopSignal lets a write to a closed pipe fail", "[base][program]") {

@@ -26,11 +26,20 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   Cluster cluster;
   testing::Process& parts = *cluster.controller;
   Watches watches(cluster.api, parts.caches, parts.queue);
-  Runner runner(parts.queue, parts.worker, [&] { return watches.not_synced(); });
+  const SystemClock clock;
+  Metrics metrics;
+  const RoundMetrics rounds(metrics, 3);
+  kube::Leadership leadership(cluster.api, clock, std::nullopt, [] {});
+  Runner runner(
+      parts.queue, parts.worker, leadership, [&] { return watches.not_synced(); }, rounds);
   CHECK_FALSE(watches.not_synced().empty());
   watches.start();
   runner.start(3);
   cluster.create_job(2, 1);
+  REQUIRE(
+      comes_true([&] { return watches.not_synced().empty() && parts.caches.jobs.size() == 1; }));
+  CHECK(cluster.names(kube::kPodGroups).empty());  // it does not lead
+  leadership.start();
   REQUIRE(comes_true([&] { return cluster.names(kube::kPodGroups).size() == 1; }));
   CHECK(cluster.names(kube::kPods).empty());
   cluster.plan();
@@ -43,6 +52,18 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   }));
   CHECK(cluster.job().status.phase == job::Phase::kSucceeded);
   CHECK(cluster.names(kube::kPods) == std::vector<std::string>{"dqn-coordinator"});
+
+  runner.stop();
+  const std::string text = metrics.text();
+  INFO(text);
+  const std::string prefix = "controller_runtime_";
+  CHECK(text.find(prefix + "reconcile_total{controller=\"nervexjob\",result=\"success\"} 0") ==
+        std::string::npos);
+  CHECK(text.find(prefix + "reconcile_total{controller=\"nervexjob\",result=\"requeue\"} 0") ==
+        std::string::npos);
+  CHECK(text.find(prefix + "active_workers{controller=\"nervexjob\"} 0") != std::string::npos);
+  CHECK(text.find(prefix + "max_concurrent_reconciles{controller=\"nervexjob\"} 3") !=
+        std::string::npos);
 }
 
 }  // namespace

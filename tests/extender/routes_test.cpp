@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "base/http_client.h"
+#include "extender/metrics.h"
 #include "tests/extender/cluster.h"
 
 namespace nervex::extender {
@@ -15,11 +16,13 @@ using testing::Cluster;
 
 struct Server : Cluster {
   std::string reason;  // why it is not ready
+  Metrics metrics;
   HttpServer server{server_options("127.0.0.1:0")};
   std::unique_ptr<HttpClient> client;
 
   Server() {
-    add_routes(server, plans, binder, [this] { return reason; });
+    add_routes(
+        server, plans, binder, [this] { return reason; }, metrics);
     REQUIRE(server.start().has_value());
     client = std::make_unique<HttpClient>(
         HttpClientOptions{"http://127.0.0.1:" + std::to_string(server.port())});
@@ -93,15 +96,47 @@ TEST_CASE("a handler that throws answers with an Error and status 200", "[extend
   CHECK((*kube::parse_json(response->body))["Error"] == "internal error");
 }
 
-TEST_CASE("health and readiness are told apart", "[extender][routes]") {
+TEST_CASE("calls are counted by verb and result", "[extender][routes]") {
   Server s;
-  s.reason = "pods were not listed yet";
-  CHECK(s.call("GET", "/healthz").status == 200);
-  const auto not_ready = s.call("GET", "/readyz");
-  CHECK(not_ready.status == 503);
-  CHECK(not_ready.body.find("pods were not listed yet") != std::string::npos);
-  s.reason.clear();
-  CHECK(s.call("GET", "/readyz").status == 200);
+  s.add_node("n1", 8);
+  s.add_group("a", {a_set("learner", 1, ask(8))});
+  s.see();
+  s.planner.pass();
+  const auto names = s.add_gang_pods("a");
+  s.see();
+  const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
+  s.post("/filter", kube::to_text({{"Pod", pod}, {"NodeNames", {"n1"}}}));
+  s.post("/filter", kube::to_text({{"Pod", pod}, {"NodeNames", {"n2"}}}));
+  s.post("/filter", "no JSON");
+  s.post("/bind", "no JSON");
+  const std::string text = s.metrics.text();
+  INFO(text);
+  const auto has = [&](const std::string& labels, int count) {
+    const auto line = fmt::format("nervex_extender_requests_total{{{}}} {}\n", labels, count);
+    return text.find(line) != std::string::npos;
+  };
+  CHECK(has(R"(result="success",verb="filter")", 1));
+  CHECK(has(R"(result="refused",verb="filter")", 1));
+  CHECK(has(R"(result="error",verb="filter")", 1));
+  CHECK(has(R"(result="error",verb="bind")", 1));
+  CHECK(has(R"(result="success",verb="bind")", 0));
+}
+
+TEST_CASE("gangs are counted by how far they are", "[extender][metrics]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(8))}, 1);
+  c.add_group("b", {a_set("learner", 1, ask(8))}, 2);
+  c.see();
+  Metrics metrics;
+  add_gang_metrics(metrics, c.groups);
+  CHECK(metrics.text().find("nervex_gangs{state=\"waiting\"} 2\n") != std::string::npos);
+  c.planner.pass();
+  c.see();
+  const std::string text = metrics.text();
+  CHECK(text.find("nervex_gangs{state=\"waiting\"} 1\n") != std::string::npos);
+  CHECK(text.find("nervex_gangs{state=\"planned\"} 1\n") != std::string::npos);
+  CHECK(text.find("nervex_gangs{state=\"committed\"} 0\n") != std::string::npos);
 }
 
 }  // namespace

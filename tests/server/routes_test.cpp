@@ -13,10 +13,12 @@ namespace {
 struct Serving {
   World world;
   std::string not_ready;
+  Metrics metrics;
   HttpServer http;
 
   Serving() : http(options()) {
-    add_routes(http, world.replicas, nullptr, [this] { return not_ready; });
+    add_routes(
+        http, world.replicas, nullptr, [this] { return not_ready; }, metrics);
     REQUIRE(http.start());
   }
 
@@ -94,11 +96,24 @@ TEST_CASE("until the caches are filled clients are told to ask again", "[server]
   const HttpResponse response = serving.send("GET", "/v1alpha1/replicas");
   CHECK(response.status == 200);
   CHECK(response.body.starts_with(R"({"success":false,"code":1,)"));
-  CHECK(serving.send("GET", "/readyz").status == 503);
-  CHECK(serving.send("GET", "/healthz").status == 200);
 
   serving.not_ready.clear();
-  CHECK(serving.send("GET", "/readyz").status == 200);
+  CHECK(serving.send("GET", "/v1alpha1/replicas").body.starts_with(R"({"success":true)"));
+}
+
+TEST_CASE("requests are counted by verb and code", "[server][routes]") {
+  Serving serving;
+  serving.send("GET", "/v1alpha1/replicas");
+  serving.send("POST", "/v1alpha1/replicas", "");
+  serving.send("BREW", "/v1alpha1/replicas");
+  serving.send("PATCH", "/v1alpha1/replicas/failed", "{}");
+  const std::string text = serving.metrics.text();
+  INFO(text);
+  const std::string name = "nervex_server_requests_total";
+  CHECK(text.find(name + "{code=\"200\",verb=\"GET\"} 1\n") != std::string::npos);
+  CHECK(text.find(name + "{code=\"400\",verb=\"POST\"} 1\n") != std::string::npos);
+  CHECK(text.find(name + "{code=\"501\",verb=\"other\"} ") != std::string::npos);
+  CHECK(text.find("BREW") == std::string::npos);  // callers must not make metrics
 }
 
 }  // namespace nervex::server

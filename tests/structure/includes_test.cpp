@@ -33,6 +33,7 @@ const std::map<std::string, std::set<std::string>> kAdapters = {
     {"httplib.h", {"base/http_exchange.cpp"}},
     {"valijson/", {"webhook/schema_check.cpp"}},
     {"yaml-cpp/", {"kube/kubeconfig.cpp"}},
+    {"prometheus/", {"base/metrics.cpp"}},
 };
 
 struct Include {

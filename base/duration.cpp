@@ -1,0 +1,76 @@
+#include "base/duration.h"
+
+#include <cctype>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace nervex {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongest = std::chrono::hours(24);
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+std::optional<milliseconds> unit_named(std::string_view name) {
+  if (name == "h") return std::chrono::hours(1);
+  if (name == "m") return std::chrono::minutes(1);
+  if (name == "s") return std::chrono::seconds(1);
+  if (name == "ms") return milliseconds(1);
+  return std::nullopt;
+}
+
+// One number with its unit, taken from the left. What is finer than a millisecond is cut off.
+std::optional<milliseconds> take_part(std::string_view& text) {
+  std::int64_t thousandths = 0;
+  std::int64_t scale = 1000;  // of the next digit behind the point
+  bool has_digit = false;
+  bool has_point = false;
+  std::size_t i = 0;
+  for (; i < text.size() && (is_digit(text[i]) || text[i] == '.'); ++i) {
+    if (text[i] == '.') {
+      if (std::exchange(has_point, true)) return std::nullopt;
+      continue;
+    }
+    has_digit = true;
+    if (has_point) {
+      scale /= 10;
+      thousandths += (text[i] - '0') * scale;
+    } else {
+      thousandths = thousandths * 10 + (text[i] - '0') * 1000;
+    }
+    if (thousandths > kLongest.count() * 1000) return std::nullopt;
+  }
+  std::size_t end = i;
+  while (end < text.size() && !is_digit(text[end]) && text[end] != '.') ++end;
+  const auto unit = unit_named(text.substr(i, end - i));
+  if (!has_digit || !unit) return std::nullopt;
+  text.remove_prefix(end);
+  return milliseconds(thousandths * unit->count() / 1000);
+}
+
+}  // namespace
+
+Result<milliseconds> parse_duration(std::string_view text) {
+  if (text == "0") return milliseconds(0);
+  milliseconds sum{0};
+  std::string_view rest = text;
+  do {
+    const auto part = take_part(rest);
+    if (!part || (sum += *part) > kLongest) {
+      return Error{Code::kInvalid,
+                   fmt::format("\"{}\" is no duration such as 15s, 1.5s or 500ms", text)};
+    }
+  } while (!rest.empty());
+  return sum;
+}
+
+std::string format_duration(milliseconds duration) {
+  return fmt::format("{}s", static_cast<double>(duration.count()) / 1000);
+}
+
+}  // namespace nervex

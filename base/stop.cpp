@@ -1,0 +1,98 @@
+#include "base/stop.h"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string_view>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/program.h"
+
+namespace nervex {
+namespace {
+
+using std::chrono::milliseconds;
+
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+// In a signal handler: no log, no destructor, nothing but these two calls.
+void end_at_once(std::string_view why) {
+  [[maybe_unused]] const auto ignored = write(STDERR_FILENO, why.data(), why.size());
+  _exit(kExitFailure);
+}
+
+void on_second_signal(int /*signal*/) { end_at_once("ended at once: a second signal came\n"); }
+
+void on_limit(int /*signal*/) { end_at_once("ended: stopping took too long\n"); }
+
+// A handler and not the default action, which process 1 of a container does not have.
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  NERVEX_CHECK(sigaction(signal, &action, nullptr) == 0);
+}
+
+void set_timer(milliseconds time) {
+  itimerval timer{};
+  timer.it_value.tv_sec = time.count() / 1000;
+  timer.it_value.tv_usec = time.count() % 1000 * 1000;
+  NERVEX_CHECK(setitimer(ITIMER_REAL, &timer, nullptr) == 0);
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  const sigset_t set = stop_signals();
+  NERVEX_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+  // A caller that hangs up must not end the program: the write fails instead.
+  NERVEX_CHECK(std::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+}
+
+StopSignal::~StopSignal() {
+  if (!told_) return;
+  const auto took = std::chrono::floor<milliseconds>(SystemClock().mono() - *told_);
+  log_info("stopped", {{"after_ms", std::to_string(took.count())}});
+}
+
+int StopSignal::wait() {
+  const sigset_t set = stop_signals();
+  int signal = 0;
+  NERVEX_CHECK(sigwait(&set, &signal) == 0);
+  told_ = SystemClock().mono();
+  if (failed_) {
+    log_error("stopping", {{"why", "a failure, see above"}});
+    return kExitFailure;
+  }
+  log_info("stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
+  return kExitOk;
+}
+
+// Directed at the process, all of whose threads block it, so that it stays pending until wait().
+void StopSignal::trigger() { NERVEX_CHECK(kill(getpid(), SIGTERM) == 0); }
+
+// After wait() it would count as the second signal.
+void StopSignal::fail() {
+  if (!failed_.exchange(true)) trigger();
+}
+
+Ending::Ending(milliseconds delay) : began_(SystemClock().mono()), delay_(delay) {
+  handle(SIGALRM, on_limit);
+  set_timer(kLimit);
+  const sigset_t set = stop_signals();
+  for (const int signal : {SIGTERM, SIGINT}) handle(signal, on_second_signal);
+  NERVEX_CHECK(pthread_sigmask(SIG_UNBLOCK, &set, nullptr) == 0);
+}
+
+void Ending::linger() const { std::this_thread::sleep_until(began_ + delay_); }
+
+}  // namespace nervex

@@ -1,0 +1,70 @@
+#include "extender/metrics.h"
+
+#include <set>
+
+namespace nervex::extender {
+namespace {
+
+Counter verb_counter(Metrics& metrics, const std::string& verb, const char* result) {
+  return metrics.counter("nervex_extender_requests_total",
+                         "Calls of kube-scheduler that were answered.",
+                         {{"verb", verb}, {"result", result}});
+}
+
+struct GangCounts {
+  double waiting = 0;
+  double planned = 0;
+  double committed = 0;
+};
+
+// A gang that the planner has not looked at yet waits, too.
+void count_gangs(const gang::PodGroup& group, GangCounts& counts) {
+  std::set<std::string_view> names;
+  for (const auto& set : group.spec.members) names.insert(set.gang);
+  for (const auto name : names) {
+    const gang::GangStatus* gang = gang::find_gang(group.status, name);
+    if (gang != nullptr && gang->committed) {
+      ++counts.committed;
+    } else {
+      ++(gang != nullptr && gang->planned ? counts.planned : counts.waiting);
+    }
+  }
+}
+
+}  // namespace
+
+VerbMetrics::VerbMetrics(Metrics& metrics, const std::string& verb)
+    : success_(verb_counter(metrics, verb, "success")),
+      refused_(verb_counter(metrics, verb, "refused")),
+      error_(verb_counter(metrics, verb, "error")),
+      seconds_(metrics.histogram("nervex_extender_request_duration_seconds",
+                                 "Time from a call of kube-scheduler to the answer.",
+                                 request_bounds(), {{"verb", verb}})) {}
+
+void VerbMetrics::count(VerbResult result, std::chrono::nanoseconds took) const {
+  seconds_.observe(took);
+  (result == VerbResult::kSuccess   ? success_
+   : result == VerbResult::kRefused ? refused_
+                                    : error_)
+      .add();
+}
+
+void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups) {
+  metrics.collect("nervex_gangs", "Gangs of all PodGroups by how far they are.", MetricType::kGauge,
+                  [&groups] {
+                    GangCounts counts;
+                    for (const auto& group : groups.all()) count_gangs(*group, counts);
+                    return std::vector<MetricSample>{{{{"state", "waiting"}}, counts.waiting},
+                                                     {{{"state", "planned"}}, counts.planned},
+                                                     {{{"state", "committed"}}, counts.committed}};
+                  });
+}
+
+std::function<void(std::chrono::nanoseconds)> pass_observer(Metrics& metrics) {
+  const Histogram seconds = metrics.histogram(
+      "nervex_planner_pass_seconds",
+      "Time of one pass of the planner over all gangs, writes included.", request_bounds());
+  return [seconds](std::chrono::nanoseconds took) { seconds.observe(took); };
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,40 @@
+// extender/metrics.h - what does the extender count for its administrators?
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "base/metrics.h"
+#include "gang/pod_group.h"
+#include "kube/store.h"
+
+namespace nervex::extender {
+
+enum class VerbResult {
+  kSuccess,
+  kRefused,  // filter: no node is left for this pod, now or for good
+  kError,    // `Error` is set: kube-scheduler tries again
+};
+
+// nervex_extender_requests_total{verb,result} and nervex_extender_request_duration_seconds{verb}.
+// Looked up once; thread-safe.
+class VerbMetrics {
+ public:
+  VerbMetrics(Metrics& metrics, const std::string& verb);
+  void count(VerbResult result, std::chrono::nanoseconds took) const;
+
+ private:
+  const Counter success_;
+  const Counter refused_;
+  const Counter error_;
+  const Histogram seconds_;
+};
+
+// nervex_gangs{state}: read from the PodGroups when somebody looks. `groups` is borrowed until the
+// last Metrics::text().
+void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups);
+
+// For Planner::observe_passes(): nervex_planner_pass_seconds.
+std::function<void(std::chrono::nanoseconds)> pass_observer(Metrics& metrics);
+
+}  // namespace nervex::extender

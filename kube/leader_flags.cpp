@@ -1,0 +1,35 @@
+#include "kube/leader_flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace nervex::kube {
+
+void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& lease_name) {
+  flags.lease.name = lease_name;
+  app.add_flag("--leader-elect", flags.elect,
+               "work only while holding the Lease " + lease_name + "; --leader-elect=false: always")
+      ->default_str("true");
+  add_duration(app, "--leader-elect-lease-duration", flags.lease.lease_duration,
+               "others may lead when the lease was not renewed for so long");
+  add_duration(app, "--leader-elect-renew-deadline", flags.lease.renew_deadline,
+               "the leader gives up when it could not renew for so long");
+  add_duration(app, "--leader-elect-retry-period", flags.lease.retry_period,
+               "between two tries to take or renew the lease");
+  app.add_option("--leader-elect-resource-namespace", flags.lease.ns, "namespace of the Lease")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.callback([&flags] {
+    if (const auto checked = check(flags.lease); flags.elect && !checked) {
+      throw CLI::ValidationError("--leader-elect-*", checked.error().message);
+    }
+  });
+}
+
+std::optional<LeaseOptions> lease_options(const LeaderFlags& flags) {
+  if (!flags.elect) return std::nullopt;
+  LeaseOptions options = flags.lease;
+  options.identity = make_lease_identity();
+  return options;
+}
+
+}  // namespace nervex::kube

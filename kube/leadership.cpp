@@ -1,0 +1,107 @@
+#include "kube/leadership.h"
+
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+
+namespace nervex::kube {
+namespace {
+
+using std::chrono::milliseconds;
+
+// As kube-controller-manager has it: what a leader may be late beyond its lease duration.
+constexpr std::chrono::seconds kTolerance{20};
+
+// Candidates that were started together must not ask together; client-go's JitterFactor.
+milliseconds jittered(milliseconds period) {
+  static thread_local std::minstd_rand random(std::random_device{}());
+  const double share = std::uniform_real_distribution<double>(1.0, 2.2)(random);
+  return std::chrono::duration_cast<milliseconds>(period * share);
+}
+
+}  // namespace
+
+Leadership::Leadership(Api& api, const Clock& clock, std::optional<LeaseOptions> lease,
+                       std::function<void()> lost)
+    : lost_(std::move(lost)) {
+  if (lease) election_.emplace(api, clock, *std::move(lease));
+}
+
+Leadership::~Leadership() { release(); }
+
+void Leadership::start() {
+  if (!election_) {
+    leads_without_election_ = true;
+    return tell();
+  }
+  campaign_ = std::jthread([this](const std::stop_token& stop) { campaign(stop); });
+  deadline_ = std::jthread([this](const std::stop_token& stop) { watch_deadline(stop); });
+}
+
+void Leadership::release() {
+  leads_without_election_ = false;
+  if (!campaign_.joinable()) return;
+  for (auto* thread : {&deadline_, &campaign_}) thread->request_stop();
+  for (auto* thread : {&deadline_, &campaign_}) thread->join();
+  election_->release();
+}
+
+bool Leadership::wait(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  return changed_.wait(mutex_, stop, [this] { return is_leader(); });
+}
+
+bool Leadership::is_leader() const {
+  return election_ ? election_->is_leader() : leads_without_election_.load();
+}
+
+bool Leadership::may_write() const {
+  return election_ ? election_->may_write() : leads_without_election_.load();
+}
+
+std::string Leadership::not_live() const {
+  if (!election_) return "";
+  const auto late = election_->unrenewed_for();
+  if (late <= election_->options().lease_duration + kTolerance) return "";
+  return fmt::format("the lease was not renewed for {} s",
+                     std::chrono::floor<std::chrono::seconds>(late).count());
+}
+
+void Leadership::campaign(const std::stop_token& stop) {
+  const auto& options = election_->options();
+  while (!stop.stop_requested() && !election_->is_lost()) {
+    const bool led = election_->is_leader();
+    election_->turn();
+    if (election_->is_leader() != led) tell();
+    sleep(stop, election_->is_leader() ? options.retry_period : jittered(options.retry_period));
+  }
+  if (election_->is_lost()) std::call_once(told_lost_, lost_);
+}
+
+// Looks often enough that a deadline is noticed well before the lease is over.
+void Leadership::watch_deadline(const std::stop_token& stop) {
+  const auto& options = election_->options();
+  const milliseconds margin = options.lease_duration - options.renew_deadline;
+  const milliseconds pause = std::clamp(margin / 4, milliseconds(10), milliseconds(1000));
+  while (!stop.stop_requested()) {
+    if (election_->give_up_if_late()) return std::call_once(told_lost_, lost_);
+    sleep(stop, pause);
+  }
+}
+
+void Leadership::tell() {
+  const MutexLock lock(mutex_);  // else a waiter could look before and wait after this
+  changed_.notify_all();
+}
+
+void Leadership::sleep(const std::stop_token& stop, milliseconds time) {
+  std::condition_variable_any never;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, time, [] { return false; });
+}
+
+}  // namespace nervex::kube

@@ -1,0 +1,52 @@
+#include "base/duration.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+namespace nervex {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a duration is read as Go reads it", "[base][duration]") {
+  struct Row {
+    std::string text;
+    std::chrono::milliseconds want;
+  };
+  const auto row = GENERATE(values<Row>({{"0", 0s},
+                                         {"0s", 0s},
+                                         {"15s", 15s},
+                                         {"1.5s", 1500ms},
+                                         {"500ms", 500ms},
+                                         {"2m30s", 150s},
+                                         {"1h", 1h},
+                                         {"0.25s", 250ms},
+                                         {".5s", 500ms},
+                                         {"1.s", 1s},
+                                         {"0.0001s", 0ms},
+                                         {"24h", 24h}}));
+  INFO(row.text);
+  const auto parsed = parse_duration(row.text);
+  REQUIRE(parsed);
+  CHECK(*parsed == row.want);
+}
+
+TEST_CASE("what is no duration is refused and named", "[base][duration]") {
+  const std::string text = GENERATE("", "15", "s", "-1s", "+1s", "1 s", "1s ", "1d", "1..5s", ".s",
+                                    "1e3s", "25h", "99999999999999999999h", "1s1", "\xff");
+  INFO(text);
+  const auto parsed = parse_duration(text);
+  REQUIRE_FALSE(parsed);
+  CHECK(parsed.error().code == Code::kInvalid);
+  CHECK(parsed.error().message.find(text) != std::string::npos);
+}
+
+TEST_CASE("a duration that was written is read back", "[base][duration]") {
+  const std::chrono::milliseconds duration = GENERATE(0ms, 500ms, 1500ms, 15'000ms, 86'400'000ms);
+  const auto back = parse_duration(format_duration(duration));
+  REQUIRE(back);
+  CHECK(*back == duration);
+}
+
+}  // namespace
+}  // namespace nervex
