@@ -6,7 +6,9 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import time
+import urllib.request
 
 from harness import control_plane, manifests, processes, suite
 from harness.api import Api
@@ -61,6 +63,7 @@ class Cluster:
             for program in suite.PROGRAMS:
                 values[f"NERVEX_{program.upper()}_PID"] = self.programs[program]["pid"]
                 values[f"NERVEX_{program.upper()}_LOG"] = self.programs[program]["log"]
+                values[f"NERVEX_{program.upper()}_METRICS_URL"] = self.programs[program]["metrics_url"]
         lines = [f"# Cluster {self.settings.name}. Use it:   . {self.settings.path('env')}",
                  f"# Logs: {self.settings.path('logs')}   End it: make down CLUSTER={self.settings.name}"]
         lines += [f"export {key}={shlex.quote(str(value))}" for key, value in values.items()]
@@ -90,11 +93,13 @@ class Cluster:
             self.wait_until_ready(program)
         suite.wait_for_leadership(api, self.settings, self.programs["scheduler"])
 
-    def launch(self, program, port=None):
-        taken = [one["port"] for one in self.programs.values()]
-        urls = {name: one["url"] for name, one in self.programs.items()}
-        self.programs[program] = suite.launch(
-            self.settings, program, port or processes.free_port(taken), urls)
+    def launch(self, program, port=None, metrics_port=None, name=None):
+        taken = [one[key] for one in self.programs.values() for key in ("port", "metrics_port")]
+        urls = {key: one["url"] for key, one in self.programs.items()}
+        port = port or processes.free_port(taken)
+        metrics_port = metrics_port or processes.free_port([*taken, port])
+        self.programs[name or program] = suite.launch(
+            self.settings, program, port, metrics_port, urls, name)
         self.save()
 
     def wait_until_ready(self, program):
@@ -104,7 +109,8 @@ class Cluster:
             except Failure:
                 if attempt == 2 or not suite.lost_its_port(self.programs[program]):
                     raise
-                self.launch(program)  # on another port
+                one = self.programs[program]
+                self.launch(one["program"], name=program)  # on other ports
 
     def stop(self, program, patience=10.0):
         """True if it ended by itself after SIGTERM."""
@@ -112,7 +118,8 @@ class Cluster:
 
     def start(self, program):
         """Starts it again where it was, so that addresses which others hold stay good."""
-        self.launch(program, self.programs[program]["port"])
+        before = self.programs[program]
+        self.launch(program, before["port"], before["metrics_port"])
         self.wait_until_ready(program)
         if program == "scheduler":
             suite.wait_for_leadership(self.api(), self.settings, self.programs[program])
@@ -121,6 +128,31 @@ class Cluster:
     def restart(self, program):
         self.stop(program)
         self.start(program)
+
+    def start_second(self, program):
+        """Another instance of the controller or the extender, under its own name, which is returned: stop(),
+        programs[...] and is_leader() take it. Nobody calls a second extender's filter."""
+        name = f"{program}-2"
+        self.launch(program, name=name)
+        self.wait_until_ready(name)
+        return name
+
+    def drop_second(self, name):
+        """Ends it for good, also if it is stopped (SIGSTOP)."""
+        processes.send(self.programs[name], signal.SIGCONT)
+        self.stop(name)
+        del self.programs[name]
+        self.save()
+
+    def metrics(self, name):
+        """{'name{labels}': value} of a program, as it shows them."""
+        with urllib.request.urlopen(self.programs[name]["metrics_url"] + "/metrics", timeout=5) as reply:
+            lines = reply.read().decode().splitlines()
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[:1] != "#"}
+
+    def is_leader(self, name):
+        lease = f"nervex-{self.programs[name]['program']}"
+        return self.metrics(name)[f'leader_election_master_status{{name="{lease}"}}'] == 1
 
     # -- is it well?
 
@@ -135,7 +167,7 @@ class Cluster:
                 found.append(f"the API server does not answer: {error}")
         for name, one in self.programs.items():
             if processes.alive(one):
-                ready, seen = suite.readiness(self.settings, name, one["url"])
+                ready, seen = suite.readiness(self.settings, one["program"], one["url"])
                 if not ready:
                     found.append(f"{name} is not ready: {seen}")
         return found

@@ -56,7 +56,12 @@ def create(settings):
     config = settings.path("kwokctl.yaml")
     with open(config, "w", encoding="utf-8") as file:
         yaml.safe_dump({"apiVersion": "config.kwok.x-k8s.io/v1alpha1", "kind": "KwokctlConfiguration",
-                        "options": {"bindAddress": "127.0.0.1"}}, file)
+                        "options": {"bindAddress": "127.0.0.1"},
+                        # There is one of each, and nobody starts it again when it ends because a busy
+                        # machine made it miss a renewal.
+                        "componentsPatches": [
+                            {"name": name, "extraArgs": [{"key": "leader-elect", "value": "false"}]}
+                            for name in ("kube-controller-manager", "kube-scheduler")]}, file)
     stages = sorted(glob.glob(os.path.join(ROOT, "tests", "controlplane", "stages", "*.yaml")))
     arguments = ["create", "cluster", "--runtime", "binary", "--wait", "60s",
                  "--kubeconfig", settings.path("kubeconfig"), "--config", ",".join([config, *stages])]

@@ -129,6 +129,8 @@ def scheduler_configuration(kubeconfig, extender_url):
     else:
         raise Failure("manifests/scheduler/config.yaml holds no ConfigMap with a key config.yaml")
     config.setdefault("clientConnection", {})["kubeconfig"] = kubeconfig
+    # There is one, and it must not end because a busy machine made it miss a renewal.
+    config["leaderElection"] = {"leaderElect": False}
     for extender in config.get("extenders", []):
         extender["urlPrefix"] = extender_url + urllib.parse.urlsplit(extender["urlPrefix"]).path.rstrip("/")
     return config

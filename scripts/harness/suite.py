@@ -17,6 +17,10 @@ from harness.console import Failure, wait_for
 
 # started in this order; the scheduler comes after the extender that it asks
 PROGRAMS = ("webhook", "extender", "controller", "server", "scheduler")
+LEADERS = ("extender", "controller")
+# Shorter than by default, so that a test which kills a leader need not wait for long; long enough for a
+# machine that is busy with something else.
+LEASE = ("--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s")
 WEBHOOK_NAME = "nervex-webhook-service.nervex-system.svc"
 
 
@@ -67,7 +71,7 @@ def issue_certificate(settings):
     return folder
 
 
-def arguments(settings, program, port, urls):
+def arguments(settings, program, port, metrics_port, urls):
     """The command line of one program. NERVEX_<PROGRAM>_ARGS in the environment adds to it."""
     kubeconfig = settings.path("programs", f"{program}.kubeconfig")
     command = [binary(settings, program)]
@@ -80,7 +84,9 @@ def arguments(settings, program, port, urls):
         command += [f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={port}",
                     "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics", "--v=2"]
     else:
-        command += ["--kubeconfig", kubeconfig, "--listen", f"127.0.0.1:{port}"]
+        command += ["--kubeconfig", kubeconfig, "--metrics-listen", f"127.0.0.1:{metrics_port}"]
+        command += [] if program == "controller" else ["--listen", f"127.0.0.1:{port}"]
+        command += LEASE if program in LEADERS else []
     if program == "webhook":
         folder = settings.path("webhook")
         command += ["--tls-cert-file", os.path.join(folder, "tls.crt"),
@@ -131,10 +137,16 @@ def wait_until_ready(settings, process, timeout=60):
         raise
 
 
-def launch(settings, program, port, urls):
+def launch(settings, program, port, metrics_port, urls, name=None):
+    """`name` tells a second instance of a program from the first, which is called like the program."""
     wall_start = time.time()
-    process = processes.start(arguments(settings, program, port, urls), settings.path("logs", f"{program}.log"))
-    return {**process, "program": program, "port": port, "url": url_of(program, port), "wall_start": wall_start}
+    if program in ("controller", "scheduler"):  # nobody calls them: they have the one port
+        metrics_port = port
+    process = processes.start(arguments(settings, program, port, metrics_port, urls),
+                              settings.path("logs", f"{name or program}.log"))
+    metrics_url = url_of("scheduler" if program == "scheduler" else "metrics", metrics_port)
+    return {**process, "program": program, "port": port, "url": url_of(program, port),
+            "metrics_port": metrics_port, "metrics_url": metrics_url, "wall_start": wall_start}
 
 
 PORT_TAKEN = ("address already in use", "eaddrinuse", "cannot listen", "failed to listen", "could not bind",

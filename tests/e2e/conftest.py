@@ -12,6 +12,7 @@ and are skipped on a user's own cluster.
 """
 
 import os
+import signal
 import sys
 import uuid
 
@@ -113,12 +114,17 @@ def node_agent(target, namespace, env):
 
 @pytest.fixture
 def programs(target):
-    """The running cluster's programs: .restart("controller"), .stop(name), .start(name), .api(). Every one
-    is running again when the test ends."""
+    """The running cluster's programs: .restart("controller"), .stop(name), .start(name), .start_second(name),
+    .is_leader(name), .metrics(name), .api(). Every one is running again when the test ends, and no second
+    one is left."""
     if not target.cluster:
         pytest.skip("our programs are not local processes on this cluster")
     yield target.cluster
     for name, process in list(target.cluster.programs.items()):
+        if name != process["program"]:
+            target.cluster.drop_second(name)
+    for name, process in list(target.cluster.programs.items()):
+        processes.send(process, signal.SIGCONT)
         if not processes.alive(process):
             target.cluster.start(name)
 
