@@ -68,7 +68,8 @@ class JobLife:
             "phase": status["phase"], "reason": status.get("reason"), "attempt": status.get("attempt"),
             "counts": self.jobs.counts(self.name),
             "conditions": {one["type"]: (one["status"], one.get("reason")) for one in status["conditions"]},
-            "pods": sorted((one.metadata.labels["replica-type"], one.status.phase) for one in self.jobs.pods(self.name)),
+            "pods": sorted((one.metadata.labels["replica-type"], one.status.phase)
+                           for one in self.jobs.pods(self.name)),
             "left over": self.left_overs(),
         }
 
