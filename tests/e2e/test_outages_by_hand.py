@@ -1,7 +1,29 @@
 """Somebody's hand in what belongs to a job: it is told on the job, and nobody else's object is touched."""
 
-from support.jobs import GROUP, VERSION, job
+import uuid
+
+import kubernetes
+import pytest
+from harness import control_plane
+from support.jobs import GROUP, VERSION, job, template
 from support.wait import wait_for
+
+
+@pytest.fixture
+def own_node(target, core):
+    """The name of a simulated node that nobody else uses."""
+    if not target.cluster:
+        pytest.skip("needs simulated nodes")
+    body = control_plane.node(f"doomed-{uuid.uuid4().hex[:6]}", gpus=0)
+    name = body["metadata"]["name"]
+    body["metadata"]["labels"]["nervex-e2e/doomed"] = name
+    target.cluster.api().post("/api/v1/nodes", body)
+    yield name
+    try:
+        core.delete_node(name)
+    except kubernetes.client.ApiException as error:
+        if error.status != 404:
+            raise
 
 
 def test_a_deleted_pod_group_ends_the_running_job_and_says_so(jobs, custom, namespace):
@@ -31,3 +53,19 @@ def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
     core.delete_namespaced_service("wants-coordinator", namespace)
     jobs.wait_phase("wants", "Running", timeout=60)
     jobs.wait_condition("wants", "PodsCreated")
+
+
+def test_a_place_on_a_node_that_was_removed_is_told(jobs, core, namespace, own_node):
+    """After ten seconds, in the scheduler's words. The node is not replaced yet: healing is to come."""
+    body = job("stays")
+    body["spec"]["collector"] = {"replicas": 1, "template": template(nodeSelector={"nervex-e2e/doomed": own_node})}
+    jobs.create(body)
+    jobs.wait_pods("stays", 3, "Running", timeout=40)
+    jobs.wait_condition("stays", "Scheduled")
+    (collector,) = jobs.pods("stays", "collector")
+    core.delete_node(own_node)
+    core.delete_namespaced_pod(collector.metadata.name, namespace, grace_period_seconds=0)
+    told = jobs.wait_condition("stays", "Scheduled", "False", timeout=40)
+    assert told["reason"] == "Unschedulable"
+    assert told["message"].startswith(f"pod {collector.metadata.name}: ")
+    assert jobs.phase("stays") == "Running"
