@@ -1,5 +1,6 @@
 #include "base/process.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <system_error>

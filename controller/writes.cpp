@@ -103,17 +103,15 @@ Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manif
 template <typename T>
 Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const {
   const std::string key = job_.meta.ns + "/" + target.name;
-  const std::string path = kube::api_path(kind.resource, job_.meta.ns, target.name);
-  const Json options = {{"apiVersion", "v1"},
-                        {"kind", "DeleteOptions"},
-                        {"preconditions", {{"uid", target.uid}}},
-                        {"propagationPolicy", "Background"}};
-  const auto reply = api_.send({"DELETE", path, kube::to_text(options), "application/json"});
-  if (!reply && reply.error().code != Code::kNotFound) {
-    return failure("delete", kind.name, key, "DELETE " + path, reply.error());
+  const auto deleted =
+      kube::delete_object(api_, kind.resource, job_.meta.ns, target.name, target.uid);
+  if (!deleted) {
+    return failure("delete", kind.name, key,
+                   "DELETE " + kube::api_path(kind.resource, job_.meta.ns, target.name),
+                   deleted.error());
   }
   // The answer is the object while it takes leave, else it is gone.
-  auto left = reply ? kind.decode(*reply) : Result<T>(reply.error());
+  auto left = kind.decode(kube::to_text(deleted->answer));
   if (left && left->meta.uid == target.uid && left->meta.deleting) {
     kind.store.update(key, *std::move(left));
     return ok();

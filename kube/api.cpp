@@ -21,11 +21,40 @@ Result<Json> send_for_object(Api& api, const ApiRequest& request) {
   return object;
 }
 
-Json delete_options(std::string_view uid) {
-  return {{"apiVersion", "v1"},
-          {"kind", "DeleteOptions"},
-          {"preconditions", {{"uid", uid}}},
-          {"propagationPolicy", "Background"}};
+const char* to_string(Propagation propagation) {
+  switch (propagation) {
+    case Propagation::kBackground:
+      return "Background";
+    case Propagation::kForeground:
+      return "Foreground";
+    case Propagation::kOrphan:
+      return "Orphan";
+  }
+  return "Background";
+}
+
+Json encode(std::string_view uid, const DeleteOptions& options) {
+  Json encoded = {{"apiVersion", "v1"},
+                  {"kind", "DeleteOptions"},
+                  {"preconditions", {{"uid", uid}}},
+                  {"propagationPolicy", to_string(options.propagation)}};
+  if (!options.resource_version.empty()) {
+    encoded["preconditions"]["resourceVersion"] = options.resource_version;
+  }
+  if (options.dry_run == DryRun::kYes) encoded["dryRun"] = {"All"};
+  return encoded;
+}
+
+std::string with_dry_run(std::string path, DryRun dry_run) {
+  if (dry_run == DryRun::kNo) return path;
+  return path + (path.find('?') == std::string::npos ? "?" : "&") + "dryRun=All";
+}
+
+std::string name_of(const Json& object) { return string_at(object, {"metadata", "name"}); }
+
+// What the API server would refuse, or would obey to our regret: a bug of ours.
+Error misuse(std::string_view method, const std::string& path, std::string_view what) {
+  return {Code::kInternal, fmt::format("{} {}: {}", method, path, what)};
 }
 
 }  // namespace
@@ -60,23 +89,58 @@ Result<Json> get_object(Api& api, const ResourceKind& kind, std::string_view ns,
 }
 
 Result<Json> create_object(Api& api, const ResourceKind& kind, std::string_view ns,
-                           const Json& object) {
-  return send_for_object(api, {"POST", api_path(kind, ns), to_text(object), "application/json"});
+                           const Json& object, DryRun dry_run) {
+  return send_for_object(api, {"POST", with_dry_run(api_path(kind, ns), dry_run), to_text(object),
+                               "application/json"});
 }
 
 Result<Json> merge_patch(Api& api, const ResourceKind& kind, std::string_view ns,
-                         std::string_view name, const Json& patch, std::string_view sub_resource) {
-  return send_for_object(api, {"PATCH", api_path(kind, ns, name, sub_resource), to_text(patch),
-                               "application/merge-patch+json"});
+                         std::string_view name, const Json& patch, std::string_view sub_resource,
+                         DryRun dry_run) {
+  return send_for_object(
+      api, {"PATCH", with_dry_run(api_path(kind, ns, name, sub_resource), dry_run), to_text(patch),
+            "application/merge-patch+json"});
 }
 
-Result<Nothing> delete_object(Api& api, const ResourceKind& kind, std::string_view ns,
-                              std::string_view name, std::string_view uid) {
+Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view ns,
+                           const Json& object, std::string_view sub_resource, DryRun dry_run) {
+  const std::string path = api_path(kind, ns, name_of(object), sub_resource);
+  if (name_of(object).empty()) return misuse("PUT", path, "no name given");
+  if (string_at(object, {"metadata", "resourceVersion"}).empty()) {
+    return misuse("PUT", path, "no resourceVersion given");
+  }
+  return send_for_object(api,
+                         {"PUT", with_dry_run(path, dry_run), to_text(object), "application/json"});
+}
+
+Result<Json> apply_object(Api& api, const ResourceKind& kind, std::string_view ns,
+                          const Json& object, std::string_view field_manager, Force force,
+                          std::string_view sub_resource, DryRun dry_run) {
+  const std::string path = api_path(kind, ns, name_of(object), sub_resource);
+  const bool is_named = !name_of(object).empty() && !string_at(object, {"kind"}).empty() &&
+                        !string_at(object, {"apiVersion"}).empty();
+  if (!is_named) return misuse("PATCH", path, "apply needs apiVersion, kind and name");
+  if (field_manager.empty()) return misuse("PATCH", path, "apply needs a field manager");
+  if (find(object, {"metadata", "managedFields"}) != nullptr) {
+    return misuse("PATCH", path, "apply must not hold managedFields");
+  }
+  std::string url = fmt::format("{}?fieldManager={}", path, percent_encode(field_manager));
+  if (force == Force::kYes) url += "&force=true";
+  // JSON is YAML, and this is the only name of the format.
+  return send_for_object(api, {"PATCH", with_dry_run(std::move(url), dry_run), to_text(object),
+                               "application/apply-patch+yaml"});
+}
+
+Result<Deletion> delete_object(Api& api, const ResourceKind& kind, std::string_view ns,
+                               std::string_view name, std::string_view uid,
+                               const DeleteOptions& options) {
   const std::string path = api_path(kind, ns, name);
-  if (uid.empty()) return Error{Code::kInternal, fmt::format("DELETE {}: no uid given", path)};
-  const auto reply = api.send({"DELETE", path, to_text(delete_options(uid)), "application/json"});
-  if (!reply && reply.error().code != Code::kNotFound) return reply.error();
-  return ok();
+  if (uid.empty() || name.empty()) return misuse("DELETE", path, "no uid or no name given");
+  auto answer =
+      send_for_object(api, {"DELETE", path, to_text(encode(uid, options)), "application/json"});
+  if (answer) return Deletion{false, *std::move(answer)};
+  if (answer.error().code == Code::kNotFound) return Deletion{true, {}};
+  return answer.error();
 }
 
 }  // namespace nervex::kube

@@ -12,7 +12,7 @@
 namespace nervex::kube {
 
 struct ApiRequest {
-  std::string method;        // "GET", "POST", "PATCH", "DELETE"
+  std::string method;        // "GET", "POST", "PUT", "PATCH", "DELETE"
   std::string path;          // with query, not encoded further
   std::string body;          // JSON or empty
   std::string content_type;  // "application/json", "application/merge-patch+json", ...
@@ -22,7 +22,8 @@ struct ApiRequest {
 class Api {
  public:
   virtual ~Api() = default;
-  // The body of a 2xx reply; anything else as the Error it stands for (status_error()).
+  // The body of a 2xx reply; anything else as the Error it stands for (status_error()), with
+  // retry_after if the server asked to wait.
   virtual Result<std::string> send(const ApiRequest& request) = 0;
   // Calls `on_line` for each line of the reply until the server ends it (ok), on_line returns
   // false (ok), `stop` is requested (ok) or it breaks (Error).
@@ -54,20 +55,53 @@ std::string percent_encode(std::string_view text);
 std::string api_path(const ResourceKind& kind, std::string_view ns = "", std::string_view name = "",
                      std::string_view sub_resource = "");
 
-// Typed verbs over Api::send. Each returns the object as the server stored it.
+// kYes: the server checks, defaults and answers as ever, and stores nothing.
+enum class DryRun { kNo, kYes };
+
+// Typed verbs over Api::send. Each returns the object as the server stored it. Errors are those of
+// send(); an answer that cannot be read is kTransient, for the write may have taken effect.
 Result<Json> get_object(Api& api, const ResourceKind& kind, std::string_view ns,
                         std::string_view name);
 Result<Json> create_object(Api& api, const ResourceKind& kind, std::string_view ns,
-                           const Json& object);
+                           const Json& object, DryRun dry_run = DryRun::kNo);
 // RFC 7386 merge patch. Put metadata.resourceVersion into it to make it conditional (else kConflict
 // never comes), metadata.uid to guard against a namesake.
 Result<Json> merge_patch(Api& api, const ResourceKind& kind, std::string_view ns,
                          std::string_view name, const Json& patch,
-                         std::string_view sub_resource = "");
-// With preconditions.uid: kConflict if the name now belongs to another object. Gone already: ok.
-// Dependants are removed by the garbage collector afterwards. kInternal without a uid: nothing is
-// deleted by its name alone.
-Result<Nothing> delete_object(Api& api, const ResourceKind& kind, std::string_view ns,
-                              std::string_view name, std::string_view uid);
+                         std::string_view sub_resource = "", DryRun dry_run = DryRun::kNo);
+// Replaces the object, found by its metadata.name. kConflict: somebody else wrote since its
+// metadata.resourceVersion. kInternal without one: what others wrote would be lost.
+Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view ns,
+                           const Json& object, std::string_view sub_resource = "",
+                           DryRun dry_run = DryRun::kNo);
+
+// Server-side apply: the object's fields, and no others, are to be what `object` says; it is
+// created if need be. Fields that this manager applied before and no longer names are removed.
+// kConflict: a field belongs to another manager and has another value; kYes takes it over. `object`
+// needs apiVersion, kind and metadata.name, and must not hold managedFields (kInternal).
+enum class Force { kNo, kYes };
+Result<Json> apply_object(Api& api, const ResourceKind& kind, std::string_view ns,
+                          const Json& object, std::string_view field_manager,
+                          Force force = Force::kNo, std::string_view sub_resource = "",
+                          DryRun dry_run = DryRun::kNo);
+
+// What becomes of an object's dependants: deleted afterwards, deleted before it, or kept.
+enum class Propagation { kBackground, kForeground, kOrphan };
+struct DeleteOptions {
+  std::string_view resource_version{};  // if not empty: only if nobody wrote since
+  Propagation propagation = Propagation::kBackground;
+  DryRun dry_run = DryRun::kNo;
+};
+struct Deletion {
+  bool was_gone = false;  // there was nothing to delete
+  // The object while it takes leave (it has a deletionTimestamp then), or its last state, or a
+  // Status that says so: as the API server pleases. Null if it was gone.
+  Json answer{};
+};
+// With preconditions.uid: kConflict if the name now belongs to another object, or if that is not
+// the version given. kInternal without a uid: nothing is deleted by its name alone.
+Result<Deletion> delete_object(Api& api, const ResourceKind& kind, std::string_view ns,
+                               std::string_view name, std::string_view uid,
+                               const DeleteOptions& options = {});
 
 }  // namespace nervex::kube

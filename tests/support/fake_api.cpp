@@ -1,11 +1,9 @@
 // FakeApi's verbs: what a request changes and answers.
 #include "tests/support/fake_api.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "kube/model/watch.h"
+#include "tests/support/fake_rules.h"
 
 namespace nervex::testing {
 namespace {
@@ -15,76 +13,6 @@ using kube::int_at;
 using kube::parse_json;
 using kube::string_at;
 using kube::to_text;
-
-// ---- replies
-
-Error refuse(int code, const std::string& reason, const std::string& message) {
-  const Json status = {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Failure"},
-                       {"reason", reason}, {"code", code},       {"message", message}};
-  return kube::status_error("fake API", code, to_text(status));
-}
-
-Error not_found(const FakePath& path) {
-  return refuse(404, "NotFound", fmt::format("{} \"{}\" not found", path.plural, path.name));
-}
-
-Error conflict(const FakePath& path, const std::string& why) {
-  return refuse(
-      409, "Conflict",
-      fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", path.plural, path.name, why));
-}
-
-Error too_old() { return refuse(410, "Expired", "too old resource version"); }
-
-// ---- objects
-
-std::string version_of(const Json& object) {
-  return string_at(object, {"metadata", "resourceVersion"});
-}
-std::string uid_of(const Json& object) { return string_at(object, {"metadata", "uid"}); }
-
-// metadata.resourceVersion and uid of an update, and DELETE's preconditions, say which object is
-// meant.
-std::optional<Error> check_identity(const FakePath& path, const Json& wanted, const Json& stored) {
-  const std::string uid = string_at(wanted, {"uid"});
-  if (!uid.empty() && uid != uid_of(stored)) {
-    return conflict(
-        path, fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                          uid, uid_of(stored)));
-  }
-  const std::string version = string_at(wanted, {"resourceVersion"});
-  if (!version.empty() && version != version_of(stored)) {
-    return conflict(path,
-                    "the object has been modified; please apply your changes to the latest "
-                    "version and try again");
-  }
-  return std::nullopt;
-}
-
-bool has_status_subresource(const std::string& plural) {
-  return plural == "nervexjobs" || plural == "podgroups" || plural == "pods" || plural == "nodes" ||
-         plural == "services" || plural == "aggregatorconfigs";
-}
-
-void take_over(Json& object, const Json& from, const char* key) {
-  object.erase(key);
-  if (from.contains(key)) object[key] = from[key];
-}
-
-// What an update may not change, whatever it says.
-void keep_identity(Json& object, const Json& stored) {
-  Json& meta = object["metadata"];
-  const Json& old = stored.at("metadata");
-  for (const char* key : {"name", "namespace", "uid", "resourceVersion", "generation",
-                          "creationTimestamp", "deletionTimestamp"}) {
-    take_over(meta, old, key);
-  }
-}
-
-bool is_bound_and_unfinished(const Json& pod) {
-  const std::string phase = string_at(pod, {"status", "phase"});
-  return !string_at(pod, {"spec", "nodeName"}).empty() && phase != "Succeeded" && phase != "Failed";
-}
 
 }  // namespace
 
@@ -128,8 +56,9 @@ Result<Json> FakeApi::handle(const kube::ApiRequest& request, const FakePath& pa
     return path.sub_resource == "binding" ? handle_binding(path, body) : handle_create(path, body);
   }
   if (request.method == "PATCH") {
+    if (request.content_type == "application/apply-patch+yaml") return handle_apply(path, body);
     if (request.content_type != "application/merge-patch+json") {
-      return refuse(415, "UnsupportedMediaType", "the fake knows merge patches only");
+      return refuse(415, "UnsupportedMediaType", "the fake knows merge patches and apply only");
     }
     return handle_update(path, body, true);
   }
@@ -231,6 +160,13 @@ Result<Json> FakeApi::handle_update(const FakePath& path, const Json& body, bool
   if (!body.is_object()) return refuse(400, "BadRequest", "the body is no object");
   const Json* meta = find(body, {"metadata"});
   if (auto error = check_identity(path, meta == nullptr ? Json() : *meta, *stored)) return *error;
+  if (!is_patch && string_at(body, {"metadata", "name"}) != path.name) {
+    return refuse(400, "BadRequest", "the name of the object does not match the name on the URL");
+  }
+  if (!is_patch && needs_version(path) && version_of(body).empty()) {
+    return refuse(422, "Invalid",
+                  "metadata.resourceVersion: Invalid value: 0: must be specified for an update");
+  }
   Json wanted = body;
   if (is_patch) {
     wanted = *stored;
@@ -246,29 +182,6 @@ Result<Json> FakeApi::handle_update(const FakePath& path, const Json& body, bool
   keep_identity(after, *stored);
   if (after == *stored || !path.query_value("dryRun").empty()) return after;
   return store_changed(path, std::move(after));
-}
-
-Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
-  if (path.name.empty()) return refuse(405, "MethodNotAllowed", "no delete of collections");
-  const Json* stored = object_at(path);
-  if (stored == nullptr) return not_found(path);
-  const Json* wanted = find(options, {"preconditions"});
-  if (auto error = check_identity(path, wanted == nullptr ? Json() : *wanted, *stored)) {
-    return *error;
-  }
-  if (!path.query_value("dryRun").empty()) return *stored;
-  const bool is_slow = slow_termination_ && path.plural == "pods" &&
-                       is_bound_and_unfinished(*stored) &&
-                       int_at(options, {"gracePeriodSeconds"}, 30) > 0;
-  const bool is_held = !kube::array_at(*stored, {"metadata", "finalizers"}).empty();
-  Json last = *stored;
-  if (is_slow || is_held) {
-    if (find(last, {"metadata", "deletionTimestamp"}) != nullptr) return last;
-    last["metadata"]["deletionTimestamp"] = timestamp();
-    return store_changed(path, std::move(last));
-  }
-  erase(path);
-  return last;
 }
 
 // ---- the stored objects
@@ -313,6 +226,7 @@ void FakeApi::erase(const FakePath& path) {
   auto& collection = objects_[path.collection];
   Json last = collection.at(path.key());
   collection.erase(path.key());
+  applied_.erase(path.collection + " " + path.key());
   Json before = last;
   last["metadata"]["resourceVersion"] = std::to_string(++version_);
   publish({version_, "DELETED", path.collection, std::move(before), std::move(last)});

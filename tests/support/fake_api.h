@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -47,9 +48,16 @@ class FakeApi final : public kube::Api {
   //   POST create (409 AlreadyExists), also with generateName; dryRun=All on all writes
   //   POST pods/NAME/binding (409 if it is bound already, be it to the same node; uid guard)
   //   PATCH application/merge-patch+json and PUT, both also of /status; 409 if metadata's
-  //     resourceVersion or uid differ; an update that changes nothing keeps the resourceVersion
+  //     resourceVersion or uid differ; an update that changes nothing keeps the resourceVersion.
+  //     PUT of a custom resource needs a resourceVersion (422)
+  //   PATCH application/apply-patch+yaml with fieldManager (422 without), force, also of /status:
+  //     creates, takes over fields, removes those that the manager no longer names, 409 on another
+  //     manager's fields. Simplified: the body is JSON; lists are one field each, whatever their
+  //     keys; who wrote otherwise owns nothing; managedFields are not shown
   //   DELETE with preconditions.uid and .resourceVersion (409). Dependants wait for
-  //     collect_garbage(); an object with finalizers only gets its deletionTimestamp
+  //     collect_garbage(), which first ends those of an owner deleted with Foreground; with Orphan
+  //     they lose their owner reference at once. An object with finalizers only gets its
+  //     deletionTimestamp
   Result<std::string> send(const kube::ApiRequest& request) override;
   // Any path with watch=true. Lines from resourceVersion on (absent or 0: first everything as
   // ADDED) until `stop`, until on_line returns false or until end_watches().
@@ -72,7 +80,8 @@ class FakeApi final : public kube::Api {
   std::vector<Json> list(const kube::ResourceKind& kind, std::string_view ns = "") const;
   std::int64_t resource_version() const;  // the latest one given out
 
-  // Deletes what has owners of which none exists any more, until nothing changes. Returns how many.
+  // Deletes what has owners of which none exists any more, and what hinders the end of an owner
+  // that was deleted with Foreground, until nothing changes. Returns how many.
   int collect_garbage();
   // From now on DELETE of a bound, unfinished pod only sets its deletionTimestamp, as with a real
   // kubelet; the test ends it with remove(). gracePeriodSeconds 0 still removes at once.
@@ -150,7 +159,12 @@ class FakeApi final : public kube::Api {
   Result<Json> handle_create(const FakePath& path, Json object);
   Result<Json> handle_binding(const FakePath& path, const Json& binding);
   Result<Json> handle_update(const FakePath& path, const Json& body, bool is_patch);
+  Result<Json> handle_apply(const FakePath& path, const Json& body);
   Result<Json> handle_delete(const FakePath& path, const Json& options);
+  std::vector<FakePath> dependants_of(const std::string& uid) const;
+  void orphan_dependants(const std::string& uid);
+  int collect_orphans();
+  int end_foreground_deletions();
   Json store_new(const FakePath& path, Json object);
   Json store_changed(const FakePath& path, Json after);
   void erase(const FakePath& path);
@@ -181,6 +195,8 @@ class FakeApi final : public kube::Api {
   std::map<std::string, std::string> served_;
   std::map<std::string, std::function<Result<Json>(const Json&)>> answers_;
   std::vector<Write> writes_;
+  // "collection namespace/name" -> manager -> the fields it applied, as JSON pointers.
+  std::map<std::string, std::map<std::string, std::set<std::string>>> applied_;
 };
 
 }  // namespace nervex::testing

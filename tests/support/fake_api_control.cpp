@@ -1,7 +1,4 @@
 // FakeApi as the test handles it: objects by its own hand, faults, and what was asked.
-#include <algorithm>
-#include <set>
-
 #include "base/error.h"
 #include "tests/support/fake_api.h"
 
@@ -60,36 +57,6 @@ std::vector<Json> FakeApi::list(const kube::ResourceKind& kind, std::string_view
 std::int64_t FakeApi::resource_version() const {
   std::unique_lock lock(mutex_);
   return version_;
-}
-
-int FakeApi::collect_garbage() {
-  std::unique_lock lock(mutex_);
-  int deleted = 0;
-  for (bool again = true; again;) {
-    again = false;
-    std::set<std::string> uids;
-    for (const auto& [name, collection] : objects_) {
-      for (const auto& [key, object] : collection)
-        uids.insert(string_at(object, {"metadata", "uid"}));
-    }
-    std::vector<FakePath> orphans;
-    for (const auto& [name, collection] : objects_) {
-      for (const auto& [key, object] : collection) {
-        const Json& owners = kube::array_at(object, {"metadata", "ownerReferences"});
-        const bool has_owner =
-            owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const Json& owner) {
-              return uids.count(string_at(owner, {"uid"})) != 0;
-            });
-        if (!has_owner) orphans.push_back(path_of(name, key));
-      }
-    }
-    for (const auto& orphan : orphans) {
-      erase(orphan);
-      ++deleted;
-      again = true;
-    }
-  }
-  return deleted;
 }
 
 void FakeApi::terminate_pods_slowly() {

@@ -1,0 +1,142 @@
+// FakeApi's deletions: what goes at once, what takes leave, and what goes with it.
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "tests/support/fake_api.h"
+#include "tests/support/fake_rules.h"
+
+namespace nervex::testing {
+namespace {
+
+using kube::array_at;
+using kube::find;
+using kube::int_at;
+using kube::string_at;
+
+constexpr const char* kForeground = "foregroundDeletion";
+
+bool is_bound_and_unfinished(const Json& pod) {
+  const std::string phase = string_at(pod, {"status", "phase"});
+  return !string_at(pod, {"spec", "nodeName"}).empty() && phase != "Succeeded" && phase != "Failed";
+}
+
+bool is_leaving(const Json& object) {
+  return find(object, {"metadata", "deletionTimestamp"}) != nullptr;
+}
+
+bool is_owned_by(const Json& object, const std::string& uid) {
+  const Json& owners = array_at(object, {"metadata", "ownerReferences"});
+  return std::any_of(owners.begin(), owners.end(),
+                     [&](const Json& owner) { return string_at(owner, {"uid"}) == uid; });
+}
+
+bool waits_for_dependants(const Json& object) {
+  const Json& finalizers = array_at(object, {"metadata", "finalizers"});
+  return is_leaving(object) && std::count(finalizers.begin(), finalizers.end(), kForeground) > 0;
+}
+
+void erase_where(Json& list, const std::function<bool(const Json&)>& matches) {
+  list.erase(std::remove_if(list.begin(), list.end(), matches), list.end());
+}
+
+}  // namespace
+
+Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
+  if (path.name.empty()) return refuse(405, "MethodNotAllowed", "no delete of collections");
+  const Json* stored = object_at(path);
+  if (stored == nullptr) return not_found(path);
+  const Json* wanted = find(options, {"preconditions"});
+  if (auto error = check_identity(path, wanted == nullptr ? Json() : *wanted, *stored)) {
+    return *error;
+  }
+  if (is_dry_run(path) || !array_at(options, {"dryRun"}).empty()) return *stored;
+  Json last = *stored;
+  const std::string policy = string_at(options, {"propagationPolicy"}, "Background");
+  if (policy == "Orphan") orphan_dependants(uid_of(last));
+  if (policy == "Foreground") last["metadata"]["finalizers"].push_back(kForeground);
+  const bool is_slow = slow_termination_ && path.plural == "pods" &&
+                       is_bound_and_unfinished(last) &&
+                       int_at(options, {"gracePeriodSeconds"}, 30) > 0;
+  const bool is_held = !array_at(last, {"metadata", "finalizers"}).empty();
+  if (is_slow || is_held) {
+    if (is_leaving(last)) return *stored;
+    last["metadata"]["deletionTimestamp"] = timestamp();
+    return store_changed(path, std::move(last));
+  }
+  erase(path);
+  return last;
+}
+
+// ---- dependants
+
+std::vector<FakePath> FakeApi::dependants_of(const std::string& uid) const {
+  std::vector<FakePath> found;
+  for (const auto& [name, collection] : objects_) {
+    for (const auto& [key, object] : collection) {
+      if (is_owned_by(object, uid)) found.push_back(path_of(name, key));
+    }
+  }
+  return found;
+}
+
+void FakeApi::orphan_dependants(const std::string& uid) {
+  for (const FakePath& path : dependants_of(uid)) {
+    Json after = *object_at(path);
+    erase_where(after["metadata"]["ownerReferences"],
+                [&](const Json& owner) { return string_at(owner, {"uid"}) == uid; });
+    store_changed(path, std::move(after));
+  }
+}
+
+int FakeApi::collect_garbage() {
+  std::unique_lock lock(mutex_);
+  int deleted = 0;
+  for (;;) {
+    const int more = collect_orphans() + end_foreground_deletions();
+    if (more == 0) return deleted;
+    deleted += more;
+  }
+}
+
+int FakeApi::collect_orphans() {
+  std::set<std::string> uids;
+  for (const auto& [name, collection] : objects_) {
+    for (const auto& [key, object] : collection) uids.insert(uid_of(object));
+  }
+  std::vector<FakePath> orphans;
+  for (const auto& [name, collection] : objects_) {
+    for (const auto& [key, object] : collection) {
+      const Json& owners = array_at(object, {"metadata", "ownerReferences"});
+      const bool has_owner =
+          owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const Json& owner) {
+            return uids.count(string_at(owner, {"uid"})) != 0;
+          });
+      if (!has_owner) orphans.push_back(path_of(name, key));
+    }
+  }
+  for (const auto& orphan : orphans) erase(orphan);
+  return static_cast<int>(orphans.size());
+}
+
+int FakeApi::end_foreground_deletions() {
+  std::vector<FakePath> leaving;
+  for (const auto& [name, collection] : objects_) {
+    for (const auto& [key, object] : collection) {
+      if (waits_for_dependants(object)) leaving.push_back(path_of(name, key));
+    }
+  }
+  int deleted = 0;
+  for (const FakePath& path : leaving) {
+    const auto dependants = dependants_of(uid_of(*object_at(path)));
+    for (const FakePath& dependant : dependants) erase(dependant);
+    Json after = *object_at(path);
+    erase_where(after["metadata"]["finalizers"],
+                [](const Json& finalizer) { return finalizer == kForeground; });
+    store_changed(path, std::move(after));  // ends it, if nothing else holds it
+    deleted += static_cast<int>(dependants.size()) + (object_at(path) == nullptr ? 1 : 0);
+  }
+  return deleted;
+}
+
+}  // namespace nervex::testing
