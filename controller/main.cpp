@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   kube::Leadership leadership(lease_client, clock, kube::lease_options(flags.leader),
                               [&stop] { stop.fail(); });
   kube::LeaderApi api(client, leadership);
-  kube::EventRecorder events(api, clock, "nervex-controller");
+  kube::EventRecorder events(client, clock, "nervex-controller");
   kube::WorkQueue queue(clock);
   controller::Caches caches;
   controller::Performer performer(api, caches, events);
@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   controller::Runner runner(queue, worker, leadership, not_synced, rounds);
 
   watches.start();  // from here on there are threads
+  events.start();
   if (auto started = ops.start(); !started) return fatal("serve metrics", started.error());
   leadership.start();
   runner.start(flags.workers);

@@ -9,14 +9,11 @@
 namespace nervex::kube {
 namespace {
 
-constexpr std::size_t kMaxName = 253;      // DNS subdomain
-constexpr std::size_t kMaxMessage = 1024;  // the API server refuses longer ones
+using namespace std::chrono_literals;
 
-// As client-go names them: the object, then something that does not repeat.
-std::string event_name(const std::string& object, std::uint64_t number) {
-  const std::string suffix = fmt::format(".{:016x}", number);
-  return object.substr(0, kMaxName - suffix.size()) + suffix;
-}
+constexpr std::size_t kMaxMessage = 1024;  // the API server refuses longer ones
+constexpr int kMaxTries = 3;               // of a write that met a busy or absent API server
+constexpr auto kRetryPause = 5s;
 
 std::string cut(const std::string& text) {
   std::size_t end = std::min(text.size(), kMaxMessage);
@@ -38,22 +35,27 @@ Json encode_reference(const ObjectRef& about) {
   return reference;
 }
 
-Json encode_event(const ObjectRef& about, const Event& event, const std::string& component,
-                  const std::string& name, SysTime now) {
-  const std::string time = to_rfc3339(now);
+Json encode_event(const EventWrite& write, const std::string& component) {
   return {{"apiVersion", "v1"},
           {"kind", "Event"},
-          {"metadata", {{"name", name}, {"namespace", namespace_of(about)}}},
-          {"involvedObject", encode_reference(about)},
-          {"type", event.type == EventType::kNormal ? "Normal" : "Warning"},
-          {"reason", event.reason},
-          {"message", cut(event.message)},
+          {"metadata", {{"name", write.name}, {"namespace", namespace_of(write.about)}}},
+          {"involvedObject", encode_reference(write.about)},
+          {"type", write.event.type == EventType::kNormal ? "Normal" : "Warning"},
+          {"reason", write.event.reason},
+          {"message", cut(write.event.message)},
           {"source", {{"component", component}}},
           {"reportingComponent", component},
           {"reportingInstance", ""},
-          {"firstTimestamp", time},
-          {"lastTimestamp", time},
-          {"count", 1}};
+          {"firstTimestamp", to_rfc3339(write.first_time)},
+          {"lastTimestamp", to_rfc3339(write.last_time)},
+          {"count", write.count}};
+}
+
+// The message too: a combined event keeps the latest.
+Json encode_repeat(const EventWrite& write) {
+  return {{"count", write.count},
+          {"lastTimestamp", to_rfc3339(write.last_time)},
+          {"message", cut(write.event.message)}};
 }
 
 std::uint64_t random_number() {
@@ -64,16 +66,99 @@ std::uint64_t random_number() {
 }  // namespace
 
 EventRecorder::EventRecorder(Api& api, const Clock& clock, std::string component)
-    : api_(api), clock_(clock), component_(std::move(component)), next_name_(random_number()) {}
+    : api_(api), clock_(clock), component_(std::move(component)), correlator_(random_number()) {}
+
+EventRecorder::~EventRecorder() = default;
+
+void EventRecorder::start() {
+  has_thread_ = true;
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    try {
+      run(stop);
+    } catch (const std::exception& e) {  // events are not worth the process
+      log_error("event recorder failed", {{"error", e.what()}});
+      has_thread_ = false;
+    }
+  });
+}
 
 void EventRecorder::record(const ObjectRef& about, const Event& event) {
-  const std::string name = event_name(about.name, next_name_++);
-  const Json object = encode_event(about, event, component_, name, clock_.now());
-  const auto created = create_object(api_, kEvents, namespace_of(about), object);
-  if (created) return;
-  log_warn("event not written", {{"object", about.ns + "/" + about.name},
-                                 {"reason", event.reason},
-                                 {"error", created.error().message}});
+  std::optional<EventWrite> write;
+  {
+    MutexLock lock(mutex_);
+    write = correlator_.decide(about, event, clock_.now(), clock_.mono());
+    if (!write) ++stats_.limited;
+    if (!write) return;
+    if (has_thread_) {
+      if (queue_.size() >= kMostQueued) {
+        ++stats_.dropped;
+        return;
+      }
+      queue_.push_back(*std::move(write));
+      wake_.notify_one();
+      return;
+    }
+  }
+  write_and_count(*write, {});
+}
+
+EventStats EventRecorder::stats() const {
+  MutexLock lock(mutex_);
+  return stats_;
+}
+
+void EventRecorder::run(const std::stop_token& stop) {
+  while (true) {
+    EventWrite write;
+    {
+      MutexLock lock(mutex_);
+      wake_.wait(mutex_, stop, [this]() REQUIRES(mutex_) { return !queue_.empty(); });
+      if (stop.stop_requested()) {
+        stats_.dropped += queue_.size();
+        return;
+      }
+      write = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    write_and_count(write, stop);
+  }
+}
+
+// A create that was repeated after a lost reply finds the name taken: by itself.
+Result<Nothing> EventRecorder::write(const EventWrite& event) {
+  const std::string ns = namespace_of(event.about);
+  if (!event.is_first) {
+    const auto patched = merge_patch(api_, kEvents, ns, event.name, encode_repeat(event));
+    if (patched) return ok();
+    // Events live for an hour by default: this one has expired, or was never written.
+    if (patched.error().code != Code::kNotFound) return patched.error();
+  }
+  const auto created = create_object(api_, kEvents, ns, encode_event(event, component_));
+  if (created || created.error().code == Code::kConflict) return ok();
+  return created.error();
+}
+
+void EventRecorder::write_and_count(const EventWrite& event, const std::stop_token& stop) {
+  auto written = write(event);
+  // The caller's thread does not wait for better times, our own does.
+  for (int tries = 1; tries < kMaxTries && has_thread_ && !written; ++tries) {
+    if (written.error().code != Code::kTransient || !pause(stop)) break;
+    written = write(event);
+  }
+  {
+    MutexLock lock(mutex_);
+    ++(!written ? stats_.failed : event.is_first ? stats_.created : stats_.patched);
+  }
+  if (written) return;
+  log_warn("event not written", {{"object", event.about.ns + "/" + event.about.name},
+                                 {"reason", event.event.reason},
+                                 {"error", written.error().message}});
+}
+
+bool EventRecorder::pause(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  wake_.wait_for(mutex_, stop, kRetryPause, [] { return false; });
+  return !stop.stop_requested();
 }
 
 }  // namespace nervex::kube
