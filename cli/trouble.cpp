@@ -26,7 +26,7 @@ std::string trouble_of(const kube::Pod& pod) {
     if (const std::string text = trouble_of(container); !text.empty()) return text;
   }
   if (!pod.reason.empty()) {
-    return pod.message.empty() ? pod.reason : pod.reason + ": " + pod.message;
+    return pod.message.empty() ? pod.reason.str() : pod.reason + ": " + pod.message;
   }
   if (pod.phase == kube::PodPhase::kFailed) return "failed";
   return pod.node.empty() ? pod.unscheduled_message : "";

@@ -3,16 +3,14 @@
 namespace nervex::kube {
 namespace {
 
-using Strings = std::map<std::string, std::string, std::less<>>;
-
-const std::string& value_or_empty(const Strings& strings, std::string_view key) {
+const std::string& value_or_empty(const StringMap& strings, std::string_view key) {
   static const std::string kEmpty;
   const auto at = strings.find(key);
-  return at == strings.end() ? kEmpty : at->second;
+  return at == strings.end() ? kEmpty : at->second.str();
 }
 
-Strings strings_at(const Json& value, std::initializer_list<std::string_view> path) {
-  Strings strings;
+StringMap strings_at(const Json& value, std::initializer_list<std::string_view> path) {
+  StringMap strings;
   const Json* at = find(value, path);
   if (at == nullptr || !at->is_object()) return strings;
   for (const auto& [key, item] : at->items()) {
@@ -25,13 +23,13 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::optional<OwnerRef> controller_of(const Json& meta) {
+Shared<OwnerRef> controller_of(const Json& meta) {
   for (const auto& owner : array_at(meta, {"ownerReferences"})) {
     if (!bool_at(owner, {"controller"})) continue;
     return OwnerRef{string_at(owner, {"apiVersion"}), string_at(owner, {"kind"}),
                     string_at(owner, {"name"}), string_at(owner, {"uid"})};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace

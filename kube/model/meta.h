@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "kube/model/json.h"
+#include "kube/model/shared.h"
 
 namespace nervex::kube {
 
@@ -20,16 +19,16 @@ struct OwnerRef {  // the owner with controller=true
 };
 
 struct Meta {
-  std::string ns;
+  SharedString ns;
   std::string name;
   std::string uid;
   std::string resource_version;
   std::int64_t generation = 0;
   bool deleting = false;  // has a deletionTimestamp
   SysTime created{};
-  std::optional<OwnerRef> owner;
-  std::map<std::string, std::string, std::less<>> labels;       // of pods only the kept ones
-  std::map<std::string, std::string, std::less<>> annotations;  // of pods only the kept ones
+  Shared<OwnerRef> owner;  // or none
+  StringMap labels;        // of pods only the kept ones
+  StringMap annotations;   // of pods only the kept ones
   bool operator==(const Meta&) const = default;
 
   std::string key() const { return ns.empty() ? name : ns + "/" + name; }

@@ -1,7 +1,6 @@
 // kube/model/node.h - a node as a place for pods, and whether a pod may go there at all.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "kube/model/json.h"
 #include "kube/model/resources.h"
+#include "kube/model/shared.h"
 
 namespace nervex::kube {
 
@@ -23,8 +23,8 @@ struct Node {
   std::string name;
   std::string uid;
   std::string resource_version;
-  std::map<std::string, std::string, std::less<>> labels;
-  std::vector<Taint> taints;
+  StringMap labels;
+  SharedVector<Taint> taints;
   bool unschedulable = false;
   bool ready = false;  // condition Ready is True
   Resources allocatable;

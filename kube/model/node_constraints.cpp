@@ -62,7 +62,7 @@ bool meets(const std::string* actual, const Json& requirement) {
 
 const std::string* label_of(const Node& node, const std::string& key) {
   const auto at = node.labels.find(key);
-  return at == node.labels.end() ? nullptr : &at->second;
+  return at == node.labels.end() ? nullptr : &at->second.str();
 }
 
 bool meets_term(const Node& node, const Json& term) {

@@ -12,9 +12,10 @@ namespace {
 struct Draft {
   Pod pod;
   PodNeed need;
+  std::vector<ContainerState> containers;
   bool has_detail_label = false;
-  std::string restart_policy;          // of the pod
-  Strings container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
+  std::string restart_policy;            // of the pod
+  StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };
 
 OwnerRef scan_owner(Value value, bool& is_controller) {
@@ -167,7 +168,8 @@ PodPhase phase_of(std::string_view text) {
   return PodPhase::kUnknown;
 }
 
-void scan_status(Value value, Pod& pod) {
+void scan_status(Value value, Draft& draft) {
+  Pod& pod = draft.pod;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "phase") {
       pod.phase = phase_of(text_of(item));
@@ -180,7 +182,7 @@ void scan_status(Value value, Pod& pod) {
     } else if (key == "conditions") {
       each_item(item, [&](Value entry) { apply_condition(scan_condition(entry), pod); });
     } else if (key == "containerStatuses") {
-      each_item(item, [&](Value c) { pod.containers.push_back(scan_container_status(c)); });
+      each_item(item, [&](Value c) { draft.containers.push_back(scan_container_status(c)); });
     }
   });
 }
@@ -190,18 +192,19 @@ bool comes_again(const ContainerState& state, const Draft& draft) {
   if (draft.pod.is_finished()) return false;
   const auto own = draft.container_restart_policies.find(state.name);
   const std::string& policy =
-      own == draft.container_restart_policies.end() ? draft.restart_policy : own->second;
+      own == draft.container_restart_policies.end() ? draft.restart_policy : own->second.str();
   return policy == "Always" || (policy == "OnFailure" && state.exit_code != 0);
 }
 
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   pod.requests = total_of(draft.need);
-  for (auto& state : pod.containers) {
-    if (state.terminated && comes_again(state, draft)) state.terminated = false;
-  }
-  if (!draft.has_detail_label) {
-    pod.containers = {};
+  if (draft.has_detail_label) {
+    for (auto& state : draft.containers) {
+      if (state.terminated && comes_again(state, draft)) state.terminated = false;
+    }
+    pod.containers = std::move(draft.containers);
+  } else {
     pod.message = {};
     pod.unscheduled_message = {};
   }
@@ -231,7 +234,7 @@ Pod scan_pod(Value value, const PodFilter& filter) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "metadata") scan_metadata(item, filter, draft);
     if (key == "spec") scan_spec(item, draft);
-    if (key == "status") scan_status(item, draft.pod);
+    if (key == "status") scan_status(item, draft);
   });
   return complete(std::move(draft));
 }

@@ -27,17 +27,17 @@ struct ContainerState {
 
 struct Pod {
   Meta meta;
-  std::string scheduler_name;
-  std::string node;            // empty: not bound
-  std::string nominated_node;  // a hint, set by whoever may patch pods/status
+  SharedString scheduler_name;
+  SharedString node;            // empty: not bound
+  SharedString nominated_node;  // a hint, set by whoever may patch pods/status
   PodPhase phase = PodPhase::kPending;
-  std::string reason;                      // status.reason: "Evicted", "OutOfcpu"
-  std::string message;                     // status.message
-  bool ready = false;                      // condition Ready
-  bool disruption_target = false;          // condition DisruptionTarget is True
-  std::string unscheduled_message;         // of condition PodScheduled=False
-  std::vector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
-  Resources requests;                      // pod_requests()
+  SharedString reason;                      // status.reason: "Evicted", "OutOfcpu"
+  SharedString message;                     // status.message
+  bool ready = false;                       // condition Ready
+  bool disruption_target = false;           // condition DisruptionTarget is True
+  SharedString unscheduled_message;         // of condition PodScheduled=False
+  SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
+  Resources requests;                       // pod_requests()
   bool operator==(const Pod&) const = default;
 
   bool is_finished() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }

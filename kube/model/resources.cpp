@@ -52,25 +52,28 @@ Resources::Resources(std::initializer_list<ResourceAmount> amounts) {
 }
 
 std::int64_t Resources::get(std::string_view name) const {
-  const auto at = lower_bound(amounts_, name);
-  return at != amounts_.end() && at->name == name ? at->amount : 0;
+  const auto& all = amounts();
+  const auto at = lower_bound(all, name);
+  return at != all.end() && at->name == name ? at->amount : 0;
 }
 
 void Resources::set(std::string_view name, std::int64_t amount) {
-  const auto at = lower_bound(amounts_, name);
-  const bool is_there = at != amounts_.end() && at->name == name;
+  if (amount == get(name)) return;  // an equal block stays shared
+  auto& all = amounts_.edit();
+  const auto at = lower_bound(all, name);
+  const bool is_there = at != all.end() && at->name == name;
   if (is_there && amount != 0) {
     at->amount = amount;
   } else if (is_there) {
-    amounts_.erase(at);
-  } else if (amount != 0) {
-    amounts_.insert(at, ResourceAmount{std::string(name), amount});
+    all.erase(at);
+  } else {
+    all.insert(at, ResourceAmount{std::string(name), amount});
   }
 }
 
 Resources& Resources::operator+=(const Resources& other) {
   if (this == &other) return *this += Resources(other);
-  for (const auto& [name, amount] : other.amounts_) set(name, saturating_add(get(name), amount));
+  for (const auto& [name, amount] : other.amounts()) set(name, saturating_add(get(name), amount));
   return *this;
 }
 
@@ -79,14 +82,14 @@ Resources& Resources::operator-=(const Resources& other) {
     amounts_.clear();
     return *this;
   }
-  for (const auto& [name, amount] : other.amounts_) {
+  for (const auto& [name, amount] : other.amounts()) {
     set(name, saturating_subtract(get(name), amount));
   }
   return *this;
 }
 
 void Resources::raise_to(const Resources& other) {
-  for (const auto& [name, amount] : other.amounts_) {
+  for (const auto& [name, amount] : other.amounts()) {
     if (amount > get(name)) set(name, amount);
   }
 }
@@ -95,11 +98,12 @@ bool Resources::fits_in(const Resources& free) const { return first_lacking(free
 
 std::string_view Resources::first_lacking(const Resources& free) const {
   // Both are sorted by name, so one walk over each will do: the planner asks this very often.
-  auto have = free.amounts_.begin();
-  for (const auto& [name, amount] : amounts_) {
+  auto have = free.amounts().begin();
+  const auto end = free.amounts().end();
+  for (const auto& [name, amount] : amounts()) {
     if (amount <= 0) continue;
-    while (have != free.amounts_.end() && have->name < name) ++have;
-    const bool is_there = have != free.amounts_.end() && have->name == name;
+    while (have != end && have->name < name) ++have;
+    const bool is_there = have != end && have->name == name;
     if (amount > (is_there ? have->amount : 0)) return name;
   }
   return {};
@@ -107,7 +111,7 @@ std::string_view Resources::first_lacking(const Resources& free) const {
 
 std::int64_t Resources::times_in(const Resources& free, std::int64_t limit) const {
   std::int64_t times = limit;
-  for (const auto& [name, amount] : amounts_) {
+  for (const auto& [name, amount] : amounts()) {
     if (amount <= 0) continue;
     times = std::min(times, std::max<std::int64_t>(free.get(name), 0) / amount);
   }

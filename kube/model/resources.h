@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kube/model/json.h"
+#include "kube/model/shared.h"
 
 namespace nervex::kube {
 
@@ -18,7 +19,8 @@ struct ResourceAmount {
   bool operator==(const ResourceAmount&) const = default;
 };
 
-// A small map, sorted by name, without zero amounts. Arithmetic saturates at int64's ends.
+// A small map, sorted by name, without zero amounts. Arithmetic saturates at int64's ends. Copies
+// share what they hold until one changes.
 class Resources {
  public:
   Resources() = default;
@@ -26,7 +28,7 @@ class Resources {
 
   std::int64_t get(std::string_view name) const;  // 0 if absent
   void set(std::string_view name, std::int64_t amount);
-  const std::vector<ResourceAmount>& amounts() const { return amounts_; }
+  const std::vector<ResourceAmount>& amounts() const { return amounts_.items(); }
   bool empty() const { return amounts_.empty(); }
 
   Resources& operator+=(const Resources& other);
@@ -43,7 +45,8 @@ class Resources {
   bool operator==(const Resources&) const = default;
 
  private:
-  std::vector<ResourceAmount> amounts_;
+  friend class SharePool;
+  SharedVector<ResourceAmount> amounts_;
 };
 
 // One resource's scale: kMilli for cpu, kOne for the rest.

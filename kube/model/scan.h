@@ -5,7 +5,9 @@
 // as absent, as null does; broken JSON throws and is caught by scan().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -74,11 +76,49 @@ inline std::string_view raw_of(Value value) {
   return {};
 }
 
-// A document under scan. simdjson wants readable bytes behind the text, hence the copy.
+// What a scan works in: simdjson wants readable bytes behind the text, hence a copy. A thread keeps
+// one for its next scan, as allocating it costs more than scanning a pod.
+class ScanRoom {
+ public:
+  static std::unique_ptr<ScanRoom> take() {
+    if (auto& kept = spare()) return std::move(kept);
+    return std::make_unique<ScanRoom>();
+  }
+  // Rooms that a list of a whole page needed are not worth keeping.
+  static void give_back(std::unique_ptr<ScanRoom> room) {
+    if (room->capacity_ <= kMostKept) spare() = std::move(room);
+  }
+
+  simdjson::padded_string_view copy(std::string_view text) {
+    if (const std::size_t need = text.size() + simdjson::SIMDJSON_PADDING; need > capacity_) {
+      capacity_ = std::max(need, std::min(2 * need, kMostKept));
+      bytes_ = std::make_unique_for_overwrite<char[]>(capacity_);
+    }
+    std::copy(text.begin(), text.end(), bytes_.get());
+    return simdjson::padded_string_view(bytes_.get(), text.size(), capacity_);
+  }
+  simdjson::ondemand::parser& parser() { return parser_; }
+
+ private:
+  static constexpr std::size_t kMostKept = 32 * 1024;  // makes 200 kB with the parser's own
+  static std::unique_ptr<ScanRoom>& spare() {
+    thread_local std::unique_ptr<ScanRoom> kept;
+    return kept;
+  }
+
+  std::unique_ptr<char[]> bytes_;
+  std::size_t capacity_ = 0;
+  simdjson::ondemand::parser parser_;
+};
+
+// A document under scan.
 class Scanned {
  public:
   explicit Scanned(std::string_view text)
-      : text_(text), padded_(text), document_(parser_.iterate(padded_)) {}
+      : text_(text), padded_(room_->copy(text)), document_(room_->parser().iterate(padded_)) {}
+  ~Scanned() { ScanRoom::give_back(std::move(room_)); }
+  Scanned(const Scanned&) = delete;
+  Scanned& operator=(const Scanned&) = delete;
 
   Value root() { return document_.get_value(); }
   // Starts again from the front; whatever was read before is void.
@@ -91,9 +131,9 @@ class Scanned {
   }
 
  private:
+  std::unique_ptr<ScanRoom> room_ = ScanRoom::take();
   std::string_view text_;
-  simdjson::padded_string padded_;
-  simdjson::ondemand::parser parser_;
+  simdjson::padded_string_view padded_;
   simdjson::ondemand::document document_;
 };
 

@@ -20,15 +20,15 @@ std::string_view quantity_text(Value value) {
 
 }  // namespace
 
-Strings scan_strings(Value value) {
-  Strings strings;
+StringMap scan_strings(Value value) {
+  StringMap strings;
   each_field(value,
              [&](std::string_view key, Value item) { strings.emplace(key, string_of(item)); });
   return strings;
 }
 
-Strings scan_strings(Value value, const std::vector<std::string>& keep) {
-  Strings strings;
+StringMap scan_strings(Value value, const std::vector<std::string>& keep) {
+  StringMap strings;
   each_field(value, [&](std::string_view key, Value item) {
     if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
       strings.emplace(key, string_of(item));

@@ -1,7 +1,6 @@
 // kube/model/scan_parts.h - the pieces that several scans share. Private to kube/model.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,9 @@
 
 namespace nervex::kube {
 
-using Strings = std::map<std::string, std::string, std::less<>>;
-
 // {"a":"b"}: all of it; or only what `keep` names.
-Strings scan_strings(Value value);
-Strings scan_strings(Value value, const std::vector<std::string>& keep);
+StringMap scan_strings(Value value);
+StringMap scan_strings(Value value, const std::vector<std::string>& keep);
 
 // A ResourceList as written; unreadable quantities are left out.
 std::vector<ResourceAmount> scan_amounts(Value value);

@@ -16,7 +16,7 @@ TEST_CASE("decode_node reads a node as the API server writes it", "[kube][node][
   CHECK(node->uid == "2c9a3a1e-2f0a-4b61-a8f0-6d2a7b1f3c55");
   CHECK(node->resource_version == "184470");
   CHECK(node->labels.size() == 3);
-  CHECK(node->labels.at("topology.kubernetes.io/zone") == "z1");
+  CHECK(node->labels.find("topology.kubernetes.io/zone")->second == "z1");
   CHECK(node->taints == std::vector<Taint>{{"nvidia.com/gpu", "present", "NoSchedule"},
                                            {"node.kubernetes.io/unschedulable", "", "NoSchedule"}});
   CHECK(node->unschedulable);

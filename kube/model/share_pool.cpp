@@ -1,0 +1,90 @@
+#include "kube/model/share_pool.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace nervex::kube {
+namespace {
+
+std::size_t mix(std::size_t seed, std::size_t more) {
+  return seed ^ (more + 0x9E3779B97F4A7C15ULL + (seed << 6) + (seed >> 2));
+}
+
+std::size_t hash_of(const std::string& text) { return std::hash<std::string>()(text); }
+std::size_t hash_of(const OwnerRef& owner) { return hash_of(owner.uid); }
+std::size_t hash_of(const ResourceAmount& amount) {
+  return mix(hash_of(amount.name), std::hash<std::int64_t>()(amount.amount));
+}
+std::size_t hash_of(const ContainerState& state) {
+  return mix(hash_of(state.name), hash_of(state.reason));
+}
+std::size_t hash_of(const Taint& taint) { return mix(hash_of(taint.key), hash_of(taint.value)); }
+
+template <typename T>
+std::size_t hash_of(const std::vector<T>& items) {
+  std::size_t seed = items.size();
+  for (const T& item : items) seed = mix(seed, hash_of(item));
+  return seed;
+}
+
+}  // namespace
+
+template <typename T>
+std::size_t SharePool::Kind<T>::Hash::operator()(const Shared<T>& value) const {
+  return hash_of(*value);
+}
+
+template <typename T>
+void SharePool::Kind<T>::share(Shared<T>& value) {
+  if (!value) return;
+  const auto [known, is_new] = known_.insert(value);
+  if (!is_new) {
+    value = *known;
+  } else if (known_.size() >= next_sweep_) {
+    let_go();
+  }
+}
+
+// Whoever holds a block may copy it, but only the pool holds these.
+template <typename T>
+void SharePool::Kind<T>::let_go() {
+  std::erase_if(known_, [](const Shared<T>& value) { return value.is_only(); });
+  next_sweep_ = std::max(kFirstSweep, 2 * known_.size());
+}
+
+void SharePool::share(StringMap& map) {
+  if (map.empty()) return;
+  auto& entries = map.entries_.edit();
+  for (auto& [key, text] : entries) {
+    share(key);
+    share(text);
+  }
+  entries.shrink_to_fit();
+}
+
+void SharePool::share(Pod& pod) {
+  share(pod.meta.ns);
+  owners_.share(pod.meta.owner);
+  share(pod.meta.labels);
+  share(pod.meta.annotations);
+  share(pod.scheduler_name);
+  share(pod.node);
+  share(pod.nominated_node);
+  share(pod.reason);
+  share(pod.message);
+  share(pod.unscheduled_message);
+  containers_.share(pod.containers.items_);
+  amounts_.share(pod.requests.amounts_.items_);
+}
+
+void SharePool::share(Node& node) {
+  share(node.labels);
+  taints_.share(node.taints.items_);
+  amounts_.share(node.allocatable.amounts_.items_);
+}
+
+std::size_t SharePool::size() const {
+  return texts_.size() + owners_.size() + amounts_.size() + containers_.size() + taints_.size();
+}
+
+}  // namespace nervex::kube
