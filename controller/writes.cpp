@@ -116,10 +116,7 @@ Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const 
     kind.store.update(key, *std::move(left));
     return ok();
   }
-  const auto stored = kind.store.get(key);
-  if (stored && stored->meta.uid == target.uid) {
-    kind.store.erase(key, stored->meta.resource_version);
-  }
+  kind.store.forget(key, target.uid);
   return ok();
 }
 

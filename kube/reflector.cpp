@@ -10,24 +10,16 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "kube/model/meta.h"
 #include "kube/model/watch.h"
 
 namespace nervex::kube {
-namespace {
 
-using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// A watch that ends sooner was not worth opening at once again (client-go's "very short watch").
-constexpr auto kWorthwhile = 1s;
-
-// After so many short watches the position itself is doubted: an etcd restored from a backup may
-// never reach it again.
-constexpr int kFailuresBeforeList = 20;
-
 // How long to wait before the next try, doubling, and how long to watch: never in step with others.
-class Pace {
+class Reflector::Pace {
  public:
   Pace(milliseconds initial, milliseconds longest)
       : initial_(initial), longest_(longest), next_(initial), random_(std::random_device{}()) {}
@@ -50,6 +42,11 @@ class Pace {
   std::mt19937 random_;
 };
 
+namespace {
+
+// A streaming list that breaks off so often is asked for in pages: they get further each time.
+constexpr int kMostBrokenStreams = 3;
+
 void wait_for(milliseconds time, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -61,20 +58,28 @@ std::string with_query(const std::string& path, const std::string& query) {
   return path + (path.find('?') == std::string::npos ? "?" : "&") + query;
 }
 
-void upsert_or_log(const ReflectorSink& sink, const std::string& path, std::string_view json,
-                   std::vector<std::string>* keys) {
-  auto key = sink.upsert(json);
-  if (!key) {
-    log_error("object skipped", {{"path", path}, {"error", key.error().message}});
-  } else if (keys != nullptr) {
-    keys->push_back(*std::move(key));
-  }
+// No resourceVersion in a streaming list: "consistent read" (kubernetes.io/docs/reference/
+// using-api/api-concepts, "Streaming lists").
+std::string stream_query(const std::string& position, int timeout_seconds) {
+  const std::string from = position.empty()
+                               ? "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                               : "resourceVersion=" + percent_encode(position);
+  return fmt::format("watch=true&allowWatchBookmarks=true&{}&timeoutSeconds={}", from,
+                     timeout_seconds);
+}
+
+void upsert_or_log(const ReflectorSink& sink, const std::string& path, std::string_view json) {
+  const auto done = sink.upsert(json);
+  if (!done) log_error("object skipped", {{"path", path}, {"error", done.error().message}});
 }
 
 }  // namespace
 
 Reflector::Reflector(Api& api, ReflectorOptions options, ReflectorSink sink)
-    : api_(api), options_(std::move(options)), sink_(std::move(sink)) {}
+    : api_(api),
+      options_(std::move(options)),
+      sink_(std::move(sink)),
+      streams_lists_(options_.streaming_lists) {}
 
 Reflector::~Reflector() = default;  // the thread is the last member: it is stopped and joined first
 
@@ -91,36 +96,47 @@ void Reflector::start() {
 
 void Reflector::run(const std::stop_token& stop) {
   Pace pace(options_.backoff_initial, options_.backoff_max);
-  std::string version;  // empty: a list is due
-  int failures = 0;     // watches in a row
+  int failures = 0;  // watches in a row
   while (!stop.stop_requested()) {
-    if (version.empty()) {
-      auto listed = list(stop);
-      if (listed) {
-        version = *std::move(listed);
-        continue;
-      }
+    if (position_.empty() && !streams_lists_) {
+      const auto listed = list_pages(stop);
+      if (listed) continue;
       log_warn("list failed", {{"path", options_.path}, {"error", listed.error().message}});
       wait_for(pace.next_backoff(), stop);
       continue;
     }
-    const auto started = SteadyClock::now();
-    const auto ended = watch(version, pace.watch_timeout_seconds(), stop);
+    const bool was_list = position_.empty();
+    const RequestEnd end = stream(pace.watch_timeout_seconds(), stop);
     if (stop.stop_requested()) return;
-    const bool was_long = SteadyClock::now() - started >= kWorthwhile;
-    if (was_long) pace.reset_backoff();
-    failures = ended || was_long ? 0 : failures + 1;
-    if (!ended) log_info("watch ended", {{"path", options_.path}, {"why", ended.error().message}});
-    const bool must_list = !ended && ended.error().code != Code::kTransient;
-    if (must_list || failures >= kFailuresBeforeList) version.clear();
-    if (was_long && (ended || must_list)) continue;
-    wait_for(pace.next_backoff(), stop);
+    if (was_list && !keeps_streaming(end)) continue;
+    if (end.lasted >= kWorthwhile) pace.reset_backoff();
+    const NextTry next = after_watch(end, failures);
+    failures = next.failures;
+    if (next.list) position_.clear();
+    if (!next.at_once) wait_for(pace.next_backoff(), stop);
   }
 }
 
-Result<std::string> Reflector::list(const std::stop_token& stop) {
-  std::vector<std::string> keys;
+bool Reflector::keeps_streaming(const RequestEnd& end) {
+  if (end.is_complete) broken_streams_ = 0;
+  if (broke_off(end)) ++broken_streams_;
+  streams_lists_ = !refuses_streaming(end) && broken_streams_ < kMostBrokenStreams;
+  if (!streams_lists_) log_info("lists come in pages from now on", {{"path", options_.path}});
+  return streams_lists_;
+}
+
+// ---- lists in pages
+
+Result<Nothing> Reflector::list_pages(const std::stop_token& stop) {
+  const auto listed = list_pages_once(stop);
+  if (listed || listed.error().code != Code::kExpired) return listed;
+  // The later pages were too old to be had: etcd keeps five minutes of history by default.
+  return list_pages_once(stop);
+}
+
+Result<Nothing> Reflector::list_pages_once(const std::stop_token& stop) {
   std::string continue_token;
+  sink_.begin_list();
   while (!stop.stop_requested()) {
     std::string query = fmt::format("limit={}", options_.page_size);
     if (!continue_token.empty()) query += "&continue=" + percent_encode(continue_token);
@@ -128,50 +144,74 @@ Result<std::string> Reflector::list(const std::stop_token& stop) {
     if (!body) return body.error();
     auto page = split_list(*body);
     if (!page) return page.error();
-    for (const auto item : page->items) upsert_or_log(sink_, options_.path, item, &keys);
+    for (const auto item : page->items) upsert_or_log(sink_, options_.path, item);
     continue_token = std::move(page->continue_token);
     if (!continue_token.empty()) continue;
     if (page->resource_version.empty()) return Error{Code::kInvalid, "list: no resourceVersion"};
-    sink_.retain(keys);
-    synced_ = true;
-    return std::move(page->resource_version);
+    finish_list(std::move(page->resource_version));
+    return ok();
   }
-  return std::string();
+  return ok();
 }
 
-Result<Nothing> Reflector::watch(std::string& resource_version, int timeout_seconds,
-                                 const std::stop_token& stop) {
-  const std::string query =
-      fmt::format("watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
-                  percent_encode(resource_version), timeout_seconds);
-  Result<Nothing> seen = ok();
+void Reflector::finish_list(std::string version) {
+  sink_.end_list(version);
+  position_ = std::move(version);
+  synced_ = true;
+}
+
+// ---- streams
+
+RequestEnd Reflector::stream(int timeout_seconds, const std::stop_token& stop) {
+  const auto started = SteadyClock::now();
+  const std::string query = stream_query(position_, timeout_seconds);
+  if (position_.empty()) sink_.begin_list();
+  Result<Nothing> taken = ok();
+  RequestEnd end;
   const auto on_line = [&](std::string_view line) {
     if (line.empty()) return true;
     auto event = split_watch_line(line);
-    if (!event) {
-      seen = event.error();
-      return false;
-    }
-    apply(*event);
-    if (!event->resource_version.empty()) resource_version = std::move(event->resource_version);
-    return true;
+    taken = event ? take(*std::move(event)) : event.error();
+    end.brought_something = end.brought_something || taken.has_value();
+    return taken.has_value();
   };
-  const auto streamed = api_.stream(with_query(options_.path, query), on_line, stop);
-  return seen ? streamed : seen;
+  auto streamed = api_.stream(with_query(options_.path, query), on_line, stop);
+  if (!taken) streamed = taken;
+  if (!streamed) {
+    end.error = streamed.error().code;
+    log_info("watch ended", {{"path", options_.path}, {"why", streamed.error().message}});
+  }
+  end.is_complete = !position_.empty();
+  end.lasted = std::chrono::duration_cast<milliseconds>(SteadyClock::now() - started);
+  return end;
 }
 
-void Reflector::apply(const WatchEvent& event) {
+Result<Nothing> Reflector::take(WatchEvent event) {
+  const bool is_listing = position_.empty();
   switch (event.type) {
     case WatchType::kAdded:
     case WatchType::kModified:
-      upsert_or_log(sink_, options_.path, event.object, nullptr);
+      upsert_or_log(sink_, options_.path, event.object);
       break;
     case WatchType::kDeleted:
       sink_.remove(event.object);
       break;
     case WatchType::kBookmark:
-      break;  // only its resourceVersion counts
+      if (!is_listing) break;  // only its resourceVersion counts
+      if (!event.ends_initial_events || event.resource_version.empty()) {
+        return Error{Code::kInvalid, "watch: a bookmark amid the initial events"};
+      }
+      finish_list(std::move(event.resource_version));
+      return ok();
   }
+  // Amid a list there is no position to come back to.
+  if (is_listing || event.resource_version.empty()) return ok();
+  if (is_newer_version(position_, event.resource_version)) {
+    return Error{Code::kExpired,
+                 fmt::format("watch: went back from {} to {}", position_, event.resource_version)};
+  }
+  position_ = std::move(event.resource_version);
+  return ok();
 }
 
 }  // namespace nervex::kube

@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "base/error.h"
 #include "kube/api.h"
 #include "kube/model/watch.h"
+#include "kube/reflector_rules.h"
 #include "kube/store.h"
 
 namespace nervex::kube {
@@ -23,22 +23,27 @@ struct ReflectorOptions {
   int page_size = 500;
   std::chrono::milliseconds backoff_initial{800};
   std::chrono::milliseconds backoff_max{30'000};
+  // Ask for lists as the beginning of a watch (Kubernetes 1.32, KEP-3157): neither side then holds
+  // a whole page of objects. A server that refuses is asked for pages from then on.
+  bool streaming_lists = true;
 };
 
 // What a reflector feeds. Called on the reflector's thread only.
 struct ReflectorSink {
-  // One listed, added or modified object's JSON text. Returns its key; an Error is logged and the
-  // object skipped.
-  std::function<Result<std::string>(std::string_view json)> upsert;
+  // Everything from here to end_list() is one list. It may come again instead: the list failed.
+  std::function<void()> begin_list;
+  // One listed, added or modified object's JSON text. An Error is logged and the object skipped.
+  std::function<Result<Nothing>(std::string_view json)> upsert;
   // One deleted object's JSON text.
   std::function<void(std::string_view json)> remove;
-  // After a complete list: everything whose key was not in it is gone.
-  std::function<void(const std::vector<std::string>& listed_keys)> retain;
+  // The list is complete, as of this resourceVersion: what it did not tell of is gone.
+  std::function<void(std::string_view version)> end_list;
 };
 
-// Owns one thread from start() until it is destroyed. Lists page by page, watches from there with
-// bookmarks, lists again on 410, reconnects with jittered back-off. No answer for 150 s counts as
-// broken.
+// Owns one thread from start() until it is destroyed. Lists, watches from there with bookmarks,
+// lists again on 410, reconnects with jittered back-off (0.8 s, doubling, to 30 s). Lists never
+// name a resourceVersion, so they are consistent reads. No answer for 150 s counts as broken; a
+// watch that hears neither an event nor a bookmark for two minutes ends in a new list.
 class Reflector {
  public:
   Reflector(Api& api, ReflectorOptions options, ReflectorSink sink);
@@ -51,17 +56,28 @@ class Reflector {
   bool synced() const { return synced_.load(); }
 
  private:
+  class Pace;
+
   void run(const std::stop_token& stop);
-  // The list's resourceVersion; empty if stopped on the way.
-  Result<std::string> list(const std::stop_token& stop);
-  Result<Nothing> watch(std::string& resource_version, int timeout_seconds,
-                        const std::stop_token& stop);
-  void apply(const WatchEvent& event);
+  // All pages; starts over once if they expire on the way. The position afterwards is the list's.
+  Result<Nothing> list_pages(const std::stop_token& stop);
+  Result<Nothing> list_pages_once(const std::stop_token& stop);
+  // One watch from `position_`, or, if there is none, a streaming list and the watch behind it.
+  RequestEnd stream(int timeout_seconds, const std::stop_token& stop);
+  // An Error: the stream is of no more use.
+  Result<Nothing> take(WatchEvent event);
+  void finish_list(std::string version);
+  // After a streaming list: is the next one to be streamed as well?
+  bool keeps_streaming(const RequestEnd& end);
 
   Api& api_;
   const ReflectorOptions options_;
   const ReflectorSink sink_;
   std::atomic<bool> synced_{false};
+  // The reflector thread's own:
+  std::string position_;  // resourceVersion up to which all is known; empty: a list is due
+  bool streams_lists_;
+  int broken_streams_ = 0;  // streaming lists in a row that broke off half-way
   std::jthread thread_;
 };
 

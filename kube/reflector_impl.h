@@ -1,7 +1,6 @@
 // kube/reflector_impl.h - the body of sink_into(); included by kube/reflector.h only.
 #pragma once
 
-#include <unordered_set>
 #include <utility>
 
 #include "kube/model/watch.h"
@@ -18,34 +17,33 @@ ReflectorSink sink_into(
   const auto tell = [changed = std::move(changed)](const Ptr& before, const Ptr& after) {
     if (changed && before != after) changed(before, after);
   };
-  const auto forget = [&store, tell](const ObjectId& id) {
-    tell(store.erase(id.key, id.resource_version), nullptr);
-  };
 
   ReflectorSink sink;
-  sink.upsert = [&store, tell, forget,
-                 decode = std::move(decode)](std::string_view json) -> Result<std::string> {
+  sink.begin_list = [&store] { store.begin_list(); };
+  sink.upsert = [&store, tell,
+                 decode = std::move(decode)](std::string_view json) -> Result<Nothing> {
     auto object = decode(json);
     if (object) {
-      std::string key = key_of(*object);
+      const std::string key = key_of(*object);
       const auto [before, after] = store.exchange(key, *std::move(object));
       tell(before, after);
-      return key;
+      return ok();
     }
-    if (object.error().code != Code::kNotFound) return object.error();
     const auto id = identify(json);
     if (!id) return id.error();
-    forget(*id);
-    return id->key;
-  };
-  sink.remove = [forget](std::string_view json) {
-    if (const auto id = identify(json)) forget(*id);
-  };
-  sink.retain = [&store, tell](const std::vector<std::string>& listed_keys) {
-    const std::unordered_set<std::string> listed(listed_keys.begin(), listed_keys.end());
-    for (const auto& key : store.keys()) {
-      if (listed.count(key) == 0) tell(store.erase(key), nullptr);
+    if (object.error().code == Code::kNotFound) {
+      tell(store.erase(id->key, id->resource_version), nullptr);
+      return ok();
     }
+    store.keep(id->key);  // it exists: the last state that could be read is better than none
+    return object.error();
+  };
+  sink.remove = [&store, tell](std::string_view json) {
+    const auto id = identify(json);
+    if (id) tell(store.erase(id->key, id->resource_version, id->uid), nullptr);
+  };
+  sink.end_list = [&store, tell](std::string_view version) {
+    for (const auto& gone : store.end_list(version)) tell(gone, nullptr);
   };
   return sink;
 }

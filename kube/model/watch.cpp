@@ -19,7 +19,16 @@ struct Head {
   std::string uid;
   std::string resource_version;
   std::string continue_token;
+  bool ends_initial_events = false;
 };
+
+bool has_end_mark(Value annotations) {
+  bool is_end = false;
+  each_field(annotations, [&](std::string_view key, Value item) {
+    if (key == "k8s.io/initial-events-end") is_end = text_of(item) == "true";
+  });
+  return is_end;
+}
 
 Head scan_head(Value metadata) {
   Head head;
@@ -29,6 +38,7 @@ Head scan_head(Value metadata) {
     if (key == "uid") head.uid = text_of(item);
     if (key == "resourceVersion") head.resource_version = text_of(item);
     if (key == "continue") head.continue_token = text_of(item);
+    if (key == "annotations") head.ends_initial_events = has_end_mark(item);
   });
   return head;
 }
@@ -108,13 +118,17 @@ Result<WatchEvent> split_watch_line(std::string_view line) {
     });
     if (object.empty()) return Error{Code::kInvalid, "watch line: it has no object"};
     if (type == "ERROR") return error_event(object);
-    WatchEvent event{.type = WatchType::kAdded, .object = object, .resource_version = {}};
+    WatchEvent event;
+    event.object = object;
     if (!watch_type_of(type, event.type)) {
       return Error{Code::kInvalid, fmt::format("watch line: unknown type {}", cut(type, 64))};
     }
     scanned.rewind();
     each_field(scanned.root(), [&](std::string_view key, Value item) {
-      if (key == "object") event.resource_version = scan_object_head(item).resource_version;
+      if (key != "object") return;
+      Head head = scan_object_head(item);
+      event.resource_version = std::move(head.resource_version);
+      event.ends_initial_events = event.type == WatchType::kBookmark && head.ends_initial_events;
     });
     return event;
   });

@@ -15,6 +15,8 @@ struct WatchEvent {
   WatchType type = WatchType::kAdded;
   std::string_view object;       // JSON text, a part of the line
   std::string resource_version;  // of the object
+  // A bookmark that says that all the initial events of a streaming list were sent (KEP-3157).
+  bool ends_initial_events = false;
 };
 
 // One line of a watch. An ERROR event becomes the Error its Status stands for (410: kExpired).

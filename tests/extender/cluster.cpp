@@ -7,13 +7,11 @@
 namespace nervex::testing {
 namespace {
 
-void feed(const kube::ReflectorSink& sink, const std::vector<Json>& objects) {
-  std::vector<std::string> keys;
-  for (const Json& object : objects) {
-    auto key = sink.upsert(kube::to_text(object));
-    if (key) keys.push_back(*std::move(key));
-  }
-  sink.retain(keys);
+void feed(const kube::ReflectorSink& sink, const FakeApi& api, const kube::ResourceKind& kind) {
+  sink.begin_list();
+  const std::string version = std::to_string(api.resource_version());
+  for (const Json& object : api.list(kind)) (void)sink.upsert(kube::to_text(object));
+  sink.end_list(version);
 }
 
 Json node_status(const kube::Node& node) {
@@ -39,9 +37,9 @@ Json pod_json(const std::string& name, kube::Resources requests) {
 
 Cluster::Cluster() { set_log_level(LogLevel::kError); }
 
-void Cluster::see_nodes() { feed(node_sink(nodes, plans, planner), api.list(kube::kNodes)); }
-void Cluster::see_pods() { feed(pod_sink(pods, plans, planner), api.list(kube::kPods)); }
-void Cluster::see_groups() { feed(group_sink(groups, plans, planner), api.list(kube::kPodGroups)); }
+void Cluster::see_nodes() { feed(node_sink(nodes, plans, planner), api, kube::kNodes); }
+void Cluster::see_pods() { feed(pod_sink(pods, plans, planner), api, kube::kPods); }
+void Cluster::see_groups() { feed(group_sink(groups, plans, planner), api, kube::kPodGroups); }
 
 void Cluster::see() {
   see_nodes();

@@ -1,5 +1,8 @@
-#include <catch2/catch_test_macros.hpp>
+#include <algorithm>
 #include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "kube/model/node.h"
 #include "kube/model/pod.h"
@@ -119,6 +122,153 @@ TEST_CASE("an own write that has been superseded is ignored", "[kube][store]") {
   store.put("a/q", a_pod("q", "8"));  // the watch is at 8: it told all about p up to there
   CHECK_FALSE(store.update("a/p", a_pod("p", "7")));
   CHECK_FALSE(store.update("a/p", a_pod("p", "opaque")));
+}
+
+// ---- lists
+
+TEST_CASE("what a complete list did not tell of is gone", "[kube][store]") {
+  Store<Pod> store;
+  store.put("a/p", a_pod("p", "5"));
+  store.put("a/q", a_pod("q", "6"));
+  store.begin_list();
+  store.put("a/q", a_pod("q", "6"));
+  CHECK(store.size() == 2);  // the list is not complete
+  CHECK(names(store.end_list("10")) == std::vector<std::string>{"p"});
+  CHECK(store.keys() == std::vector<std::string>{"a/q"});
+}
+
+TEST_CASE("a list that fails drops nothing", "[kube][store]") {
+  Store<Pod> store;
+  store.put("a/p", a_pod("p", "5"));
+  store.begin_list();
+  store.begin_list();
+  store.put("a/p", a_pod("p", "5"));
+  CHECK(store.end_list("10").empty());
+}
+
+TEST_CASE("what is listed but cannot be read stays as it was", "[kube][store]") {
+  Store<Pod> store;
+  store.put("a/p", a_pod("p", "5"));
+  store.begin_list();
+  store.keep("a/p");
+  store.keep("a/unknown");
+  CHECK(store.end_list("10").empty());
+  CHECK(store.keys() == std::vector<std::string>{"a/p"});
+}
+
+TEST_CASE("an object of ours that a list is too old to know outlives it", "[kube][store]") {
+  Store<Pod> store;
+  store.begin_list();
+  CHECK(store.update("a/new", a_pod("new", "12")));  // created while the list was made
+  CHECK(store.update("a/old", a_pod("old", "9")));   // the list knows that it is gone again
+  CHECK(names(store.end_list("10")) == std::vector<std::string>{"old"});
+  CHECK(store.get("a/new") != nullptr);
+  store.begin_list();
+  CHECK(names(store.end_list("15")) == std::vector<std::string>{"new"});
+}
+
+TEST_CASE("a listed object does not hide a newer own write", "[kube][store]") {
+  Store<Pod> store;
+  store.put("a/p", a_pod("p", "5"));
+  store.begin_list();
+  CHECK(store.update("a/p", a_pod("p", "12", "n")));
+  store.put("a/p", a_pod("p", "5"));
+  CHECK(store.end_list("10").empty());
+  CHECK(store.get("a/p")->node == "n");
+}
+
+TEST_CASE("versions of listed objects are no position: own writes among them count",
+          "[kube][store]") {
+  Store<Pod> store;
+  store.begin_list();
+  store.put("a/a", a_pod("a", "9"));
+  CHECK(store.update("a/p", a_pod("p", "7")));  // listed on a page still to come
+  CHECK(store.end_list("10").size() == 1);
+  CHECK_FALSE(store.update("a/p", a_pod("p", "8")));  // now all is known up to 10
+  CHECK(store.update("a/p", a_pod("p", "11")));
+}
+
+TEST_CASE("an own delete is not undone by a list or by events from before", "[kube][store]") {
+  Pod doomed = a_pod("p", "5");
+  doomed.meta.uid = "u1";
+  Store<Pod> store;
+  store.put("a/p", doomed);
+  const bool amid_a_list = GENERATE(false, true);
+  if (amid_a_list) store.begin_list();
+  CHECK(store.forget("a/p", "u1") != nullptr);
+  doomed.meta.resource_version = "6";
+  CHECK(store.put("a/p", doomed) == nullptr);  // told late
+  CHECK_FALSE(store.update("a/p", doomed));    // an earlier reply came late
+  CHECK(store.get("a/p") == nullptr);
+  if (amid_a_list) CHECK(store.end_list("6").empty());
+  Pod namesake = a_pod("p", "8");
+  namesake.meta.uid = "u2";
+  CHECK(store.update("a/p", namesake));
+  CHECK(store.erase("a/p", "7", "u1") == nullptr);  // the watch has come to the delete
+  CHECK(store.get("a/p")->meta.uid == "u2");
+}
+
+TEST_CASE("forget spares a namesake", "[kube][store]") {
+  Pod pod = a_pod("p", "5");
+  pod.meta.uid = "u2";
+  Store<Pod> store;
+  store.put("a/p", pod);
+  CHECK(store.forget("a/p", "u1") == nullptr);
+  CHECK(store.get("a/p") != nullptr);
+}
+
+TEST_CASE("a list from a restored etcd is believed, whatever was seen before", "[kube][store]") {
+  Store<Pod> store;
+  Pod deleted = a_pod("deleted", "100");
+  deleted.meta.uid = "u1";
+  store.put("a/p", a_pod("p", "150", "lost"));
+  store.put("a/same", a_pod("same", "120", "lost"));
+  store.put("a/deleted", deleted);
+  CHECK(store.forget("a/deleted", "u1") != nullptr);
+  CHECK(store.update("a/own", a_pod("own", "160")));
+  store.begin_list();
+  store.put("a/p", a_pod("p", "90"));
+  store.put("a/same", a_pod("same", "120", "other"));  // the number was given out again
+  store.put("a/deleted", deleted);                     // and this delete never happened
+  CHECK(names(store.end_list("125")) == std::vector<std::string>{"own"});
+  CHECK(store.get("a/p")->node.empty());
+  CHECK(store.get("a/same")->node == "other");
+  CHECK(store.get("a/deleted") != nullptr);
+  CHECK(store.update("a/p", a_pod("p", "126", "n")));  // own writes count again
+}
+
+TEST_CASE("keys sort as texts, with and without a namespace", "[kube][store]") {
+  Store<Pod> store;
+  std::vector<std::string> want;
+  for (const std::string ns : {"a", "a-b", "ab", "b"}) {
+    for (const std::string name : {"a", "a.b", "ab", "b"}) {
+      Pod pod = a_pod(name, "1");
+      pod.meta.ns = ns;
+      want.push_back(pod.meta.key());
+      store.put(pod.meta.key(), pod);
+    }
+  }
+  std::sort(want.begin(), want.end());
+  CHECK(store.keys() == want);
+  for (const auto& key : want) CHECK(store.get(key)->meta.key() == key);
+  for (const auto* key : {"", "a", "a/", "a/a.", "ab/aba", "b/", "c/a"}) {
+    CHECK(store.get(key) == nullptr);
+  }
+}
+
+TEST_CASE("pods share what they have in common", "[kube][store]") {
+  Store<Pod> store;
+  for (const auto* name : {"p", "q"}) {
+    Pod pod = a_pod(name, "1", "node-1");
+    pod.requests = {{"cpu", 100}};
+    pod.meta.labels["role"] = "learner";
+    store.put(pod.meta.key(), pod);
+  }
+  const auto p = store.get("a/p");
+  const auto q = store.get("a/q");
+  CHECK(p->node.c_str() == q->node.c_str());
+  CHECK(&p->requests.amounts() == &q->requests.amounts());
+  CHECK(p->meta.labels.begin()->second.c_str() == q->meta.labels.begin()->second.c_str());
 }
 
 TEST_CASE("nodes are keyed by name", "[kube][store]") {

@@ -60,7 +60,8 @@ class FakeApi final : public kube::Api {
   //     deletionTimestamp
   Result<std::string> send(const kube::ApiRequest& request) override;
   // Any path with watch=true. Lines from resourceVersion on (absent or 0: first everything as
-  // ADDED) until `stop`, until on_line returns false or until end_watches().
+  // ADDED, and with sendInitialEvents a bookmark that says so) until `stop`, until on_line returns
+  // false or until end_watches().
   Result<Nothing> stream(const std::string& path,
                          const std::function<bool(std::string_view line)>& on_line,
                          std::stop_token stop) override;
@@ -106,6 +107,8 @@ class FakeApi final : public kube::Api {
   // Watch positions before now are too old: 410 as an ERROR line or, if `as_status`, as the HTTP
   // status. Continue tokens of lists are too old as well.
   void compact(bool as_status = false);
+  // sendInitialEvents answers 422 from now on, as by servers that do not know streaming lists.
+  void refuse_streaming_lists();
   // Ends every open watch, as the server does after timeoutSeconds.
   void end_watches();
   // Watchers hear nothing until resume_watches(): caches go stale.
@@ -188,6 +191,7 @@ class FakeApi final : public kube::Api {
   bool compacted_as_status_ = false;
   bool paused_ = false;
   bool slow_termination_ = false;
+  bool streams_lists_ = true;
   int watch_epoch_ = 0;  // end_watches() raises it
   int requests_ = 0;
   int open_watches_ = 0;

@@ -108,6 +108,11 @@ void FakeApi::compact(bool as_status) {
   compacted_as_status_ = as_status;
 }
 
+void FakeApi::refuse_streaming_lists() {
+  std::unique_lock lock(mutex_);
+  streams_lists_ = false;
+}
+
 void FakeApi::end_watches() {
   std::unique_lock lock(mutex_);
   ++watch_epoch_;

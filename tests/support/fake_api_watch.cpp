@@ -1,6 +1,8 @@
 // FakeApi's watches: what a watcher hears, and when.
 #include <algorithm>
+#include <utility>
 
+#include "kube/model/watch.h"
 #include "tests/support/fake_api.h"
 
 namespace nervex::testing {
@@ -15,6 +17,22 @@ Json expired_status() {
           {"reason", "Expired"}, {"code", 410},        {"message", kTooOld}};
 }
 
+// As kube-apiserver 1.26 and newer ones without the WatchList gate say it.
+Json no_streaming_status() {
+  return {{"kind", "Status"},
+          {"apiVersion", "v1"},
+          {"status", "Failure"},
+          {"reason", "Invalid"},
+          {"code", 422},
+          {"message", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch"}};
+}
+
+std::string end_of_initial_events(std::int64_t version) {
+  const Json meta = {{"resourceVersion", std::to_string(version)},
+                     {"annotations", {{"k8s.io/initial-events-end", "true"}}}};
+  return to_text({{"type", "BOOKMARK"}, {"object", {{"metadata", meta}}}});
+}
+
 }  // namespace
 
 Result<Nothing> FakeApi::stream(const std::string& path,
@@ -24,10 +42,15 @@ Result<Nothing> FakeApi::stream(const std::string& path,
   ++requests_;
   if (const auto fault = take_fault({"WATCH", path, "", ""})) return fault->error;
   Watch watch{.path = parse_path(path), .position = 0, .epoch = watch_epoch_, .over = false};
+  const bool is_list = watch.path.query_value("sendInitialEvents") == "true";
+  if (is_list && !streams_lists_) {
+    return kube::status_error("fake API", 422, to_text(no_streaming_status()));
+  }
   const std::string from = watch.path.query_value("resourceVersion");
   std::vector<std::string> lines;
   if (from.empty() || from == "0") {
     lines = first_lines(watch);
+    if (is_list) lines.push_back(end_of_initial_events(watch.position));
   } else {
     watch.position = std::stoll(from);
     if (watch.position < compacted_) {
@@ -36,8 +59,8 @@ Result<Nothing> FakeApi::stream(const std::string& path,
       watch.over = true;
     }
   }
-  ++open_watches_;
   bool wants_more = true;
+  bool is_counted = false;
   while (true) {
     lock.unlock();  // on_line may ask this API something
     for (const auto& line : lines) {
@@ -45,11 +68,12 @@ Result<Nothing> FakeApi::stream(const std::string& path,
     }
     lock.lock();
     if (!wants_more || watch.over || stop.stop_requested()) break;
+    if (!std::exchange(is_counted, true)) ++open_watches_;  // its first lines were heard
     changed_.wait(lock, stop, [&] { return has_news(watch); });
     if (watch.epoch != watch_epoch_) break;
     lines = next_lines(watch);
   }
-  --open_watches_;
+  if (is_counted) --open_watches_;
   return ok();
 }
 

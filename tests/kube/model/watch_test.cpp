@@ -39,6 +39,27 @@ TEST_CASE("split_watch_line names the change and keeps the object's text", "[kub
   CHECK(is_part_of(event->object, row.line));
 }
 
+TEST_CASE("a bookmark may say that the initial events have ended", "[kube][watch]") {
+  struct Row {
+    std::string line;
+    bool want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {R"({"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9"}}})",
+       true},
+      {R"({"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"false"}}}})",
+       false},
+      {R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":null}}})",
+       false},
+      // Anybody may annotate an object so.
+      {R"({"type":"ADDED","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}})",
+       false},
+  }));
+  const auto event = split_watch_line(row.line);
+  REQUIRE(event);
+  CHECK(event->ends_initial_events == row.want);
+}
+
 TEST_CASE("an ERROR event is the error that its Status stands for", "[kube][watch]") {
   struct Row {
     std::string status;
