@@ -95,6 +95,8 @@ class ScanRoom {
       bytes_ = std::make_unique_for_overwrite<char[]>(capacity_);
     }
     std::copy(text.begin(), text.end(), bytes_.get());
+    // It looks at them where a text ends too soon: a brace of the text before would close this one.
+    std::fill_n(bytes_.get() + text.size(), simdjson::SIMDJSON_PADDING, '\0');
     return simdjson::padded_string_view(bytes_.get(), text.size(), capacity_);
   }
   simdjson::ondemand::parser& parser() { return parser_; }

@@ -193,5 +193,14 @@ TEST_CASE("status_error cuts long words between characters", "[kube][watch]") {
   CHECK(status_error("x", 500, words).message.size() <= 1024);
 }
 
+TEST_CASE("a scan knows nothing of the text before it", "[kube][watch]") {
+  const std::string whole = R"({"metadata":{"name":"a"}}}}}}}}}}}}}}}}}})";
+  const std::string cut = R"({"metadata":{"name":"a")";
+  CHECK_FALSE(identify(whole));
+  CHECK_FALSE(identify(cut));
+  REQUIRE(identify(R"({"metadata":{"name":"a"}})"));
+  CHECK_FALSE(identify(cut));
+}
+
 }  // namespace
 }  // namespace nervex::kube
