@@ -51,6 +51,13 @@ Result<HostPort> parse_host_port(std::string_view text) {
   return address;
 }
 
+bool is_loopback(const HostPort& address) {
+  in_addr parsed{};
+  const bool is_ipv4 = inet_pton(AF_INET, address.host.c_str(), &parsed) == 1;
+  return is_ipv4 ? ntohl(parsed.s_addr) >> 24U == IN_LOOPBACKNET
+                 : address.host == "::1" || address.host == "localhost";
+}
+
 Result<ServerUrl> parse_server_url(std::string_view text) {
   std::string_view rest = text;
   ServerUrl url;

@@ -31,6 +31,9 @@ struct ServerUrl {
 // "http://host[:port]" or "https://host[:port]", with at most a slash behind it. kInvalid.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
+// Whether only callers on this machine can reach what listens there: 127.0.0.0/8, ::1, localhost.
+bool is_loopback(const HostPort& address);
+
 // "host:port" as a Host header and messages have it, with brackets for IPv6.
 std::string to_string(const HostPort& address);
 

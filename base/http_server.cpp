@@ -22,13 +22,6 @@ std::string full_text(const HttpServerOptions& options) {
   return http_reply_head(reply, true) + reply.body;
 }
 
-HttpHandler only_get(HttpHandler handler) {
-  return [handler = std::move(handler)](const HttpRequest& request) {
-    const bool allowed = request.method == "GET" || request.method == "HEAD";
-    return allowed ? handler(request) : method_not_allowed("GET, HEAD");
-  };
-}
-
 }  // namespace
 
 struct HttpServer::Impl {
@@ -59,7 +52,20 @@ void HttpServer::handle(std::string path, HttpHandler handler) {
   impl_->site.handlers.insert_or_assign(std::move(path), std::move(handler));
 }
 
+void HttpServer::handle_get(std::string path, HttpHandler handler) {
+  handle(std::move(path), [this, handler = std::move(handler)](const HttpRequest& request) {
+    if (request.method == "GET" || request.method == "HEAD") return handler(request);
+    HttpReply reply = refusal(405, request.method + " is not allowed here, only GET");
+    reply.headers.emplace("Allow", "GET, HEAD");  // RFC 9110, 15.5.6: must be there
+    return reply;
+  });
+}
+
 void HttpServer::handle_rest(HttpHandler handler) { impl_->site.rest = std::move(handler); }
+
+HttpReply HttpServer::refusal(int status, const std::string& reason) const {
+  return impl_->site.options.refusal(status, reason);
+}
 
 Result<Nothing> HttpServer::start() {
   const auto& options = impl_->site.options;
@@ -89,21 +95,6 @@ std::optional<SysTime> HttpServer::certificate_expires() const {
 HttpReply json_refusal(int status, const std::string& reason) {
   using Json = nlohmann::json;
   return {status, Json{{"error", reason}}.dump(-1, ' ', true, Json::error_handler_t::replace)};
-}
-
-HttpReply method_not_allowed(const std::string& allowed) {
-  return {405, "use one of: " + allowed + "\n", "text/plain", {{"Allow", allowed}}};
-}
-
-void add_health_routes(HttpServer& server, std::function<std::string()> not_ready) {
-  server.handle("/healthz", only_get([](const HttpRequest&) {
-                  return HttpReply{200, "ok", "text/plain"};
-                }));
-  server.handle("/readyz", only_get([not_ready = std::move(not_ready)](const HttpRequest&) {
-                  const std::string reason = not_ready();
-                  return reason.empty() ? HttpReply{200, "ok", "text/plain"}
-                                        : HttpReply{503, reason, "text/plain"};
-                }));
 }
 
 }  // namespace nervex

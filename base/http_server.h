@@ -51,6 +51,11 @@ class HttpServer {
 
   // An exact path, any method: the handler looks at request.method. No patterns.
   void handle(std::string path, HttpHandler handler);
+  // The same for what can only be read: other methods than GET and HEAD are answered 405, in the
+  // form of the server's refusals.
+  void handle_get(std::string path, HttpHandler handler);
+  // What its callers read when something is refused before a handler decides: options.refusal.
+  HttpReply refusal(int status, const std::string& reason) const;
   // Everything else. Default: 404 with an empty JSON object.
   void handle_rest(HttpHandler handler);
 
@@ -71,12 +76,5 @@ class HttpServer {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// 405 with the methods that are allowed ("GET, HEAD"), as every such reply must have them.
-HttpReply method_not_allowed(const std::string& allowed);
-
-// Adds GET /healthz (200 while the process lives) and GET /readyz: 200, or 503 with the reason that
-// `not_ready` returns. `not_ready` returns "" when ready. Other methods than GET and HEAD: 405.
-void add_health_routes(HttpServer& server, std::function<std::string()> not_ready);
 
 }  // namespace nervex

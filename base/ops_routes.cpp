@@ -19,8 +19,8 @@ bool is_read(const HttpRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
 
-HttpReply not_allowed(const char* methods) {
-  return {405, std::string("only ") + methods + " can be used here\n", kText};
+HttpReply not_allowed() {
+  return {405, "use GET or PUT\n", kText, {{"Allow", "GET, HEAD, PUT"}}};
 }
 
 HttpReply tell_level() {
@@ -53,20 +53,19 @@ HttpReply set_level(const HttpRequest& request) {
 
 HttpReply answer_log_level(const HttpRequest& request) {
   if (is_read(request)) return tell_level();
-  return request.method == "PUT" ? set_level(request) : not_allowed("GET and PUT");
+  return request.method == "PUT" ? set_level(request) : not_allowed();
 }
 
 void add_health_routes(HttpServer& server, const Health& health) {
-  server.handle("/healthz",
-                [&health](const HttpRequest&) { return probe_reply(health.not_live()); });
-  server.handle("/readyz",
-                [&health](const HttpRequest&) { return probe_reply(health.not_ready()); });
+  server.handle_get("/healthz",
+                    [&health](const HttpRequest&) { return probe_reply(health.not_live()); });
+  server.handle_get("/readyz",
+                    [&health](const HttpRequest&) { return probe_reply(health.not_ready()); });
 }
 
 void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& health) {
   add_health_routes(server, health);
-  server.handle("/metrics", [&metrics](const HttpRequest& request) {
-    if (!is_read(request)) return not_allowed("GET");
+  server.handle_get("/metrics", [&metrics](const HttpRequest&) {
     return HttpReply{200, metrics.text(), kMetricsContentType};
   });
   server.handle("/loglevel", answer_log_level);

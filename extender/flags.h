@@ -1,6 +1,7 @@
 // extender/flags.h - how is the extender told what to do?
 #pragma once
 
+#include "base/certificate_files.h"
 #include "base/program.h"
 #include "kube/leader_flags.h"
 
@@ -9,9 +10,11 @@ namespace nervex::extender {
 struct Flags {
   CommonFlags common;
   kube::LeaderFlags leader;
+  TlsFiles tls;  // none: plain HTTP, on loopback only
 };
 
-// nullopt: go on with `flags`; else the exit code.
+// nullopt: go on with `flags`; else the exit code. Who can call bind can bind pods: an address
+// beyond loopback is refused without a certificate and an authority for callers.
 std::optional<int> parse(int argc, char** argv, Flags& flags);
 
 }  // namespace nervex::extender

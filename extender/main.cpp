@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/ops_routes.h"
 #include "base/stop.h"
+#include "base/tls_flags.h"
 #include "extender/bind.h"
 #include "extender/flags.h"
 #include "extender/metrics.h"
@@ -67,8 +68,9 @@ int main(int argc, char** argv) {
   show(metrics, stores, planner, leadership, not_synced);
   health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
   health.add_ready("caches", not_synced);
-  HttpServer server(extender::server_options(flags.common.listen));
+  HttpServer server(extender::server_options(flags.common.listen, tls_of(flags.tls)));
   extender::add_routes(server, plans, binder, not_synced, metrics);
+  health.add_ready("certificate", [&server] { return server.not_ready(); });
   add_health_routes(server, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);

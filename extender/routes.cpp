@@ -58,6 +58,11 @@ HttpHandler counted(const VerbMetrics& metrics, std::function<Answer(const HttpR
   };
 }
 
+// 413 is the one refusal that kube-scheduler itself can meet, and it reads no body but that of 200.
+HttpReply refusal(int status, const std::string& reason) {
+  return {status == 413 ? 200 : status, kube::encode_filter_result({{}, {}, reason})};
+}
+
 }  // namespace
 
 FilterView look(const Plans& plans, const kube::FilterArgs& args) {
@@ -70,12 +75,14 @@ FilterView look(const Plans& plans, const kube::FilterArgs& args) {
   return view;
 }
 
-HttpServerOptions server_options(const std::string& listen) {
+HttpServerOptions server_options(const std::string& listen, std::optional<TlsFiles> tls) {
   HttpServerOptions options;
   options.listen = listen;
+  options.tls = std::move(tls);
   options.max_body_bytes = kMaxBody;
   options.allow_chunked_bodies = false;  // kube-scheduler sends Content-Length
   options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
+  options.refusal = refusal;
   return options;
 }
 

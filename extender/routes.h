@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/http_server.h"
@@ -16,8 +17,10 @@ namespace nervex::extender {
 FilterView look(const Plans& plans, const kube::FilterArgs& args);
 
 // The server for kube-scheduler on `listen`. Any status but 200 would lose the body, so a handler
-// that throws is answered 200 with the error in `Error`, too (docs/adr).
-HttpServerOptions server_options(const std::string& listen);
+// that throws and a request that is too large are answered 200 with the error in `Error`, too
+// (docs/adr).
+HttpServerOptions server_options(const std::string& listen,
+                                 std::optional<TlsFiles> tls = std::nullopt);
 
 // POST /filter and /bind: always 200, and counted in `metrics`. `not_ready` returns "" once all
 // caches are synced; until then filter and bind answer with an error. All are borrowed for the

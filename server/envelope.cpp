@@ -57,8 +57,20 @@ HttpReply failure(const Error& error) {
   return reply(status_of(error.code), false, error.message, nullptr);
 }
 
-HttpReply unauthenticated(std::string_view what) { return reply(401, false, what, nullptr); }
+HttpReply unauthenticated(std::string_view what) {
+  HttpReply refused = reply(401, false, what, nullptr);
+  refused.headers.emplace("WWW-Authenticate", "Bearer");
+  return refused;
+}
 
-HttpReply not_implemented(std::string_view what) { return reply(501, false, what, nullptr); }
+HttpReply not_implemented(std::string_view what, const std::string& allowed) {
+  HttpReply refused = reply(501, false, what, nullptr);
+  refused.headers.emplace("Allow", allowed);
+  return refused;
+}
+
+HttpReply refusal(int status, const std::string& reason) {
+  return reply(status == 503 ? 200 : status, false, reason, nullptr);
+}
 
 }  // namespace nervex::server

@@ -33,7 +33,10 @@ HttpReply success(std::string_view message, const std::vector<Listing>& data);
 HttpReply failure(const Error& error);
 // 401: who asks is not known (--auth=token).
 HttpReply unauthenticated(std::string_view what);
-// 501: another method, or one that this version does not have yet.
-HttpReply not_implemented(std::string_view what);
+// 501: another method, or one that this version does not have yet; `allowed` names the others.
+HttpReply not_implemented(std::string_view what, const std::string& allowed);
+// What the HTTP server refuses before a route is asked. Keeps the status, but for 503 (no room):
+// that passes by itself, and 200 is what clients repeat.
+HttpReply refusal(int status, const std::string& reason);
 
 }  // namespace nervex::server

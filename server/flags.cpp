@@ -1,5 +1,7 @@
 #include "server/flags.h"
 
+#include "base/tls_flags.h"
+
 namespace nervex::server {
 
 void add_flags(CLI::App& app, Flags& flags) {
@@ -11,6 +13,7 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
+  add_tls_flags(app, flags.tls);
   app.add_option("--max-connections", flags.max_connections,
                  "connections served at once, each with a thread of its own")
       ->check(CLI::Range(1, 100'000))

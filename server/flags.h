@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/certificate_files.h"
 #include "base/program.h"
 
 namespace nervex::server {
@@ -10,6 +11,7 @@ namespace nervex::server {
 struct Flags {
   CommonFlags common;
   bool auth_by_token = false;
+  TlsFiles tls;                        // none: plain HTTP
   std::size_t max_connections = 2048;  // one thread each
 };
 

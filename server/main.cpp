@@ -1,6 +1,7 @@
 // nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
 #include "base/ops_routes.h"
 #include "base/stop.h"
+#include "base/tls_flags.h"
 #include "kube/client.h"
 #include "kube/config.h"
 #include "kube/metrics.h"
@@ -10,15 +11,6 @@
 using namespace nervex;  // NOLINT: main only
 
 namespace {
-
-HttpServerOptions server_options(const server::Flags& flags) {
-  HttpServerOptions options;
-  options.listen = flags.common.listen;
-  options.max_connections = flags.max_connections;
-  options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
-  options.internal_error = server::failure({Code::kInternal, "internal error"});
-  return options;
-}
 
 void show(Metrics& metrics, const server::Stores& stores,
           const std::function<std::string()>& not_synced) {
@@ -53,8 +45,10 @@ int main(int argc, char** argv) {
   show(metrics, stores, not_synced);
   health.add_ready("caches", not_synced);
 
-  HttpServer http(server_options(flags));
+  HttpServer http(
+      server::server_options(flags.common.listen, flags.max_connections, tls_of(flags.tls)));
   server::add_routes(http, replicas, flags.auth_by_token ? &gate : nullptr, not_synced, metrics);
+  health.add_ready("certificate", [&http] { return http.not_ready(); });
   add_health_routes(http, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
+constexpr const char* kAllowed = "GET, POST";
 
 // The method comes from the network: whatever it is not, is "other".
 MetricLabels verb_and_code(const HttpRequest& request, const HttpReply& reply) {
@@ -85,9 +86,22 @@ HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& req
   if (request.method == "GET") return list(replicas, gate, who, request);
   if (request.method == "POST") return add(replicas, gate, who, request);
   if (request.method == "DELETE") {
-    return not_implemented("removing replicas is not supported yet");
+    return not_implemented("removing replicas is not supported yet", kAllowed);
   }
-  return not_implemented(request.method + " is not supported here: use GET or POST");
+  return not_implemented(request.method + " is not supported here: use GET or POST", kAllowed);
+}
+
+HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
+                                 std::optional<TlsFiles> tls) {
+  HttpServerOptions options;
+  options.listen = listen;
+  options.tls = std::move(tls);
+  options.max_connections = max_connections;
+  options.crowded_percent = 75;
+  options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
+  options.internal_error = failure({Code::kInternal, "internal error"});
+  options.refusal = refusal;
+  return options;
 }
 
 void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
@@ -106,7 +120,7 @@ void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
     return answer_replicas(replicas, gate, request);
   });
   handle(kReplicasFailed, [](const HttpRequest&) {
-    return not_implemented("replacing failed replicas is not supported yet");
+    return not_implemented("replacing failed replicas is not supported yet", "");
   });
   server.handle_rest([](const HttpRequest& request) {
     return failure({Code::kNotFound, "there is nothing at " + request.path});

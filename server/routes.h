@@ -1,7 +1,9 @@
 // server/routes.h - which address and method does what? HTTP in, HTTP out.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/http.h"
@@ -14,6 +16,11 @@ namespace nervex::server {
 
 // The answer to a request for /v1alpha1/replicas. Without a `gate` everybody may do everything.
 HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request);
+
+// The server for coordinators: short-lived callers, as many as there are jobs. Whatever it refuses
+// by itself is in the envelope, too.
+HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
+                                 std::optional<TlsFiles> tls = std::nullopt);
 
 // Adds the whole API, counted in `metrics`. Until `not_ready` returns "" every replicas request is
 // answered success:false, which clients repeat. `replicas`, `gate` (may be null) and `metrics` are

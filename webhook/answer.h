@@ -14,4 +14,7 @@ namespace nervex::webhook {
 HttpReply answer(const HttpRequest& request, Hook hook, const SchemaCheck* check,
                  const std::string& server_user);
 
+// What the HTTP server refuses by itself, in the same form: the API server shows it to the user.
+HttpReply refusal(int status, const std::string& reason);
+
 }  // namespace nervex::webhook

@@ -5,6 +5,7 @@
 
 #include "base/http_server.h"
 #include "base/program.h"
+#include "base/tls_flags.h"
 
 namespace nervex::webhook {
 
@@ -16,14 +17,7 @@ struct Flags {
 
 inline void add_flags(CLI::App& app, Flags& flags) {
   add_common_flags(app, flags.common, "0.0.0.0:9443", "address for the API server's reviews (TLS)");
-  app.add_option("--tls-cert-file", flags.tls.cert_file, "certificate, PEM, leaf first")
-      ->envname("NERVEX_TLS_CERT_FILE")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option("--tls-key-file", flags.tls.key_file, "key of the certificate, PEM")
-      ->envname("NERVEX_TLS_KEY_FILE")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_tls_flags(app, flags.tls);
   app.add_option("--server-user", flags.server_user, "the user who may write spec.requests of jobs")
       ->envname("NERVEX_SERVER_USER")
       ->type_name("NAME")

@@ -1,31 +1,64 @@
 #include "webhook/live_check.h"
 
-#include <chrono>
-#include <thread>
-
 #include "base/log.h"
+#include "base/mutex.h"
 #include "schemas/schemas.h"
 #include "webhook/job_schema.h"
 
 namespace nervex::webhook {
 
+namespace {
+
+constexpr std::string_view kIndexPath = "/openapi/v3";
+constexpr std::chrono::seconds kRetry{1};
+constexpr std::chrono::minutes kReload{10};
+
+Result<std::string> get(kube::Api& api, std::string_view path) {
+  return api.send({.method = "GET", .path = std::string(path), .body = "", .content_type = ""});
+}
+
+// What the index has for the core document: "/openapi/v3/api/v1?hash=...", other content having
+// another hash. "" if this cannot be told: then only the document itself can.
+std::string version_in(const std::string& index) {
+  const auto json = kube::parse_json(index);
+  if (!json) return "";
+  const Json::json_pointer where("/paths/api~1v1/serverRelativeURL");
+  if (!json->contains(where) || !json->at(where).is_string()) return "";
+  const auto url = json->at(where).get<std::string>();
+  return url.find("hash=") == std::string::npos ? "" : url;
+}
+
+// True if `stop` was requested.
+bool wait_for(std::chrono::seconds time, const std::stop_token& stop) {
+  Mutex never_contended;
+  CondVar wakes_on_stop;
+  const MutexLock lock(never_contended);
+  return wakes_on_stop.wait_for(never_contended, stop, time,
+                                [&stop] { return stop.stop_requested(); });
+}
+
+}  // namespace
+
 Result<Nothing> LiveCheck::load() {
-  const auto document = api_.send(
-      {.method = "GET", .path = std::string(kCoreOpenApiPath), .body = "", .content_type = ""});
+  // An API server without an index still has the document, so that an error here decides nothing.
+  const auto index = get(api_, kIndexPath);
+  const std::string version = index ? version_in(*index) : "";
+  if (current() != nullptr && !version.empty() && version == version_) return ok();
+  const auto document = get(api_, kCoreOpenApiPath);
   if (!document) return document.error();
   auto made = make_job_check(schemas::nervex_job(), *document);
   if (!made) return made.error();
   check_.store(*std::move(made));
+  version_ = version;
+  log_info("loaded the cluster's OpenAPI", {{"version", version}});
   return ok();
 }
 
-void LiveCheck::load_until_done(std::stop_token stop) {
-  while (!stop.stop_requested()) {
+void LiveCheck::keep_loaded(const std::stop_token& stop) {
+  do {
     const auto loaded = load();
-    if (loaded) return log_info("loaded the cluster's OpenAPI");
-    log_warn("cannot load the cluster's OpenAPI", {{"error", loaded.error().message}});
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-  }
+    if (!loaded) log_warn("cannot load the cluster's OpenAPI", {{"error", loaded.error().message}});
+  } while (!wait_for(current() != nullptr ? kReload : kRetry, stop));
 }
 
 std::string LiveCheck::not_ready() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -11,17 +12,19 @@
 
 namespace nervex::webhook {
 
-// Thread-safe.
+// Thread-safe but for load() and keep_loaded(), which one thread calls.
 class LiveCheck {
  public:
   explicit LiveCheck(kube::Api& api) : api_(api) {}
   LiveCheck(const LiveCheck&) = delete;
   LiveCheck& operator=(const LiveCheck&) = delete;
 
-  // Fetches the cluster's OpenAPI and makes the check from it. On an Error what was there stays.
+  // Fetches the cluster's OpenAPI and makes the check from it, if it is another one than last time:
+  // the index (some kB) tells by a hash. On an Error what was there stays.
   Result<Nothing> load();
-  // load() until it succeeds or `stop` is requested; logs failures, waits a second between them.
-  void load_until_done(std::stop_token stop);
+  // load() until `stop` is requested: each second until there is a check, and then every ten
+  // minutes, for clusters are upgraded under a running webhook. Logs failures.
+  void keep_loaded(const std::stop_token& stop);
 
   // Null until the first load.
   std::shared_ptr<const SchemaCheck> current() const { return check_.load(); }
@@ -30,6 +33,7 @@ class LiveCheck {
 
  private:
   kube::Api& api_;
+  std::string version_;  // of the document that the check was made from; "" if it has none
   std::atomic<std::shared_ptr<const SchemaCheck>> check_;
 };
 

@@ -26,6 +26,7 @@ HttpServerOptions server_options(const Flags& flags) {
   options.max_connections = 256;
   options.max_body_bytes = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
   options.allow_chunked_bodies = false;            // API servers send Content-Length
+  options.refusal = refusal;
   return options;
 }
 
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
   HttpServer server(server_options(flags));
   add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user, metrics);
   add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user, metrics);
+  health.add_ready("certificate", [&server] { return server.not_ready(); });
   add_health_routes(server, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);
@@ -66,7 +68,7 @@ int run(int argc, char** argv) {
   log_info("nervex-webhook works",
            {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});
 
-  const std::jthread loader([&check](std::stop_token token) { check.load_until_done(token); });
+  const std::jthread loader([&check](std::stop_token token) { check.keep_loaded(token); });
   const int exit_code = stop.wait();
   const Ending ending(flags.common.shutdown_delay);
   health.set_stopping();

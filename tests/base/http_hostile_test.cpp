@@ -1,5 +1,8 @@
 #include <atomic>
+#include <fstream>
 #include <random>
+
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -7,9 +10,13 @@
 #include <catch2/generators/catch_generators_random.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include "base/http_chunks.h"
 #include "base/http_head.h"
+#include "base/http_reply.h"
 #include "base/http_server.h"
+#include "base/http_target.h"
 #include "tests/base/raw_socket.h"
+#include "tests/support/wait_until.h"
 
 namespace nervex {
 namespace {
@@ -28,6 +35,13 @@ std::string repeated(const std::string& text, int times) {
 
 std::string post_with(const std::string& headers, const std::string& body = "") {
   return "POST / HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n" + body;
+}
+
+std::size_t resident_bytes() {
+  std::size_t total_pages = 0;
+  std::size_t resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
+  return resident_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 struct Row {
@@ -219,6 +233,160 @@ TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
   const std::string reply = socket.receive_message();
   CHECK(status_of(reply) == 200);
   CHECK(body_of(reply) == "whole body");
+}
+
+TEST_CASE("What follows a refused request never reaches a handler", "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 1000});
+  std::atomic<int> handled = 0;
+  const auto count = [&handled](const HttpRequest&) {
+    ++handled;
+    return HttpReply{};
+  };
+  server.handle("/", count);
+  server.handle_rest(count);
+  REQUIRE(server.start().has_value());
+
+  const auto row = GENERATE(from_range(hostile_requests()));
+  INFO("when " << row.when);
+  const std::string smuggled = "GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n";
+  auto socket = RawSocket::connect_to(server.port());
+  // Once as it is, and once behind the body that the request may have had.
+  socket.send(row.request + smuggled + "\r\n\r\n0\r\n\r\n" + smuggled);
+  const std::string replies = socket.receive_all();
+  CHECK(status_of(replies) >= 400);
+  CHECK(replies.find("}HTTP/1.1") == std::string::npos);  // one reply, and then the end
+  CHECK(handled == 0);
+}
+
+TEST_CASE("A body that is refused by its length is not asked for", "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 1000});
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(post_with("Expect: 100-continue\r\nContent-Length: 1001\r\n"));
+  CHECK(status_of(socket.receive_all()) == 413);  // and no 100 before it
+}
+
+TEST_CASE("A program says what callers read whose requests are refused", "[base][http][hostile]") {
+  HttpServer server(
+      {.max_body_bytes = 1000, .refusal = [](int status, const std::string& reason) {
+         return HttpReply{
+             status == 413 ? 200 : status, "<" + reason + ">", "text/x-test", {{"X-Test", "yes"}}};
+       }});
+  REQUIRE(server.start().has_value());
+  struct Shaped {
+    std::string request;
+    int status;
+    std::string body;
+  };
+  const auto row = GENERATE(values<Shaped>({
+      {"GET /\r\n\r\n", 400, "<the request line is malformed>"},
+      {post_with("Content-Length: 1001\r\n"), 200, "<the body is larger than 1000 bytes>"},
+      {post_with("Transfer-Encoding: chunked\r\n", "zz\r\n"), 400,
+       "<a chunk's size is not a number>"},
+  }));
+  INFO(row.request);
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(row.request);
+  const std::string reply = socket.receive_all();
+  CHECK(status_of(reply) == row.status);
+  CHECK(body_of(reply) == row.body);
+  CHECK(reply.find("Content-Type: text/x-test\r\nContent-Length: ") != std::string::npos);
+  CHECK(reply.find("X-Test: yes\r\n") != std::string::npos);
+  CHECK(reply.find("Connection: close\r\n") != std::string::npos);
+}
+
+TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][http][hostile]") {
+  constexpr std::size_t kLarge = 600 << 10;
+  const std::string head = "Content-Length: " + std::to_string(kLarge) + "\r\n";
+  HttpServer server({.max_body_bytes = 1 << 20, .max_bytes_in_flight = 1 << 20});
+  server.handle("/", [](const HttpRequest& request) {
+    return HttpReply{200, std::to_string(request.body.size()), "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+  auto first = RawSocket::connect_to(server.port());
+  first.send(post_with(head, std::string(kLarge - 1, 'x')));  // all but one byte
+
+  // As soon as the first has arrived so far, a second does not fit beside it.
+  CHECK(testing::wait_until([&] {
+    auto second = RawSocket::connect_to(server.port());
+    second.send(post_with(head, std::string(kLarge, 'x')));
+    return status_of(second.receive_message()) == 503;
+  }));
+  auto small = RawSocket::connect_to(server.port());
+  small.send(post_with("Content-Length: 2\r\n", "{}"));
+  CHECK(body_of(small.receive_message()) == "2");
+
+  first.send("x");
+  CHECK(body_of(first.receive_message()) == std::to_string(kLarge));
+  auto next = RawSocket::connect_to(server.port());  // what is done makes room
+  CHECK(testing::wait_until([&] {
+    next.send(post_with(head, std::string(kLarge, 'x')));
+    return body_of(next.receive_message()) == std::to_string(kLarge);
+  }));
+}
+
+TEST_CASE("Memory is taken for what has come, not for what was announced",
+          "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 7 << 20});
+  REQUIRE(server.start().has_value());
+  const std::size_t before = resident_bytes();
+  std::vector<RawSocket> liars;
+  for (int i = 0; i < 200; ++i) {
+    liars.push_back(RawSocket::connect_to(server.port()));
+    liars.back().send(post_with("Content-Length: 7000000\r\n", std::string(1000, 'x')));
+  }
+  auto next = RawSocket::connect_to(server.port());
+  next.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+  CHECK(status_of(next.receive_message()) == 404);
+  CHECK(resident_bytes() - std::min(before, resident_bytes()) < (100 << 20));  // not 1.4 GB
+}
+
+TEST_CASE("A chunked body may come in any pieces", "[base][http]") {
+  const std::string sent = "3;a=b\r\nabc\r\n0a\r\n0123456789\r\n0\r\nA: b\r\n\r\nnext";
+  const auto piece = GENERATE(values<std::size_t>({1, 2, 3, 7, 100}));
+  INFO("pieces of " << piece);
+  HttpChunks chunks(13);
+  std::string waiting;
+  for (std::size_t at = 0; at < sent.size(); at += piece) {
+    waiting += sent.substr(at, piece);
+    waiting.erase(0, chunks.take(waiting));
+  }
+  CHECK(chunks.is_complete());
+  CHECK_FALSE(chunks.refused());
+  CHECK(chunks.body() == "abc0123456789");
+  CHECK(waiting == "next");
+}
+
+TEST_CASE("A target is split and decoded", "[base][http]") {
+  using Query = std::multimap<std::string, std::string>;
+  struct Split {
+    std::string target;
+    std::string path;
+    Query query;
+  };
+  const auto row = GENERATE(values<Split>({
+      {"/", "/", {}},
+      {"/a?", "/a", {}},
+      {"/a%2Fb+c?d+e=f%20g", "/a/b+c", {{"d e", "f g"}}},
+      {"/?a=1&a=2&&b&=c&d==e", "/", {{"a", "1"}, {"a", "2"}, {"b", ""}, {"", "c"}, {"d", "=e"}}},
+      {"/%?%zz=%4", "/%", {{"%zz", "%4"}}},
+      {"/%-1%+1%0x", "/%-1%+1%0x", {}},
+      {"*", "*", {}},
+  }));
+  INFO(row.target);
+  const HttpTarget split = split_http_target(row.target);
+  CHECK(split.path == row.path);
+  CHECK(split.query == row.query);
+}
+
+TEST_CASE("A reply's headers cannot be split by what they repeat", "[base][http]") {
+  const std::string head =
+      http_reply_head({299,
+                       "body",
+                       "text/plain\r\nA: b",
+                       {{"Allow", "GET"}, {"Bad", "a\r\nEvil: 1"}, {"C d", "e"}}},
+                      true);
+  CHECK(head == "HTTP/1.1 299 \r\nConnection: close\r\nAllow: GET\r\nContent-Length: 4\r\n\r\n");
 }
 
 TEST_CASE("read_http_head understands what it lets through", "[base][http]") {

@@ -10,9 +10,12 @@
 
 #include "base/http_client.h"
 #include "tests/base/raw_socket.h"
+#include "tests/support/wait_until.h"
 
 namespace nervex {
 namespace {
+
+using testing::wait_until;
 
 using test::body_of;
 using test::RawSocket;
@@ -351,6 +354,75 @@ TEST_CASE("When all places are busy, a newcomer is told so and closed at once", 
   CHECK(body_of(busy.receive_message()) == "done");
 }
 
+TEST_CASE("When it is crowded, replies ask callers to close and idle connections make room",
+          "[base][http]") {
+  HttpServer server({.max_connections = 8, .crowded_percent = 75});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 6; ++i) {
+    idle.push_back(RawSocket::connect_to(server.port()));
+    idle.back().send(kPing);
+    const std::string reply = idle.back().receive_message();
+    CHECK(body_of(reply) == "pong");
+    CHECK(reply.find("Connection: close") == std::string::npos);
+  }
+  auto seventh = RawSocket::connect_to(server.port());
+  seventh.send(kPing);
+  CHECK(seventh.receive_all().find("Connection: close") != std::string::npos);
+  auto eighth = RawSocket::connect_to(server.port());
+  auto ninth = RawSocket::connect_to(server.port());
+  CHECK(idle.front().is_at_end());  // idle for longest; two places are free for others
+}
+
+TEST_CASE("When all places are taken, the slowest sender makes room", "[base][http]") {
+  HttpServer server({.max_connections = 2, .read_timeout = std::chrono::minutes(10)});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> slow;
+  for (const char* beginning :
+       {"GET /pi", "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\na"}) {
+    slow.push_back(RawSocket::connect_to(server.port()));
+    slow.back().send(beginning);
+  }
+  CHECK(wait_until([&server] {
+    auto newcomer = RawSocket::connect_to(server.port());
+    newcomer.send(kPing);
+    return body_of(newcomer.receive_message()) == "pong";
+  }));
+}
+
+TEST_CASE("A caller that does not read its reply is dropped", "[base][http]") {
+  HttpServer server({.max_connections = 1, .write_timeout = std::chrono::milliseconds(200)});
+  add_test_routes(server);
+  server.handle("/large", [](const HttpRequest&) {
+    return HttpReply{200, std::string(64 << 20, 'x'), "text/plain"};  // more than sockets hold
+  });
+  REQUIRE(server.start().has_value());
+  auto deaf = RawSocket::connect_to(server.port());
+  deaf.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+  CHECK(wait_until([&server] {
+    auto newcomer = RawSocket::connect_to(server.port());
+    newcomer.send(kPing);
+    return body_of(newcomer.receive_message()) == "pong";
+  }));
+  CHECK(deaf.receive_all().size() < (64U << 20U));
+}
+
+TEST_CASE("stop closes 200 idle connections without waiting for them", "[base][http]") {
+  HttpServer server({.idle_timeout = std::chrono::minutes(10)});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(RawSocket::connect_to(server.port()));
+    idle.back().send(kPing);
+    REQUIRE(body_of(idle.back().receive_message()) == "pong");
+  }
+  server.stop();  // the test would run into its limit otherwise
+  for (RawSocket& socket : idle) CHECK(socket.is_at_end());
+}
+
 TEST_CASE("stop closes idle connections and refuses new ones", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
@@ -412,16 +484,24 @@ TEST_CASE("Many callers at once all get their own answer", "[base][http]") {
   CHECK(right == 400);
 }
 
-TEST_CASE("Health routes tell whether the program lives and is ready", "[base][http]") {
-  std::atomic<bool> ready = false;
+TEST_CASE("What can only be read is refused to other methods", "[base][http]") {
   HttpServer server({});
-  add_health_routes(server, [&ready] { return ready ? "" : "pods are not synced"; });
+  server.handle_get("/here", [](const HttpRequest&) { return HttpReply{200, "ok"}; });
   REQUIRE(server.start().has_value());
-  CHECK(get(server, "/healthz").status == 200);
-  CHECK(get(server, "/readyz").status == 503);
-  CHECK(get(server, "/readyz").body == "pods are not synced");
-  ready = true;
-  CHECK(get(server, "/readyz").status == 200);
+  HttpClient client = client_of(server);
+  const std::string path = "/here";
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
+    INFO(method << " " << path);
+    const auto reply = client.send(method, path, {}, "", "");
+    REQUIRE(reply.has_value());
+    CHECK(reply->status == 405);
+    CHECK(reply->headers.at("allow") == "GET, HEAD");
+  }
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("HEAD " + path + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+  const std::string reply = socket.receive_all();
+  CHECK(status_of(reply) == 200);
+  CHECK(reply.ends_with("Content-Length: 2\r\n\r\n"));  // of what GET would have got
 }
 
 }  // namespace

@@ -96,6 +96,14 @@ TEST_CASE("a handler that throws answers with an Error and status 200", "[extend
   CHECK((*kube::parse_json(response->body))["Error"] == "internal error");
 }
 
+TEST_CASE("a request that is too large answers with an Error that the scheduler reads",
+          "[extender][routes]") {
+  Server s;
+  const auto response = s.call("POST", "/filter", std::string(9U << 20U, ' '));
+  CHECK(response.status == 200);
+  CHECK((*kube::parse_json(response.body))["Error"] == "the body is larger than 8388608 bytes");
+}
+
 TEST_CASE("calls are counted by verb and result", "[extender][routes]") {
   Server s;
   s.add_node("n1", 8);

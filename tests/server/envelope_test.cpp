@@ -34,11 +34,22 @@ TEST_CASE("the status tells the client whether to try again", "[server][envelope
 }
 
 TEST_CASE("a method that is not there answers 501 in the envelope", "[server][envelope]") {
-  const HttpReply reply = not_implemented("PATCH is not supported");
+  const HttpReply reply = not_implemented("PATCH is not supported", "GET, POST");
   CHECK(reply.status == 501);
+  CHECK(reply.headers.at("Allow") == "GET, POST");
   CHECK(reply.body ==
         R"({"success":false,"code":1,"message":"PATCH is not supported","data":null})");
   CHECK(reply.content_type == "application/json");
+}
+
+TEST_CASE("what the HTTP server refuses is in the envelope, and can be repeated if it passes",
+          "[server][envelope]") {
+  const HttpReply large = refusal(413, "the body is too large");
+  CHECK(large.status == 413);
+  CHECK(large.content_type == "application/json");
+  CHECK(large.body ==
+        R"({"success":false,"code":1,"message":"the body is too large","data":null})");
+  CHECK(refusal(503, "too many connections").status == 200);
 }
 
 TEST_CASE("bytes that are not UTF-8 in a message do no harm", "[server][envelope]") {

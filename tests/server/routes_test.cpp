@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "base/http_client.h"
+#include "base/ops_routes.h"
 #include "tests/server/world.h"
 
 namespace nervex::server {
@@ -14,18 +15,14 @@ struct Serving {
   World world;
   std::string not_ready;
   Metrics metrics;
+  Health health;
   HttpServer http;
 
-  Serving() : http(options()) {
+  Serving() : http(server_options("127.0.0.1:0", 2048)) {
     add_routes(
         http, world.replicas, nullptr, [this] { return not_ready; }, metrics);
+    add_health_routes(http, health);
     REQUIRE(http.start());
-  }
-
-  static HttpServerOptions options() {
-    HttpServerOptions options;
-    options.listen = "127.0.0.1:0";
-    return options;
   }
 
   HttpResponse send(const std::string& method, const std::string& path,
@@ -114,6 +111,36 @@ TEST_CASE("requests are counted by verb and code", "[server][routes]") {
   CHECK(text.find(name + "{code=\"400\",verb=\"POST\"} 1\n") != std::string::npos);
   CHECK(text.find(name + "{code=\"501\",verb=\"other\"} ") != std::string::npos);
   CHECK(text.find("BREW") == std::string::npos);  // callers must not make metrics
+}
+
+TEST_CASE("a method that is not there names those that are", "[server][routes]") {
+  Serving serving;
+  CHECK(serving.send("PATCH", "/v1alpha1/replicas").headers.at("allow") == "GET, POST");
+  const HttpResponse health = serving.send("POST", "/healthz");
+  CHECK(health.status == 405);
+  CHECK(health.headers.at("allow") == "GET, HEAD");
+  CHECK(health.body.starts_with(R"({"success":false,"code":1,)"));
+}
+
+TEST_CASE("what the HTTP server refuses by itself is in the envelope", "[server][routes]") {
+  Serving serving;
+  struct Row {
+    std::string when;
+    std::string path;
+    std::size_t body_bytes;
+    int status;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the body is too large", "/v1alpha1/replicas", (1 << 20) + 1, 413},
+      {"the URI is too long", "/v1alpha1/replicas?name=" + std::string(1024, 'a'), 0, 414},
+      {"the head is too large", "/" + std::string(20'000, 'a'), 0, 414},
+  }));
+  INFO("when " << row.when);
+  const HttpResponse response = serving.send("POST", row.path, std::string(row.body_bytes, ' '));
+  CHECK(response.status == row.status);
+  CHECK(response.headers.at("content-type") == "application/json");
+  CHECK(response.body.starts_with(R"({"success":false,"code":1,"message":")"));
+  CHECK(response.body.ends_with(R"(","data":null})"));
 }
 
 }  // namespace nervex::server

@@ -57,7 +57,17 @@ TEST_CASE("what is no review gets a status of its own", "[webhook][answer]") {
   CHECK(ask(body).status == 400);
   const HttpRequest get{
       .method = "GET", .path = "/", .query = {}, .headers = {}, .body = "", .peer = ""};
-  CHECK(answer(get, Hook::kMutate, job_check().get(), "server").status == 405);
+  const HttpReply reply = answer(get, Hook::kMutate, job_check().get(), "server");
+  CHECK(reply.status == 405);
+  CHECK(reply.headers.at("Allow") == "POST");
+}
+
+TEST_CASE("a refusal of the HTTP server is a sentence for the user", "[webhook][answer]") {
+  const HttpReply reply = refusal(413, "the body is larger than 7340032 bytes");
+  CHECK(reply.status == 413);
+  CHECK(reply.content_type == "text/plain");
+  CHECK(reply.body ==
+        "nervex-webhook refused the request: the body is larger than 7340032 bytes\n");
 }
 
 TEST_CASE("without a schema both hooks leave it to their failurePolicy", "[webhook][answer]") {

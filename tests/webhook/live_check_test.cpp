@@ -1,51 +1,113 @@
 #include "webhook/live_check.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include <thread>
 
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/support/fake_api.h"
+#include "tests/support/wait_until.h"
 #include "tests/webhook/samples.h"
 
 namespace nervex::webhook {
 namespace {
 
-// Answers with what the test set, and notes what it was asked.
-class OneAnswerApi final : public kube::Api {
- public:
-  Result<std::string> send(const kube::ApiRequest& request) override {
-    asked = request.method + " " + request.path;
-    return answer;
-  }
-  Result<Nothing> stream(const std::string& /*path*/,
-                         const std::function<bool(std::string_view line)>& /*on_line*/,
-                         std::stop_token /*stop*/) override {
-    return Error{Code::kInternal, "nobody watches here"};
-  }
+using testing::FakeApi;
+using testing::wait_until;
 
-  Result<std::string> answer = Error{Code::kTransient, "connection refused"};
-  std::string asked;
-};
+constexpr const char* kIndex = "/openapi/v3";
+constexpr const char* kDocument = "/openapi/v3/api/v1";
+const Error kAway{Code::kTransient, "connection refused"};
+
+std::string index_with(const std::string& hash) {
+  return R"({"paths":{"api":{"serverRelativeURL":"/openapi/v3/api?hash=1"},)"
+         R"("api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=)" +
+         hash + R"("}}})";
+}
+
+void serve(FakeApi& api, const std::string& hash) {
+  api.serve(kIndex, index_with(hash));
+  api.serve(kDocument, core_open_api());
+}
 
 }  // namespace
 
 TEST_CASE("the check is ready once the cluster's OpenAPI is loaded", "[webhook][live]") {
-  OneAnswerApi api;
+  FakeApi api;
   LiveCheck check(api);
   CHECK(check.not_ready() == "the cluster's OpenAPI is not loaded yet");
   CHECK(check.current() == nullptr);
 
+  api.fail_next("GET", kDocument, kAway);
+  serve(api, "A");
   CHECK_FALSE(check.load());
-  CHECK(api.asked == "GET /openapi/v3/api/v1");
   CHECK_FALSE(check.not_ready().empty());
 
-  api.answer = core_open_api();
   CHECK(check.load());
   CHECK(check.not_ready().empty());
   CHECK(check.current()->errors_of(a_job()).empty());
-
-  SECTION("and stays if a later load fails") {
-    api.answer = std::string("<html>");
-    CHECK_FALSE(check.load());
-    CHECK(check.current() != nullptr);
-  }
 }
+
+TEST_CASE("a document that did not change is not fetched again", "[webhook][live]") {
+  FakeApi api;
+  serve(api, "A");
+  LiveCheck check(api);
+  REQUIRE(check.load());
+  const auto first = check.current();
+  const int before = api.requests();
+  CHECK(check.load());
+  CHECK(api.requests() == before + 1);  // the index alone
+  CHECK(check.current() == first);
+
+  serve(api, "B");
+  CHECK(check.load());
+  CHECK(api.requests() == before + 3);
+  CHECK(check.current() != first);
+}
+
+TEST_CASE("an API server without an index is asked for the document each time", "[webhook][live]") {
+  FakeApi api;
+  api.serve(kDocument, core_open_api());
+  const auto index = GENERATE(
+      values<std::string>({"", "<html>", "[]", R"({"paths":{}})", R"({"paths":{"api/v1":{}}})"}));
+  INFO(index);
+  if (!index.empty()) api.serve(kIndex, index);
+  LiveCheck check(api);
+  REQUIRE(check.load());
+  const auto first = check.current();
+  CHECK(check.load());
+  CHECK(check.current() != first);
+}
+
+TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[webhook][live]") {
+  FakeApi api;
+  serve(api, "A");
+  LiveCheck check(api);
+  REQUIRE(check.load());
+  const auto first = check.current();
+
+  serve(api, "B");
+  api.fail_next("GET", kDocument, kAway);
+  CHECK_FALSE(check.load());
+  CHECK(check.current() == first);
+  api.serve(kDocument, "<html>");
+  CHECK_FALSE(check.load());
+  CHECK(check.current() == first);
+  CHECK(check.not_ready().empty());
+
+  serve(api, "B");
+  CHECK(check.load());  // the failed ones were not taken for loaded
+  CHECK(check.current() != first);
+}
+
+TEST_CASE("loading goes on until the API server answers, and ends at once when told to",
+          "[webhook][live]") {
+  FakeApi api;
+  serve(api, "A");
+  api.fail_next("GET", kDocument, kAway);
+  LiveCheck check(api);
+  std::jthread loader([&check](const std::stop_token& stop) { check.keep_loaded(stop); });
+  CHECK(wait_until([&check] { return check.not_ready().empty(); }));
+}  // joins although the next look is minutes away
 
 }  // namespace nervex::webhook

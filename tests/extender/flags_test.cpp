@@ -1,0 +1,45 @@
+#include "extender/flags.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+namespace nervex::extender {
+namespace {
+
+TEST_CASE("beyond loopback the extender wants a certificate and an authority for its callers",
+          "[extender][flags]") {
+  const std::string cert = "--tls-cert-file=/c";
+  const std::string key = "--tls-key-file=/k";
+  const std::string ca = "--client-ca-file=/ca";
+  struct Row {
+    std::string when;
+    std::vector<std::string> flags;
+    std::optional<int> exit_code;
+  };
+  const auto row = GENERATE_COPY(values<Row>({
+      {"nothing is given", {}, std::nullopt},
+      {"it is another address of loopback", {"--listen=127.0.0.2:1"}, std::nullopt},
+      {"it is loopback of IPv6", {"--listen=[::1]:1"}, std::nullopt},
+      {"it is loopback by name", {"--listen=localhost:1"}, std::nullopt},
+      {"it is loopback, with TLS", {cert, key}, std::nullopt},
+      {"it is all addresses", {"--listen=:9080"}, kExitUsage},
+      {"it is all addresses in digits", {"--listen=0.0.0.0:9080"}, kExitUsage},
+      {"it is an address of the pod", {"--listen=10.0.0.1:9080"}, kExitUsage},
+      {"it is a name", {"--listen=node:9080"}, kExitUsage},
+      {"callers need no certificate", {"--listen=:9080", cert, key}, kExitUsage},
+      {"callers need a certificate", {"--listen=:9080", cert, key, ca}, std::nullopt},
+      {"the key is missing", {cert}, kExitUsage},
+      {"the certificate is missing", {key}, kExitUsage},
+      {"there is only an authority", {ca}, kExitUsage},
+  }));
+  INFO("when " << row.when);
+  std::vector<std::string> words{"nervex-extender"};
+  words.insert(words.end(), row.flags.begin(), row.flags.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  Flags flags;
+  CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
+}
+
+}  // namespace
+}  // namespace nervex::extender
