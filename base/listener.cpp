@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <netinet/in.h>
@@ -28,6 +29,11 @@ constexpr std::chrono::seconds kSlowSender{1};
 // How long a refused newcomer may take to read why, and how many may do so at a time.
 constexpr std::chrono::seconds kRefusedStay{1};
 constexpr std::size_t kMaxRefused = 64;
+
+// Of stop(): with callers in the middle of their request, and then with those in the middle of
+// their reply.
+constexpr std::chrono::milliseconds kReadPatience{500};
+constexpr std::chrono::milliseconds kWritePatience{2000};
 
 std::string describe_errno() { return std::generic_category().message(errno); }
 
@@ -125,7 +131,29 @@ void Listener::stop() {
   stop_.set();
   pthread_join(accept_thread_, nullptr);
   socket_ = UniqueFd();  // who connects from now on is refused
+  shut_down_after(kReadPatience, SHUT_RD);
+  shut_down_after(kWritePatience, SHUT_RDWR);
   join_all();
+}
+
+// A caller that is in the middle of its request, or does not take its reply, would keep the program
+// from ending as long as either may take.
+void Listener::shut_down_after(std::chrono::milliseconds patience, int how) {
+  const SystemClock clock;
+  const MonoTime deadline = clock.mono() + patience;
+  while (!all_finished() && clock.mono() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const MutexLock lock(mutex_);
+  for (const Place& place : places_) {
+    if (!place.finished_) shutdown(place.socket_.get(), how);
+  }
+}
+
+bool Listener::all_finished() {
+  const MutexLock lock(mutex_);
+  return std::all_of(places_.begin(), places_.end(),
+                     [](const Place& place) { return place.finished_; });
 }
 
 void* Listener::accept_entry(void* listener) {

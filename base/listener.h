@@ -67,7 +67,9 @@ class Listener {
   // "HOST:PORT", "[::1]:PORT", ":PORT" (all addresses). kInvalid: no such form or address;
   // kTransient: it is taken.
   Result<Nothing> start(const std::string& address);
-  // Accepts no more and waits until every connection's thread is done. Idempotent, thread-safe.
+  // Accepts no more and waits until every connection's thread is done. What has not arrived half a
+  // second later is not waited for, nor for a caller that has not taken its reply two seconds after
+  // that. Idempotent, thread-safe.
   void stop();
 
   int port() const { return port_; }
@@ -92,6 +94,8 @@ class Listener {
   bool make_room() REQUIRES(mutex_);
   bool drop_oldest(Place::State state, MonoTime since) REQUIRES(mutex_);
   void finish(Place& place);
+  void shut_down_after(std::chrono::milliseconds patience, int how);
+  bool all_finished();
   void join_finished();
   void join_all();
 

@@ -74,7 +74,7 @@ void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& he
 HttpServerOptions ops_options(const std::string& listen) {
   HttpServerOptions options;
   options.listen = listen;
-  options.max_connections = 64;
+  options.max_connections = 256;
   options.max_body_bytes = 1024;
   options.idle_timeout = std::chrono::seconds(60);
   options.allow_chunked_bodies = false;

@@ -23,7 +23,7 @@ void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& he
 // The answer to a request for /loglevel; the peer decides whether PUT is allowed.
 HttpReply answer_log_level(const HttpRequest& request);
 
-// Few callers, small requests.
+// Small requests.
 HttpServerOptions ops_options(const std::string& listen);
 
 }  // namespace nervex

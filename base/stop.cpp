@@ -3,6 +3,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string_view>
 #include <thread>
@@ -87,10 +88,14 @@ void StopSignal::fail() {
 
 Ending::Ending(milliseconds delay) : began_(SystemClock().mono()), delay_(delay) {
   handle(SIGALRM, on_limit);
-  set_timer(kLimit);
+  set_timer(kStopLimit - milliseconds(100));
   const sigset_t set = stop_signals();
   for (const int signal : {SIGTERM, SIGINT}) handle(signal, on_second_signal);
   NERVEX_CHECK(pthread_sigmask(SIG_UNBLOCK, &set, nullptr) == 0);
+}
+
+MonoTime Ending::calls_end() const {
+  return began_ + std::max(kStopLimit / 2, delay_ + milliseconds(1000));
 }
 
 void Ending::linger() const { std::this_thread::sleep_until(began_ + delay_); }

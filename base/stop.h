@@ -7,7 +7,7 @@
 //   health.set_stopping();                 // not ready from now on
 //   ending.linger();                       // callers learn of it meanwhile
 //   api.end_calls_by(ending.calls_end());  // whatever the API server does
-//   server.stop(); ...                     // requests, then workers, then the lease
+//   server.stop(); ...                     // requests, then workers, probes, the lease
 #pragma once
 
 #include <atomic>
@@ -52,16 +52,12 @@ class Ending {
 
   // Sleeps for the delay.
   void linger() const;
-  // Calls of the API server must end by then, but for
-  MonoTime calls_end() const { return began_ + kCalls; }
-  // the last one, which gives the lease back.
-  MonoTime lease_calls_end() const { return began_ + kLeaseCalls; }
+  // Calls of the API server must end by then: half of the limit, or a second after the delay.
+  MonoTime calls_end() const;
+  // But for the last one, which gives the lease back.
+  MonoTime lease_calls_end() const { return calls_end() + std::chrono::milliseconds(500); }
 
  private:
-  static constexpr std::chrono::milliseconds kCalls{3600};
-  static constexpr std::chrono::milliseconds kLeaseCalls{4500};
-  static constexpr std::chrono::milliseconds kLimit = kStopLimit - std::chrono::milliseconds(100);
-
   const MonoTime began_;
   const std::chrono::milliseconds delay_;
 };

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   lease_client.end_calls_by(ending.lease_calls_end());
   ending.linger();
   runner.stop();  // before the lease is given back: its rounds write
-  leadership.release();
   ops.stop();
+  leadership.release();
   return exit_code;
 }  // destructors run upwards: the watches end before what they fill

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   server.stop();
   planning.request_stop();
   planning.join();  // before the lease is given back: a pass writes
-  leadership.release();
   ops.stop();
+  leadership.release();
   return exit_code;
 }  // destructors run upwards: the watches end before what they fill

@@ -456,6 +456,24 @@ TEST_CASE("stop lets a request under way finish", "[base][http]") {
   CHECK(reply.find("Connection: close") != std::string::npos);
 }
 
+TEST_CASE("stop waits neither for requests nor for replies that do not end", "[base][http]") {
+  HttpServerOptions options;
+  options.read_timeout = options.write_timeout = std::chrono::hours(1);  // the test would time out
+  HttpServer server(options);
+  std::latch answered(1);
+  server.handle("/large", [&answered](const HttpRequest&) {
+    answered.count_down();
+    return HttpReply{200, std::string(64 << 20, 'x')};
+  });
+  REQUIRE(server.start().has_value());
+  auto half = RawSocket::connect_to(server.port());
+  half.send("POST /large HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n12345");
+  auto unread = RawSocket::connect_to(server.port());
+  unread.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+  answered.wait();
+  server.stop();
+}
+
 TEST_CASE("stop before start, and no stop at all, are fine", "[base][http]") {
   HttpServer never_started({});
   never_started.stop();

@@ -1,0 +1,102 @@
+"""Two controllers, or two extenders: one leads, the other takes over when the first is gone."""
+
+import signal
+import time
+
+import pytest
+from harness import processes
+from support.jobs import job
+from support.wait import wait_for
+
+PROGRAMS = ["controller", "extender"]
+# What a leader's death may cost: the lease (8 s here), the standby's retry, and the job's own start.
+TAKE_OVER = 60
+
+
+def lease(programs, name):
+    program = programs.programs[name]["program"]
+    return programs.api().get(
+        f"/apis/coordination.k8s.io/v1/namespaces/nervex-system/leases/nervex-{program}")["spec"]
+
+
+@pytest.fixture(params=PROGRAMS)
+def pair(request, programs):
+    """(leader, standby) of one program. The extender's standby is the one that the scheduler asks: it
+    answers filter and bind all the time."""
+    first = request.param
+    second = programs.start_second(first)
+    leader, standby = first, second
+    if first == "extender":
+        leader, standby = second, first
+        assert programs.stop(first)  # gives its lease back
+        wait_for(lambda: programs.is_leader(second), f"{second} to lead", timeout=TAKE_OVER)
+        programs.start(first)
+    wait_for(lambda: programs.is_leader(leader), f"{leader} to lead", timeout=TAKE_OVER)
+    assert not programs.is_leader(standby)
+    return leader, standby
+
+
+def starts(jobs, name):
+    jobs.create(job(name))
+    jobs.wait_phase(name, "Running", timeout=TAKE_OVER)
+    jobs.wait_pods(name, 2, "Running")
+
+
+def test_the_standby_is_ready_and_keeps_its_caches(jobs, programs, pair):
+    _, standby = pair
+    before = programs.metrics(standby)['nervex_cache_objects{kind="podgroups"}']
+    starts(jobs, "seen")
+    wait_for(lambda: programs.metrics(standby)['nervex_cache_objects{kind="podgroups"}'] > before,
+             "the standby to see the new PodGroup")
+    shown = programs.metrics(standby)
+    assert shown["nervex_caches_synced"] == 1
+    if standby != "extender":  # which binds
+        assert not any('method="P' in series and 'code="2' in series for series in shown), "the standby writes"
+
+
+def test_when_the_leader_is_killed_the_standby_goes_on(jobs, programs, pair):
+    leader, standby = pair
+    held = lease(programs, leader)
+    processes.send(programs.programs[leader], signal.SIGKILL)
+    starts(jobs, "meanwhile")
+    assert programs.is_leader(standby)
+    now = lease(programs, leader)
+    assert now["holderIdentity"] != held["holderIdentity"]
+    assert now["leaseTransitions"] == held["leaseTransitions"] + 1
+
+
+def test_when_the_leader_ends_the_standby_leads_without_waiting_for_the_lease(programs, pair):
+    leader, standby = pair
+    assert programs.stop(leader)
+    begin = time.monotonic()
+    wait_for(lambda: programs.is_leader(standby), "the standby to lead", timeout=TAKE_OVER)
+    print(f"{leader}: {time.monotonic() - begin:.1f} s from the leader's end to the next leader")
+
+
+def test_a_leader_stopped_past_its_lease_writes_nothing_and_ends(jobs, programs, pair):
+    leader, standby = pair
+    stopped = programs.programs[leader]
+    jobs.create(job("before"))
+    processes.send(stopped, signal.SIGSTOP)  # perhaps in the middle of its writes
+    wait_for(lambda: programs.is_leader(standby), "the standby to lead", timeout=TAKE_OVER)
+    starts(jobs, "during")
+    jobs.wait_phase("before", "Running", timeout=TAKE_OVER)
+    before = jobs.wait_pods("before", 2, "Running")
+    transitions = lease(programs, leader)["leaseTransitions"]
+    holder = lease(programs, leader)["holderIdentity"]
+
+    with open(stopped["log"], "rb") as log:
+        offset = log.seek(0, 2)
+    processes.send(stopped, signal.SIGCONT)
+    wait_for(lambda: not processes.alive(stopped), "the old leader to end", timeout=20)
+    with open(stopped["log"], "rb") as log:
+        log.seek(offset)
+        text = log.read().decode()
+    assert "leader election lost" in text, text
+    assert "pod created" not in text and "gang planned" not in text, text
+    assert lease(programs, leader)["holderIdentity"] == holder
+    assert lease(programs, leader)["leaseTransitions"] == transitions
+
+    names = [pod.metadata.name for pod in jobs.pods("before")]
+    assert sorted(names) == sorted(pod.metadata.name for pod in before), "a pod was made or deleted"
+    assert jobs.phase("before") == "Running"
