@@ -33,7 +33,7 @@ constexpr std::size_t kMaxRefused = 64;
 // Of stop(): with callers in the middle of their request, and then with those in the middle of
 // their reply.
 constexpr std::chrono::milliseconds kReadPatience{500};
-constexpr std::chrono::milliseconds kWritePatience{2000};
+constexpr std::chrono::milliseconds kWritePatience{1000};
 
 std::string describe_errno() { return std::generic_category().message(errno); }
 

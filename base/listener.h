@@ -68,7 +68,7 @@ class Listener {
   // kTransient: it is taken.
   Result<Nothing> start(const std::string& address);
   // Accepts no more and waits until every connection's thread is done. What has not arrived half a
-  // second later is not waited for, nor for a caller that has not taken its reply two seconds after
+  // second later is not waited for, nor for a caller that has not taken its reply a second after
   // that. Idempotent, thread-safe.
   void stop();
 
