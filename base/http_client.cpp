@@ -86,7 +86,7 @@ struct HttpClient::Impl {
     return with_context(exchange.method + " " + options.url, dialed.error());
   }
 
-  Result<HttpResponse> send(HttpExchange exchange);
+  Result<HttpResponse> send(const HttpExchange& exchange);
 
   const HttpClientOptions options;
   Mutex mutex;
@@ -95,7 +95,7 @@ struct HttpClient::Impl {
   ConnectionPool pool;
 };
 
-Result<HttpResponse> HttpClient::Impl::send(HttpExchange exchange) {
+Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange) {
   ConnectionPool::Lease lease(pool, limit);
   if (!lease.has_place() || limit.is_over()) return failure(exchange, "");
   // After the place was taken: a connection made with credentials that are replaced meanwhile is
@@ -149,7 +149,7 @@ Result<HttpResponse> HttpClient::send(const std::string& method, const std::stri
                         impl_->options.write_timeout};
   if (!content_type.empty()) exchange.headers.emplace("Content-Type", content_type);
   if (auto checked = check_exchange(exchange); !checked) return checked.error();
-  return impl_->send(std::move(exchange));
+  return impl_->send(exchange);
 }
 
 Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,

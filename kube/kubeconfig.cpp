@@ -119,7 +119,7 @@ Result<Nothing> refuse_unsupported(const Entry& entry, std::initializer_list<con
 }
 
 Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
-  const auto fine = refuse_unsupported(
+  auto fine = refuse_unsupported(
       cluster, {"insecure-skip-tls-verify", "proxy-url"},
       "the server is always verified and connected to directly; give its certificate-authority");
   if (!fine) return fine;
@@ -199,7 +199,7 @@ Result<Nothing> read_exec(const Entry& user, const Entry& cluster, ConnectionCon
 }
 
 Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionConfig& config) {
-  const auto fine = refuse_unsupported(
+  auto fine = refuse_unsupported(
       user, {"auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"},
       "use a token, a tokenFile, a client certificate or exec");
   if (!fine) return fine;
@@ -222,7 +222,7 @@ Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionCon
 
 std::string current_context(const std::vector<KubeconfigFile>& files) {
   for (const auto& file : files) {
-    const std::string name = text_at(file.root, "current-context");
+    std::string name = text_at(file.root, "current-context");
     if (!name.empty()) return name;
   }
   return {};
