@@ -35,7 +35,8 @@ Outcome Worker::process(const std::string& key) {
     queue_.forget(key);
     return *done;
   }
-  const auto delay = queue_.add_failed(key);
+  const auto delay =
+      queue_.add_failed(key, done.error().retry_after.value_or(std::chrono::seconds(0)));
   // A conflict means that the cache was older than the object: part of every controller's day.
   const auto log = done.error().code == Code::kConflict ? log_debug : log_warn;
   log("job comes again", {{"job", key},

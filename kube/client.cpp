@@ -110,7 +110,7 @@ struct Client::Impl {
   Identity identity;
 };
 
-Client::Client(ConnectionConfig config, std::string user_agent, RequestObserver observer)
+Client::Client(const ConnectionConfig& config, std::string user_agent, RequestObserver observer)
     : impl_(std::make_unique<Impl>(config, std::move(user_agent), std::move(observer))) {}
 
 Client::~Client() = default;
@@ -152,7 +152,7 @@ Result<Nothing> Client::stream(const std::string& path,
     impl_->observe("WATCH", status, start);
   };
   const auto response = impl_->http.stream(impl_->prefix + path, impl_->headers(*shown),
-                                           kWatchSilence, on_line, std::move(stop), on_status);
+                                           kWatchSilence, on_line, stop, on_status);
   if (!answered) impl_->observe("WATCH", 0, start);
   if (!response) {
     impl_->identity.failed(response.error());

@@ -26,7 +26,7 @@ using RequestObserver = std::function<void(const RequestSeen&)>;
 // Thread-safe. `user_agent` names the program in the API server's audit log.
 class Client final : public Api {
  public:
-  Client(ConnectionConfig config, std::string user_agent, RequestObserver observer = {});
+  Client(const ConnectionConfig& config, std::string user_agent, RequestObserver observer = {});
   ~Client() override;
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

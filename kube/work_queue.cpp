@@ -59,12 +59,12 @@ void WorkQueue::add_after(const std::string& key, milliseconds delay) {
   wake_.notify_one();  // it may be due before what a worker waits for
 }
 
-milliseconds WorkQueue::add_failed(const std::string& key) {
+milliseconds WorkQueue::add_failed(const std::string& key, milliseconds at_least) {
   milliseconds delay{};
   {
     MutexLock lock(mutex_);
     int& failures = failures_[key];
-    delay = delay_after(failures);
+    delay = std::max(delay_after(failures), at_least);
     failures = std::min(failures + 1, 1'000'000);
   }
   add_after(key, delay);

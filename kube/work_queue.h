@@ -52,8 +52,10 @@ class WorkQueue {
   void add(const std::string& key);
   // Of several delays of one key the earliest end counts.
   void add_after(const std::string& key, std::chrono::milliseconds delay);
-  // With the key's back-off, which grows by this call; returns the delay.
-  std::chrono::milliseconds add_failed(const std::string& key);
+  // With the key's back-off, which grows by this call, or `at_least` (Error::retry_after) if that
+  // is longer; returns the delay.
+  std::chrono::milliseconds add_failed(const std::string& key,
+                                       std::chrono::milliseconds at_least = {});
   void forget(const std::string& key);  // resets the key's back-off
   int failures(const std::string& key) const;
 

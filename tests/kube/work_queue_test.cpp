@@ -81,6 +81,17 @@ TEST_CASE("a delay that ends while the key is worked on is kept for afterwards",
   CHECK(queue.next() == "a");
 }
 
+TEST_CASE("a failed key waits at least as long as the server asked", "[kube][queue]") {
+  FakeClock clock;
+  WorkQueue queue(clock);
+  CHECK(queue.add_failed("a", 7s) == 7s);
+  CHECK(queue.add_failed("b", 1ms) == 5ms);
+  clock.advance(6s);
+  CHECK(queue.next() == "b");
+  clock.advance(1s);
+  CHECK(queue.next() == "a");
+}
+
 TEST_CASE("back-off doubles from 5 ms to 1000 s until the key is forgotten", "[kube][work_queue]") {
   FakeClock clock;
   WorkQueue queue(clock);
