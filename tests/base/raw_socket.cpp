@@ -1,5 +1,6 @@
 #include "tests/base/raw_socket.h"
 
+#include <cerrno>
 #include <charconv>
 
 #include <arpa/inet.h>
@@ -71,6 +72,7 @@ bool RawSocket::receive_more() {
   char bytes[16 * 1024];
   const ssize_t got = recv(fd_.get(), bytes, sizeof bytes, 0);
   if (got > 0) received_.append(bytes, static_cast<std::size_t>(got));
+  gave_up_ = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   return got > 0;
 }
 
@@ -100,7 +102,7 @@ std::string RawSocket::receive_message() {
   return message;
 }
 
-bool RawSocket::is_at_end() { return receive_all().empty(); }
+bool RawSocket::is_at_end() { return receive_all().empty() && !gave_up_; }
 
 int status_of(const std::string& reply) {
   int status = 0;

@@ -31,7 +31,7 @@ class RawSocket {
   std::string receive_until(std::string_view mark);
   // One HTTP message with Content-Length (or without a body).
   std::string receive_message();
-  // Nothing more came before the end.
+  // Nothing more came before the end, and the end has come.
   bool is_at_end();
 
  private:
@@ -39,6 +39,7 @@ class RawSocket {
 
   UniqueFd fd_;
   std::string received_;  // and not returned yet
+  bool gave_up_ = false;  // waiting
 };
 
 // Status of "HTTP/1.1 404 Not Found..."; 0 if it is no reply.
