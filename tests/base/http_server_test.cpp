@@ -356,7 +356,7 @@ TEST_CASE("When all places are busy, a newcomer is told so and closed at once", 
 
 TEST_CASE("When it is crowded, replies ask callers to close and idle connections make room",
           "[base][http]") {
-  HttpServer server({.max_connections = 8, .crowded_percent = 75});
+  HttpServer server({.max_connections = 100, .crowded_percent = 6});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
   std::vector<RawSocket> idle;
@@ -372,7 +372,7 @@ TEST_CASE("When it is crowded, replies ask callers to close and idle connections
   CHECK(seventh.receive_all().find("Connection: close") != std::string::npos);
   auto eighth = RawSocket::connect_to(server.port());
   auto ninth = RawSocket::connect_to(server.port());
-  CHECK(idle.front().is_at_end());  // idle for longest; two places are free for others
+  CHECK(idle.front().is_at_end());  // idle for longest, although there are places
 }
 
 TEST_CASE("When all places are taken, the slowest sender makes room", "[base][http]") {
