@@ -71,6 +71,24 @@ void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& he
   server.handle("/loglevel", answer_log_level);
 }
 
+void show_certificate(const HttpServer& server, Metrics& metrics, Health& health) {
+  using Samples = std::vector<MetricSample>;
+  health.add_ready("certificate", [&server] { return server.not_ready(); });
+  metrics.collect("nervex_certificate_expiration_timestamp_seconds",
+                  "When the first certificate of the served chain expires, since unix epoch.",
+                  MetricType::kGauge, [&server] {
+                    const auto end = server.certificate_expires();
+                    if (!end) return Samples{};
+                    const auto since_epoch = end->time_since_epoch();
+                    return Samples{{{}, std::chrono::duration<double>(since_epoch).count()}};
+                  });
+  metrics.collect("nervex_certificate_problem",
+                  "1 if the certificate files cannot be used as they are; the log says why.",
+                  MetricType::kGauge, [&server] {
+                    return Samples{{{}, server.certificate_problem().empty() ? 0.0 : 1.0}};
+                  });
+}
+
 HttpServerOptions ops_options(const std::string& listen) {
   HttpServerOptions options;
   options.listen = listen;

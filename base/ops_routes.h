@@ -20,6 +20,11 @@ void add_health_routes(HttpServer& server, const Health& health);
 // loopback; others get 403. Both arguments are borrowed for the server's life.
 void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& health);
 
+// Of a server with TLS: not ready once its certificate has expired, and for alerts
+// nervex_certificate_expiration_timestamp_seconds and nervex_certificate_problem (1: the files hold
+// something else than what is in use). All are borrowed for the server's life.
+void show_certificate(const HttpServer& server, Metrics& metrics, Health& health);
+
 // The answer to a request for /loglevel; the peer decides whether PUT is allowed.
 HttpReply answer_log_level(const HttpRequest& request);
 

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   health.add_ready("caches", not_synced);
   HttpServer server(extender::server_options(flags.common.listen, tls_of(flags.tls)));
   extender::add_routes(server, plans, binder, not_synced, metrics);
-  health.add_ready("certificate", [&server] { return server.not_ready(); });
+  if (tls_of(flags.tls)) show_certificate(server, metrics, health);
   add_health_routes(server, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);

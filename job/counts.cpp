@@ -76,9 +76,7 @@ Counts count(std::span<const kube::Pod* const> pods) {
 
 kube::PodFilter pod_filter() {
   kube::PodFilter filter;
-  for (const auto key : {kGroupLabel, kJobLabel, kControllerLabel, kRoleLabel, kPodNameLabel}) {
-    filter.label_keys.emplace_back(key);
-  }
+  filter.label_keys.emplace_back(kRoleLabel);  // the others are not read, and cost memory
   filter.annotation_keys.emplace_back(kMainContainerAnnotation);
   filter.detail_label = kGroupLabel;
   return filter;

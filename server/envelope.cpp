@@ -70,7 +70,9 @@ HttpReply not_implemented(std::string_view what, const std::string& allowed) {
 }
 
 HttpReply refusal(int status, const std::string& reason) {
-  return reply(status == 503 ? 200 : status, false, reason, nullptr);
+  if (status == 503) status = 200;
+  if (status == 405) status = 501;
+  return reply(status, false, reason, nullptr);
 }
 
 }  // namespace nervex::server

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   HttpServer http(
       server::server_options(flags.common.listen, flags.max_connections, tls_of(flags.tls)));
   server::add_routes(http, replicas, flags.auth_by_token ? &gate : nullptr, not_synced, metrics);
-  health.add_ready("certificate", [&http] { return http.not_ready(); });
+  if (tls_of(flags.tls)) show_certificate(http, metrics, health);
   add_health_routes(http, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);

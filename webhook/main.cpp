@@ -59,7 +59,7 @@ int run(int argc, char** argv) {
   HttpServer server(server_options(flags));
   add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user, metrics);
   add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user, metrics);
-  health.add_ready("certificate", [&server] { return server.not_ready(); });
+  show_certificate(server, metrics, health);
   add_health_routes(server, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);

@@ -117,7 +117,7 @@ TEST_CASE("a method that is not there names those that are", "[server][routes]")
   Serving serving;
   CHECK(serving.send("PATCH", "/v1alpha1/replicas").headers.at("allow") == "GET, POST");
   const HttpResponse health = serving.send("POST", "/healthz");
-  CHECK(health.status == 405);
+  CHECK(health.status == 501);
   CHECK(health.headers.at("allow") == "GET, HEAD");
   CHECK(health.body.starts_with(R"({"success":false,"code":1,)"));
 }
