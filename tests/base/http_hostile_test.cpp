@@ -1,5 +1,6 @@
 #include <atomic>
 #include <fstream>
+#include <latch>
 #include <random>
 
 #include <unistd.h>
@@ -301,30 +302,36 @@ TEST_CASE("A program says what callers read whose requests are refused", "[base]
 
 TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][http][hostile]") {
   constexpr std::size_t kLarge = 600 << 10;
-  const std::string head = "Content-Length: " + std::to_string(kLarge) + "\r\n";
+  const std::string large =
+      "Content-Length: " + std::to_string(kLarge) + "\r\n\r\n" + std::string(kLarge, 'x');
+  std::latch entered(1);
+  std::latch let_go(1);
   HttpServer server({.max_body_bytes = 1 << 20, .max_bytes_in_flight = 1 << 20});
   server.handle("/", [](const HttpRequest& request) {
     return HttpReply{200, std::to_string(request.body.size()), "text/plain"};
   });
+  server.handle("/held", [&](const HttpRequest&) {
+    entered.count_down();
+    let_go.wait();
+    return HttpReply{200, "done"};
+  });
   REQUIRE(server.start().has_value());
   auto first = RawSocket::connect_to(server.port());
-  first.send(post_with(head, std::string(kLarge - 1, 'x')));  // all but one byte
+  first.send("POST /held HTTP/1.1\r\nHost: test\r\n" + large);
+  entered.wait();  // from here on until it is answered its body takes its share
 
-  // As soon as the first has arrived so far, a second does not fit beside it.
-  CHECK(testing::wait_until([&] {
-    auto second = RawSocket::connect_to(server.port());
-    second.send(post_with(head, std::string(kLarge, 'x')));
-    return status_of(second.receive_message()) == 503;
-  }));
+  auto second = RawSocket::connect_to(server.port());
+  second.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
+  CHECK(status_of(second.receive_message()) == 503);
   auto small = RawSocket::connect_to(server.port());
   small.send(post_with("Content-Length: 2\r\n", "{}"));
   CHECK(body_of(small.receive_message()) == "2");
 
-  first.send("x");
-  CHECK(body_of(first.receive_message()) == std::to_string(kLarge));
-  auto next = RawSocket::connect_to(server.port());  // what is done makes room
-  CHECK(testing::wait_until([&] {
-    next.send(post_with(head, std::string(kLarge, 'x')));
+  let_go.count_down();
+  CHECK(body_of(first.receive_message()) == "done");
+  CHECK(testing::wait_until([&] {  // what is done makes room
+    auto next = RawSocket::connect_to(server.port());
+    next.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
     return body_of(next.receive_message()) == std::to_string(kLarge);
   }));
 }
