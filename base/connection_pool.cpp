@@ -1,11 +1,12 @@
 #include "base/connection_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nervex {
 
-ConnectionPool::Lease::Lease(ConnectionPool& pool, const CallLimit& limit)
-    : pool_(pool), has_place_(pool.wait_for_place(limit, generation_)) {}
+ConnectionPool::Lease::Lease(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline)
+    : pool_(pool), has_place_(pool.wait_for_place(limit, deadline, generation_)) {}
 
 ConnectionPool::Lease::~Lease() {
   if (has_place_) pool_.give_back(std::move(kept_), generation_);
@@ -18,17 +19,12 @@ std::unique_ptr<DialedConnection> ConnectionPool::Lease::take_fresh() {
   return nullptr;
 }
 
-bool ConnectionPool::wait_for_place(const CallLimit& limit, std::uint64_t& generation) {
+bool ConnectionPool::wait_for_place(const CallLimit& limit, MonoTime deadline,
+                                    std::uint64_t& generation) {
   MutexLock lock(mutex_);
   while (free_places_ == 0) {
-    if (limit.is_over()) return false;
-    const MonoTime until = limit.time();
-    // The far end of time overflows where the system's clocks are converted.
-    if (until == MonoTime::max()) {
-      freed_.wait(mutex_);
-    } else {
-      freed_.wait_until(mutex_, until);
-    }
+    if (limit.is_over() || SystemClock().mono() >= deadline) return false;
+    freed_.wait_until(mutex_, std::min(limit.time(), deadline));
   }
   --free_places_;
   generation = generation_;

@@ -15,15 +15,15 @@ class ConnectionPool {
  public:
   explicit ConnectionPool(std::size_t size) : free_places_(std::max<std::size_t>(size, 1)) {}
 
-  // A place in the pool for the length of a scope, waited for until `limit`.
+  // A place in the pool for the length of a scope, waited for until `limit` or `deadline`.
   class Lease {
    public:
-    Lease(ConnectionPool& pool, const CallLimit& limit);
+    Lease(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline);
     ~Lease();
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
 
-    // False: the limit came first.
+    // False: the limit or the deadline came first.
     bool has_place() const { return has_place_; }
     // A kept connection, if there is one that can still be used: when a server has restarted, all
     // of them are dead, and the caller must not find that out by losing requests.
@@ -46,7 +46,7 @@ class ConnectionPool {
  private:
   using Dialed = std::unique_ptr<DialedConnection>;
 
-  bool wait_for_place(const CallLimit& limit, std::uint64_t& generation);
+  bool wait_for_place(const CallLimit& limit, MonoTime deadline, std::uint64_t& generation);
   Dialed take_kept();
   void give_back(Dialed connection, std::uint64_t generation);
 

@@ -86,7 +86,8 @@ struct HttpClient::Impl {
     return with_context(exchange.method + " " + options.url, dialed.error());
   }
 
-  Result<HttpResponse> send(const HttpExchange& exchange);
+  Result<HttpResponse> send(const HttpExchange& exchange,
+                            const std::function<Result<Nothing>()>& before_sending);
 
   const HttpClientOptions options;
   Mutex mutex;
@@ -95,9 +96,12 @@ struct HttpClient::Impl {
   ConnectionPool pool;
 };
 
-Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange) {
-  ConnectionPool::Lease lease(pool, limit);
-  if (!lease.has_place() || limit.is_over()) return failure(exchange, "");
+Result<HttpResponse> HttpClient::Impl::send(
+    const HttpExchange& exchange, const std::function<Result<Nothing>()>& before_sending) {
+  ConnectionPool::Lease lease(pool, limit, SystemClock().mono() + options.read_timeout);
+  if (!lease.has_place() || limit.is_over()) {
+    return failure(exchange, "not sent: no other request ended in time");
+  }
   // After the place was taken: a connection made with credentials that are replaced meanwhile is
   // not kept.
   const auto [plan, problem] = current();
@@ -108,6 +112,9 @@ Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange) {
     auto fresh = connect(exchange, plan, limit.fd());
     if (!fresh) return fresh.error();
     dialed = *std::move(fresh);
+  }
+  if (before_sending) {
+    if (auto may = before_sending(); !may) return may.error();
   }
   Connection& connection = dialed->connection;
   connection.set_deadline(SystemClock().mono() + options.total_timeout);
@@ -140,7 +147,8 @@ const CallLimit& HttpClient::call_limit() const { return impl_->limit; }
 
 Result<HttpResponse> HttpClient::send(const std::string& method, const std::string& path_and_query,
                                       const std::map<std::string, std::string>& headers,
-                                      const std::string& body, const std::string& content_type) {
+                                      const std::string& body, const std::string& content_type,
+                                      const std::function<Result<Nothing>()>& before_sending) {
   HttpExchange exchange{method,
                         path_and_query,
                         headers,
@@ -149,7 +157,7 @@ Result<HttpResponse> HttpClient::send(const std::string& method, const std::stri
                         impl_->options.write_timeout};
   if (!content_type.empty()) exchange.headers.emplace("Content-Type", content_type);
   if (auto checked = check_exchange(exchange); !checked) return checked.error();
-  return impl_->send(exchange);
+  return impl_->send(exchange, before_sending);
 }
 
 Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,

@@ -20,14 +20,16 @@ struct HttpClientOptions {
   std::string url{};  // scheme://host:port, no path
   // PEM text. TLS always verifies the server: against `ca`, or the system's store if it is empty.
   std::string ca{};
-  std::string client_cert{};                // PEM text, may be empty
-  std::string client_key{};                 // PEM text, may be empty
-  std::string server_name{};                // verified instead of the URL's host, if not empty
-  std::chrono::seconds connect_timeout{5};  // with the TLS handshake
-  std::chrono::seconds read_timeout{30};    // for the next piece of a reply
-  std::chrono::seconds write_timeout{30};   // for the server to take the next piece of a request
+  std::string client_cert{};  // PEM text, may be empty
+  std::string client_key{};   // PEM text, may be empty
+  std::string server_name{};  // verified instead of the URL's host, if not empty
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // with the TLS handshake
+  // For the next piece of a reply, and for one of the pool's connections to become free.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
+  // For the server to take the next piece of a request.
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
   // A server that sends a byte now and then may not hold a caller for ever. Not for streams.
-  std::chrono::seconds total_timeout{600};
+  std::chrono::milliseconds total_timeout = std::chrono::seconds(600);
   std::size_t pool_size = 16;  // connections kept for send(); more callers wait for one
 };
 
@@ -55,9 +57,12 @@ class HttpClient {
   // Any status is a value; kTransient only when there was no complete answer. A request whose
   // connection broke is not repeated here: only the caller knows whether that is safe. (A kept
   // connection which the server had closed before the request was sent does not count as broken.)
+  // `before_sending`, if given, is asked when all waiting for a connection is over: its error is
+  // returned and nothing is sent.
   Result<HttpResponse> send(const std::string& method, const std::string& path_and_query,
                             const std::map<std::string, std::string>& headers,
-                            const std::string& body, const std::string& content_type);
+                            const std::string& body, const std::string& content_type,
+                            const std::function<Result<Nothing>()>& before_sending = {});
 
   // GET on a new connection, for a kept one may be half open and a stream would wait on it for
   // `silence`. Calls `on_line` for each line of a 200 reply (without the newline) until the server

@@ -70,7 +70,7 @@ int StopSignal::wait() {
   int signal = 0;
   NERVEX_CHECK(sigwait(&set, &signal) == 0);
   told_ = SystemClock().mono();
-  if (failed_) {
+  if (state_.exchange(State::kStopping) == State::kFailed) {
     log_error("stopping", {{"why", "a failure, see above"}});
     return kExitFailure;
   }
@@ -81,9 +81,10 @@ int StopSignal::wait() {
 // Directed at the process, all of whose threads block it, so that it stays pending until wait().
 void StopSignal::trigger() { NERVEX_CHECK(kill(getpid(), SIGTERM) == 0); }
 
-// After wait() it would count as the second signal.
+// After wait() a signal would count as the second one.
 void StopSignal::fail() {
-  if (!failed_.exchange(true)) trigger();
+  State waiting = State::kWaiting;
+  if (state_.compare_exchange_strong(waiting, State::kFailed)) trigger();
 }
 
 Ending::Ending(milliseconds delay) : began_(SystemClock().mono()), delay_(delay) {

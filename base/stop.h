@@ -36,11 +36,13 @@ class StopSignal {
   int wait();
   // As if SIGTERM had come. Thread-safe.
   void trigger();
-  // The same, and the exit code is that of a failure. Thread-safe.
+  // The same, and the exit code is that of a failure. Thread-safe. Without effect once wait() has
+  // returned: the end is under way.
   void fail();
 
  private:
-  std::atomic<bool> failed_ = false;
+  enum class State { kWaiting, kFailed, kStopping };
+  std::atomic<State> state_ = State::kWaiting;
   std::optional<MonoTime> told_;  // when wait() returned
 };
 

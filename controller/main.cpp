@@ -43,7 +43,8 @@ int main(int argc, char** argv) {
   Health health;
   const auto observer = kube::request_observer(metrics, config->url);
   kube::Client client(*config, "nervex-controller", observer);
-  kube::Client lease_client(*config, "nervex-controller/leader-election", observer);
+  kube::Client lease_client(kube::lease_connection(*config, flags.leader),
+                            "nervex-controller/leader-election", observer);
   kube::Leadership leadership(lease_client, clock, kube::lease_options(flags.leader),
                               [&stop] { stop.fail(); });
   kube::LeaderApi api(client, leadership);

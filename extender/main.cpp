@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
   Health health;
   const auto observer = kube::request_observer(metrics, config->url);
   kube::Client client(*config, "nervex-extender", observer);
-  kube::Client lease_client(*config, "nervex-extender/leader-election", observer);
+  kube::Client lease_client(kube::lease_connection(*config, flags.leader),
+                            "nervex-extender/leader-election", observer);
   kube::Leadership leadership(lease_client, clock, kube::lease_options(flags.leader),
                               [&stop] { stop.fail(); });
   kube::LeaderApi planner_api(client, leadership);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "base/log.h"
 #include "extender/pod_groups.h"
@@ -64,7 +66,9 @@ void Planner::run(const std::stop_token& stop, const std::function<bool()>& read
 void Planner::pass() {
   repeat_doubtful();
   settle_commits();
-  PassResult result = run_pass(plans_.snapshot(), memory_, clock_.now());
+  const Snapshot snapshot = plans_.snapshot();
+  forget_gone(snapshot);
+  PassResult result = run_pass(snapshot, memory_, clock_.now());
   memory_ = std::move(result.memory);
   for (const StatusWrite& decided : result.writes) {
     if (must_wait(decided.group->meta.uid)) {
@@ -74,6 +78,13 @@ void Planner::pass() {
     }
   }
   if (result.look_again) queue_.add_after(kPass, *result.look_again);
+}
+
+void Planner::forget_gone(const Snapshot& snapshot) {
+  if (retries_.empty()) return;
+  std::set<std::string_view> known;
+  for (const auto& seen : snapshot.groups) known.insert(seen.group->meta.uid);
+  std::erase_if(retries_, [&](const auto& entry) { return known.count(entry.first) == 0; });
 }
 
 void Planner::repeat_doubtful() {

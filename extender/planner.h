@@ -50,6 +50,7 @@ class Planner {
   // What must come first: writes whose outcome is not known are made once more. They are
   // conditional, so this ends the doubt whichever way the first one went.
   void repeat_doubtful();
+  void forget_gone(const Snapshot& snapshot);  // back-off of PodGroups that do not exist any more
   // A gang whose commit is in doubt counts as committed, so nothing would move it away from a node
   // that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
   void settle_commits();

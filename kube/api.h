@@ -16,6 +16,9 @@ struct ApiRequest {
   std::string path;          // with query, not encoded further
   std::string body;          // JSON or empty
   std::string content_type;  // "application/json", "application/merge-patch+json", ...
+  // Asked each time just before it is sent, when all waiting for a connection is over. Its error is
+  // the answer then, and nothing is sent.
+  std::function<Result<Nothing>()> before_sending{};
 };
 
 // An interface so that tests can keep the API server in memory. Thread-safe.

@@ -1,5 +1,6 @@
 #include "kube/client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -63,6 +64,9 @@ HttpClientOptions options_of(const ConnectionConfig& config) {
   options.client_cert = config.client_cert;
   options.client_key = config.client_key;
   options.server_name = config.server_name;
+  options.read_timeout = config.request_timeout;
+  options.write_timeout = config.request_timeout;
+  options.connect_timeout = std::min(options.connect_timeout, config.request_timeout);
   return options;
 }
 
@@ -85,7 +89,7 @@ struct Client::Impl {
   Result<HttpResponse> try_once(const ApiRequest& request, const Identity::Presented& shown) {
     const MonoTime start = clock.mono();
     auto response = http.send(request.method, prefix + request.path, headers(shown), request.body,
-                              request.content_type);
+                              request.content_type, request.before_sending);
     observe(request.method, response ? response->status : 0, start);
     return response;
   }

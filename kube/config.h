@@ -1,6 +1,7 @@
 // kube/config.h - where is the API server and who are we? kubeconfig or in-cluster.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,8 @@ struct ConnectionConfig {
   // Asked for a token or a certificate if none of them is given above.
   std::optional<ExecPlugin> exec{};
   std::string ns{};  // the context's namespace; "default" if it names none
+  // For a connection, and for each piece of a request or a reply. Not for watches.
+  std::chrono::milliseconds request_timeout = std::chrono::seconds(30);
 };
 
 // The current context of that file. Relative file names count from its folder. kInvalid says which

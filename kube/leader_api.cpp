@@ -2,18 +2,18 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "kube/leadership.h"
 
 namespace nervex::kube {
 
 Result<std::string> LeaderApi::send(const ApiRequest& request) {
-  if (request.method != "GET" && !leadership_.may_write()) {
-    return Error{Code::kTransient, fmt::format("{} {}: not sent: not the leader (any more)",
-                                               request.method, request.path)};
-  }
-  return api_.send(request);
+  if (request.method == "GET") return api_.send(request);
+  ApiRequest guarded = request;
+  guarded.before_sending = [this]() -> Result<Nothing> {
+    if (leadership_.may_write()) return ok();
+    return Error{Code::kTransient, "not sent: not the leader (any more)"};
+  };
+  return api_.send(guarded);
 }
 
 Result<Nothing> LeaderApi::stream(const std::string& path,

@@ -1,5 +1,7 @@
 #include "kube/leader_flags.h"
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 
 namespace nervex::kube {
@@ -23,6 +25,11 @@ void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& leas
       throw CLI::ValidationError("--leader-elect-*", checked.error().message);
     }
   });
+}
+
+ConnectionConfig lease_connection(ConnectionConfig config, const LeaderFlags& flags) {
+  config.request_timeout = std::min(config.request_timeout, flags.lease.renew_deadline / 2);
+  return config;
 }
 
 std::optional<LeaseOptions> lease_options(const LeaderFlags& flags) {

@@ -101,6 +101,8 @@ std::optional<std::string> WorkQueue::next() {
   const auto waited = dirty_.extract(key);
   counted_.in_queue.observe(seconds_between(waited.mapped(), now));
   working_.emplace(key, now);
+  // This worker may have been the one that waited for the next delay to end: another takes over.
+  if (!ready_.empty() || !delayed_.empty()) wake_.notify_one();
   return key;
 }
 

@@ -22,7 +22,7 @@ class Components:
     kubelet would, this starts again whatever ended, other than by kill(), until close()."""
 
     def __init__(self, cluster):
-        self._cluster = cluster
+        self.cluster = cluster
         self._commands = {self._name(one): self._command(one) for one in cluster.control_plane}
         self._killed = set()
         self._ports = contextlib.ExitStack()
@@ -56,9 +56,9 @@ class Components:
         with self._lock:
             old = self._record(name)
             new = processes.start(self._commands[name], old["log"])
-            records = self._cluster.control_plane
+            records = self.cluster.control_plane
             records[records.index(old)] = {key: new[key] for key in ("pid", "start", "log")}
-            self._cluster.save()
+            self.cluster.save()
             with open(self._pid_file(old), "w", encoding="utf-8") as file:  # kwokctl reads it in the end
                 file.write(str(new["pid"]))
             self._killed.discard(name)
@@ -69,7 +69,7 @@ class Components:
 
     def _revive(self):
         with self._lock:
-            for one in list(self._cluster.control_plane):
+            for one in list(self.cluster.control_plane):
                 name = self._name(one)
                 if name not in self._killed and not processes.alive(one):
                     self._let_go_of_lease(name)
@@ -78,14 +78,14 @@ class Components:
     def _let_go_of_lease(self, name):
         """Of a component that has ended: its successor would wait for it to run out."""
         try:
-            self._cluster.api().call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")
+            self.cluster.api().call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")
         except (OSError, http.client.HTTPException, ApiError):
             pass  # there is none, or nobody answers: then it takes a little longer
 
     def wait_until_ready(self, timeout=60):
         def look():
             try:
-                return self._cluster.api().get("/readyz") == "ok", "not ready"
+                return self.cluster.api().get("/readyz") == "ok", "not ready"
             except Exception as error:  # refused, or 500 while it starts
                 return False, str(error)
 
@@ -115,7 +115,7 @@ class Components:
         return os.path.join(os.path.dirname(folder), "pids", log.removesuffix(".log") + ".pid")
 
     def _record(self, name):
-        return next(one for one in self._cluster.control_plane if self._name(one) == name)
+        return next(one for one in self.cluster.control_plane if self._name(one) == name)
 
     def _etcd(self, verb, body):
         """etcd's API as JSON, by its own gateway on the port for clients."""

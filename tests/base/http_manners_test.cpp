@@ -162,6 +162,54 @@ TEST_CASE("A half-open connection condemns the others that were kept", "[base][h
   CHECK(server.connections() == 5);
 }
 
+TEST_CASE("Who waits for a connection of the pool is given up in time", "[base][http][manners]") {
+  std::latch asked(1);
+  // Never silent for as long as the time-out, and never at its end.
+  auto endless = whole_reply(200, std::string(100'000, 'x'));
+  endless.after_each_byte = 5ms;
+  endless.before = [&asked] { asked.count_down(); };
+  ScriptedServer server({endless});
+  HttpClient client({.url = server.url(), .read_timeout = 1s, .pool_size = 1});
+  std::jthread first([&client] { (void)get(client); });
+  asked.wait();
+  const auto second = get(client);
+  REQUIRE_FALSE(second);
+  CHECK(second.error() ==
+        Error{Code::kTransient,
+              "GET " + server.url() + "/: not sent: no other request ended in time"});
+  client.end_calls_by(SystemClock().mono());
+}
+
+TEST_CASE("Whether a request may be sent is asked when all waiting is over",
+          "[base][http][manners]") {
+  std::latch asked(1);
+  std::latch may_reply(1);
+  auto slow = kept_reply(200, "{}");
+  slow.before = [&] {
+    asked.count_down();
+    may_reply.wait();
+  };
+  ScriptedServer server({slow, kept_reply(200, "{}")});
+  HttpClient client({.url = server.url(), .pool_size = 1});
+  std::atomic<bool> may = true;
+  Result<HttpResponse> second = Error{Code::kInternal, "not asked"};
+  {
+    std::jthread first([&client] { (void)get(client); });
+    asked.wait();
+    std::jthread waiting([&] {
+      second = client.send("POST", "/", {}, "{}", "application/json", [&may]() -> Result<Nothing> {
+        if (may) return ok();
+        return Error{Code::kTransient, "not any more"};
+      });
+    });
+    may = false;  // while it waits for the first to end
+    may_reply.count_down();
+  }
+  REQUIRE_FALSE(second);
+  CHECK(second.error().message == "not any more");
+  CHECK(get(client));  // the connection is as good as before
+}
+
 TEST_CASE("A stream never uses a kept connection", "[base][http][manners]") {
   const auto lines = testing::stream_reply({"a"}, true, Then::kNext);
   ScriptedServer server({kept_reply(200, "{}"), lines, lines, kept_reply(200, "{}")});

@@ -64,11 +64,8 @@ def command_lines():
     return found
 
 
-@pytest.mark.parametrize("program", [
-    "nervexctl",
-    # Remove the mark when these programs have --metrics-listen, --shutdown-delay, --auth and --server-auth.
-    *(pytest.param(name, marks=pytest.mark.xfail(strict=False, reason="the manifests are ahead of the programs"))
-      for name in ("nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook"))])
+@pytest.mark.parametrize("program", ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook",
+                                     "nervexctl"])
 def test_every_flag_of_the_manifests_is_one_that_the_program_knows(target, program):
     lines = command_lines()
     assert sorted(lines) == ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook", "nervexctl"]

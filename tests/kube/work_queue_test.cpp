@@ -212,6 +212,36 @@ TEST_CASE("a waiting worker gets a key as soon as it is added or due", "[kube][w
   queue.shut_down();
 }
 
+// Of two that wait, one watches the clock; it may be the one that an added key takes away.
+TEST_CASE("a key that falls due is given out though another worker is busy", "[kube][work_queue]") {
+  for (int round = 0; round < 20; ++round) {
+    SystemClock clock;
+    WorkQueue queue(clock);
+    std::atomic<bool> is_busy = false;
+    std::atomic<bool> was_late_given = false;
+    std::atomic<bool> may_end = false;
+    const auto work = [&] {
+      while (const auto key = queue.next()) {
+        if (*key == "late") was_late_given = true;
+        if (*key == "busy") {
+          is_busy = true;
+          may_end.wait(false);
+        }
+        queue.done(*key);
+      }
+    };
+    std::jthread one(work);
+    std::jthread two(work);
+    queue.add_after("late", 20ms);
+    queue.add("busy");
+    CHECK(testing::wait_until([&] { return is_busy.load(); }));
+    CHECK(testing::wait_until([&] { return was_late_given.load(); }));
+    may_end = true;
+    may_end.notify_all();
+    queue.shut_down();
+  }
+}
+
 TEST_CASE("no key is ever with two workers at once, and none is lost",
           "[kube][work_queue][property]") {
   SystemClock clock;

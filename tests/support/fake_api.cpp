@@ -22,6 +22,9 @@ FakeApi::~FakeApi() = default;
 // ---- requests
 
 Result<std::string> FakeApi::send(const kube::ApiRequest& request) {
+  if (request.before_sending) {
+    if (auto may = request.before_sending(); !may) return may.error();
+  }
   std::unique_lock lock(mutex_);
   ++requests_;
   const bool is_write = request.method != "GET";

@@ -9,9 +9,11 @@ from harness import processes, suite
 from harness.api import ApiError
 from harness.fault_proxy import FaultProxy
 
-# The leases that a killed program leaves behind. Others than the scheduler's come with leader election.
-LEASES = {"scheduler": ("nervex-scheduler",), "extender": ("nervex-extender",),
-          "controller": ("nervex-controller", "nervex-operator")}
+# The leases that a killed program leaves behind.
+LEASES = {"scheduler": ("nervex-scheduler",), "extender": ("nervex-extender",), "controller": ("nervex-controller",)}
+# So long that no outage of the tests, on however slow a machine, makes a leader end: what that comes to is
+# a question of its own.
+PATIENCE = "--leader-elect-lease-duration=120s --leader-elect-renew-deadline=100s"
 
 
 class FaultRig:
@@ -24,6 +26,8 @@ class FaultRig:
         self._kept = {}
 
     def install(self):
+        for program in suite.LEADERS:
+            os.environ[f"NERVEX_{program.upper()}_ARGS"] = PATIENCE
         for program in suite.PROGRAMS:
             path = self._kubeconfig(program)
             with open(path, encoding="utf-8") as file:
@@ -40,6 +44,8 @@ class FaultRig:
     def remove(self):
         for program, text in self._kept.items():
             self._write(self._kubeconfig(program), text)
+        for program in suite.LEADERS:
+            os.environ.pop(f"NERVEX_{program.upper()}_ARGS", None)
         self._restart_all()
         for proxy in self.proxies.values():
             proxy.close()
