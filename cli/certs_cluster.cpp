@@ -58,6 +58,34 @@ Result<Hooks> read_hooks(kube::Api& api, const kube::ResourceKind& kind, const s
                fmt::format("{} {} does not exist: apply the manifests first", kind.plural, name)};
 }
 
+// What the callers of one configuration trust so far and the certificate in use needs. Only that:
+// else whoever may write caBundle could bring any authority into ours.
+std::string signers_in(const Hooks& hooks, const std::string& in_use) {
+  std::string found;
+  for (const Json& hook : kube::array_at(hooks.object, {"webhooks"})) {
+    const auto text = kube::base64_decode(string_at(hook, {"clientConfig", "caBundle"}));
+    if (!text) continue;
+    for (const std::string& one : split_bundle(*text)) {
+      if (is_signed_by(in_use, one)) found += one;
+    }
+  }
+  return found;
+}
+
+// Every authority that is to be trusted until it ends. The authority's Secret says it all, unless
+// it was lost: then its successor alone would be trusted, and until each pod has a certificate of
+// that one no call would reach the webhook. May repeat itself, which the plan does away with.
+std::string trusted_so_far(const Seen& seen) {
+  std::string found;
+  // Taken apart first: what cannot be read in one place must not hide the next.
+  for (const Json* secret : {&seen.authority, &seen.serving}) {
+    for (const std::string& one : split_bundle(decoded(*secret, "ca.crt"))) found += one;
+  }
+  const std::string in_use = decoded(seen.serving, "tls.crt");
+  for (const Hooks& hooks : seen.hooks) found += signers_in(hooks, in_use);
+  return found;
+}
+
 Result<Seen> look(kube::Api& api, const CertPlaces& places) {
   Seen seen;
   auto authority = get_if_there(api, kSecrets, places.ns, places.authority_secret);
@@ -71,7 +99,7 @@ Result<Seen> look(kube::Api& api, const CertPlaces& places) {
   seen.authority = *std::move(authority);
   seen.serving = *std::move(serving);
   seen.hooks = {*std::move(mutating), *std::move(validating)};
-  seen.certs = {pair_of(seen.authority), decoded(seen.authority, "ca.crt"), pair_of(seen.serving)};
+  seen.certs = {pair_of(seen.authority), trusted_so_far(seen), pair_of(seen.serving)};
   return seen;
 }
 
@@ -166,8 +194,8 @@ class Round {
  private:
   Result<Nothing> keep_authority(const Seen& seen, const CertVerdict& verdict,
                                  const StoredCerts& wanted) {
-    const bool same =
-        seen.certs.authority == wanted.authority && seen.certs.bundle == wanted.bundle;
+    const bool same = seen.certs.authority == wanted.authority &&
+                      decoded(seen.authority, "ca.crt") == wanted.bundle;
     if (!same && !dry_run_) {
       if (auto done = store(api_, authority_secret(places_, wanted), seen.authority); !done)
         return done;

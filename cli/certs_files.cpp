@@ -35,19 +35,30 @@ Result<std::string> read(const std::string& path) {
   return text;
 }
 
-// Under another name first: a reader never finds half a file, and a full disk costs nothing.
-Result<Nothing> write(const std::string& path, const std::string& text) {
-  const std::string draft = path + ".new";
-  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+// Into a file that is new and ours: one that lay there could be open to others, or a link that
+// leads the key elsewhere.
+Result<Nothing> write_draft(const std::string& draft, const std::string& text) {
+  unlink(draft.c_str());  // of a run that was killed; what cannot go is found by O_EXCL
+  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return failed("write", draft);
   const bool written =
       ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       fsync(file) == 0;
   const Error problem = written ? Error{} : failed("write", draft);
   close(file);
-  if (!written) return problem;
-  if (std::rename(draft.c_str(), path.c_str()) != 0) return failed("write", path);
-  return ok();
+  if (written) return ok();
+  unlink(draft.c_str());
+  return problem;
+}
+
+// Under another name first: a reader never finds half a file, and a full disk costs nothing.
+Result<Nothing> write(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  if (auto written = write_draft(draft, text); !written) return written;
+  if (std::rename(draft.c_str(), path.c_str()) == 0) return ok();
+  const Error problem = failed("write", path);
+  unlink(draft.c_str());  // it may be a key, where nobody would look for one
+  return problem;
 }
 
 std::optional<KeyPair> pair_of(const std::string& cert, const std::string& key) {

@@ -12,7 +12,8 @@ namespace nervex::cli {
 // tls.key. Files that are not there are left out; kInvalid: one is there and cannot be read.
 Result<StoredCerts> read_certs(const std::string& folder);
 
-// Writes all four, each whole or not at all, readable for this user only. Makes the folder.
+// Writes all four, each whole or not at all, readable for this user only, whatever lay in its place
+// (NAME.new too, which is used on the way). Makes the folder.
 Result<Nothing> write_certs(const std::string& folder, const StoredCerts& certs);
 
 }  // namespace nervex::cli

@@ -12,8 +12,24 @@ using std::chrono::days;
 using std::chrono::seconds;
 
 constexpr const char* kAuthorityName = "nervex-ca";
-constexpr auto kClockSkew = std::chrono::minutes(5);  // a node's clock may be behind ours
+constexpr auto kClockSkew = std::chrono::minutes(5);  // another clock may be behind or ahead
 constexpr std::int64_t kMaxPeriodSeconds = 100LL * 365 * 24 * 3600;
+
+// Made by a clock that was far ahead: until then nobody accepts it.
+bool is_yet_to_begin(const Validity& validity, SysTime now) {
+  return validity.from > now + kClockSkew;
+}
+
+// Why that time is none to serve or sign in; empty if it is one.
+std::string fault_of_time(const Validity& validity, seconds renew_before, SysTime now) {
+  if (is_yet_to_begin(validity, now)) {
+    return fmt::format("it begins on {} only", to_rfc3339(validity.from));
+  }
+  if (validity.until < now + renew_before) {
+    return fmt::format("it ends on {}", to_rfc3339(validity.until));
+  }
+  return "";
+}
 
 // Why this authority cannot go on signing; empty if it can.
 std::string fault_of_authority(const StoredCerts& stored, const CertTerms& terms, SysTime now) {
@@ -22,10 +38,7 @@ std::string fault_of_authority(const StoredCerts& stored, const CertTerms& terms
   if (!facts) return facts.error().message;
   if (!facts->is_authority) return "it is no authority's certificate";
   if (!key_fits(*stored.authority)) return "its key is missing, unreadable or another one's";
-  if (facts->validity.until < now + terms.authority_renew_before) {
-    return fmt::format("it ends on {}", to_rfc3339(facts->validity.until));
-  }
-  return "";
+  return fault_of_time(facts->validity, terms.authority_renew_before, now);
 }
 
 bool is_signed_by_any(const std::string& cert, const std::vector<std::string>& authorities) {
@@ -42,15 +55,13 @@ std::string fault_of_serving(const StoredCerts& stored, const std::vector<std::s
   if (!facts) return facts.error().message;
   if (!key_fits(*stored.serving)) return "its key is missing, unreadable or another one's";
   for (const std::string& name : terms.names) {
-    if (std::find(facts->names.begin(), facts->names.end(), name) == facts->names.end()) {
+    const std::string written = name_as_read(name);
+    if (std::find(facts->names.begin(), facts->names.end(), written) == facts->names.end()) {
       return fmt::format("it lacks {}", name);
     }
   }
   if (!is_signed_by_any(stored.serving->cert, trusted)) return "no trusted authority signed it";
-  if (facts->validity.until < now + terms.renew_before) {
-    return fmt::format("it ends on {}", to_rfc3339(facts->validity.until));
-  }
-  return "";
+  return fault_of_time(facts->validity, terms.renew_before, now);
 }
 
 // Those in use before, oldest bundle entries last. An unreadable rest is dropped.
@@ -63,7 +74,8 @@ std::vector<std::string> earlier_authorities(const StoredCerts& stored) {
 
 bool is_usable_authority(const std::string& pem, SysTime now) {
   const auto facts = read_certificate(pem);
-  return facts && facts->is_authority && facts->validity.until > now;
+  return facts && facts->is_authority && facts->validity.until > now &&
+         !is_yet_to_begin(facts->validity, now);
 }
 
 Validity from_now(SysTime now, seconds length) { return {now - kClockSkew, now + length}; }

@@ -45,7 +45,8 @@ struct CertVerdict {
 // long after it came to be trusted.
 CertVerdict judge_certs(const StoredCerts& stored, const CertTerms& terms, SysTime now);
 
-// `authority` and those of the stored ones that have not ended, without repeats, newest first.
+// `authority` and those of the stored ones that are valid now (a clock may be five minutes off),
+// without repeats, newest first.
 std::string bundle_with(const std::string& authority, const StoredCerts& stored, SysTime now);
 
 // Carries out the verdict: what should be there in place of `stored`. Equal if nothing is to be

@@ -26,6 +26,7 @@ using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+using Octets = std::unique_ptr<ASN1_OCTET_STRING, Freer<ASN1_OCTET_STRING_free>>;
 
 constexpr std::size_t kSerialBytes = 16;
 constexpr std::size_t kMaxCommonName = 64;  // RFC 5280, appendix A.1: ub-common-name
@@ -229,6 +230,14 @@ Result<CertificateFacts> read_certificate(const std::string& pem) {
       {get_time(X509_get0_notBefore(read.get())), get_time(X509_get0_notAfter(read.get()))},
       X509_check_ca(read.get()) == 1,
       names_of(read.get())};
+}
+
+std::string name_as_read(const std::string& name) {
+  if (!name.starts_with("IP:")) return name;
+  // The reader that issuing uses too, so that both take every spelling for the same address.
+  const Octets address(a2i_IPADDRESS(name.c_str() + 3));
+  ERR_clear_error();
+  return address ? "IP:" + address_text(address.get()) : name;
 }
 
 bool key_fits(const KeyPair& pair) {

@@ -27,7 +27,8 @@ struct Validity {
 struct CertificateFacts {
   Validity validity;
   bool is_authority = false;
-  // Subject alternative names, "DNS:a.b.svc" or "IP:127.0.0.1", as `issue_serving` takes them.
+  // Subject alternative names, "DNS:a.b.svc" or "IP:127.0.0.1", as `issue_serving` takes them. An
+  // IPv6 address in its eight numbers, never shortened.
   std::vector<std::string> names;
 };
 
@@ -41,6 +42,10 @@ Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::s
 
 // Of the first certificate of `pem`. kInvalid: there is none.
 Result<CertificateFacts> read_certificate(const std::string& pem);
+
+// A name for `issue_serving` in the one spelling in which `read_certificate` gives it back:
+// "IP:fd00::1" is "IP:fd00:0:0:0:0:0:0:1". What is no address stays as it is.
+std::string name_as_read(const std::string& name);
 
 // Whether the key can be read and is that of the (first) certificate.
 bool key_fits(const KeyPair& pair);

@@ -1,6 +1,7 @@
 #include "cli/certs_cluster.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "kube/model/admission.h"
 #include "tests/support/fake_api.h"
@@ -134,6 +135,53 @@ TEST_CASE("a new authority is trusted first, and signs only at the next renewal"
   CHECK(cluster.data(kPlaces.authority_secret, "tls.crt") != old);
   CHECK(cluster.bundles().front() == cluster.data(kPlaces.authority_secret, "tls.crt") + old);
   CHECK(is_signed_by(cluster.data(kPlaces.serving_secret, "tls.crt"), old));
+}
+
+TEST_CASE("a lost authority stays trusted while its certificate is in use", "[cli][certs]") {
+  enum class Left { kBoth, kServingSecret, kHooks };
+  const Left left = GENERATE(Left::kBoth, Left::kServingSecret, Left::kHooks);
+  INFO("what is left of it: " << static_cast<int>(left));
+  Cluster cluster;
+  REQUIRE(cluster.run());
+  const std::string old = cluster.data(kPlaces.authority_secret, "tls.crt");
+  const std::string in_use = cluster.data(kPlaces.serving_secret, "tls.crt");
+  cluster.api.remove(kSecrets, "nervex-system", kPlaces.authority_secret);
+  if (left == Left::kServingSecret) {
+    cluster.api.change(kMutating, "", kPlaces.mutating,
+                       Cluster::configuration(kPlaces.mutating, {"m"}));
+    cluster.api.change(kValidating, "", kPlaces.validating,
+                       Cluster::configuration(kPlaces.validating, {"v", "w"}));
+  }
+  if (left == Left::kHooks) {
+    Json secret = cluster.api.get(kSecrets, "nervex-system", kPlaces.serving_secret);
+    secret["data"].erase("ca.crt");
+    cluster.api.change(kSecrets, "nervex-system", kPlaces.serving_secret, secret);
+  }
+  REQUIRE(cluster.run());
+  const std::string both = cluster.data(kPlaces.authority_secret, "tls.crt") + old;
+  CHECK(cluster.bundles() == std::vector<std::string>(3, both));
+  CHECK(cluster.data(kPlaces.authority_secret, "ca.crt") == both);
+  CHECK(cluster.data(kPlaces.serving_secret, "tls.crt") == in_use);  // until its renewal
+  cluster.api.clear_writes();
+  REQUIRE(cluster.run());
+  CHECK(cluster.api.writes().empty());
+  // Pods go on with the old one for a while.
+  REQUIRE(cluster.run(false, true));
+  CHECK(is_signed_by(cluster.data(kPlaces.serving_secret, "tls.crt"), both));
+  CHECK(cluster.bundles() == std::vector<std::string>(3, both));
+}
+
+TEST_CASE("an authority in caBundle that signed nothing in use is not taken over", "[cli][certs]") {
+  Cluster cluster;
+  REQUIRE(cluster.run());
+  const SysTime now = cluster.clock.now();
+  const KeyPair foreign = make_authority("nervex-ca", {now, now + std::chrono::days(3000)});
+  Json configuration = Cluster::configuration(kPlaces.mutating, {"m"});
+  configuration["webhooks"][0]["clientConfig"]["caBundle"] = kube::base64_encode(foreign.cert);
+  cluster.api.change(kMutating, "", kPlaces.mutating, configuration);
+  REQUIRE(cluster.run());
+  CHECK(cluster.is_whole());
+  CHECK(cluster.bundles().front().find(foreign.cert) == std::string::npos);
 }
 
 TEST_CASE("what somebody put into caBundle is put right", "[cli][certs]") {

@@ -11,6 +11,7 @@ namespace {
 using std::chrono::days;
 
 const SysTime kStart = testing::FakeClock().now();
+constexpr auto kAhead = std::chrono::seconds(301);  // more than clocks may differ
 
 CertTerms terms() {
   CertTerms terms;
@@ -61,6 +62,11 @@ TEST_CASE("a serving certificate is made anew for each fault, by the same author
        "it lacks DNS:new"},
       {"another authority signed it", [other](auto& s, auto&, auto&) { s.serving = other.serving; },
        "no trusted authority"},
+      {"it is not valid yet",
+       [](auto& s, auto& t, auto& now) {
+         s.serving = *issue_serving(*s.authority, t.names, {now + kAhead, now + days(90)});
+       },
+       "it begins on"},
       {"somebody asks", [](auto&, auto& t, auto&) { t.renew_now = true; }, "it was asked for"},
   }));
   INFO("when " << row.when);
@@ -95,6 +101,13 @@ TEST_CASE("an authority is made anew for each fault, and the old one stays trust
       {"its key is another's",
        [other](auto& s, auto&) { s.authority->key = other.authority->key; }},
       {"it is missing altogether", [](auto& s, auto&) { s.authority.reset(); }},
+      {"it is not valid yet",
+       [](auto& s, auto& now) {
+         s.authority = make_authority("nervex-ca", {now + kAhead, now + days(3650)});
+         s.bundle = s.authority->cert;
+         s.serving = *issue_serving(*s.authority, terms().names, {now, now + days(90)});
+       },
+       false},
       {"it is a serving certificate",
        [](auto& s, auto&) {
          s.authority = s.serving;
@@ -114,6 +127,36 @@ TEST_CASE("an authority is made anew for each fault, and the old one stays trust
   CHECK(trusted.front() == renewed.authority->cert);
   CHECK((trusted.size() == 2 && trusted.back() == old) == row.old_is_trusted);
   CHECK(judge_certs(renewed, terms(), now) == CertVerdict{});
+}
+
+TEST_CASE("a clock that is a little ahead costs no certificate", "[cli][certs]") {
+  const SysTime from = kStart + std::chrono::minutes(5);
+  StoredCerts stored;
+  stored.authority = make_authority("nervex-ca", {from, from + days(3650)});
+  stored.bundle = stored.authority->cert;
+  stored.serving = *issue_serving(*stored.authority, terms().names, {from, from + days(90)});
+  CHECK(run_again(stored, kStart) == stored);
+}
+
+TEST_CASE("an authority that is not valid yet is not trusted", "[cli][certs]") {
+  const std::string early =
+      make_authority("nervex-ca", {kStart + kAhead, kStart + days(3650)}).cert;
+  StoredCerts stored = installed();
+  stored.bundle += early;
+  CHECK(bundle_with(stored.authority->cert, stored, kStart) == stored.authority->cert);
+  CHECK(bundle_with(stored.authority->cert, stored, kStart + days(1)) == stored.bundle);
+}
+
+TEST_CASE("an address counts however it is spelled", "[cli][certs]") {
+  CertTerms spelled = terms();
+  spelled.names.emplace_back(GENERATE("IP:fd00::1", "IP:FD00:0::0:1", "IP:fd00:0:0:0:0:0:0:1",
+                                      "IP:::ffff:10.0.0.1", "IP:10.0.0.1"));
+  INFO(spelled.names.back());
+  const auto made = renew_certs({}, judge_certs({}, spelled, kStart), spelled, kStart);
+  REQUIRE(made);
+  CHECK(judge_certs(*made, spelled, kStart) == CertVerdict{});
+  spelled.names.back() = "IP:fd00::2";
+  CHECK(judge_certs(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
 }
 
 TEST_CASE("over two rotations callers always trust whoever signed what is served", "[cli][certs]") {

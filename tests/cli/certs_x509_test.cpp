@@ -86,6 +86,38 @@ TEST_CASE("a folder keeps certificates for the next run, for their owner only", 
   }
 }
 
+TEST_CASE("a draft that lies about neither gets a key nor lends its rights", "[cli][certs]") {
+  using std::filesystem::perms;
+  const testing::TempFolder folder;
+  const std::string elsewhere = folder.write("elsewhere", "as it was");
+  const std::string key = folder.path() + "/tls.key";
+  std::filesystem::create_symlink(elsewhere, folder.path() + "/ca.key.new");
+  std::filesystem::permissions(folder.write("tls.key.new", "of a run that was killed"),
+                               perms::owner_all | perms::others_read);
+  CertTerms terms;
+  terms.names = {"DNS:a"};
+  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  REQUIRE(made);
+  REQUIRE(write_certs(folder.path(), *made));
+  CHECK(*read_certs(folder.path()) == *made);
+  CHECK(std::filesystem::file_size(elsewhere) == std::string("as it was").size());
+  CHECK_FALSE(std::filesystem::is_symlink(folder.path() + "/ca.key"));
+  CHECK(std::filesystem::status(key).permissions() == (perms::owner_read | perms::owner_write));
+}
+
+TEST_CASE("a key that cannot be put into its place leaves no draft", "[cli][certs]") {
+  const testing::TempFolder folder;
+  folder.write("tls.key/in-the-way", "");
+  CertTerms terms;
+  terms.names = {"DNS:a"};
+  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  REQUIRE(made);
+  const auto written = write_certs(folder.path(), *made);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().message.find("tls.key: Is a directory") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/tls.key.new"));
+}
+
 TEST_CASE("a folder that cannot be used is an error", "[cli][certs]") {
   const testing::TempFolder folder;
   folder.write("file", "");
