@@ -220,6 +220,13 @@ Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionCon
   return read_exec(user, cluster, config);
 }
 
+// A context without a user is an anonymous one, as for clientcmd (client_config.go, getAuthInfo).
+Result<Entry> user_of(const std::vector<KubeconfigFile>& files, const Entry& context) {
+  const std::string name = text_at(context.body, "user");
+  if (name.empty()) return Entry{context.folder, YAML::Node(YAML::NodeType::Map)};
+  return entry_of(files, "users", "user", name);
+}
+
 std::string current_context(const std::vector<KubeconfigFile>& files) {
   for (const auto& file : files) {
     std::string name = text_at(file.root, "current-context");
@@ -235,7 +242,7 @@ Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files) 
   if (!context) return context.error();
   const auto cluster = entry_of(files, "clusters", "cluster", text_at(context->body, "cluster"));
   if (!cluster) return cluster.error();
-  const auto user = entry_of(files, "users", "user", text_at(context->body, "user"));
+  const auto user = user_of(files, *context);
   if (!user) return user.error();
 
   ConnectionConfig config;
@@ -254,8 +261,10 @@ Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
     for (const auto& path : paths) {
       const auto text = read_file(path);
       if (!text) return invalid(text.error().message);
-      files.push_back({path.parent_path(), YAML::Load(*text)});
-      if (!files.back().root.IsMap()) return invalid(path.string() + " is not a kubeconfig");
+      YAML::Node root = YAML::Load(*text);
+      if (root.IsNull()) continue;  // empty, as `touch` leaves it: it adds nothing to the others
+      if (!root.IsMap()) return invalid(path.string() + " is not a kubeconfig");
+      files.push_back({path.parent_path(), std::move(root)});
     }
     return read_context(files);
   } catch (const YAML::Exception& e) {

@@ -86,6 +86,21 @@ TEST_CASE("data counts before files, and relative names from the file's folder",
   CHECK(config->ns == "default");
 }
 
+TEST_CASE("a context without a user is an anonymous one", "[kube][config]") {
+  const auto context = GENERATE("{cluster: c}", "{cluster: c, user: ''}", "{cluster: c, user: }");
+  INFO(context);
+  TempFolder folder;
+  const auto config = load_kubeconfig(folder.write(
+      "config", std::string("current-context: x\ncontexts: [{name: x, context: ") + context +
+                    "}]\nclusters: [{name: c, cluster: {server: https://h}}]\n"
+                    "users: [{name: u, user: {token: t}}]"));
+  REQUIRE(config);
+  CHECK(config->url == "https://h");
+  CHECK(config->token.empty());
+  CHECK(config->client_cert.empty());
+  CHECK_FALSE(config->exec);
+}
+
 TEST_CASE("a kubeconfig names a credential plugin", "[kube][config]") {
   TempFolder folder;
   const auto config = load_kubeconfig(folder.write(
@@ -138,7 +153,7 @@ TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[
   const auto row = GENERATE_COPY(values<Row>({
       {"it is no YAML", "a: [", "kubeconfig"},
       {"it is no map", "- a", "not a kubeconfig"},
-      {"it is empty", "", "not a kubeconfig"},
+      {"it is empty", "", "no current-context"},
       {"no context is current", "contexts: []", "current-context"},
       {"the context is not there", "current-context: x\ncontexts: []", "\"x\" in contexts"},
       {"the cluster is not there",
@@ -231,6 +246,14 @@ TEST_CASE("the CLI finds its kubeconfig as kubectl does", "[kube][config]") {
     const std::string context = folder.write("context", "current-context: here\n");
     const Environment list("KUBECONFIG", context + ":" + two);
     CHECK(load_user_config("")->url == "https://two");  // entries of several files together
+  }
+  for (const char* nothing : {"", "\n", "# nothing yet\n"}) {
+    INFO("a file holds \"" << nothing << "\"");
+    const std::string empty = folder.write("empty", nothing);
+    const Environment list("KUBECONFIG", empty + ":" + two);
+    const auto config = load_user_config("");
+    REQUIRE(config);
+    CHECK(config->url == "https://two");
   }
   const Environment absent("KUBECONFIG", folder.path() + "/absent");
   CHECK_FALSE(load_user_config(""));
