@@ -171,6 +171,17 @@ TEST_CASE("a lost authority stays trusted while its certificate is in use", "[cl
   CHECK(cluster.bundles() == std::vector<std::string>(3, both));
 }
 
+TEST_CASE("an authority is distrusted by deleting both Secrets", "[cli][certs]") {
+  Cluster cluster;
+  REQUIRE(cluster.run());
+  const std::string old = cluster.data(kPlaces.authority_secret, "tls.crt");
+  cluster.api.remove(kSecrets, "nervex-system", kPlaces.authority_secret);
+  cluster.api.remove(kSecrets, "nervex-system", kPlaces.serving_secret);
+  REQUIRE(cluster.run());
+  CHECK(cluster.is_whole());
+  CHECK(cluster.bundles().front().find(old) == std::string::npos);
+}
+
 TEST_CASE("an authority in caBundle that signed nothing in use is not taken over", "[cli][certs]") {
   Cluster cluster;
   REQUIRE(cluster.run());
