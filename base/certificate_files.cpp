@@ -7,30 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/read_file.h"
 
 namespace nervex {
 
-namespace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-// With stdio, for a directory opens like a file and only reading tells.
-Result<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "re"));
-  std::string text;
-  char piece[4096];
-  std::size_t got = 0;
-  while (file && (got = std::fread(piece, 1, sizeof piece, file.get())) > 0) {
-    text.append(piece, got);
-  }
-  if (file && std::ferror(file.get()) == 0) return text;
-  return Error{Code::kInvalid,
-               fmt::format("read {}: {}", path, std::generic_category().message(errno))};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 CertificateFiles::CertificateFiles(TlsFiles files, const Clock& clock)
     : files_(std::move(files)), clock_(clock) {}
@@ -56,7 +37,15 @@ void CertificateFiles::keep_loading(const std::stop_token& stop) {
   while (!wakes_on_stop.wait_for(never_contended, stop, files_.poll,
                                  [&stop] { return stop.stop_requested(); })) {
     (void)load();  // has been logged, and problem() tells
+    log_when_unusable();
   }
+}
+
+// Nothing changed but the time.
+void CertificateFiles::log_when_unusable() {
+  const std::string reason = not_ready();
+  if (reason != told_reason_ && !reason.empty()) log_error(reason, {});
+  told_reason_ = reason;
 }
 
 CertificateFiles::Seen CertificateFiles::read() const {

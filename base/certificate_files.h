@@ -65,11 +65,13 @@ class CertificateFiles {
   Seen read_settled() const;
   Result<Nothing> use(const Seen& seen);
   void keep_loading(const std::stop_token& stop);
+  void log_when_unusable();
 
   const TlsFiles files_;
   const Clock& clock_;
   std::optional<Seen> seen_;          // by the last load()
   Result<Nothing> last_load_ = ok();  // what came of it
+  std::string told_reason_;           // not_ready(), as last logged
   mutable Mutex mutex_;
   TlsContext context_ GUARDED_BY(mutex_);
   TlsValidity validity_ GUARDED_BY(mutex_);

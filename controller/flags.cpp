@@ -12,6 +12,13 @@ std::string check_namespaced_name(const std::string& text) {
   return is_good ? "" : "must be NAMESPACE/NAME";
 }
 
+// What people copy from elsewhere.
+std::string without_scheme(std::string& text) {
+  constexpr std::string_view kScheme = "http://";
+  if (text.starts_with(kScheme)) text.erase(0, kScheme.size());
+  return "";
+}
+
 // Pods are told HOST:PORT, as the contract has it; a scheme would reach clients that add their own.
 std::string check_address(const std::string& text) {
   const auto colon = text.rfind(':');
@@ -27,8 +34,10 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                "nervex-controller");
   add_common_flags(app, flags.common, "", "");
   kube::add_leader_flags(app, flags.leader, "nervex-controller");
-  app.add_option("--server-url", flags.server_url, "nervex-server's address, as pods are told it")
+  app.add_option("--server-url", flags.server_url,
+                 "nervex-server's address, as pods are told it; http:// before it is left out")
       ->type_name("HOST:PORT")
+      ->transform(CLI::Validator(without_scheme, ""))
       ->check(CLI::Validator(check_address, ""))
       ->capture_default_str();
   app.add_option("--aggregator-config", flags.aggregator_config,

@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   show(metrics, caches, queue, leadership, not_synced);
   const controller::RoundMetrics rounds(metrics, flags.workers);
   health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
+  health.add_ready("leader-election", [&leadership] { return leadership.not_ready(); });
   health.add_ready("caches", not_synced);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);

@@ -57,7 +57,7 @@ void Watches::start() {
 
 std::string Watches::not_synced() const {
   for (const auto& watch : watches_) {
-    if (!watch.reflector->synced()) return fmt::format("{} are not listed yet", watch.name);
+    if (auto reason = watch.reflector->not_synced(watch.name); !reason.empty()) return reason;
   }
   return "";
 }

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   const auto not_synced = [&watches] { return watches.not_synced(); };
   show(metrics, stores, planner, leadership, not_synced);
   health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
+  health.add_ready("leader-election", [&leadership] { return leadership.not_ready(); });
   health.add_ready("caches", not_synced);
   HttpServer server(extender::server_options(flags.common.listen, tls_of(flags.tls)));
   extender::add_routes(server, plans, binder, not_synced, metrics);

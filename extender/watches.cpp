@@ -55,9 +55,10 @@ void Watches::start() {
 }
 
 std::string Watches::not_synced() const {
-  if (!nodes_.synced()) return "nodes were not listed yet";
-  if (!pods_.synced()) return "pods were not listed yet";
-  if (!groups_.synced()) return "podgroups were not listed yet";
+  for (const auto& reason :
+       {nodes_.not_synced("nodes"), pods_.not_synced("pods"), groups_.not_synced("podgroups")}) {
+    if (!reason.empty()) return reason;
+  }
   return "";
 }
 

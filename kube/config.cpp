@@ -3,24 +3,17 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/read_file.h"
 #include "kube/kubeconfig.h"
 
 namespace nervex::kube {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<std::string> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error{Code::kInvalid, fmt::format("cannot read {}", path.string())};
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

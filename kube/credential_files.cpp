@@ -1,9 +1,7 @@
 #include "kube/credential_files.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "base/log.h"
+#include "base/read_file.h"
 
 namespace nervex::kube {
 namespace {
@@ -15,11 +13,9 @@ constexpr auto kAge = 60s;
 // Leaves `text` as it is if there is no file of that name. False: there is, but not to be read.
 bool read_into(const std::string& path, std::string& text) {
   if (path.empty()) return true;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return false;
-  std::string read{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad() || read.empty()) return false;  // empty: somebody is writing it just now
-  text = std::move(read);
+  auto read = read_file(path);
+  if (!read || read->empty()) return false;  // empty: somebody is writing it just now
+  text = *std::move(read);
   return true;
 }
 

@@ -1,13 +1,12 @@
 #include "kube/kubeconfig.h"
 
 #include <cctype>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/read_file.h"
 #include "kube/model/admission.h"
 #include "kube/model/json.h"
 
@@ -33,12 +32,6 @@ struct Entry {
 };
 
 Error invalid(std::string message) { return {Code::kInvalid, "kubeconfig: " + std::move(message)}; }
-
-Result<std::string> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error{Code::kInvalid, fmt::format("cannot read {}", path.string())};
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-}
 
 std::string text_at(const YAML::Node& node, const char* key) {
   const YAML::Node at = node[key];
@@ -259,7 +252,7 @@ Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
   try {
     std::vector<KubeconfigFile> files;
     for (const auto& path : paths) {
-      const auto text = read_file(path);
+      const auto text = read_file(path.string());
       if (!text) return invalid(text.error().message);
       YAML::Node root = YAML::Load(*text);
       if (root.IsNull()) continue;  // empty, as `touch` leaves it: it adds nothing to the others

@@ -62,6 +62,16 @@ bool Leadership::may_write() const {
   return election_ ? election_->may_write() : leads_without_election_.load();
 }
 
+std::string Leadership::not_ready() const {
+  if (!election_ || is_leader()) return "";
+  const auto& options = election_->options();
+  const auto unseen = election_->unseen_for();
+  if (unseen <= options.lease_duration) return "";
+  return fmt::format("the lease {}/{} could not be read or made for {} s (the log says why)",
+                     options.ns, options.name,
+                     std::chrono::floor<std::chrono::seconds>(unseen).count());
+}
+
 std::string Leadership::not_live() const {
   if (!election_) return "";
   const auto late = election_->unrenewed_for();

@@ -9,7 +9,11 @@
 namespace nervex::kube {
 
 LeaseElection::LeaseElection(Api& api, const Clock& clock, LeaseOptions options)
-    : api_(api), clock_(clock), options_(std::move(options)) {}
+    : api_(api), clock_(clock), options_(std::move(options)), seen_at_(clock.mono()) {}
+
+std::chrono::nanoseconds LeaseElection::unseen_for() const {
+  return clock_.mono() - seen_at_.load();
+}
 
 void LeaseElection::turn() {
   if (give_up_if_late()) return;
@@ -58,6 +62,7 @@ bool LeaseElection::look() {
 }
 
 void LeaseElection::note(Json lease) {
+  seen_at_ = clock_.mono();
   const LeaseRecord record = decode_lease(lease);
   if (!view_.record || *view_.record != record) {
     view_.record = record;

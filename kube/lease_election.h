@@ -38,6 +38,8 @@ class LeaseElection {
   bool may_write() const;
   // Since the last successful renewal was begun; zero if this is not the leader.
   std::chrono::nanoseconds unrenewed_for() const;
+  // Since the lease was last read or written; from the beginning on if it never was.
+  std::chrono::nanoseconds unseen_for() const;
   // If the renew deadline is over, leadership is lost whatever turn() may be waiting for. Returns
   // is_lost().
   bool give_up_if_late();
@@ -65,6 +67,7 @@ class LeaseElection {
   // For all:
   std::atomic<State> state_ = State::kWaiting;
   std::atomic<MonoTime> renewed_at_{};  // while leading
+  std::atomic<MonoTime> seen_at_;
 };
 
 }  // namespace nervex::kube

@@ -101,7 +101,7 @@ void Reflector::run(const std::stop_token& stop) {
     if (position_.empty() && !streams_lists_) {
       const auto listed = list_pages(stop);
       if (listed) continue;
-      log_warn("list failed", {{"path", options_.path}, {"error", listed.error().message}});
+      log_failure("list failed", listed.error());
       wait_for(pace.next_backoff(), stop);
       continue;
     }
@@ -115,6 +115,21 @@ void Reflector::run(const std::stop_token& stop) {
     if (next.list) position_.clear();
     if (!next.at_once) wait_for(pace.next_backoff(), stop);
   }
+}
+
+std::string Reflector::not_synced(std::string_view what) const {
+  if (synced()) return "";
+  const MutexLock lock(mutex_);
+  return fmt::format("{} are not listed yet{}{}", what, failure_.empty() ? "" : ": ", failure_);
+}
+
+// That a watch ends is a part of every day; but without a first list the program does nothing.
+void Reflector::log_failure(const char* event, const Error& error) {
+  const bool is_ordinary = synced() && error.code != Code::kDenied;
+  const auto log = is_ordinary ? log_info : log_warn;
+  log(event, {{"path", options_.path}, {"error", error.message}});
+  const MutexLock lock(mutex_);
+  if (!synced()) failure_ = error.message;
 }
 
 bool Reflector::keeps_streaming(const RequestEnd& end) {
@@ -179,7 +194,7 @@ RequestEnd Reflector::stream(int timeout_seconds, const std::stop_token& stop) {
   if (!taken) streamed = taken;
   if (!streamed) {
     end.error = streamed.error().code;
-    log_info("watch ended", {{"path", options_.path}, {"why", streamed.error().message}});
+    log_failure("watch ended", streamed.error());
   }
   end.is_complete = !position_.empty();
   end.lasted = std::chrono::duration_cast<milliseconds>(SteadyClock::now() - started);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "kube/api.h"
 #include "kube/model/watch.h"
 #include "kube/reflector_rules.h"
@@ -54,6 +55,9 @@ class Reflector {
   void start();
   // The first list is complete. Thread-safe.
   bool synced() const { return synced_.load(); }
+  // "" once synced; else "pods are not listed yet", with the last failure. `what` is the kind's
+  // plural. Thread-safe.
+  std::string not_synced(std::string_view what) const;
 
  private:
   class Pace;
@@ -67,6 +71,7 @@ class Reflector {
   // An Error: the stream is of no more use.
   Result<Nothing> take(WatchEvent event);
   void finish_list(std::string version);
+  void log_failure(const char* event, const Error& error);
   // After a streaming list: is the next one to be streamed as well?
   bool keeps_streaming(const RequestEnd& end);
 
@@ -74,6 +79,8 @@ class Reflector {
   const ReflectorOptions options_;
   const ReflectorSink sink_;
   std::atomic<bool> synced_{false};
+  mutable Mutex mutex_;
+  std::string failure_ GUARDED_BY(mutex_);  // the last one before the first list was complete
   // The reflector thread's own:
   std::string position_;  // resourceVersion up to which all is known; empty: a list is due
   bool streams_lists_;

@@ -1,9 +1,7 @@
 #include "kube/token_file.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "base/log.h"
+#include "base/read_file.h"
 
 namespace nervex::kube {
 namespace {
@@ -13,9 +11,9 @@ using namespace std::chrono_literals;
 constexpr auto kTokenAge = 60s;
 
 std::optional<std::string> read_trimmed(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  auto read = read_file(path);
+  if (!read) return std::nullopt;
+  std::string text = *std::move(read);
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   if (text.empty()) return std::nullopt;
   return text;

@@ -60,9 +60,10 @@ void Caches::start() {
 }
 
 std::string Caches::not_ready() const {
-  if (!pods_.synced()) return "pods are not listed yet";
-  if (!jobs_.synced()) return "jobs are not listed yet";
-  if (!groups_.synced()) return "pod groups are not listed yet";
+  for (const auto& reason : {pods_.not_synced("pods"), jobs_.not_synced("nervexjobs"),
+                             groups_.not_synced("podgroups")}) {
+    if (!reason.empty()) return reason;
+  }
   return "";
 }
 

@@ -110,7 +110,9 @@ class Cluster:
                 if attempt == 2 or not suite.lost_its_port(self.programs[program]):
                     raise
                 one = self.programs[program]
-                self.launch(one["program"], name=program)  # on other ports
+                # Once more where others expect it, then elsewhere.
+                ports = (one["port"], one["metrics_port"]) if attempt == 0 else ()
+                self.launch(one["program"], *ports, name=program)
 
     def stop(self, program, patience=10.0):
         """True if it ended by itself after SIGTERM."""

@@ -61,6 +61,7 @@ def apply(settings, objects):
 def install_objects(api, settings):
     """Namespace, CRDs, roles and the scheduler's configuration."""
     apply(settings, documents("manifests/base/namespace.yaml", "manifests/crds/*.yaml", "manifests/rbac/*.yaml",
+                              "manifests/hardening/token-review.yaml",  # for who starts the server with --auth=token
                               "manifests/scheduler/config.yaml"))
 
     def established():

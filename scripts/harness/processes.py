@@ -12,14 +12,21 @@ import time
 
 def start_time(pid):
     """Field 22 of /proc/<pid>/stat, in clock ticks since boot; None if there is no such process.
-    A zombie counts as gone."""
+    A zombie counts as gone, but not before its last thread: until then its sockets are open."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
             # the name in brackets may hold blanks and brackets itself
             fields = stat.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    return None if fields[0] in "ZX" and threads(pid) <= 1 else int(fields[19])
+
+
+def threads(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
 
 
 def inherited():

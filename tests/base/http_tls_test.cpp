@@ -195,7 +195,7 @@ TEST_CASE("A missing certificate file is told with what to do", "[base][tls]") {
   const auto started = server.start();
   REQUIRE_FALSE(started.has_value());
   CHECK(started.error().message ==
-        "read " + missing +
+        "cannot read " + missing +
             ": No such file or directory; a certificate and its key are needed (--tls-cert-file, "
             "--tls-key-file): mount the Secret that holds them, or issue them first");
 }

@@ -143,6 +143,15 @@ TEST_CASE("a plugin with a path counts from its kubeconfig", "[kube][config]") {
   CHECK(command("/usr/bin/aws") == "/usr/bin/aws");
 }
 
+TEST_CASE("a kubeconfig that is a folder or has no end is refused", "[kube][config]") {
+  const testing::TempFolder folder;
+  for (const std::string& path : {folder.path(), std::string("/dev/zero")}) {
+    const auto config = load_kubeconfig(path);
+    REQUIRE_FALSE(config);
+    CHECK(config.error().message.find("cannot read " + path) != std::string::npos);
+  }
+}
+
 TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[kube][config]") {
   struct Row {
     std::string when;

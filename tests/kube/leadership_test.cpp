@@ -51,6 +51,36 @@ TEST_CASE("who waits for leadership is woken by it, or by a stop", "[kube][leade
   CHECK(holder(api) == "b");
 }
 
+TEST_CASE("a candidate that cannot get at the lease is not ready", "[kube][leadership]") {
+  FakeApi api;
+  FakeClock clock;
+  api.fail_next("", "/leases", {Code::kDenied, "forbidden"}, testing::Applied::kNo, 1'000'000);
+  Leadership a(api, clock, quick("a"), [] {});
+  a.start();
+  CHECK(a.not_ready().empty());  // it has only just begun
+  clock.advance(16s);
+  CHECK(a.not_ready() ==
+        "the lease nervex-system/nervex-controller could not be read or made for 16 s "
+        "(the log says why)");
+}
+
+TEST_CASE("a candidate that waits for another is ready, and so is a leader", "[kube][leadership]") {
+  FakeApi api;
+  FakeClock clock;
+  Leadership a(api, clock, quick("a"), [] {});
+  Leadership b(api, clock, quick("b"), [] {});
+  a.start();
+  REQUIRE(a.wait({}));
+  b.start();
+  for (int i = 0; i < 4; ++i) {  // a renews meanwhile, and b sees it
+    const std::size_t renewals = api.writes("PUT", "/leases").size();
+    clock.advance(5s);
+    CHECK(wait_until([&] { return api.writes("PUT", "/leases").size() > renewals + 1; }));
+    CHECK(wait_until([&] { return b.not_ready().empty(); }));
+  }
+  CHECK(a.not_ready().empty());
+}
+
 TEST_CASE("without an election everybody leads, and writes no lease", "[kube][leadership]") {
   FakeApi api;
   FakeClock clock;

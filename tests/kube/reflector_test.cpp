@@ -193,6 +193,16 @@ TEST_CASE("lists and watches that fail are tried again with back-off", "[kube][r
   CHECK(mirror.all_told().size() == 1);
 }
 
+TEST_CASE("why nothing is listed yet is told with the last failure", "[kube][reflector]") {
+  FakeApi api;
+  api.fail_next("", "/pods", {Code::kDenied, "403 pods is forbidden"}, testing::Applied::kNo,
+                1'000'000);
+  Mirror mirror(api, quick(api_path(kPods), true));
+  CHECK(wait_until([&] {
+    return mirror.reflector.not_synced("pods") == "pods are not listed yet: 403 pods is forbidden";
+  }));
+}
+
 TEST_CASE("no form of failure makes a busy loop", "[kube][reflector]") {
   const auto code = GENERATE(Code::kTransient, Code::kDenied, Code::kExpired, Code::kInvalid,
                              Code::kNotFound, Code::kConflict);

@@ -115,13 +115,16 @@ def refused(grants, uses):
 # -- readers
 
 
-def read_documents(folder=os.path.join("manifests", "rbac")):
+def read_documents():
+    """What the programs are granted in any variant."""
+    folder = os.path.join("manifests", "rbac")
+    paths = [os.path.join(folder, name) for name in sorted(os.listdir(os.path.join(ROOT, folder)))
+             if name.endswith(".yaml")]
+    paths.append(os.path.join("manifests", "hardening", "token-review.yaml"))
     documents = []
-    for name in sorted(os.listdir(os.path.join(ROOT, folder))):
-        if name.endswith(".yaml"):
-            path = os.path.join(folder, name)
-            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-                documents += [(path, one) for one in yaml.safe_load_all(file) if one]
+    for path in paths:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            documents += [(path, one) for one in yaml.safe_load_all(file) if one]
     return documents
 
 
