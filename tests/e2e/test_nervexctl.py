@@ -4,14 +4,18 @@ import re
 
 import pytest
 from support.jobs import job, template
+from support.wait import wait_for
 
 
 @pytest.fixture
 def waiting(jobs):
     """A job that needs more memory than any node has."""
     jobs.create(job("waits", learner={"replicas": 2, "template": template(memory="1000Ti")}))
-    jobs.wait_condition("waits", "Scheduled", "False")
-    return jobs.wait_condition("waits", "Scheduled", "False")
+
+    def look():  # before it the job says that the planner has not answered
+        conditions = jobs.get("waits").get("status", {}).get("conditions", [])
+        return [one for one in conditions if one["type"] == "Scheduled" and one["reason"] == "Unschedulable"]
+    return wait_for(look, "the planner's answer")
 
 
 def test_a_waiting_job_is_explained(waiting, nervexctl, namespace):
