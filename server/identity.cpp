@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "job/server_token.h"
 #include "kube/api.h"
 
@@ -45,9 +47,10 @@ Result<std::string> bearer_token(const std::map<std::string, std::string>& heade
   const auto header = headers.find("authorization");
   if (header == headers.end() || !starts_with_scheme(header->second)) {
     return denied(
-        std::string("this server wants to know who asks: send the header \"Authorization: Bearer "
-                    "TOKEN\"; a job's pods find the token in the file that ") +
-        job::kServerTokenVariable + " names");
+        fmt::format("this server wants to know who asks: send the header \"Authorization: Bearer "
+                    "TOKEN\"; a job's "
+                    "pods find the token in the file that {} names",
+                    job::kServerTokenVariable));
   }
   std::string token = header->second.substr(kScheme.size());
   token.erase(0, token.find_first_not_of(' '));
@@ -70,8 +73,8 @@ Result<Identity> identity_in(const Json& token_review) {
   }
   // An authenticator that knows nothing of audiences returns none, and accepts any token.
   if (!is_for_us(*status)) {
-    return denied(std::string("the bearer token is not made for the audience ") +
-                  job::kServerTokenAudience);
+    return denied(
+        fmt::format("the bearer token is not made for the audience {}", job::kServerTokenAudience));
   }
   Identity who;
   who.user = kube::string_at(*status, {"user", "username"});

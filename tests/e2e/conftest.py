@@ -31,6 +31,7 @@ from support.job_life import JobLife  # noqa: E402
 from support.jobs import Jobs  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
+from support.wait import wait_for  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +75,8 @@ def namespace(core):
     """A fresh one; what is in it goes with it."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
+    # Pods need it. It comes from the controller manager, which may still be backing off from an outage.
+    wait_for(lambda: core.read_namespaced_service_account("default", name), f"the service account of {name}", 120)
     yield name
     core.delete_namespace(name, grace_period_seconds=0)
 
