@@ -39,6 +39,11 @@ bool wait_for(std::chrono::seconds time, const std::stop_token& stop) {
 
 }  // namespace
 
+std::shared_ptr<const SchemaCheck> LiveCheck::current() const {
+  const MutexLock lock(mutex_);
+  return check_;
+}
+
 Result<Nothing> LiveCheck::load() {
   // An API server without an index still has the document, so that an error here decides nothing.
   const auto index = get(api_, kIndexPath);
@@ -48,7 +53,10 @@ Result<Nothing> LiveCheck::load() {
   if (!document) return document.error();
   auto made = make_job_check(schemas::nervex_job(), *document);
   if (!made) return made.error();
-  check_.store(*std::move(made));
+  {
+    const MutexLock lock(mutex_);
+    check_ = *std::move(made);
+  }
   version_ = version;
   log_info("loaded the cluster's OpenAPI", {{"version", version}});
   return ok();
@@ -62,7 +70,7 @@ void LiveCheck::keep_loaded(const std::stop_token& stop) {
 }
 
 std::string LiveCheck::not_ready() const {
-  return check_.load() ? "" : "the cluster's OpenAPI is not loaded yet";
+  return current() != nullptr ? "" : "the cluster's OpenAPI is not loaded yet";
 }
 
 }  // namespace nervex::webhook

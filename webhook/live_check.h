@@ -1,12 +1,12 @@
 // webhook/live_check.h - the schema check of the cluster as it is: fetched from its API server.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stop_token>
 #include <string>
 
+#include "base/mutex.h"
 #include "kube/api.h"
 #include "webhook/schema_check.h"
 
@@ -27,14 +27,15 @@ class LiveCheck {
   void keep_loaded(const std::stop_token& stop);
 
   // Null until the first load.
-  std::shared_ptr<const SchemaCheck> current() const { return check_.load(); }
+  std::shared_ptr<const SchemaCheck> current() const;
   // For /readyz: "" when there is a check.
   std::string not_ready() const;
 
  private:
   kube::Api& api_;
   std::string version_;  // of the document that the check was made from; "" if it has none
-  std::atomic<std::shared_ptr<const SchemaCheck>> check_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const SchemaCheck> check_ GUARDED_BY(mutex_);
 };
 
 }  // namespace nervex::webhook

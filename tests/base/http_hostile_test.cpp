@@ -349,7 +349,12 @@ TEST_CASE("Memory is taken for what has come, not for what was announced",
   auto next = RawSocket::connect_to(server.port());
   next.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
   CHECK(status_of(next.receive_message()) == 404);
-  CHECK(resident_bytes() - std::min(before, resident_bytes()) < (100 << 20));  // not 1.4 GB
+#if defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kMost = 800 << 20;  // the sanitizer keeps several bytes for each of ours
+#else
+  constexpr std::size_t kMost = 100 << 20;
+#endif
+  CHECK(resident_bytes() - std::min(before, resident_bytes()) < kMost);  // not 1.4 GB
 }
 
 TEST_CASE("A chunked body may come in any pieces", "[base][http]") {

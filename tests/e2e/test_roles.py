@@ -13,7 +13,17 @@ from support.roles import Grant, Use, grants_of, read_grants, read_grants_of_oth
 EXCEPTIONS = {
     ("nervex-controller", "update", "nervexjobs/finalizers"):
         "asked by the admission plugin OwnerReferencesPermissionEnforcement, which is off here and on in OpenShift",
+    **{("nervex-scheduler-lease", verb, "leases"):
+       "the local scheduler is the only one and runs without an election: a slow machine would end it"
+       for verb in ("create", "get", "update")},
 }
+# Used in some runs: lists are streamed, which is the verb watch, and come in pages only where the API server
+# refuses or breaks that (as before Kubernetes 1.32, and in the worst moments of the outage tests).
+SOMETIMES = {(role, "list") for role in ("nervex-controller", "nervex-extender", "nervex-server")}
+
+
+def may_be_idle(grant):
+    return (grant.role, grant.verb, grant.resource) in EXCEPTIONS or (grant.role, grant.verb) in SOMETIMES
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +51,7 @@ def test_nothing_is_granted_that_is_not_used(request, uses):
         pytest.skip("only a run of all tests uses all rights")
     if request.session.testsfailed:
         pytest.skip("tests failed: what they would have used is not known")
-    idle = [one for one in unused(read_grants(), uses) if (one.role, one.verb, one.resource) not in EXCEPTIONS]
+    idle = [one for one in unused(read_grants(), uses) if not may_be_idle(one)]
     assert idle == [], ("granted, and used by nothing in this run (take it away, or say why in EXCEPTIONS):\n"
                         + "\n".join(sorted(map(str, idle))))
 
