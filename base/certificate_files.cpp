@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/read_file.h"
+#include "base/stoppable_sleep.h"
 
 namespace nervex {
 
@@ -31,11 +32,7 @@ Result<Nothing> CertificateFiles::start() {
 }
 
 void CertificateFiles::keep_loading(const std::stop_token& stop) {
-  Mutex never_contended;
-  CondVar wakes_on_stop;
-  const MutexLock lock(never_contended);
-  while (!wakes_on_stop.wait_for(never_contended, stop, files_.poll,
-                                 [&stop] { return stop.stop_requested(); })) {
+  while (!sleep_unless_stopped(files_.poll, stop)) {
     (void)load();  // has been logged, and problem() tells
     log_when_unusable();
   }

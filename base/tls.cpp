@@ -11,20 +11,13 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "base/openssl_ptr.h"
+
 namespace nervex {
 
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using namespace openssl;  // NOLINT: its few names are used throughout
 
 Error invalid(std::string_view what, std::string_view problem) {
   const std::string details = take_tls_errors();
@@ -32,17 +25,10 @@ Error invalid(std::string_view what, std::string_view problem) {
                fmt::format("{}: {}{}{}", what, problem, details.empty() ? "" : ": ", details)};
 }
 
-Bio read_from(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// OpenSSL would otherwise ask for the password of an encrypted key on the terminal.
-int no_password(char*, int, int, void*) { return -1; }
-
 // All certificates of a PEM text; stops at the first thing that is none.
 std::vector<Certificate> read_certificates(const std::string& pem) {
   std::vector<Certificate> certificates;
-  const Bio bio = read_from(pem);
+  const Bio bio = reader_of(pem);
   while (X509* read = PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr)) {
     certificates.emplace_back(read);
   }
@@ -75,7 +61,7 @@ Result<Nothing> use_certificates(SSL_CTX* context, const TlsIdentity& identity) 
 
 Result<Nothing> use_key(SSL_CTX* context, const TlsIdentity& identity) {
   const Key key(
-      PEM_read_bio_PrivateKey(read_from(identity.key).get(), nullptr, no_password, nullptr));
+      PEM_read_bio_PrivateKey(reader_of(identity.key).get(), nullptr, no_password, nullptr));
   if (!key) return invalid(identity.key_name, "holds no readable, unencrypted PEM key");
   // Compared first, for OpenSSL's own words would not name the two files.
   if (X509_check_private_key(SSL_CTX_get0_certificate(context), key.get()) != 1) {

@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from environment import read_env
+
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n"
 
 
@@ -36,15 +38,6 @@ def parse_options():
     parser.add_argument("--seconds", type=float, default=4, help="of idling per round")
     parser.add_argument("--calls", type=int, default=1000, help="per round")
     return parser.parse_args()
-
-
-def read_env(path):
-    """The `export NAME=value` lines that `make up` wrote."""
-    if not path.exists():
-        sys.exit(f"{path} is not there: start a cluster with `make up`, or name its file with --env")
-    lines = (line.removeprefix("export ").strip() for line in path.read_text().splitlines())
-    return {name: value.strip("'\"")
-            for name, _, value in (line.partition("=") for line in lines if "=" in line)}
 
 
 def measure(options, env, name):

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from kubernetes import client, config, watch
+from environment import read_env
 
 GROUP, VERSION, PLURAL = "nervex.sensetime.com", "v1alpha1", "nervexjobs"
 
@@ -38,15 +39,6 @@ def parse_options():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--timeout", type=int, default=60, help="seconds per round")
     return parser.parse_args()
-
-
-def read_env(path):
-    """The `export NAME=value` lines that `make up` wrote."""
-    if not path.exists():
-        sys.exit(f"{path} is not there: start a cluster with `make up`, or name its file with --env")
-    lines = (line.removeprefix("export ").strip() for line in path.read_text().splitlines())
-    return {name: value.strip("'\"")
-            for name, _, value in (line.partition("=") for line in lines if "=" in line)}
 
 
 def a_job(name, collectors):

@@ -11,32 +11,18 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
+#include "base/openssl_ptr.h"
+
 namespace nervex::cli {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using namespace openssl;  // NOLINT: its few names are used throughout
 using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
 using Octets = std::unique_ptr<ASN1_OCTET_STRING, Freer<ASN1_OCTET_STRING_free>>;
 
 constexpr std::size_t kSerialBytes = 16;
 constexpr std::size_t kMaxCommonName = 64;  // RFC 5280, appendix A.1: ub-common-name
-
-// OpenSSL would otherwise ask for the password of an encrypted key on the terminal.
-int no_password(char*, int, int, void*) { return -1; }
-
-Bio reader(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
 
 // Null if there is none. What OpenSSL noted is dropped: the caller says what it wanted.
 Certificate parse_certificate(BIO* bio) {
@@ -46,11 +32,11 @@ Certificate parse_certificate(BIO* bio) {
 }
 
 Certificate parse_certificate(const std::string& pem) {
-  return parse_certificate(reader(pem).get());
+  return parse_certificate(reader_of(pem).get());
 }
 
 Key parse_key(const std::string& pem) {
-  Key read(PEM_read_bio_PrivateKey(reader(pem).get(), nullptr, no_password, nullptr));
+  Key read(PEM_read_bio_PrivateKey(reader_of(pem).get(), nullptr, no_password, nullptr));
   ERR_clear_error();
   return read;
 }
@@ -258,7 +244,7 @@ bool is_signed_by(const std::string& cert, const std::string& authority) {
 
 std::vector<std::string> split_bundle(const std::string& pem) {
   std::vector<std::string> found;
-  const Bio bio = reader(pem);
+  const Bio bio = reader_of(pem);
   while (const Certificate one = parse_certificate(bio.get())) found.push_back(to_pem(one.get()));
   return found;
 }

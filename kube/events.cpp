@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/stoppable_sleep.h"
 
 namespace nervex::kube {
 namespace {
@@ -142,7 +143,7 @@ void EventRecorder::write_and_count(const EventWrite& event, const std::stop_tok
   auto written = write(event);
   // The caller's thread does not wait for better times, our own does.
   for (int tries = 1; tries < kMaxTries && has_thread_ && !written; ++tries) {
-    if (written.error().code != Code::kTransient || !pause(stop)) break;
+    if (written.error().code != Code::kTransient || sleep_unless_stopped(kRetryPause, stop)) break;
     written = write(event);
   }
   {
@@ -153,12 +154,6 @@ void EventRecorder::write_and_count(const EventWrite& event, const std::stop_tok
   log_warn("event not written", {{"object", event.about.ns + "/" + event.about.name},
                                  {"reason", event.event.reason},
                                  {"error", written.error().message}});
-}
-
-bool EventRecorder::pause(const std::stop_token& stop) {
-  MutexLock lock(mutex_);
-  wake_.wait_for(mutex_, stop, kRetryPause, [] { return false; });
-  return !stop.stop_requested();
 }
 
 }  // namespace nervex::kube

@@ -48,7 +48,6 @@ class EventRecorder {
   void run(const std::stop_token& stop);
   Result<Nothing> write(const EventWrite& event);
   void write_and_count(const EventWrite& event, const std::stop_token& stop);
-  bool pause(const std::stop_token& stop);  // false: stopped
 
   Api& api_;
   const Clock& clock_;

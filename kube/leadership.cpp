@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/stoppable_sleep.h"
 
 namespace nervex::kube {
 namespace {
@@ -86,7 +87,8 @@ void Leadership::campaign(const std::stop_token& stop) {
     const bool led = election_->is_leader();
     election_->turn();
     if (election_->is_leader() != led) tell();
-    sleep(stop, election_->is_leader() ? options.retry_period : jittered(options.retry_period));
+    const bool leads = election_->is_leader();
+    sleep_unless_stopped(leads ? options.retry_period : jittered(options.retry_period), stop);
   }
   if (election_->is_lost()) std::call_once(told_lost_, lost_);
 }
@@ -98,20 +100,13 @@ void Leadership::watch_deadline(const std::stop_token& stop) {
   const milliseconds pause = std::clamp(margin / 4, milliseconds(10), milliseconds(1000));
   while (!stop.stop_requested()) {
     if (election_->give_up_if_late()) return std::call_once(told_lost_, lost_);
-    sleep(stop, pause);
+    sleep_unless_stopped(pause, stop);
   }
 }
 
 void Leadership::tell() {
   const MutexLock lock(mutex_);  // else a waiter could look before and wait after this
   changed_.notify_all();
-}
-
-void Leadership::sleep(const std::stop_token& stop, milliseconds time) {
-  std::condition_variable_any never;
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
 }
 
 }  // namespace nervex::kube

@@ -50,7 +50,6 @@ class Leadership {
   void campaign(const std::stop_token& stop);
   void watch_deadline(const std::stop_token& stop);
   void tell();
-  void sleep(const std::stop_token& stop, std::chrono::milliseconds time);
 
   std::optional<LeaseElection> election_;
   const std::function<void()> lost_;

@@ -1,15 +1,14 @@
 #include "kube/reflector.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <random>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/stoppable_sleep.h"
 #include "kube/model/meta.h"
 #include "kube/model/watch.h"
 
@@ -46,13 +45,6 @@ namespace {
 
 // A streaming list that breaks off so often is asked for in pages: they get further each time.
 constexpr int kMostBrokenStreams = 3;
-
-void wait_for(milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
-}
 
 std::string with_query(const std::string& path, const std::string& query) {
   return path + (path.find('?') == std::string::npos ? "?" : "&") + query;
@@ -102,7 +94,7 @@ void Reflector::run(const std::stop_token& stop) {
       const auto listed = list_pages(stop);
       if (listed) continue;
       log_failure("list failed", listed.error());
-      wait_for(pace.next_backoff(), stop);
+      sleep_unless_stopped(pace.next_backoff(), stop);
       continue;
     }
     const bool was_list = position_.empty();
@@ -113,7 +105,7 @@ void Reflector::run(const std::stop_token& stop) {
     const NextTry next = after_watch(end, failures);
     failures = next.failures;
     if (next.list) position_.clear();
-    if (!next.at_once) wait_for(pace.next_backoff(), stop);
+    if (!next.at_once) sleep_unless_stopped(pace.next_backoff(), stop);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/stoppable_sleep.h"
 #include "schemas/schemas.h"
 #include "webhook/job_schema.h"
 
@@ -26,15 +27,6 @@ std::string version_in(const std::string& index) {
   if (!json->contains(where) || !json->at(where).is_string()) return "";
   const auto url = json->at(where).get<std::string>();
   return url.find("hash=") == std::string::npos ? "" : url;
-}
-
-// True if `stop` was requested.
-bool wait_for(std::chrono::seconds time, const std::stop_token& stop) {
-  Mutex never_contended;
-  CondVar wakes_on_stop;
-  const MutexLock lock(never_contended);
-  return wakes_on_stop.wait_for(never_contended, stop, time,
-                                [&stop] { return stop.stop_requested(); });
 }
 
 }  // namespace
@@ -66,7 +58,7 @@ void LiveCheck::keep_loaded(const std::stop_token& stop) {
   do {
     const auto loaded = load();
     if (!loaded) log_warn("cannot load the cluster's OpenAPI", {{"error", loaded.error().message}});
-  } while (!wait_for(current() != nullptr ? kReload : kRetry, stop));
+  } while (!sleep_unless_stopped(current() != nullptr ? kReload : kRetry, stop));
 }
 
 std::string LiveCheck::not_ready() const {

@@ -1,0 +1,12 @@
+"""Which cluster is measured? What `make up` wrote about it."""
+
+import sys
+
+
+def read_env(path):
+    """The `export NAME=value` lines of its environment file."""
+    if not path.exists():
+        sys.exit(f"{path} is not there: start a cluster with `make up`, or name its file with --env")
+    lines = (line.removeprefix("export ").strip() for line in path.read_text().splitlines())
+    return {name: value.strip("'\"")
+            for name, _, value in (line.partition("=") for line in lines if "=" in line)}
