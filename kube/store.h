@@ -37,7 +37,7 @@ namespace nervex::kube {
 // Objects are immutable once stored: readers share them without copying. Thread-safe; no callback
 // runs under the lock but `index_of`, which must be pure. T needs `.meta` (kube::Meta) or, like
 // Node, `.name`, `.uid` and `.resource_version`. Every `key` must be the object's key_of().
-// Memory: 64 bytes an object beside the object itself, 16 more if it is indexed; what pods and
+// Memory: 64 bytes an object beside the object itself, 8 more if it is indexed; what pods and
 // nodes have in common is held once (SharePool).
 template <typename T>
 class Store {
@@ -107,14 +107,15 @@ class Store {
   bool outlives_list(const Entry& stored, std::string_view version) const REQUIRES(mutex_);
   const Entry& set(const std::string& key, T object) REQUIRES(mutex_);
   Ptr remove(typename Entries::iterator at) REQUIRES(mutex_);
-  void index(const Ptr& object) REQUIRES(mutex_);
-  void unindex(const T& object) REQUIRES(mutex_);
+  void index(const Entry& entry) REQUIRES(mutex_);
+  void unindex(const Entry& entry) REQUIRES(mutex_);
   void see(std::string_view version) REQUIRES(mutex_);
 
   const IndexOf index_of_;
   mutable Mutex mutex_;
   Entries entries_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, std::vector<Ptr>> index_ GUARDED_BY(mutex_);  // sorted by key
+  // Sorted by key. A set's entries stay where they are.
+  std::unordered_map<std::string, std::vector<const Entry*>> index_ GUARDED_BY(mutex_);
   // uids of own deletes of which the watch did not tell yet, with the number of the list then.
   std::unordered_map<std::string, std::uint32_t> gone_ GUARDED_BY(mutex_);
   std::deque<std::string> gone_order_ GUARDED_BY(mutex_);  // oldest first, also of ended ones

@@ -123,7 +123,11 @@ template <typename T>
 auto Store<T>::by_index(const std::string& value) const -> std::vector<Ptr> {
   MutexLock lock(mutex_);
   const auto at = index_.find(value);
-  return at == index_.end() ? std::vector<Ptr>() : at->second;
+  std::vector<Ptr> objects;
+  if (at == index_.end()) return objects;
+  objects.reserve(at->second.size());
+  for (const Entry* entry : at->second) objects.push_back(entry->object);
+  return objects;
 }
 
 template <typename T>
@@ -181,44 +185,41 @@ template <typename T>
 auto Store<T>::set(const std::string& key, T object) -> const Entry& {
   if constexpr (requires { share(object, pool_); }) share(object, pool_);
   auto shared = std::make_shared<const T>(std::move(object));
-  const auto at = entries_.find(std::string_view(key));
+  auto at = entries_.find(std::string_view(key));
   if (at == entries_.end()) {
-    index(shared);
-    return *entries_.insert(Entry{std::move(shared)}).first;
+    at = entries_.insert(Entry{std::move(shared)}).first;
+  } else {
+    unindex(*at);
+    at->object = std::move(shared);  // of the same key: the order stays
   }
-  unindex(*at->object);
-  index(shared);
-  at->object = std::move(shared);  // of the same key: the order stays
+  index(*at);
   return *at;
 }
 
 template <typename T>
 auto Store<T>::remove(typename Entries::iterator at) -> Ptr {
   Ptr before = at->object;
-  unindex(*before);
+  unindex(*at);
   entries_.erase(at);
   return before;
 }
 
 template <typename T>
-void Store<T>::index(const Ptr& object) {
+void Store<T>::index(const Entry& entry) {
   if (!index_of_) return;
-  const std::string value = index_of_(*object);
+  const std::string value = index_of_(*entry.object);
   if (value.empty()) return;
   auto& found = index_[value];
-  const auto at =
-      std::lower_bound(found.begin(), found.end(), object, [](const Ptr& a, const Ptr& b) {
-        return compare_keys(key_parts_of(*a), key_parts_of(*b)) < 0;
-      });
-  found.insert(at, object);
+  const auto before = [](const Entry* a, const Entry* b) { return Less()(*a, *b); };
+  found.insert(std::lower_bound(found.begin(), found.end(), &entry, before), &entry);
 }
 
 template <typename T>
-void Store<T>::unindex(const T& object) {
+void Store<T>::unindex(const Entry& entry) {
   if (!index_of_) return;
-  const auto at = index_.find(index_of_(object));
+  const auto at = index_.find(index_of_(*entry.object));
   if (at == index_.end()) return;
-  std::erase_if(at->second, [&](const Ptr& indexed) { return indexed.get() == &object; });
+  std::erase(at->second, &entry);
   if (at->second.empty()) index_.erase(at);
 }
 

@@ -18,6 +18,9 @@ std::size_t hash_of(const ResourceAmount& amount) {
 std::size_t hash_of(const ContainerState& state) {
   return mix(hash_of(state.name), hash_of(state.reason));
 }
+std::size_t hash_of(const StringMap::Entry& entry) {
+  return mix(hash_of(entry.first.str()), hash_of(entry.second.str()));
+}
 std::size_t hash_of(const Taint& taint) { return mix(hash_of(taint.key), hash_of(taint.value)); }
 
 template <typename T>
@@ -66,6 +69,7 @@ void SharePool::share(Pod& pod) {
   share(pod.meta.ns);
   owners_.share(pod.meta.owner);
   share(pod.meta.labels);
+  label_sets_.share(pod.meta.labels.entries_.items_);  // a role's pods carry the same
   share(pod.meta.annotations);
   share(pod.scheduler_name);
   share(pod.node);
@@ -84,7 +88,8 @@ void SharePool::share(Node& node) {
 }
 
 std::size_t SharePool::size() const {
-  return texts_.size() + owners_.size() + amounts_.size() + containers_.size() + taints_.size();
+  return texts_.size() + owners_.size() + amounts_.size() + containers_.size() + taints_.size() +
+         label_sets_.size();
 }
 
 }  // namespace nervex::kube

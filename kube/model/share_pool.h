@@ -47,6 +47,7 @@ class SharePool {
   Kind<std::vector<ResourceAmount>> amounts_;
   Kind<std::vector<ContainerState>> containers_;
   Kind<std::vector<Taint>> taints_;
+  Kind<std::vector<StringMap::Entry>> label_sets_;
 };
 
 // Found by Store: kinds without such a function are kept as they come.
