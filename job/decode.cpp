@@ -1,4 +1,6 @@
 // NerveXJob from JSON; encode.cpp is the way back for the parts that are written.
+#include <algorithm>
+
 #include "job/fields.h"
 #include "job/names.h"
 #include "job/types.h"
@@ -7,6 +9,7 @@ namespace nervex::job {
 namespace {
 
 constexpr std::int64_t kMaxGpusPerPod = 1'000'000;
+constexpr std::int64_t kMaxSeconds = 100LL * 365 * 24 * 3600;
 
 CleanPodPolicy read_policy(Fields& spec) {
   const std::string text = spec.text("cleanPodPolicy");
@@ -66,11 +69,18 @@ Requests read_requests(Fields fields) {
   requests.next_learner = next.small_integer("learner", requests.next_learner);
   requests.next_id = fields.integer("nextId", requests.next_id);
   fields.each("floor", [&](Fields change) {
+    const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
-    requests.floor.push_back({role, read_slot(change), change.boolean("removed")});
+    requests.floor.push_back({attempt, role, read_slot(change), change.boolean("removed")});
   });
   fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
   return requests;
+}
+
+// Bounded so that a point in time plus it is a point in time.
+std::optional<std::int64_t> read_seconds(Fields& spec, std::string_view name) {
+  if (!spec.has(name)) return std::nullopt;
+  return std::min(spec.integer(name, 0), kMaxSeconds);
 }
 
 Spec read_spec(Fields fields) {
@@ -83,6 +93,14 @@ Spec read_spec(Fields fields) {
   spec.collector = read_role_spec(fields, "collector");
   spec.learner = read_role_spec(fields, "learner");
   spec.aggregator = fields.text("aggregator");
+  spec.hold_seconds = fields.small_integer("holdSeconds", spec.hold_seconds);
+  spec.suspend = fields.boolean("suspend");
+  spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
+  spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");
+  if (fields.has("backoffLimit")) spec.backoff_limit = fields.small_integer("backoffLimit", 0);
+  if (fields.has("ttlSecondsAfterFinished")) {
+    spec.ttl_seconds_after_finished = fields.small_integer("ttlSecondsAfterFinished", 0);
+  }
   spec.requests = read_requests(fields.object("requests"));
   return spec;
 }
@@ -122,6 +140,17 @@ void read_ready(Fields& fields, Status& status) {
   status.desired = std::atoi(text.c_str() + slash + 1);
 }
 
+LastAttempt read_last_attempt(Fields fields) {
+  LastAttempt last;
+  last.attempt = fields.small_integer("attempt", 0);
+  last.reason = fields.text("reason");
+  if (fields.has("exitCode"))
+    last.exit_code = static_cast<int>(fields.integer("exitCode", 0, INT32_MIN, INT32_MAX));
+  last.message = fields.text("message");
+  last.end_time = fields.time("endTime").value_or(SysTime{});
+  return last;
+}
+
 Status read_status(Fields fields) {
   Status status;
   status.phase = read_phase(fields);
@@ -131,6 +160,10 @@ Status read_status(Fields fields) {
   status.queued_time = fields.time("queuedTime");
   status.start_time = fields.time("startTime");
   status.completion_time = fields.time("completionTime");
+  status.failed_attempts = fields.small_integer("failedAttempts", 0);
+  status.next_attempt_time = fields.time("nextAttemptTime");
+  if (fields.has("lastAttempt"))
+    status.last_attempt = read_last_attempt(fields.object("lastAttempt"));
   read_ready(fields, status);
   Fields counts = fields.object("replicaStatus");
   status.coordinator = read_counts(counts.object("Coordinator"));
@@ -141,6 +174,15 @@ Status read_status(Fields fields) {
     const Role role = read_role(ended);
     status.ended.push_back({role, read_slot(ended), ended.boolean("succeeded")});
   });
+  fields.each("replaced", [&](Fields replaced) {
+    const Role role = read_role(replaced);
+    status.replaced.push_back({role, read_slot(replaced)});
+  });
+  Fields next = fields.object("next");
+  status.next_collector = next.small_integer("collector", status.next_collector);
+  status.next_learner = next.small_integer("learner", status.next_learner);
+  status.naming_version = fields.small_integer("namingVersion", 0);
+  status.selector = fields.text("selector");
   fields.each("conditions",
               [&](Fields condition) { status.conditions.push_back(read_condition(condition)); });
   return status;

@@ -21,6 +21,21 @@ Json encode_ended(const Status::Ended& ended) {
   return out;
 }
 
+Json encode_replaced(const Status::Replaced& replaced) {
+  Json out = encode_slot(replaced.slot);
+  out["role"] = to_string(replaced.role);
+  return out;
+}
+
+Json encode_last_attempt(const LastAttempt& last) {
+  Json out = {{"attempt", last.attempt},
+              {"reason", last.reason},
+              {"message", last.message},
+              {"endTime", to_rfc3339(last.end_time)}};
+  if (last.exit_code) out["exitCode"] = *last.exit_code;
+  return out;
+}
+
 Json encode_condition(const Condition& condition) {
   return {{"type", condition.type},
           {"status", condition.status ? "True" : "False"},
@@ -47,6 +62,7 @@ Json encode_entry(const RequestEntry& entry) {
 
 Json encode_floor_change(const FloorChange& change) {
   Json out = encode_slot(change.slot);
+  out["attempt"] = change.attempt;
   out["role"] = to_string(change.role);
   out["removed"] = change.removed;
   return out;
@@ -71,6 +87,18 @@ Json encode_status(const Status& status) {
   if (status.queued_time) out["queuedTime"] = to_rfc3339_micro(*status.queued_time);
   if (status.start_time) out["startTime"] = to_rfc3339(*status.start_time);
   if (status.completion_time) out["completionTime"] = to_rfc3339(*status.completion_time);
+  if (status.failed_attempts > 0) out["failedAttempts"] = status.failed_attempts;
+  if (status.next_attempt_time) out["nextAttemptTime"] = to_rfc3339(*status.next_attempt_time);
+  if (status.last_attempt) out["lastAttempt"] = encode_last_attempt(*status.last_attempt);
+  if (!status.replaced.empty()) out["replaced"] = Json::array();
+  for (const auto& replaced : status.replaced) out["replaced"].push_back(encode_replaced(replaced));
+  const bool has_next = status.next_collector > kFirstRequestedOrdinal ||
+                        status.next_learner > kFirstRequestedOrdinal;
+  if (has_next) {
+    out["next"] = {{"collector", status.next_collector}, {"learner", status.next_learner}};
+  }
+  if (status.naming_version > 0) out["namingVersion"] = status.naming_version;
+  if (!status.selector.empty()) out["selector"] = status.selector;
   for (const auto& ended : status.ended) out["ended"].push_back(encode_ended(ended));
   for (const auto& condition : status.conditions) {
     out["conditions"].push_back(encode_condition(condition));

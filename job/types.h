@@ -52,13 +52,16 @@ struct RequestEntry {
   Role role = Role::kCollector;
   // Quantities for requests and limits of the main container; empty: as the template has it.
   std::string cpus, gpus, memory;
-  std::vector<int> gpu_split;  // multi-GPU learners: GPUs per ddp-learner pod
+  // Multi-GPU learners: GPUs of each ddp-learner pod of one learner. Empty: plain pods.
+  std::vector<int> gpu_split;
+  // One per replica; of multi-GPU learners one per learner (slots.h tells the pods of each).
   std::vector<Slot> slots;
   std::string key;  // Idempotency-Key, may be empty
   bool operator==(const RequestEntry&) const = default;
 };
 
 struct FloorChange {  // what the API did to a floor pod
+  int attempt = 0;    // of another attempt: counts as absent
   Role role = Role::kCollector;
   Slot slot;
   bool removed = false;
@@ -84,6 +87,12 @@ struct Spec {
   std::optional<RoleSpec> collector;
   std::optional<RoleSpec> learner;
   std::string aggregator;  // "", "PerJob", "OnDemand"
+  int hold_seconds = 600;
+  bool suspend = false;
+  std::optional<std::int64_t> active_deadline_seconds;   // from status.startTime
+  std::optional<std::int64_t> schedule_timeout_seconds;  // from status.queuedTime
+  std::optional<int> backoff_limit;  // failed attempts that are followed by another
+  std::optional<int> ttl_seconds_after_finished;
   Requests requests;
   bool operator==(const Spec&) const = default;
 };
@@ -105,16 +114,29 @@ struct RoleCounts {
   bool operator==(const RoleCounts&) const = default;
 };
 
+// How an attempt ended, kept when its pods are gone.
+struct LastAttempt {
+  int attempt = 0;
+  std::string reason;  // as status.reason: CoordinatorFailed, CoordinatorLost, Evicted
+  std::optional<int> exit_code;
+  std::string message;  // the main container's last words, at most 4 KiB
+  SysTime end_time{};
+  bool operator==(const LastAttempt&) const = default;
+};
+
 struct Status {
   Phase phase = Phase::kNone;
   std::string reason;  // why it is where it is: the Reason column
-  int attempt = 0;     // 0: none yet
+  int attempt = 0;     // 0: none yet; counted up when an attempt is over and another may come
   std::int64_t observed_generation = 0;
   std::optional<SysTime> queued_time;
   std::optional<SysTime> start_time;
   std::optional<SysTime> completion_time;
-  int ready = 0;    // pods ready
-  int desired = 0;  // pods wanted; together the Ready column, "3/4"
+  int failed_attempts = 0;                   // those that count against backoffLimit
+  std::optional<SysTime> next_attempt_time;  // the attempt begins no sooner than this
+  std::optional<LastAttempt> last_attempt;   // none: the first one goes on
+  int ready = 0;                             // pods ready
+  int desired = 0;                           // pods wanted; together the Ready column, "3/4"
   RoleCounts coordinator, aggregator, collector, learner;
   // Collectors and learners that finished, so that deleting the pod neither revives nor uncounts
   // them: role/ordinal/incarnation with how they ended.
@@ -125,6 +147,19 @@ struct Status {
     bool operator==(const Ended&) const = default;
   };
   std::vector<Ended> ended;
+  // Collectors and learners that the controller itself replaced, or that a lowered floor took away:
+  // the incarnation that a slot has at least (slots.h). One per slot of the current attempt.
+  struct Replaced {
+    Role role = Role::kCollector;
+    Slot slot;
+    bool operator==(const Replaced&) const = default;
+  };
+  std::vector<Replaced> replaced;
+  // The highest spec.requests.next seen: nothing in the spec, if damaged, brings ordinals back.
+  int next_collector = kFirstRequestedOrdinal;
+  int next_learner = kFirstRequestedOrdinal;
+  int naming_version = 0;  // 0: as 1, whatever names.h does today
+  std::string selector;    // of the scale subresource: the collectors' labels
   std::vector<Condition> conditions;
   bool operator==(const Status&) const = default;
 };

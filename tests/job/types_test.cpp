@@ -27,6 +27,13 @@ Status full_status() {
   status.queued_time = at("2026-11-21T10:00:00.250Z");
   status.start_time = at("2026-11-21T10:00:05Z");
   status.completion_time = at("2026-11-21T11:00:00Z");
+  status.failed_attempts = 1;
+  status.next_attempt_time = at("2026-11-21T10:00:04Z");
+  status.last_attempt = {1, "CoordinatorFailed", 3, "no such map", at("2026-11-21T10:00:01Z")};
+  status.replaced = {{Role::kLearner, {4097, 1}}};
+  status.next_collector = 4098;
+  status.naming_version = 1;
+  status.selector = "nervexjob-name=dqn,replica-type=collector";
   status.ready = 3;
   status.desired = 4;
   status.coordinator = {1, 0, 0};
@@ -48,11 +55,35 @@ TEST_CASE("a job decodes with defaults where fields are absent", "[job][types]")
   CHECK(*job == want);
 }
 
+TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
+  Json object = minimal();
+  const auto without = decode_job(object);
+  REQUIRE(without);
+  CHECK_FALSE(without->spec.backoff_limit);
+  CHECK_FALSE(without->spec.ttl_seconds_after_finished);
+  CHECK_FALSE(without->spec.active_deadline_seconds);
+
+  object["spec"].update({{"suspend", true},
+                         {"activeDeadlineSeconds", 60},
+                         {"scheduleTimeoutSeconds", 9'000'000'000'000'000'000},
+                         {"backoffLimit", 0},
+                         {"ttlSecondsAfterFinished", 0},
+                         {"holdSeconds", 5}});
+  const auto job = decode_job(object);
+  REQUIRE(job);
+  CHECK(job->spec.suspend);
+  CHECK(job->spec.active_deadline_seconds == 60);
+  CHECK(job->spec.schedule_timeout_seconds == 100LL * 365 * 24 * 3600);  // a time can be made of it
+  CHECK(job->spec.backoff_limit == 0);
+  CHECK(job->spec.ttl_seconds_after_finished == 0);
+  CHECK(job->spec.hold_seconds == 5);
+}
+
 TEST_CASE("what is written of a job is read back", "[job][types]") {
   Requests requests;
   requests.next_collector = 4098;
   requests.next_id = 3;
-  requests.floor = {{Role::kLearner, {1, 2}, false}, {Role::kCollector, {0, 0}, true}};
+  requests.floor = {{1, Role::kLearner, {1, 2}, false}, {2, Role::kCollector, {0, 0}, true}};
   requests.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
   requests.entries[0].cpus = "500m";
   requests.entries[0].key = "again";

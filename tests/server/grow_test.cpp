@@ -154,7 +154,7 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
        [](job::Job& j) {
          j.spec.learner->replicas = 2;
          j.spec.learner->max_replicas = 4;
-         j.spec.requests.floor = {{Role::kLearner, {1, 0}, true}};
+         j.spec.requests.floor = {{1, Role::kLearner, {1, 0}, true}};
        },
        ask(0, 3), std::nullopt},
       {"earlier requests count against maxReplicas",

@@ -1,0 +1,85 @@
+#include "job/slots.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace nervex::job {
+namespace {
+
+const std::optional<RoleSpec>& spec_of(const Job& job, Role role) {
+  return role == Role::kCollector ? job.spec.collector : job.spec.learner;
+}
+
+// What has changed about one role's slots, by ordinal.
+struct Changes {
+  std::map<int, int> incarnations;  // at least this one
+  std::set<int> removed;            // of the floor
+
+  Slot apply(Slot slot) const {
+    const auto at = incarnations.find(slot.ordinal);
+    if (at != incarnations.end()) slot.incarnation = std::max(slot.incarnation, at->second);
+    return slot;
+  }
+  void raise(Slot slot) {
+    int& incarnation = incarnations[slot.ordinal];
+    incarnation = std::max(incarnation, slot.incarnation);
+  }
+};
+
+Changes changes_of(const Job& job, Role role) {
+  Changes changes;
+  for (const auto& change : job.spec.requests.floor) {
+    if (change.role != role || change.attempt != job.status.attempt) continue;
+    changes.raise(change.slot);
+    if (change.removed) changes.removed.insert(change.slot.ordinal);
+  }
+  for (const auto& replaced : job.status.replaced) {
+    if (replaced.role == role) changes.raise(replaced.slot);
+  }
+  return changes;
+}
+
+}  // namespace
+
+Slot current_slot(const Job& job, Role role, Slot slot) {
+  return changes_of(job, role).apply(slot);
+}
+
+std::vector<Unit> wanted_units(const Job& job, Role role) {
+  const auto& spec = spec_of(job, role);
+  std::vector<Unit> units;
+  if (!spec || !spec->pod_template.is_object()) return units;
+  const Changes changes = changes_of(job, role);
+  for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
+    if (changes.removed.count(ordinal) == 0) {
+      units.push_back({role, changes.apply({ordinal, 0}), nullptr});
+    }
+  }
+  for (const auto& entry : job.spec.requests.entries) {
+    if (entry.role != role || entry.attempt != job.status.attempt) continue;
+    for (const Slot slot : entry.slots) units.push_back({role, changes.apply(slot), &entry});
+  }
+  std::stable_sort(units.begin(), units.end(),
+                   [](const Unit& a, const Unit& b) { return a.slot.ordinal < b.slot.ordinal; });
+  return units;
+}
+
+std::vector<UnitPod> pods_of(const Unit& unit) {
+  if (unit.entry == nullptr || !is_multi_gpu(*unit.entry)) return {{unit.role, unit.slot, 0, 0}};
+  std::vector<UnitPod> pods = {{Role::kAggregator, unit.slot, 0, 0}};
+  Slot slot = unit.slot;
+  int rank = 0;
+  for (const int gpus : unit.entry->gpu_split) {
+    pods.push_back({Role::kDdpLearner, slot, gpus, rank});
+    ++slot.ordinal;
+    rank += gpus;
+  }
+  return pods;
+}
+
+int ordinals_of(const RequestEntry& entry) {
+  return std::max(1, static_cast<int>(entry.gpu_split.size()));
+}
+
+}  // namespace nervex::job

@@ -1,0 +1,51 @@
+// job/slots.h - which replicas does a job want now, and which pods is each of them? Pure.
+//
+// A replica as clients count them is a unit: a collector, a learner, or a multi-GPU learner, which
+// is an aggregator and one ddp-learner pod per item of its entry's GPU split and is placed,
+// replaced and deleted as a whole. A unit's ordinal is unique in its role for the life of the job.
+// The pods of a multi-GPU learner carry numbers of their own roles: the aggregator the learner's
+// ordinal, the ddp-learners that one and those that follow; so such a learner uses up as many
+// ordinals as it has ddp-learners.
+#pragma once
+
+#include <vector>
+
+#include "job/types.h"
+
+namespace nervex::job {
+
+struct Unit {
+  Role role = Role::kCollector;         // kCollector or kLearner
+  Slot slot;                            // with the incarnation that it has now
+  const RequestEntry* entry = nullptr;  // null: of the floor. Borrowed from the job
+  bool operator==(const Unit&) const = default;
+};
+
+struct UnitPod {
+  Role role = Role::kCollector;
+  Slot slot;
+  int gpus = 0;        // of a ddp-learner: its own; else 0
+  int start_rank = 0;  // of a ddp-learner: the GPUs of those before it
+  bool operator==(const UnitPod&) const = default;
+};
+
+// The incarnation of a slot counts up whenever a client names its pod as failed (spec.requests) and
+// whenever the controller replaces it (status.replaced). Both write the number that comes next
+// after the one they saw, and the larger one counts: doing either twice, or both at once, makes one
+// replacement.
+Slot current_slot(const Job& job, Role role, Slot slot);
+
+// The units of `role`, kCollector or kLearner, that the job wants in its current attempt, those
+// that have ended included: the floor, but for what was removed, then what was requested, by
+// ordinal. None without a template. Cost: units + changes x log(changes).
+std::vector<Unit> wanted_units(const Job& job, Role role);
+
+// The pods of a unit: itself, or of a multi-GPU learner the aggregator and then the ddp-learners.
+std::vector<UnitPod> pods_of(const Unit& unit);
+
+// Ordinals that one replica of the entry uses up: at least 1.
+int ordinals_of(const RequestEntry& entry);
+
+inline bool is_multi_gpu(const RequestEntry& entry) { return !entry.gpu_split.empty(); }
+
+}  // namespace nervex::job

@@ -1,0 +1,89 @@
+#include "job/slots.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/support/job_builders.h"
+
+namespace nervex::job {
+namespace {
+
+using testing::a_template;
+using testing::an_entry;
+
+Job in_its_second_attempt() {
+  Job job;
+  job.status.attempt = 2;
+  job.spec.collector = RoleSpec{a_template(), 2, 0, {}};
+  job.spec.learner = RoleSpec{a_template(), 0, 0, {}};
+  return job;
+}
+
+RequestEntry entry_of(int attempt, Role role, std::vector<Slot> slots) {
+  RequestEntry entry = an_entry(1, role, 0);
+  entry.attempt = attempt;
+  entry.slots = std::move(slots);
+  return entry;
+}
+
+std::vector<Slot> slots(const Job& job, Role role) {
+  std::vector<Slot> found;
+  for (const auto& unit : wanted_units(job, role)) found.push_back(unit.slot);
+  return found;
+}
+
+TEST_CASE("a job wants its floor and what was requested in this attempt", "[job][slots]") {
+  Job job = in_its_second_attempt();
+  job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4098, 1}, {4096, 0}}),
+                               entry_of(1, Role::kCollector, {{4097, 0}}),
+                               entry_of(2, Role::kLearner, {{4096, 0}})};
+  CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}, {4096, 0}, {4098, 1}});
+  CHECK(slots(job, Role::kLearner) == std::vector<Slot>{{4096, 0}});
+  const auto units = wanted_units(job, Role::kCollector);
+  CHECK(units[0].entry == nullptr);
+  CHECK(units[2].entry == &job.spec.requests.entries[0]);
+}
+
+TEST_CASE("a role without a template wants nothing", "[job][slots]") {
+  Job job = in_its_second_attempt();
+  job.spec.collector.reset();
+  job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4096, 0}})};
+  CHECK(wanted_units(job, Role::kCollector).empty());
+}
+
+TEST_CASE("what clients did to the floor counts in the attempt they did it in", "[job][slots]") {
+  Job job = in_its_second_attempt();
+  job.spec.requests.floor = {{2, Role::kCollector, {0, 3}, false},
+                             {2, Role::kCollector, {1, 0}, true},
+                             {2, Role::kLearner, {0, 9}, true}};
+  CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 3}});
+  job.status.attempt = 3;
+  CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}});
+}
+
+TEST_CASE("of client and controller the one that replaced more often counts", "[job][slots]") {
+  Job job = in_its_second_attempt();
+  job.spec.requests.floor = {{2, Role::kCollector, {0, 3}, false}};
+  job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4096, 2}, {4097, 0}})};
+  job.status.replaced = {{Role::kCollector, {0, 2}},
+                         {Role::kCollector, {4096, 2}},
+                         {Role::kCollector, {4097, 1}},
+                         {Role::kLearner, {1, 7}}};
+  CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 3}, {1, 0}, {4096, 2}, {4097, 1}});
+  CHECK(current_slot(job, Role::kCollector, {4097, 0}) == Slot{4097, 1});
+}
+
+TEST_CASE("a multi-GPU learner is an aggregator and its ddp-learners", "[job][slots]") {
+  RequestEntry entry = entry_of(2, Role::kLearner, {{4100, 1}});
+  CHECK(ordinals_of(entry) == 1);
+  entry.gpu_split = {8, 2};
+  CHECK(ordinals_of(entry) == 2);
+  CHECK(pods_of({Role::kLearner, {4100, 1}, &entry}) ==
+        std::vector<UnitPod>{{Role::kAggregator, {4100, 1}, 0, 0},
+                             {Role::kDdpLearner, {4100, 1}, 8, 0},
+                             {Role::kDdpLearner, {4101, 1}, 2, 8}});
+  CHECK(pods_of({Role::kCollector, {0, 0}, nullptr}) ==
+        std::vector<UnitPod>{{Role::kCollector, {0, 0}, 0, 0}});
+}
+
+}  // namespace
+}  // namespace nervex::job
