@@ -13,7 +13,8 @@ using job::Role;
 
 gang::MemberSet member_set(const job::Job& job, Role role, const job::RequestEntry* entry,
                            const job::PodContext& context) {
-  const Json spec = job::pod_spec(job, role, entry, context);
+  const Json spec = job::pod_spec(job, role, entry == nullptr ? job::Slot{} : entry->slots.front(),
+                                  entry, context);
   gang::MemberSet set;
   set.name = entry == nullptr ? std::string(to_string(role)) : set_name(*entry);
   set.gang = entry == nullptr ? std::string(gang::kBaseGang) : gang_name(*entry);

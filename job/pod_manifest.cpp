@@ -61,7 +61,7 @@ int main_port(const Json& pod_template_or_spec, Role role) {
 }
 
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context) {
-  Json spec = pod_spec(job, order.role, order.entry, context);
+  Json spec = pod_spec(job, order.role, order.slot, order.entry, context);
   const Environment environment = environment_of(job, order.role, order.slot, context);
   std::string main_name;
   if (const int main = main_container(spec); main >= 0) {

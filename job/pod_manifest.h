@@ -31,7 +31,8 @@ const Json& template_of(const Job& job, Role role, const PodContext& context);
 
 // The template with the job's volumes, priority class and an entry's resources: what both the
 // PodGroup's requests and the pod are made from.
-Json pod_spec(const Job& job, Role role, const RequestEntry* entry, const PodContext& context);
+Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+              const PodContext& context);
 
 // The port named nervex-port of the main container, else the role's default.
 int main_port(const Json& pod_template_or_spec, Role role);

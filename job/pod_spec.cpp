@@ -68,7 +68,8 @@ const Json& template_of(const Job& job, Role role, const PodContext& context) {
   return null_json();
 }
 
-Json pod_spec(const Job& job, Role role, const RequestEntry* entry, const PodContext& context) {
+Json pod_spec(const Job& job, Role role, Slot, const RequestEntry* entry,
+              const PodContext& context) {
   const Json* written = kube::find(template_of(job, role, context), {"spec"});
   Json spec = written != nullptr && written->is_object() ? *written : Json::object();
   if (entry != nullptr) set_resources(spec, *entry);

@@ -56,7 +56,7 @@ TEST_CASE("a request's amounts replace the main container's, zero does not", "[j
   entry.cpus = row.cpus;
   entry.gpus = row.gpus;
   entry.memory = row.memory;
-  const Json spec = pod_spec(job, Role::kLearner, &entry, {});
+  const Json spec = pod_spec(job, Role::kLearner, {}, &entry, {});
   CHECK(spec["containers"][0] == Json{{"name", "sidecar"}});
   CHECK(spec["containers"][1]["resources"] == row.want);
 }
@@ -68,10 +68,10 @@ TEST_CASE("volumes go to the job's own roles, the priority class to every pod", 
   job.spec.coordinator_template["spec"]["volumes"] = Json::parse(R"([{"name":"own"}])");
   PodContext context;
   context.aggregator_template = a_template();
-  const Json coordinator = pod_spec(job, Role::kCoordinator, nullptr, context);
+  const Json coordinator = pod_spec(job, Role::kCoordinator, {}, nullptr, context);
   CHECK(coordinator["volumes"] == Json::parse(R"([{"name":"own"},{"name":"data","emptyDir":{}}])"));
   CHECK(coordinator["priorityClassName"] == "high");
-  const Json aggregator = pod_spec(job, Role::kAggregator, nullptr, context);
+  const Json aggregator = pod_spec(job, Role::kAggregator, {}, nullptr, context);
   CHECK_FALSE(aggregator.contains("volumes"));
   CHECK(aggregator["priorityClassName"] == "high");
 }
@@ -79,14 +79,14 @@ TEST_CASE("volumes go to the job's own roles, the priority class to every pod", 
 TEST_CASE("a nodeName becomes a constraint, so that the gang's plan decides", "[job][pod_spec]") {
   Job job = a_job();
   job.spec.coordinator_template["spec"]["nodeName"] = "n1";
-  const Json spec = pod_spec(job, Role::kCoordinator, nullptr, {});
+  const Json spec = pod_spec(job, Role::kCoordinator, {}, nullptr, {});
   CHECK_FALSE(spec.contains("nodeName"));
   CHECK(spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
             ["nodeSelectorTerms"][0]["matchFields"][0]["values"][0] == "n1");
 }
 
 TEST_CASE("a role without a template has an empty spec", "[job][pod_spec]") {
-  CHECK(pod_spec(a_job(), Role::kLearner, nullptr, {}) == Json::object());
+  CHECK(pod_spec(a_job(), Role::kLearner, {}, nullptr, {}) == Json::object());
 }
 
 }  // namespace
