@@ -19,13 +19,14 @@ from urllib.parse import urlsplit
 
 from environment import read_env
 
+PROGRAMS = ("SERVER", "WEBHOOK", "EXTENDER", "CONTROLLER")
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n"
 
 
 def main():
     options = parse_options()
     env = read_env(options.env)
-    results = [measure(options, env, name) for name in ("SERVER", "WEBHOOK", "EXTENDER")]
+    results = [measure(options, env, name) for name in PROGRAMS]
     report(options, results)
 
 
@@ -41,7 +42,8 @@ def parse_options():
 
 
 def measure(options, env, name):
-    url = urlsplit(env[f"NERVEX_{name}_URL"])
+    # The controller serves nothing but its metrics and health.
+    url = urlsplit(env.get(f"NERVEX_{name}_URL") or env[f"NERVEX_{name}_METRICS_URL"])
     pid = env[f"NERVEX_{name}_PID"]
     context = ssl.create_default_context(cafile=env["NERVEX_WEBHOOK_CA"]) if url.scheme == "https" \
         else None
@@ -104,11 +106,11 @@ def summary(figures):
 
 
 def report(options, results):
-    print(f"{'program':<10}{'idle':>6}{'CPU % idle':>12}{'p50 us':>9}{'p99 us':>9}{'p50 ratio':>11}")
+    print(f"{'program':<12}{'idle':>6}{'CPU % idle':>12}{'p50 us':>9}{'p99 us':>9}{'p50 ratio':>11}")
     for name, by_idle in results:
         for idle, figures in by_idle.items():
             ratio = figures["p50_us"] / by_idle[0]["p50_us"]
-            print(f"{name:<10}{idle:>6}{figures['idle_cpu_percent']:>12.3f}{figures['p50_us']:>9}"
+            print(f"{name:<12}{idle:>6}{figures['idle_cpu_percent']:>12.3f}{figures['p50_us']:>9}"
                   f"{figures['p99_us']:>9}{ratio:>11.2f}")
     print(json.dumps({"idle": options.idle, "rounds": options.rounds,
                       "programs": {name: {str(idle): figures for idle, figures in by_idle.items()}
