@@ -38,9 +38,12 @@ class State:
     after: bool = False
 
 
-def final_status(request):
-    phase = json.loads(request.body).get("status", {}).get("phase") if request.is_write else None
-    return request.kind == "PATCH nervexjobs/status" and phase == "Succeeded"
+def status_with(field, value):
+    """Matches the controller's write of that."""
+    def match(request):
+        return (request.kind == "PATCH nervexjobs/status"
+                and json.loads(request.body).get("status", {}).get(field) == value)
+    return match
 
 
 STATES = {
@@ -48,7 +51,10 @@ STATES = {
     "3 of 6 pods created": State("controller", writes("POST pods"), nth=4),
     "first pod bound": State("extender", writes("POST pods/binding"), nth=2),
     "growth written": State("server", writes("PATCH nervexjobs"), after=True),
-    "coordinator finished": State("controller", final_status),
+    "replacement written": State("server", writes("PATCH nervexjobs"), nth=2, after=True),
+    "shrink written": State("server", writes("PATCH nervexjobs"), nth=3, after=True),
+    "attempt ended": State("controller", status_with("attempt", 2)),
+    "coordinator finished": State("controller", status_with("phase", "Succeeded")),
 }
 
 

@@ -4,9 +4,11 @@ import pytest
 from support.observer import Observer
 
 
-def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1"):
+def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1", incarnation=0, group="first"):
     return {"metadata": {"name": f"pod-{uid}", "uid": uid,
-                         "annotations": {"nervex.sensetime.com/slot": slot},
+                         "annotations": {"nervex.sensetime.com/slot": slot,
+                                         "nervex.sensetime.com/incarnation": str(incarnation),
+                                         "nervex.sensetime.com/pod-group-uid": group},
                          "ownerReferences": [{"kind": "NerveXJob", "uid": "job"}]},
             "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
             "status": {"phase": phase}}
@@ -22,9 +24,17 @@ def observer():
 def test_one_pod_after_another_is_well(observer):
     observer._see(pod("1", node="a"))
     observer._see(pod("1", node="a", phase="Failed"))
-    observer._see(pod("2", node="a"))
+    observer._see(pod("2", node="a", incarnation=1))
     assert observer.broken == []
     assert observer.slots_bound("job") == {("learner", 0): 2}
+    assert observer.bound_again("job") == []
+
+
+def test_a_second_pod_of_one_incarnation_is_told(observer):
+    observer._see(pod("1", node="a"))
+    observer._see(pod("1", node="a", phase="Failed"))
+    observer._see(pod("2", node="a"))
+    assert observer.bound_again("job") == [("learner", 0)]
 
 
 def test_two_live_pods_of_one_slot_are_told(observer):
@@ -41,9 +51,13 @@ def test_a_node_with_more_than_it_has_is_told(observer):
     assert observer.broken == ["a has cpu 2 and 2.001 bound to it, with pod-2"]
 
 
-def test_what_was_there_before_the_coordinator_is_remembered(observer):
-    observer._see(pod("1", slot="learner/0"))
-    observer._see(pod("2", slot="coordinator/0"))
-    observer._see(pod("2", slot="coordinator/0", node="a"))
-    observer._see(pod("3", slot="learner/1"))
-    assert observer.before_coordinator == {"job": {("learner", 0), ("coordinator", 0)}}
+def test_a_coordinator_without_its_gang_is_told_for_each_attempt(observer):
+    gang = [("learner", 0), ("coordinator", 0)]
+    for group in ("first", "second"):
+        if group == "first":
+            observer._see(pod("1", slot="learner/0"))
+        observer._see(pod(f"2-{group}", slot="coordinator/0", group=group))
+        observer._see(pod(f"2-{group}", slot="coordinator/0", group=group, node="a"))
+        observer._see(pod(f"2-{group}", slot="coordinator/0", group=group, node="a", phase="Failed"))
+        observer._see(pod(f"3-{group}", slot="learner/0", group=group))
+    assert observer.lonely_coordinators("job", gang) == [[("learner", 0)]]

@@ -1,62 +1,114 @@
 """One job from its creation to its clean-up, driven as its user, its kubelet and its coordinator would,
 with whatever goes wrong on the way. Two runs that end alike have equal `end_state`s."""
 
+import collections
 import http.client
+import uuid
 
+import pytest
 from support.jobs import job, template
+from support.replicas_api import pod_of
 from support.wait import wait_for
 
 PATIENCE = 60.0  # for each step; an undisturbed one takes a second
 BASE = {("coordinator", 0), ("aggregator", 0), ("collector", 0), ("collector", 1), ("learner", 0), ("learner", 1)}
-GROWN = len(BASE) + 2
+REQUESTED = [("collector", 4096), ("learner", 4096)]
+GROWN = len(BASE) + len(REQUESTED)
 
 
 def body(name):
     """Six pods, the learners on a node of 8 GPUs each, so that a leaked one shows in the next job."""
-    one = job(name)
+    one = job(name, backoffLimit=1)
     one["spec"]["collector"]["replicas"] = 2
     one["spec"]["learner"] = {"replicas": 2, "template": template(gpus=8)}
     return one
 
 
 class JobLife:
+    """Created, started, grown by two, one of them failed and replaced, the other one taken away; then the
+    coordinator fails, is tried once more, and completes."""
+
+    STEPS = ("start", "grow", "replace", "shrink", "retry", "end")
+
     def __init__(self, jobs, node_agent, replicas_api, name="life"):
         self.jobs, self.node_agent, self.replicas_api, self.name = jobs, node_agent, replicas_api, name
+        self.coordinator = f"{name}-coordinator"
         self.uid = None
+        self.bound = collections.Counter()  # what must have been bound to each slot so far
 
-    def run(self, created=False):
+    def run(self, created=False, steps=STEPS):
         """From create() on unless that was called before; returns the end_state."""
-        for step in (self.start, self.grow, self.end) if created else (self.create, self.start, self.grow, self.end):
-            step()
+        if not created:
+            self.create()
+        for step in steps:
+            getattr(self, step)()
         return self.end_state()
 
     def create(self):
         self.uid = self.jobs.create(body(self.name))["metadata"]["uid"]
 
-    def start(self):
+    def start(self, attempt=1):
+        def look():
+            status = self.jobs.get(self.name).get("status", {})
+            return (status.get("phase"), status.get("attempt")) == ("Running", attempt), status
+        wait_for(look, f"attempt {attempt} of job {self.name} to run", PATIENCE)
         self.jobs.wait_pods(self.name, len(BASE), "Running", timeout=PATIENCE)
-        self.jobs.wait_phase(self.name, "Running", timeout=PATIENCE)
+        self.bound.update(BASE)
 
     def grow(self):
-        """One collector and one learner more. A reply that was lost is looked for in the job: this version
-        of the server would take a repeat for another request."""
-        def ask():
-            if self.jobs.get(self.name)["spec"].get("requests", {}).get("entries"):
-                return True
-            try:
-                reply = self.replicas_api.add(self.jobs.namespace, f"{self.name}-coordinator", collectors=1,
-                                              learners={"replicas": 1})
-                return reply.json["success"], reply.text
-            except (OSError, http.client.HTTPException) as error:
-                return False, error
-        wait_for(ask, "the server to take the request", PATIENCE)
+        """One collector and one learner more."""
+        self.grown = self.ask("POST", collectors={"replicas": 1}, learners={"replicas": 1})
         self.jobs.wait_pods(self.name, GROWN, "Running", timeout=PATIENCE)
+        self.bound.update(REQUESTED)
+
+    def replace(self):
+        """The new collector fails, and another one takes its place."""
+        failed = pod_of(self.grown["collectors"][0])
+        self.node_agent.finish(failed, 1)
+        wait_for(lambda: (self.jobs.counts(self.name)["Collector"]["failed"] == 1, self.jobs.counts(self.name)),
+                 "the failure to be counted", PATIENCE)
+        successor = pod_of(self.ask("POST", "/failed", collectors=[failed])["collectors"][0])
+        assert successor != failed
+
+        def look():
+            names = {one.metadata.name for one in self.jobs.pods(self.name)}
+            return successor in names and failed not in names, names
+        wait_for(look, f"{successor} to take the place of {failed}", PATIENCE)
+        self.jobs.wait_pods(self.name, GROWN, "Running", timeout=PATIENCE)
+        self.bound.update(REQUESTED[:1])
+
+    def shrink(self):
+        """The new learner goes."""
+        gone = self.ask("DELETE", learners={"replicas": 1})
+        assert gone["learners"] == self.grown["learners"]
+        self.jobs.wait_pods(self.name, GROWN - 1, "Running", timeout=PATIENCE)
+
+    def retry(self):
+        """The coordinator fails: the whole gang starts anew, without what was requested."""
+        self.node_agent.finish(self.coordinator, 3, "no data left")
+        self.start(attempt=2)
 
     def end(self):
-        self.node_agent.finish(f"{self.name}-coordinator")
+        self.node_agent.finish(self.coordinator)
         self.jobs.wait_phase(self.name, "Succeeded", timeout=PATIENCE)
         self.jobs.wait_pods(self.name, 1, timeout=PATIENCE)
         wait_for(lambda: (not self.left_overs(), self.left_overs()), "services and PodGroups to go", PATIENCE)
+
+    def ask(self, method, path="", **groups):
+        """The reply's data. A call whose reply was lost is sent again with the same key, and applied once."""
+        key = str(uuid.uuid4())
+
+        def send():
+            try:
+                reply = self.replicas_api.call(
+                    method, self.replicas_api.PATH + path, headers={"Idempotency-Key": key},
+                    body={"namespace": self.jobs.namespace, "coordinator": self.coordinator, **groups})
+            except (OSError, http.client.HTTPException) as error:
+                return False, error
+            if reply.status != 200:
+                pytest.fail(f"{method} {path} was refused: {reply}")
+            return (True, reply.data) if reply.json["success"] else (False, reply.text)
+        return wait_for(send, f"the server to take {method} {path}", PATIENCE)
 
     def left_overs(self):
         return ([one.metadata.name for one in self.jobs.services(self.name)]
@@ -76,13 +128,11 @@ class JobLife:
     def faults_seen(self, observer):
         """What the observer says of this job, as sentences; empty is well."""
         found = list(observer.broken)
+        if again := observer.bound_again(self.uid):
+            found.append(f"slots to which a pod was bound again though nothing had happened to it: {again}")
         bound = observer.slots_bound(self.uid)
-        twice = {slot: count for slot, count in bound.items() if count > 1}
-        if twice:
-            found.append(f"slots whose pod was bound again though nothing had happened to it: {twice}")
-        if len(bound) != GROWN or not BASE <= set(bound):
-            found.append(f"bound were {sorted(bound)}, wanted the base gang and two more")
-        missing = BASE - observer.before_coordinator.get(self.uid, set())
-        if missing:
-            found.append(f"the coordinator was bound before these were created: {sorted(missing)}")
+        if bound != self.bound:
+            found.append(f"bound were {dict(bound)}, wanted {dict(self.bound)}")
+        if lonely := observer.lonely_coordinators(self.uid, BASE):
+            found.append(f"a coordinator was bound before these were created: {lonely}")
         return found

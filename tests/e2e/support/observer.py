@@ -12,13 +12,19 @@ ANNOTATION = "nervex.sensetime.com/"
 
 
 def slot_of(pod):
-    """(job UID, role, ordinal) of a job's pod; None of any other."""
+    """(job UID, role, ordinal) of a job's pod; None of any other. Of these at most one pod lives."""
     slot = pod["metadata"].get("annotations", {}).get(ANNOTATION + "slot")
     owners = [one["uid"] for one in pod["metadata"].get("ownerReferences", []) if one["kind"] == "NerveXJob"]
     if not slot or not owners:
         return None
     role, ordinal = slot.split("/")
     return owners[0], role, int(ordinal)
+
+
+def incarnation_of(pod):
+    """(PodGroup UID, incarnation): with its slot this names what is bound once and never again."""
+    annotations = pod["metadata"]["annotations"]
+    return annotations.get(ANNOTATION + "pod-group-uid", ""), int(annotations.get(ANNOTATION + "incarnation", 0))
 
 
 def is_bound(pod):
@@ -49,9 +55,10 @@ class Observer:
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self._room = {}
         self.broken = []
-        self.bound = collections.defaultdict(list)       # slot: the names and UIDs of pods ever bound to it
-        self.created = collections.defaultdict(set)      # job UID: slots of pods ever created
-        self.before_coordinator = {}                     # job UID: `created` when the coordinator was bound
+        self.bound = collections.defaultdict(list)       # slot: the incarnations of pods ever bound to it
+        self.created = collections.defaultdict(set)      # PodGroup UID: slots of pods ever created
+        # (job UID, PodGroup UID): `created` when the coordinator was bound
+        self.before_coordinator = {}
         self.relists = 0
 
     def start(self):
@@ -67,8 +74,20 @@ class Observer:
         self._stopping.set()
 
     def slots_bound(self, job_uid):
-        """{(role, ordinal): how many different pods were bound to it}"""
-        return {slot[1:]: len(pods) for slot, pods in list(self.bound.items()) if slot[0] == job_uid}
+        """Counter of (role, ordinal): how many pods were bound to it, one after another."""
+        return collections.Counter({slot[1:]: len(pods) for slot, pods in list(self.bound.items())
+                                    if slot[0] == job_uid})
+
+    def bound_again(self, job_uid):
+        """Slots to which two pods of one and the same incarnation were bound."""
+        return sorted({slot[1:] for slot, pods in list(self.bound.items())
+                       if slot[0] == job_uid and len(pods) != len(set(pods))})
+
+    def lonely_coordinators(self, job_uid, gang):
+        """For each of the job's attempts what was missing of `gang` when its coordinator was bound."""
+        found = [sorted(set(gang) - created) for (job, _), created in list(self.before_coordinator.items())
+                 if job == job_uid]
+        return [missing for missing in found if missing]
 
     # -- on the observer's thread
 
@@ -104,7 +123,7 @@ class Observer:
         before = self._pods.get(uid)
         self._pods[uid] = pod
         if slot and before is None:
-            self.created[slot[0]].add(slot[1:])
+            self.created[incarnation_of(pod)[0]].add(slot[1:])
         if not is_bound(pod) or (before is not None and is_bound(before)):
             return
         self._check_room(pod["spec"]["nodeName"], pod["metadata"]["name"])
@@ -116,9 +135,10 @@ class Observer:
                  if slot_of(other) == slot and occupies(other)]
         if len(names) > 1:
             self.broken.append(f"pods {sorted(names)} of slot {slot[1]}/{slot[2]} are bound and live at once")
-        self.bound[slot].append((pod["metadata"]["name"], pod["metadata"]["uid"]))
+        self.bound[slot].append(incarnation_of(pod))
         if slot[1] == "coordinator":
-            self.before_coordinator[slot[0]] = set(self.created[slot[0]])
+            group = incarnation_of(pod)[0]
+            self.before_coordinator[slot[0], group] = set(self.created[group])
 
     def _check_room(self, node, cause):
         used = sum((requests_of(pod) for pod in self._pods.values()
