@@ -52,6 +52,10 @@ test-unit: build ## only the tests that need no cluster (PRESET)
 test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to pytest)
 	@scripts/test --only e2e -- $(ARGS)
 
+.PHONY: faults
+faults: ## kill controller, extender and server at every write of a job's life, one after another (hours)
+	@NERVEX_E2E_CRASH_POINTS=all scripts/test --only e2e -- -k test_kill $(ARGS)
+
 .PHONY: test-asan
 test-asan: setup ## unit tests under address and undefined-behaviour sanitizers
 	@scripts/build asan && ctest --preset asan --no-tests=error -j2
