@@ -141,7 +141,9 @@ std::variant<std::string, HttpRefusal> HttpConversation::read_body(const HttpHea
 
 bool HttpConversation::reply_to(const HttpHead& head, const HttpReply& reply) {
   closing_ = wants_close(head) || listener_.is_stopping() || listener_.is_crowded();
-  return write(reply, head.method != "HEAD") && !closing_;
+  const bool written = write(reply, head.method != "HEAD");
+  if (reply.on_written) reply.on_written(written && !connection_.has_peer_left());
+  return written && !closing_;
 }
 
 // The last word to a caller whose request no handler gets to see. What may follow in the connection
