@@ -25,8 +25,8 @@ struct HttpReply {
   // is the server's business. A name or value that no header may have is left out.
   std::map<std::string, std::string> headers{};
   // Called once, when the reply is on its way or will never be; on the connection's thread, which
-  // waits for it. True: it was written whole, and the caller had not left by then. That it also
-  // arrived is more than a server can know. Must not throw.
+  // waits for it. True: the caller had not left when it was written, and it was written whole. That
+  // it also arrived is more than a server can know. Must not throw.
   std::function<void(bool written)> on_written{};
 };
 
