@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "job/names.h"
 #include "server/floor.h"
@@ -27,11 +26,14 @@ std::string_view namespace_in(std::string_view url) {
 // What the names of one job mean.
 class Names {
  public:
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
   explicit Names(const JobView& view) : view_(view), sound_(sound_requests(view)) {
     for (const Role role : {Role::kCollector, Role::kLearner}) {
-      for (const auto& unit : job::wanted_units(view.job, role)) {
-        for (const auto& pod : job::pods_of(unit)) units_[{pod.role, pod.slot.ordinal}] = unit;
-      }
+      for (auto& unit : job::wanted_units(view.job, role)) units_.push_back(std::move(unit));
+    }
+    for (const auto& unit : units_) {
+      for (const auto& pod : job::pods_of(unit)) by_pod_[{pod.role, pod.slot.ordinal}] = &unit;
     }
   }
 
@@ -69,8 +71,8 @@ class Names {
   }
 
   const job::Unit* find(Role role, int ordinal) const {
-    const auto at = units_.find({role, ordinal});
-    return at == units_.end() ? nullptr : &at->second;
+    const auto at = by_pod_.find({role, ordinal});
+    return at == by_pod_.end() ? nullptr : at->second;
   }
 
   bool exists(std::string_view pod) const {
@@ -119,7 +121,8 @@ class Names {
 
   const JobView& view_;
   const job::Requests sound_;
-  std::map<PodKey, job::Unit> units_;  // by each of their pods
+  std::vector<job::Unit> units_;
+  std::map<PodKey, const job::Unit*> by_pod_;
 };
 
 Error never_known(const job::Job& job, const std::string& name) {
@@ -133,15 +136,10 @@ class Replacing {
       : job_(view.job),
         change_{sound_requests(view), {view.job.meta.ns, coordinator, {}, {}}, false} {}
 
-  // Once for each unit, whatever it is named by.
-  Result<Nothing> take(const Names::Meaning& meaning) {
-    if (meaning.unit == nullptr) return ok();
-    job::Unit unit = *meaning.unit;
-    if (!taken_.insert({unit.role, unit.slot.ordinal}).second) return ok();
-    if (meaning.seen >= unit.slot.incarnation) {
+  Result<Nothing> take(job::Unit unit, int seen) {
+    if (seen >= unit.slot.incarnation) {
       change_.changes = true;
-      const int next = meaning.seen + 1;
-      const auto moved = next <= job::kMaxIncarnation ? raise(unit, next) : move(unit);
+      const auto moved = seen < job::kMaxIncarnation ? raise(unit, seen + 1) : move(unit);
       if (!moved) return moved.error();
       unit.slot = *moved;
     }
@@ -196,8 +194,27 @@ class Replacing {
 
   const job::Job& job_;
   Change change_;
-  std::set<PodKey> taken_;  // by the ordinals they had
 };
+
+// The units that the request names, each once and in the order of first mention, with the latest
+// incarnation that any of its names has.
+Result<std::vector<Names::Meaning>> units_in(const Names& names, const job::Job& job,
+                                             const ReplaceRequest& request) {
+  std::vector<Names::Meaning> units;
+  std::map<const job::Unit*, std::size_t> places;
+  for (const auto* list : {&request.collectors, &request.learners}) {
+    for (const auto& name : *list) {
+      const Names::Meaning meaning = names.of(name);
+      if (!meaning.is_known) return never_known(job, name);
+      if (meaning.unit == nullptr) continue;
+      const auto [place, is_new] = places.emplace(meaning.unit, units.size());
+      if (is_new) units.push_back(meaning);
+      int& seen = units[place->second].seen;
+      seen = std::max(seen, meaning.seen);
+    }
+  }
+  return units;
+}
 
 }  // namespace
 
@@ -207,13 +224,11 @@ std::string_view pod_in(std::string_view name_or_url) {
 
 Result<Change> replace(const JobView& view, const ReplaceRequest& request) {
   const Names names(view);
+  const auto units = units_in(names, view.job, request);
+  if (!units) return units.error();
   Replacing replacing(view, request.coordinator);
-  for (const auto* list : {&request.collectors, &request.learners}) {
-    for (const auto& name : *list) {
-      const Names::Meaning meaning = names.of(name);
-      if (!meaning.is_known) return never_known(view.job, name);
-      if (const auto taken = replacing.take(meaning); !taken) return taken.error();
-    }
+  for (const auto& named : *units) {
+    if (const auto taken = replacing.take(*named.unit, named.seen); !taken) return taken.error();
   }
   return std::move(replacing).finish();
 }

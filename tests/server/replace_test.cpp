@@ -152,6 +152,17 @@ TEST_CASE("what the controller replaced is not replaced once more", "[server][re
   CHECK(current->named.collectors == Names{url(Role::kCollector, {4096, 3})});
 }
 
+TEST_CASE("a replica named by an old and by its present name is replaced", "[server][replace]") {
+  job::Job job = mixed_job();
+  job.status.replaced = {{Role::kCollector, {4096, 1}}, {Role::kLearner, {4097, 1}}};
+  const auto change = replace(
+      {job}, failed({name(Role::kCollector, {4096, 0}), name(Role::kCollector, {4096, 1})},
+                    {name(Role::kDdpLearner, {4098, 0}), name(Role::kAggregator, {4097, 1})}));
+  REQUIRE(change);
+  CHECK(change->named.collectors == Names{url(Role::kCollector, {4096, 2})});
+  CHECK(change->named.learners == Names{url(Role::kAggregator, {4097, 2})});
+}
+
 TEST_CASE("only names that never belonged to the job are not found", "[server][replace]") {
   struct Row {
     std::string when;

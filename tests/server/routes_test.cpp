@@ -158,6 +158,27 @@ TEST_CASE("a key makes any number of calls one", "[server][routes]") {
             .status == 400);
 }
 
+TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
+  World world;
+  Limits limits;
+  limits.replicas_per_request = 3;
+  limits.replicas_per_job = 4;
+  Replicas replicas(world.api, world.stores, world.clock, {"limited", limits});
+  const auto ask = [&](auto answer, const Json& collectors) {
+    HttpRequest request;
+    request.method = "POST";
+    request.body = kube::to_text(
+        {{"namespace", "rl"}, {"coordinator", "dqn-coordinator"}, {"collectors", collectors}});
+    return answer(replicas, nullptr, request);
+  };
+  CHECK(ask(answer_replicas, {{"replicas", 4}}).status == 400);
+  CHECK(ask(answer_failed, {"a", "b", "c", "d"}).status == 400);
+  CHECK(ask(answer_replicas, {{"replicas", 3}}).status == 200);
+  const HttpReply refused = ask(answer_replicas, {{"replicas", 2}});
+  CHECK(refused.status == 409);
+  CHECK(refused.body.find("(4)") != std::string::npos);
+}
+
 TEST_CASE("until the caches are filled clients are told to ask again", "[server][routes]") {
   Serving serving;
   serving.not_ready = "pods are not listed yet";
