@@ -5,6 +5,7 @@
 
 #include "base/certificate_files.h"
 #include "base/program.h"
+#include "server/grow.h"
 
 namespace nervex::server {
 
@@ -13,6 +14,7 @@ struct Flags {
   bool auth_by_token = false;
   TlsFiles tls;                        // none: plain HTTP
   std::size_t max_connections = 2048;  // one thread each
+  Limits limits;
 };
 
 // Adds the flags with their help to `app`.

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "gang/slot.h"
 #include "job/names.h"
+#include "server/ordinals.h"
+#include "server/units.h"
 
 namespace nervex::server {
 namespace {
@@ -16,86 +15,56 @@ const std::optional<job::RoleSpec>& spec_of(const job::Job& job, Role role) {
   return role == Role::kCollector ? job.spec.collector : job.spec.learner;
 }
 
-int& next_of(job::Requests& requests, Role role) {
-  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
-}
-
-// The first ordinal of `role` that nothing known has ever had.
-int first_free_ordinal(const job::Job& job, std::span<const PodPtr> pods, job::Requests& requests,
-                       Role role) {
-  int next = std::max(next_of(requests, role), job::kFirstRequestedOrdinal);
-  for (const auto& entry : job.spec.requests.entries) {
-    if (entry.role != role) continue;
-    for (const auto& slot : entry.slots) next = std::max(next, slot.ordinal + 1);
-  }
-  for (const auto& ended : job.status.ended) {
-    if (ended.role == role) next = std::max(next, ended.slot.ordinal + 1);
-  }
-  for (const auto& pod : pods) {
-    const auto slot = gang::slot_of(*pod);
-    if (slot && slot->role == to_string(role)) next = std::max(next, slot->slot.ordinal + 1);
-  }
-  return next;
-}
-
-int requested(const job::Requests& requests, std::optional<Role> role) {
+int count_requested(const job::Requests& requests) {
   std::size_t slots = 0;
-  for (const auto& entry : requests.entries) {
-    if (!role || entry.role == *role) slots += entry.slots.size();
-  }
+  for (const auto& entry : requests.entries) slots += entry.slots.size();
   return static_cast<int>(slots);
 }
 
-// Floor pods that are still wanted, and everything requested in this attempt.
-int wanted(const job::Job& job, const job::Requests& requests, Role role) {
-  const auto removed = std::count_if(
-      requests.floor.begin(), requests.floor.end(),
-      [&](const job::FloorChange& change) { return change.role == role && change.removed; });
-  const int floor = spec_of(job, role)->replicas - static_cast<int>(removed);
-  return std::max(floor, 0) + requested(requests, role);
-}
-
-Result<Nothing> check_bounds(const job::Job& job, const job::Requests& requests, Role role,
-                             int more) {
-  const auto& spec = spec_of(job, role);
+Result<Nothing> check_bounds(const JobView& view, const job::Requests& requests, Role role,
+                             int more, const Limits& limits) {
+  const auto& spec = spec_of(view.job, role);
   if (!spec || !spec->pod_template.is_object()) {
     return Error{Code::kInvalid,
                  fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
   }
-  const int now = wanted(job, requests, role);
+  const int now = static_cast<int>(living_units(view, role).size());
   if (spec->max_replicas && now + more > *spec->max_replicas) {
     return Error{Code::kConflict,
                  fmt::format("{}s: {} more would be {}, above maxReplicas {}", to_string(role),
                              more, now + more, *spec->max_replicas)};
   }
-  if (requested(requests, std::nullopt) + more > kMaxRequestedPerJob ||
+  if (count_requested(requests) + more > limits.replicas_per_job ||
       requests.entries.size() >= kMaxEntriesPerJob) {
     return Error{Code::kConflict, fmt::format("the job has as many requested replicas ({}) or "
                                               "requests ({}) as one can have",
-                                              kMaxRequestedPerJob, kMaxEntriesPerJob)};
+                                              limits.replicas_per_job, kMaxEntriesPerJob)};
   }
   return ok();
 }
 
 // Adds the entry for one role to `growth`.
-Result<Nothing> add_entry(const job::Job& job, std::span<const PodPtr> pods, Role role,
-                          const Ask& ask, Growth& growth) {
+Result<Nothing> add_entry(const JobView& view, Role role, const Ask& ask, const Limits& limits,
+                          Growth& growth) {
+  const job::Job& job = view.job;
   job::Requests& requests = growth.requests;
   if (ask.replicas == 0) return ok();
-  if (auto bounds = check_bounds(job, requests, role, ask.replicas); !bounds) return bounds;
-  const int first = first_free_ordinal(job, pods, requests, role);
+  if (auto bounds = check_bounds(view, requests, role, ask.replicas, limits); !bounds) {
+    return bounds;
+  }
+  const int first = next_ordinal(requests, role);
   if (first + ask.replicas - 1 > job::kMaxOrdinal) {
     return Error{Code::kConflict, fmt::format("{}s: all ordinals are used up", to_string(role))};
   }
 
-  job::RequestEntry entry{
-      requests.next_id++, job.status.attempt, role, ask.cpus, ask.gpus, ask.memory, {}, {}, {}};
+  job::RequestEntry entry{requests.next_id++, job.status.attempt, role, ask.cpus,
+                          ask.gpus,           ask.memory,         {},   {}};
   auto& urls = role == Role::kCollector ? growth.added.collectors : growth.added.learners;
   for (int i = 0; i < ask.replicas; ++i) {
     entry.slots.push_back({first + i, 0});
     urls.push_back(replica_address(job, role, job::pod_name(job, role, entry.slots.back())));
   }
-  next_of(requests, role) = first + ask.replicas;
+  next_ordinal(requests, role) = first + ask.replicas;
   requests.entries.push_back(std::move(entry));
   growth.changes = true;
   return ok();
@@ -103,17 +72,13 @@ Result<Nothing> add_entry(const job::Job& job, std::span<const PodPtr> pods, Rol
 
 }  // namespace
 
-Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request) {
-  Growth growth{job.spec.requests, {job.meta.ns, request.coordinator, {}, {}}, false};
-  job::Requests& requests = growth.requests;
-  for (const auto& entry : requests.entries) {
-    requests.next_id = std::max(requests.next_id, entry.id + 1);
-  }
-  std::erase_if(requests.entries,
-                [&](const job::RequestEntry& entry) { return entry.attempt < job.status.attempt; });
-  const auto collectors = add_entry(job, pods, Role::kCollector, request.collectors, growth);
+Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
+                    const Limits& limits, const gang::PodGroup* group) {
+  const JobView view{job, pods, group};
+  Growth growth{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
+  const auto collectors = add_entry(view, Role::kCollector, request.collectors, limits, growth);
   if (!collectors) return collectors.error();
-  const auto learners = add_entry(job, pods, Role::kLearner, request.learners, growth);
+  const auto learners = add_entry(view, Role::kLearner, request.learners, limits, growth);
   if (!learners) return learners.error();
   return growth;
 }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "gang/pod_group.h"
 #include "job/types.h"
 #include "server/envelope.h"
 #include "server/listing.h"
@@ -15,6 +16,11 @@ namespace nervex::server {
 inline constexpr int kMaxRequestedPerJob = 10'000;  // replicas of one attempt
 inline constexpr int kMaxEntriesPerJob = 2'000;
 
+struct Limits {  // flags
+  int replicas_per_request = kMaxReplicasPerRequest;
+  int replicas_per_job = kMaxRequestedPerJob;
+};
+
 struct Growth {
   job::Requests requests;  // the whole new spec.requests
   Listing added;           // the addresses of what is new, which exist as soon as it is written
@@ -22,10 +28,11 @@ struct Growth {
 };
 
 // One new entry per role asked for, in the attempt that the status names; entries of attempts
-// before it are dropped. Ordinals are never used again in a job, so they follow the highest one
-// that the spec, the status or any of `pods` (all pods of the job that are known) has.
+// before it are dropped. Ordinals are never used again in a job (server/ordinals.h): `pods` are all
+// pods of the job that are known, `group` the PodGroup of its attempt, if known.
 //   kInvalid   the job has no template for a role
-//   kConflict  more than maxReplicas, or beyond what a job can hold
-Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request);
+//   kConflict  more than maxReplicas, not counting what has ended, or beyond what a job can hold
+Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
+                    const Limits& limits = {}, const gang::PodGroup* group = nullptr);
 
 }  // namespace nervex::server

@@ -83,6 +83,13 @@ TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow
          job.status.ended = {{Role::kCollector, {4400, 0}, true}};
        },
        4401},
+      {"spec.requests was lost, the status has its counters",
+       [](job::Job& job, auto&) { job.status.next_collector = 4450; }, 4450},
+      {"spec.requests was lost, the controller replaced one",
+       [](job::Job& job, auto&) {
+         job.status.replaced = {{Role::kCollector, {4460, 1}}};
+       },
+       4461},
       {"only the other role has higher ones",
        [](job::Job& job, auto& pods) {
          job.spec.requests.entries = {an_entry(1, Role::kLearner, 1, 4500)};
@@ -103,6 +110,45 @@ TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow
   REQUIRE(growth);
   CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{row.want, 0}});
   CHECK(growth->requests.next_collector == row.want + 1);
+}
+
+TEST_CASE("what the PodGroup has is never given out again", "[server][grow]") {
+  const job::Job job = running_job();
+  gang::PodGroup group = group_of(job);
+  gang::MemberSet set;
+  set.name = "request-7-collector";
+  set.gang = "request-7";
+  set.role = "collector";
+  set.slots = {{4200, 0}, {4201, 3}};
+  group.spec.members = {set};
+  set.name = "request-8-ddp-learner";
+  set.gang = "request-8";
+  set.role = "ddp-learner";
+  set.slots = {{4300, 0}};
+  group.spec.members.push_back(set);
+  const auto growth = grow(job, {}, ask(1, 1), {}, &group);
+  REQUIRE(growth);
+  CHECK(growth->requests.entries[0] == an_entry(9, Role::kCollector, 1, 4202));
+  CHECK(growth->requests.entries[1] == an_entry(10, Role::kLearner, 1, 4301));
+}
+
+TEST_CASE("a multi-GPU learner uses up the ordinals of its pods", "[server][grow]") {
+  job::Job job = running_job();
+  job.spec.requests.entries = {testing::multi_gpu_entry(1, {4096, 4098}, {8, 2})};
+  const auto growth = grow(job, {}, ask(0, 1));
+  REQUIRE(growth);
+  CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{4100, 0}});
+}
+
+TEST_CASE("limits are what the flags say", "[server][grow]") {
+  const job::Job job = running_job();
+  Limits limits;
+  limits.replicas_per_job = 3;
+  CHECK(grow(job, {}, ask(2, 1), limits));
+  const auto refused = grow(job, {}, ask(2, 2), limits);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kConflict);
+  CHECK(refused.error().message.find("(3)") != std::string::npos);
 }
 
 TEST_CASE("ids count up even when the counter was lost", "[server][grow]") {
@@ -161,6 +207,20 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
        [](job::Job& j) {
          j.spec.learner->max_replicas = 4;
          j.spec.requests.entries = {an_entry(1, Role::kLearner, 2)};
+       },
+       ask(0, 3), Code::kConflict},
+      {"replicas that have ended do not count against maxReplicas",
+       [](job::Job& j) {
+         j.spec.learner->max_replicas = 4;
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, 2)};
+         j.status.ended = {{Role::kLearner, {4096, 0}, false}};
+       },
+       ask(0, 3), std::nullopt},
+      {"floor pods removed in an earlier attempt are back",
+       [](job::Job& j) {
+         j.spec.learner->replicas = 2;
+         j.spec.learner->max_replicas = 4;
+         j.spec.requests.floor = {{0, Role::kLearner, {1, 0}, true}};
        },
        ask(0, 3), Code::kConflict},
       {"all ordinals are used up", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
