@@ -110,7 +110,8 @@ CreateServices missing_services(const Observed& seen, const Gap& gap,
   CreateServices missing;
   const auto add = [&](const WantedPod* want) {
     if (want == nullptr || held.count(want->name) != 0) return;
-    missing.manifests.push_back(job::service_manifest(seen.job, want->role, want->slot, context));
+    missing.manifests.push_back(
+        job::service_manifest(seen.job, want->role, want->slot, want->entry, context));
   };
   for (const auto* want : gap.present) add(want);
   for (const auto* want : gap.workers) add(want);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace nervex::job {
@@ -76,6 +77,20 @@ std::vector<UnitPod> pods_of(const Unit& unit) {
     rank += gpus;
   }
   return pods;
+}
+
+std::optional<DdpPlace> place_of_ddp_learner(const RequestEntry& entry, Slot slot) {
+  const auto& split = entry.gpu_split;
+  for (const Slot learner : entry.slots) {
+    const int index = slot.ordinal - learner.ordinal;
+    if (index < 0 || index >= static_cast<int>(split.size())) continue;
+    return DdpPlace{{learner.ordinal, slot.incarnation},
+                    index,
+                    split[static_cast<std::size_t>(index)],
+                    std::accumulate(split.begin(), split.begin() + index, 0),
+                    std::accumulate(split.begin(), split.end(), 0)};
+  }
+  return std::nullopt;
 }
 
 int ordinals_of(const RequestEntry& entry) {
