@@ -19,6 +19,9 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 100'000))
       ->type_name("N")
       ->capture_default_str();
+  add_object_name(app, "--aggregator-config", flags.aggregator_config,
+                  "AggregatorConfig that aggregators of multi-GPU learners are made from, as "
+                  "nervex-controller has it");
   add_help_footer(app, "nervex-server --kubeconfig ~/.kube/config --listen 127.0.0.1:8080");
 }
 

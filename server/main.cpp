@@ -6,6 +6,7 @@
 #include "kube/config.h"
 #include "kube/metrics.h"
 #include "server/flags.h"
+#include "server/replica_metrics.h"
 #include "server/routes.h"
 
 using namespace nervex;  // NOLINT: main only
@@ -19,6 +20,10 @@ void show(Metrics& metrics, const server::Stores& stores,
   kube::add_cache_metrics(metrics, "pods", [&stores] { return stores.pods.size(); });
   kube::add_cache_metrics(metrics, "nervexjobs", [&stores] { return stores.jobs.size(); });
   kube::add_cache_metrics(metrics, "podgroups", [&stores] { return stores.groups.size(); });
+  kube::add_cache_metrics(metrics, "nodes", [&stores] { return stores.gpu_nodes.size(); });
+  kube::add_cache_metrics(metrics, "aggregatorconfigs",
+                          [&stores] { return stores.aggregator_configs.size(); });
+  server::add_replica_metrics(metrics, stores);
 }
 
 }  // namespace
@@ -38,7 +43,7 @@ int main(int argc, char** argv) {
   kube::Client api(*config, "nervex-server", kube::request_observer(metrics, config->url));
   server::Stores stores;
   server::Replicas replicas(api, stores);
-  server::Caches caches(api, stores);
+  server::Caches caches(api, stores, flags.aggregator_config);
   const SystemClock clock;
   server::Gate gate(api, stores, clock);
   const auto not_synced = [&caches] { return caches.not_ready(); };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "job/counts.h"
 #include "job/names.h"
 #include "server/listing.h"
@@ -30,6 +31,18 @@ bool holds_new_entries(const job::Requests& stored, const job::Job& before,
   });
 }
 
+// Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds
+// nodes later may wonder about.
+void say_guessed_splits(const job::Job& before, const job::Requests& after,
+                        const Surroundings& around) {
+  if (!around.node_gpus.empty()) return;
+  for (const auto& entry : after.entries) {
+    if (entry.id < before.spec.requests.next_id || !is_multi_gpu(entry)) continue;
+    log_warn("no node with GPUs is known: each learner's GPUs are in one pod",
+             {{"job", before.meta.key()}, {"gpus", entry.gpus}});
+  }
+}
+
 }  // namespace
 
 Result<Listing> Replicas::add(const AddRequest& request) {
@@ -45,7 +58,10 @@ Result<Listing> Replicas::add(const AddRequest& request) {
     if (!growth) return growth.error();
     if (!growth->changes) return growth->added;
     const auto written = write(*caller->job, growth->requests);
-    if (written) return growth->added;
+    if (written) {
+      say_guessed_splits(*caller->job, growth->requests, look_around(stores_));
+      return growth->added;
+    }
     if (written.error().code != Code::kExpired) return written.error();
     overtaken = written.error();
     caller = lookup_.live_job(*caller);
@@ -59,7 +75,7 @@ Result<Growth> Replicas::decide(const Caller& caller, const AddRequest& request)
   if (const auto may = may_grow(caller); !may) {
     return about(request.ns, request.coordinator, may.error());
   }
-  return grow(*caller.job, pods_of(*caller.job), request);
+  return grow(*caller.job, pods_of(*caller.job), request, look_around(stores_));
 }
 
 // kExpired: the job was changed or deleted since it was read.
@@ -123,7 +139,7 @@ std::vector<Listing> Replicas::list_all(const std::optional<std::string>& ns) co
     const Caller coordinator = lookup_.cached(pod->meta.ns, pod->meta.name);
     if (!is_known(coordinator)) continue;
     all.push_back(list_replicas(*coordinator.job, pod->meta.name, attempt_uid(*pod),
-                                pods_of(*coordinator.job)));
+                                pods_of(*coordinator.job), aggregator_port(stores_)));
   }
   return all;
 }
@@ -132,11 +148,10 @@ Result<Replicas::Listed> Replicas::list_by_coordinator(const std::string& ns,
                                                        const std::string& name) const {
   const auto caller = find(ns, name);
   if (!caller) return caller.error();
-  return Listed(
-      list_replicas(*caller->job, name, attempt_uid(*caller->pod), pods_of(*caller->job)));
+  return Listed(list_replicas(*caller->job, name, attempt_uid(*caller->pod), pods_of(*caller->job),
+                              aggregator_port(stores_)));
 }
 
-// Aggregators with learners of their own come with multi-GPU learners: today none has any.
 Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
                                                       const std::string& name) const {
   const auto caller = find(ns, name);
@@ -144,7 +159,7 @@ Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
   if (job::role_of(*caller->pod) != job::Role::kAggregator) {
     return about(ns, name, {Code::kNotFound, "it is no aggregator"});
   }
-  return Listed(Listing{ns, job::pod_name(*caller->job, job::Role::kCoordinator, {}), {}, {}});
+  return Listed(list_aggregator(*caller->job, *caller->pod, pods_of(*caller->job)));
 }
 
 Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>& ns,
@@ -165,7 +180,7 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
 
   const auto caller = find(namespaces.front(), name);
   if (!caller) return caller.error();
-  const auto one = list_one(*caller->job, *caller->pod);
+  const auto one = list_one(*caller->job, *caller->pod, aggregator_port(stores_));
   if (!one) return about(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
   return Listed(*one);
 }
