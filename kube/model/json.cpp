@@ -40,6 +40,10 @@ Result<Json> parse_json(std::string_view text) {
   if (is_too_deep(text)) {
     return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", kMaxJsonDepth)};
   }
+  // nlohmann takes it for the end of the text, and would never look at what follows.
+  if (text.find('\0') != std::string_view::npos) {
+    return Error{Code::kInvalid, "not JSON: there is a zero byte in it"};
+  }
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {

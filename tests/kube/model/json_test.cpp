@@ -24,6 +24,14 @@ TEST_CASE("parse_json refuses bad text without throwing", "[kube][json]") {
   CHECK(got.error().code == Code::kInvalid);
 }
 
+TEST_CASE("parse_json reads to the end of the text, whatever byte is in between", "[kube][json]") {
+  using namespace std::string_literals;
+  const auto text = GENERATE("{}\0"s, "{}\0{"s, "\0{}"s, "[1,\0 2]"s, "\"a\0b\""s);
+  const auto got = parse_json(text);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().code == Code::kInvalid);
+}
+
 TEST_CASE("parse_json says where the mistake is", "[kube][json]") {
   CHECK_THAT(parse_json("{\n\"a\": tru}").error().message, ContainsSubstring("line 2"));
 }
