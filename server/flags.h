@@ -6,6 +6,7 @@
 
 #include "base/certificate_files.h"
 #include "base/program.h"
+#include "server/grow.h"
 
 namespace nervex::server {
 
@@ -15,6 +16,7 @@ struct Flags {
   TlsFiles tls;  // none: plain HTTP
   std::string aggregator_config = "nervex-system/aggregator-config";
   std::size_t max_connections = 2048;  // one thread each
+  Limits limits;
 };
 
 // Adds the flags with their help to `app`.

@@ -32,11 +32,9 @@ void add_replica(Listing& listing, const job::Job& job, const kube::Pod& pod, in
   const auto role = job::role_of(pod);
   const std::string& name = pod.meta.name;
   if (role == Role::kCollector) {
-    listing.collectors.push_back(replica_address(job, *role, name));
-  } else if (role == Role::kLearner) {
-    listing.learners.push_back(replica_address(job, *role, name));
-  } else if (role == Role::kAggregator && is_of_a_learner(pod)) {
-    listing.learners.push_back(job::replica_url(name, job.meta.ns, aggregator_port));
+    listing.collectors.push_back(replica_address(job, *role, name, aggregator_port));
+  } else if (role == Role::kLearner || (role == Role::kAggregator && is_of_a_learner(pod))) {
+    listing.learners.push_back(replica_address(job, *role, name, aggregator_port));
   }
 }
 
@@ -67,17 +65,12 @@ bool is_shown(const kube::Pod& pod) {
          (state == job::PodState::kPending || state == job::PodState::kRunning);
 }
 
-std::string replica_address(const job::Job& job, job::Role role, const std::string& pod) {
-  const int port = job::main_port(job::template_of(job, role, {}), role);
+std::string replica_address(const job::Job& job, job::Role role, const std::string& pod,
+                            int aggregator_port) {
+  const int port = role == Role::kAggregator
+                       ? aggregator_port
+                       : job::main_port(job::template_of(job, role, {}), role);
   return job::replica_url(pod, job.meta.ns, port);
-}
-
-std::string unit_address(const job::Job& job, const job::Unit& unit, int aggregator_port) {
-  if (unit.entry == nullptr || !is_multi_gpu(*unit.entry)) {
-    return replica_address(job, unit.role, job::pod_name(job, unit.role, unit.slot));
-  }
-  return job::replica_url(job::pod_name(job, Role::kAggregator, unit.slot), job.meta.ns,
-                          aggregator_port);
 }
 
 Listing list_replicas(const job::Job& job, std::string_view coordinator,

@@ -20,10 +20,10 @@ using PodPtr = std::shared_ptr<const kube::Pod>;
 // that exist, are not terminating and have not ended are shown; pending ones are.
 bool is_shown(const kube::Pod& pod);
 
-// The address of a replica: the port is the one that its template declares.
-std::string replica_address(const job::Job& job, job::Role role, const std::string& pod);
-// The same for a unit; a multi-GPU learner is its aggregator to clients.
-std::string unit_address(const job::Job& job, const job::Unit& unit, int aggregator_port);
+// The address of a replica: the port is the one that its template declares, and that of an
+// aggregator the AggregatorConfig's.
+std::string replica_address(const job::Job& job, job::Role role, const std::string& pod,
+                            int aggregator_port);
 
 // The shown replicas among `pods` that belong to the attempt with that PodGroup UID, in the order
 // given: collectors, plain learners, and the aggregators of multi-GPU learners as learners. Neither

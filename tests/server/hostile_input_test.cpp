@@ -91,6 +91,7 @@ std::vector<Row> any_body() {
       {"a string is not UTF-8", "{\"namespace\":\"r\xFFl\",\"coordinator\":\"c\"}"},
       {"a string has half a surrogate pair", R"({"namespace":"\ud800","coordinator":"c"})"},
       {"a string has no end", R"({"namespace":"rl)"},
+      {"a long string has no end", R"({"namespace":")" + repeated("a", 100'000)},
       {"a number is beyond any double", with(R"(,"x":1e999999)")},
       {"a number has no digits", with(R"(,"x":-)")},
       {"NaN is a number", with(R"(,"x":NaN)")},
@@ -164,9 +165,9 @@ std::vector<Row> names() {
       {"a name is a number", with(R"(,"learners":[1])")},
       {"a name is a list", with(R"(,"collectors":[[]])")},
       {"a name is longer than any address",
-       with(R"(,"learners":[")" + repeated("a", 5000) + "\"])")},
+       with(R"(,"learners":[")" + repeated("a", 5000) + "\"]")},
       {"names are more than any job has",
-       with(R"(,"learners":["a")" + repeated(",\"a\"", 100'000) + "])")},
+       with(R"(,"learners":["a")" + repeated(",\"a\"", 100'000) + "]")},
   };
 }
 
@@ -229,17 +230,17 @@ TEST_CASE("lists of names that are none are refused", "[server][hostile]") {
 
 TEST_CASE("no name of a pod leads anywhere else in the API", "[server][hostile]") {
   Serving serving;
-  const int before = serving.world.api.requests();
-  for (const auto& name : no_names()) {
-    for (const auto& to : {kAdd, kRemove, kReplace}) {
-      if (!is_there(serving, to)) continue;
+  for (const auto& to : {kAdd, kRemove, kReplace}) {
+    if (!is_there(serving, to)) continue;
+    const int before = serving.world.api.requests();
+    for (const auto& name : no_names()) {
       const std::string as_pod = R"({"namespace":"rl","coordinator":")" + name + "\"}";
       const std::string as_ns = R"({"namespace":")" + name + R"(","coordinator":"c"})";
       check_refused(serving, to, {name, as_pod, 404});
       check_refused(serving, to, {name, as_ns, 404});
     }
+    CHECK(serving.world.api.requests() == before);
   }
-  CHECK(serving.world.api.requests() == before);
 }
 
 TEST_CASE("a query that makes no sense is refused", "[server][hostile]") {

@@ -5,6 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <functional>
 
+#include "server/units.h"
 #include "tests/server/builders.h"
 
 namespace nervex::server {
@@ -121,7 +122,9 @@ TEST_CASE("a multi-GPU learner is listed as its aggregator", "[server][listing][
                            {address(of.pod(Role::kAggregator, {4096, 0}), 80),
                             address(of.pod(Role::kAggregator, {4098, 1}), 80)}});
   for (const auto& unit : wanted_units(of.job, Role::kLearner)) {
-    const std::string url = unit_address(of.job, unit, 80);
+    const job::UnitPod face = face_of(unit);
+    const std::string name = job::pod_name(of.job, face.role, face.slot);
+    const std::string url = replica_address(of.job, face.role, name, 80);
     CHECK(std::count(listing.learners.begin(), listing.learners.end(), url) == 1);
   }
 }

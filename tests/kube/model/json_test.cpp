@@ -34,6 +34,9 @@ TEST_CASE("parse_json reads to the end of the text, whatever byte is in between"
 
 TEST_CASE("parse_json says where the mistake is", "[kube][json]") {
   CHECK_THAT(parse_json("{\n\"a\": tru}").error().message, ContainsSubstring("line 2"));
+  const auto long_token = parse_json("\"" + std::string(100'000, 'a'));
+  CHECK_THAT(long_token.error().message, ContainsSubstring("line 1"));
+  CHECK(long_token.error().message.size() < 400);
 }
 
 TEST_CASE("parse_json counts depth only outside strings", "[kube][json]") {
