@@ -206,7 +206,7 @@ Result<Change> Changes::replace_seen(const JobView& view, const ReplaceRequest& 
                                      bool live) const {
   auto change = server::replace(view, request);
   if (change || change.error().code != Code::kNotFound || !live) return change;
-  auto found = live_pods(view.job, unknown_names(view, request));
+  auto found = live_pods(view.job, unknown_pods(view, request));
   if (!found) return found.error();
   if (found->empty()) return change;
   found->insert(found->end(), view.pods.begin(), view.pods.end());
@@ -217,7 +217,7 @@ Result<std::vector<PodPtr>> Changes::live_pods(const job::Job& job,
                                                const std::vector<std::string>& names) const {
   std::vector<PodPtr> pods;
   for (std::size_t i = 0; i < std::min(names.size(), kMaxLiveLooks); ++i) {
-    const auto named = lookup_.live(job.meta.ns, std::string(pod_in(names[i])));
+    const auto named = lookup_.live(job.meta.ns, names[i]);
     if (!named) return named.error();
     if (is_known(*named) && named->job->meta.uid == job.meta.uid) pods.push_back(named->pod);
   }

@@ -42,10 +42,9 @@ class Names {
   };
 
   Meaning of(std::string_view text) const {
-    const std::string_view ns = namespace_in(text);
     const std::string_view pod = pod_in(text);
-    const auto named = job::slot_of_pod_name(view_.job, pod);
-    if (!named || (!ns.empty() && ns != view_.job.meta.ns)) return {};
+    const auto named = decode(text);
+    if (!named) return {};
     if (is_single(*named)) return {.is_known = true};
     if (const auto* unit = find(named->role, named->slot.ordinal)) {
       // An incarnation that is yet to come has no name, unless the counts were lost.
@@ -54,6 +53,13 @@ class Names {
     }
     if (const auto* unit = find_moved(*named)) return {true, unit};
     return {.is_known = was_used(*named) || exists(pod)};
+  }
+
+  // The slot that the name would be of; nullopt: it is no name of this job's pods.
+  std::optional<job::NamedSlot> decode(std::string_view text) const {
+    const std::string_view ns = namespace_in(text);
+    if (!ns.empty() && ns != view_.job.meta.ns) return std::nullopt;
+    return job::slot_of_pod_name(view_.job, pod_in(text));
   }
 
  private:
@@ -214,12 +220,12 @@ Result<Change> replace(const JobView& view, const ReplaceRequest& request) {
   return std::move(replacing).finish();
 }
 
-std::vector<std::string> unknown_names(const JobView& view, const ReplaceRequest& request) {
+std::vector<std::string> unknown_pods(const JobView& view, const ReplaceRequest& request) {
   const Names names(view);
   std::vector<std::string> unknown;
   for (const auto* list : {&request.collectors, &request.learners}) {
     for (const auto& name : *list) {
-      if (!names.of(name).is_known) unknown.push_back(name);
+      if (names.decode(name) && !names.of(name).is_known) unknown.emplace_back(pod_in(name));
     }
   }
   return unknown;

@@ -25,8 +25,9 @@ namespace nervex::server {
 //   kConflict  all ordinals are used up
 Result<Change> replace(const JobView& view, const ReplaceRequest& request);
 
-// The names that would be refused with kNotFound for what is known now: worth another look.
-std::vector<std::string> unknown_names(const JobView& view, const ReplaceRequest& request);
+// Pods that are unknown, but have names that this job's pods could have: before those are refused,
+// it is worth a look whether they exist.
+std::vector<std::string> unknown_pods(const JobView& view, const ReplaceRequest& request);
 
 // The pod that a name or an address "<pod>.<namespace>:<port>" means.
 std::string_view pod_in(std::string_view name_or_url);

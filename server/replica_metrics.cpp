@@ -5,6 +5,7 @@
 
 #include "job/names.h"
 #include "job/slots.h"
+#include "server/given_up.h"
 #include "server/listing.h"
 
 namespace nervex::server {
@@ -54,7 +55,9 @@ Total present(const Stores& stores) {
     const auto group =
         stores.groups.get(job->meta.ns + "/" + job::pod_group_name(*job, job->status.attempt));
     if (!group) continue;
-    const auto pods = stores.pods.by_index(job->meta.uid);
+    auto pods = stores.pods.by_index(job->meta.uid);
+    const GivenUp given_up(*job);
+    std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
     const Listing listing = list_replicas(*job, "", group->meta.uid, pods, 0);
     total.collectors += listing.collectors.size();
     total.learners += listing.learners.size();

@@ -4,6 +4,7 @@
 
 #include "job/counts.h"
 #include "job/names.h"
+#include "server/given_up.h"
 #include "server/listing.h"
 
 namespace nervex::server {
@@ -32,7 +33,10 @@ Result<Caller> Replicas::find(const std::string& ns, const std::string& pod) con
 }
 
 std::vector<PodPtr> Replicas::pods_of(const job::Job& job) const {
-  return stores_.pods.by_index(job.meta.uid);
+  auto pods = stores_.pods.by_index(job.meta.uid);
+  const GivenUp given_up(job);
+  std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
+  return pods;
 }
 
 std::vector<Listing> Replicas::list_all(const std::optional<std::string>& ns) const {
@@ -85,7 +89,9 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
   const auto caller = find(namespaces.front(), name);
   if (!caller) return caller.error();
   const auto one = list_one(*caller->job, *caller->pod, aggregator_port(stores_));
-  if (!one) return about(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
+  if (!one || GivenUp(*caller->job).has(*caller->pod)) {
+    return about(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
+  }
   return Listed(*one);
 }
 

@@ -113,6 +113,14 @@ TEST_CASE("a name is answered with what stands for it now", "[server][replace]")
   CHECK(change->changes == row.changes);
 }
 
+TEST_CASE("a replaced multi-GPU learner is named at its aggregator's port", "[server][replace]") {
+  const job::Job job = mixed_job();
+  const auto change = replace({.job = job, .aggregator_port = 80},
+                              failed({}, {name(Role::kAggregator, {4097, 0})}));
+  REQUIRE(change);
+  CHECK(change->named.learners == std::vector{name(Role::kAggregator, {4097, 1}) + ".rl:80"});
+}
+
 TEST_CASE("a replacement is written where the replica is wanted", "[server][replace]") {
   const job::Job job = mixed_job();
   const auto change =
@@ -157,19 +165,21 @@ TEST_CASE("only names that never belonged to the job are not found", "[server][r
     std::string when;
     std::string name;
     bool found;
+    bool worth_a_look = false;  // at the API server
   };
   job::Job namesake = mixed_job();
   namesake.meta.uid = "uid-other";
   const auto row = GENERATE_COPY(values<Row>({
       {"it is no name", "???", false},
+      {"it climbs in the API's paths", "../pods", false},
       {"it is of another job", "other-collector-bcdfg", false},
       {"it is of a job of that name that was deleted",
-       job::pod_name(namesake, Role::kCollector, {4096, 0}), false},
+       job::pod_name(namesake, Role::kCollector, {4096, 0}), false, true},
       {"its address is in another namespace", name(Role::kCollector, {4096, 0}) + ".prod:80",
        false},
-      {"its incarnation is yet to come", name(Role::kCollector, {4096, 1}), false},
-      {"its ordinal is yet to come", name(Role::kCollector, {4100, 0}), false},
-      {"the floor never reached it", name(Role::kCollector, {2, 0}), false},
+      {"its incarnation is yet to come", name(Role::kCollector, {4096, 1}), false, true},
+      {"its ordinal is yet to come", name(Role::kCollector, {4100, 0}), false, true},
+      {"the floor never reached it", name(Role::kCollector, {2, 0}), false, true},
       {"it was of the floor and removed", name(Role::kCollector, {5, 0}), true},
       {"it was of the floor before that was lowered", name(Role::kCollector, {6, 0}), true},
       {"it was removed", name(Role::kCollector, {4098, 3}), true},
@@ -184,7 +194,7 @@ TEST_CASE("only names that never belonged to the job are not found", "[server][r
   const auto change = replace({job, pods}, request);
   CHECK(change.has_value() == row.found);
   if (!row.found) CHECK(change.error().code == Code::kNotFound);
-  CHECK(unknown_names({job, pods}, request) == (row.found ? Names{} : Names{row.name}));
+  CHECK(unknown_pods({job, pods}, request) == (row.worth_a_look ? Names{row.name} : Names{}));
 }
 
 TEST_CASE("a replica whose incarnations are used up goes on under another ordinal",

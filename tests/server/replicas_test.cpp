@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "server/replace.h"
 #include "tests/server/world.h"
 
 namespace nervex::server {
@@ -210,6 +211,23 @@ TEST_CASE("a listing shows what was added as soon as its pods exist", "[server][
   world.add_pod(job::Role::kLearner, {4096, 0});
   world.sync();
   CHECK(list_one_job(world) == *added);
+}
+
+TEST_CASE("what was removed or replaced is not listed again, though its pod still runs",
+          "[server][replicas]") {
+  World world;
+  const auto added = world.replicas.add(ask(3, 0));
+  REQUIRE(added);
+  for (int ordinal = 4096; ordinal < 4099; ++ordinal) {
+    world.add_pod(job::Role::kCollector, {ordinal, 0});
+  }
+  world.sync();
+  REQUIRE(world.replicas.remove({"rl", "dqn-coordinator", 1, 0}));
+  REQUIRE(world.replicas.replace({"rl", "dqn-coordinator", {added->collectors[0]}, {}}));
+  CHECK(list_one_job(world).collectors == std::vector{added->collectors[1]});
+
+  const std::string gone(pod_in(added->collectors[2]));
+  CHECK_FALSE(world.replicas.list({"rl", {}, {}, gone}));
 }
 
 TEST_CASE("a coordinator's listing comes from the cache, but a 404 does not",

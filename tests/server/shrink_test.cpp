@@ -136,6 +136,14 @@ TEST_CASE("a multi-GPU learner is removed as one", "[server][shrink]") {
   CHECK(change.named.learners == std::vector{url(job, Role::kAggregator, {4098, 0})});
 }
 
+TEST_CASE("a removed multi-GPU learner is named at its aggregator's port", "[server][shrink]") {
+  job::Job job = running_job();
+  job.spec.requests.entries = {multi_gpu_entry(1, {4096}, {8, 2})};
+  const Change change = shrink({.job = job, .aggregator_port = 80}, less(0, 1));
+  CHECK(change.named.learners ==
+        std::vector{job::pod_name(job, Role::kAggregator, {4096, 0}) + ".rl:80"});
+}
+
 TEST_CASE("entries and floor changes of another attempt are none of this one's",
           "[server][shrink]") {
   job::Job job = running_job(1);
