@@ -11,6 +11,7 @@ inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that th
 inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
+inline constexpr std::string_view kRequestsLost = "RequestsLost";  // spec.requests vanished
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kSucceeded = "Succeeded";
