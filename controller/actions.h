@@ -18,12 +18,12 @@ struct CreatePodGroup {
   Json manifest;
   bool operator==(const CreatePodGroup&) const = default;
 };
-// Replaces spec.members of exactly this version of the PodGroup.
+// Changes the spec of exactly this version of the PodGroup.
 struct PatchPodGroup {
   std::string name;
   std::string uid;
   std::string resource_version;
-  Json members;
+  Json spec;  // a merge patch
   bool operator==(const PatchPodGroup&) const = default;
 };
 // Creations of one action are written in parallel; the next action begins when all have succeeded.

@@ -67,10 +67,9 @@ Verdict scheduled(const Observed& seen, const Attempt& attempt) {
 // Of what was requested on top, the first gang that waits. Nullopt: nothing was requested.
 std::optional<Verdict> requests_scheduled(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) return std::nullopt;
-  const auto entries = entries_by_set(seen.job);
   std::optional<Verdict> verdict;
   for (const auto& set : attempt.group->spec.members) {
-    if (set.gang == gang::kBaseGang || entries.count(set.name) == 0) continue;
+    if (set.gang == gang::kBaseGang) continue;
     if (!verdict) verdict = Verdict{true, gang::kReasonPlanned, "all requests have their places"};
     const auto* of = gang::find_gang(attempt.group->status, set.gang);
     if (of != nullptr && of->planned) {

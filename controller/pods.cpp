@@ -36,14 +36,6 @@ std::vector<Target> pods_in_the_way(const Observed& seen, const Attempt& attempt
   return targets;
 }
 
-using Slots = std::set<std::pair<Role, job::Slot>>;
-
-Slots slots_of(const std::vector<job::Status::Ended>& ended) {
-  Slots slots;
-  for (const auto& of : ended) slots.emplace(of.role, of.slot);
-  return slots;
-}
-
 // What lies between the wanted pods and those that are there.
 struct Gap {
   std::vector<const WantedPod*> present;
@@ -67,7 +59,7 @@ Names names_of(const Observed& seen, const Attempt& attempt, const std::vector<T
   return names;
 }
 
-Gap gap_of(const Wanted& wanted, const Names& names, const Slots& ended, bool config_exists) {
+Gap gap_of(const Wanted& wanted, const Names& names, bool config_exists) {
   const auto can_be_made = [&](const WantedPod& want) {
     return want.role != Role::kAggregator || config_exists;
   };
@@ -81,8 +73,8 @@ Gap gap_of(const Wanted& wanted, const Names& names, const Slots& ended, bool co
     } else if (want.role == Role::kCoordinator) {
       if (!is_held) gap.coordinator = &want;
     } else if (is_held || !can_be_made(want)) {  // held by a pod that has to go first
-      if (want.entry == nullptr) coordinator_may_start = false;
-    } else if (ended.count({want.role, want.slot}) == 0) {
+      if (want.is_of_base) coordinator_may_start = false;
+    } else if (!want.is_over) {
       gap.workers.push_back(&want);
     }
   }
@@ -148,17 +140,16 @@ bool is_plan_current(const gang::PodGroup& group) {
   return group.status.observed_generation == group.meta.generation;
 }
 
-Actions pod_steps(const Observed& seen, const Attempt& attempt,
-                  const std::vector<job::Status::Ended>& ended) {
+Actions pod_steps(const Observed& seen, const Attempt& attempt) {
   Actions steps;
   if (attempt.group == nullptr || !is_plan_current(*attempt.group)) return steps;
   const Places places = places_of(attempt.group->status);
   const std::vector<Target> deletions = pods_in_the_way(seen, attempt, places);
   const Names names = names_of(seen, attempt, deletions);
   if (!deletions.empty()) steps.push_back(DeletePods{deletions});
-  const Wanted wanted = wanted_pods(seen.job, *attempt.group, places);
-  add_creations(seen, attempt,
-                gap_of(wanted, names, slots_of(ended), seen.aggregator_config != nullptr), steps);
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
+  const Wanted wanted = wanted_pods(seen.job, slots, *attempt.group, places);
+  add_creations(seen, attempt, gap_of(wanted, names, seen.aggregator_config != nullptr), steps);
   return steps;
 }
 

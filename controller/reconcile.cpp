@@ -25,25 +25,6 @@ Decision begin(const Observed& seen) {
           std::nullopt};
 }
 
-// What is new and what is over goes into one write; the other sets stay as they are.
-Actions group_steps(const Observed& seen, const Attempt& attempt,
-                    const std::vector<job::Status::Ended>& ended) {
-  const job::PodContext context = pod_context(seen, attempt);
-  if (attempt.group == nullptr) {
-    const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
-    if (waits || attempt.name_is_held) return {};
-    return {CreatePodGroup{pod_group_manifest(seen.job, context)}};
-  }
-  auto missing = missing_sets(seen.job, *attempt.group, context);
-  gang::PodGroupSpec spec = attempt.group->spec;
-  const bool has_dropped = drop_ended_slots(spec.members, ended, attempt);
-  if (missing.empty() && !has_dropped) return {};
-  std::move(missing.begin(), missing.end(), std::back_inserter(spec.members));
-  const kube::Meta& meta = attempt.group->meta;
-  return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
-                        gang::encode_spec(spec)["members"]}};
-}
-
 bool creates(const Action& action) {
   return std::holds_alternative<CreatePodGroup>(action) ||
          std::holds_alternative<CreateServices>(action) ||
@@ -67,8 +48,10 @@ void add_phase_event(Phase before, const job::Status& status, Actions& actions) 
 Decision go_on(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
   const auto ended = ended_slots(seen.job.status, attempt);
-  Actions steps = group_steps(seen, attempt, ended);
-  const Actions pods = pod_steps(seen, attempt, ended);
+  Observed known = seen;  // with what this round's status says of the slots
+  known.job.status.ended = ended;
+  Actions steps = group_steps(known, attempt);
+  const Actions pods = pod_steps(known, attempt);
   steps.insert(steps.end(), pods.begin(), pods.end());
   const bool nothing_to_create =
       attempt.group != nullptr && std::none_of(steps.begin(), steps.end(), creates);

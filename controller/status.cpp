@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "controller/conditions.h"
-#include "controller/desired_pod_group.h"
 #include "controller/phase.h"
 #include "controller/reasons.h"
+#include "controller/requests_lost.h"
+#include "controller/wanted.h"
 
 namespace nervex::controller {
 namespace {
@@ -41,23 +42,17 @@ void set_counts(const Attempt& attempt, job::Status& status) {
   status.ready = counts.ready;
 }
 
-// Pods that are wanted and have not finished.
-int desired_pods(const Observed& seen, const Attempt& attempt,
-                 const std::vector<job::Status::Ended>& ended) {
-  std::set<std::pair<std::string_view, job::Slot>> over;
-  for (const auto& of : ended) over.emplace(to_string(of.role), of.slot);
-  std::ptrdiff_t wanted = 0;
-  const auto add = [&](const std::vector<gang::MemberSet>& sets) {
-    for (const auto& set : sets) {
-      wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
-        return over.count({set.role, job_slot(slot)}) == 0;
-      });
-    }
-  };
-  if (attempt.group != nullptr) {
-    add(attempt.group->spec.members);
-  } else {
-    add(base_sets(seen.job, pod_context(seen, attempt)));
+// Pods that are wanted and go on, or will. While requests are lost their pods go on all the same.
+int desired_pods(const Attempt& attempt, const job::Job& job) {
+  const WantedSlots slots(job, attempt.has_aggregator);
+  const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
+  std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
+  if (attempt.group == nullptr || !requests_lost(job)) return static_cast<int>(wanted);
+  for (const auto& set : attempt.group->spec.members) {
+    wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
+      const auto role = job::parse_role(set.role);
+      return role && slots.find(*role, slot.ordinal) == nullptr;
+    });
   }
   return static_cast<int>(wanted);
 }
@@ -129,7 +124,9 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
   status.observed_generation = seen.job.meta.generation;
   status.ended = std::move(ended);
   set_counts(attempt, status);
-  status.desired = desired_pods(seen, attempt, status.ended);
+  job::Job known = seen.job;
+  known.status = status;
+  status.desired = desired_pods(attempt, known);
   const bool has_run = status.phase != Phase::kCreated;
   if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
   if (is_final(status.phase)) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "controller/merge_patch.h"
 #include "gang/slot.h"
 
 namespace nervex::controller {
@@ -135,10 +136,10 @@ Result<Nothing> Writes::delete_pod_group(const Target& target) {
 
 Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
   const std::string& ns = job_.meta.ns;
-  const Json body = {{"metadata", guard(patch.uid, patch.resource_version)},
-                     {"spec", {{"members", patch.members}}}};
+  const Json body = {{"metadata", guard(patch.uid, patch.resource_version)}, {"spec", patch.spec}};
   const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);
-  if (!patched) return with_context("add requests to podgroup " + patch.name, patched.error());
+  if (!patched)
+    return with_context("change the members of podgroup " + patch.name, patched.error());
   fold(pod_groups(), *patched);
   return ok();
 }
@@ -155,18 +156,6 @@ Result<Nothing> Writes::update_status(const job::Status& status) {
   if (!patched) return with_context("write status of nervexjob " + meta.key(), patched.error());
   if (auto job = job::decode_job(*patched)) caches_.jobs.update(meta.key(), *std::move(job));
   return ok();
-}
-
-Json merge_patch_between(const Json& before, const Json& after) {
-  Json patch = Json::object();
-  for (const auto& [key, value] : after.items()) {
-    const auto old = before.find(key);
-    if (old == before.end() || *old != value) patch[key] = value;
-  }
-  for (const auto& [key, value] : before.items()) {
-    if (!after.contains(key)) patch[key] = nullptr;
-  }
-  return patch;
 }
 
 }  // namespace nervex::controller

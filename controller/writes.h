@@ -58,8 +58,4 @@ class Writes {
   const job::Job& job_;
 };
 
-// The merge patch that turns `before` into `after`, both objects: fields that are equal are left
-// out, those that are gone are null. Arrays are replaced whole.
-Json merge_patch_between(const Json& before, const Json& after);
-
 }  // namespace nervex::controller

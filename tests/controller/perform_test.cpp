@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/merge_patch.h"
 #include "controller/writes.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"

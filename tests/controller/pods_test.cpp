@@ -30,7 +30,7 @@ TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]
   world.settle();
   world.plan("n7");
   const Attempt attempt = current_attempt(world.seen);
-  const Actions steps = pod_steps(world.seen, attempt, {});
+  const Actions steps = pod_steps(world.seen, attempt);
   const Json& pod = std::get<CreatePods>(steps.at(1)).manifests.at(0);
   CHECK(pod["metadata"]["annotations"] ==
         Json({{"nervex.sensetime.com/pod-group-uid", attempt.group->meta.uid},
@@ -64,7 +64,7 @@ TEST_CASE("nothing is made while the plan is older than the spec", "[controller]
   World world = a_started_world();
   world.seen.pods.clear();
   world.change_group([](gang::PodGroup& group) { ++group.meta.generation; });
-  CHECK(pod_steps(world.seen, current_attempt(world.seen), {}).empty());
+  CHECK(pod_steps(world.seen, current_attempt(world.seen)).empty());
 }
 
 TEST_CASE("a finished worker is neither made again nor replaced", "[controller][pods]") {
@@ -105,7 +105,7 @@ TEST_CASE("pods of another PodGroup are deleted, bound or not", "[controller][po
   World world = a_started_world();
   world.run_all();
   world.change_group([](gang::PodGroup& group) { group.meta.uid = "another"; });
-  const Actions steps = pod_steps(world.seen, current_attempt(world.seen), {});
+  const Actions steps = pod_steps(world.seen, current_attempt(world.seen));
   REQUIRE(steps.size() == 1);
   CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
 }
@@ -114,7 +114,7 @@ TEST_CASE("the coordinator waits for a worker that is in the way", "[controller]
   World world = a_started_world();
   world.remove_pod("dqn-coordinator");
   world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) { pod.meta.deleting = true; });
-  CHECK(pod_steps(world.seen, current_attempt(world.seen), {}).empty());
+  CHECK(pod_steps(world.seen, current_attempt(world.seen)).empty());
 }
 
 TEST_CASE("the coordinator does not wait for what was requested", "[controller][pods]") {

@@ -28,9 +28,11 @@ class World {
   int settle();
 
   void add_aggregator_config();
-  // The planner gives every slot of the spec a place, or says that nothing fits.
+  // The planner gives every slot of the spec that has none a place, and forgets those that are not
+  // wanted; or it says that nothing fits.
   void plan(std::string_view node = "n1");
   void refuse(std::string_view message);
+  void commit();  // the first pod of every gang that is planned was bound
   // Drops the plan of one gang and makes another one.
   void replan(std::string_view gang);
 
