@@ -36,6 +36,12 @@ struct CreatePods {
   std::vector<Json> manifests;
   bool operator==(const CreatePods&) const = default;
 };
+// Asks the API server itself: while a pod of the job that has not finished fills one of these
+// slots, with whatever incarnation, nothing that comes after this is done.
+struct ConfirmFree {
+  std::vector<std::pair<job::Role, int>> slots;  // role and ordinal
+  bool operator==(const ConfirmFree&) const = default;
+};
 struct Target {
   std::string name;
   std::string uid;  // sent as a precondition, so a namesake created meanwhile survives
@@ -70,7 +76,7 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
   return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
 }
 
-using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods,
+using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
                             DeletePodGroups, DeletePods, DeleteServices, UpdateStatus, RecordEvent>;
 using Actions = std::vector<Action>;
 

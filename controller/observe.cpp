@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "controller/attempt.h"
+#include "controller/live_pods.h"
+#include "controller/replacement.h"
+#include "controller/requests_lost.h"
 
 namespace nervex::controller {
 namespace {
@@ -46,6 +49,22 @@ Result<bool> is_pod_group_gone(kube::Api& api, const job::Job& job) {
   return Error{Code::kTransient, "podgroup " + name + " is not in the cache yet"};
 }
 
+// Pods that only the cache lacks are no loss.
+Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
+  if (is_final(seen.job.status.phase) || requests_lost(seen.job)) return ok();
+  const auto vanished = vanished_pods(seen, current_attempt(seen));
+  if (vanished.empty()) return ok();
+  const auto live = live_pods(api, seen.job);
+  if (!live) return live.error();
+  for (const auto& pod : *live) {
+    if (std::find(vanished.begin(), vanished.end(), pod.meta.name) == vanished.end()) continue;
+    seen.pods.push_back(std::make_shared<const kube::Pod>(pod));
+  }
+  std::sort(seen.pods.begin(), seen.pods.end(),
+            [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });
+  return ok();
+}
+
 }  // namespace
 
 Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
@@ -54,6 +73,7 @@ Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
   const auto job = caches.jobs.get(key);
   if (!job) return std::optional<Observed>();
   Observed seen = from_caches(caches, options, *job, now);
+  if (auto found = find_vanished(api, seen); !found) return found.error();
   const gang::PodGroup* group = current_attempt(seen).group;
   if (group == nullptr && is_under_way(*job)) {
     const auto gone = is_pod_group_gone(api, *job);

@@ -17,8 +17,8 @@ struct ObserveOptions {
 };
 
 // From the caches; asks the API server only when the coordinator or the PodGroup of a job that ran
-// seems to be gone, since that ends a job. nullopt: there is no such job. Fails only as that
-// question fails, and with kTransient while the cache is behind.
+// seems to be gone, since that ends a job, or another pod, since that is replaced. nullopt: there
+// is no such job. Fails only as that question fails, and with kTransient while the cache is behind.
 Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
                                         const ObserveOptions& options, const std::string& key,
                                         SysTime now);

@@ -10,6 +10,7 @@
 #include "controller/desired_pod_group.h"
 #include "controller/pods.h"
 #include "controller/reasons.h"
+#include "controller/replacement.h"
 #include "controller/status.h"
 
 namespace nervex::controller {
@@ -20,7 +21,7 @@ using job::Phase;
 Decision begin(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
-  return {{UpdateStatus{next_status(after, current_attempt(after), {}, false)},
+  return {{UpdateStatus{next_status(after, current_attempt(after), {}, {}, false)},
            normal_event(kJobCreated, "the job has its place in the queue")},
           std::nullopt};
 }
@@ -29,6 +30,12 @@ bool creates(const Action& action) {
   return std::holds_alternative<CreatePodGroup>(action) ||
          std::holds_alternative<CreateServices>(action) ||
          std::holds_alternative<CreatePods>(action);
+}
+
+using MaybeSeconds = std::optional<std::chrono::seconds>;
+
+MaybeSeconds sooner(MaybeSeconds a, MaybeSeconds b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
 // Events tell of changes, so they come with the write that makes them.
@@ -48,21 +55,25 @@ void add_phase_event(Phase before, const job::Status& status, Actions& actions) 
 Decision go_on(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
   const auto ended = ended_slots(seen.job.status, attempt);
+  const Replacement lost = replace_lost(seen, attempt, ended);
   Observed known = seen;  // with what this round's status says of the slots
   known.job.status.ended = ended;
+  known.job.status.replaced = lost.replaced;
   Actions steps = group_steps(known, attempt);
   const Actions pods = pod_steps(known, attempt);
   steps.insert(steps.end(), pods.begin(), pods.end());
   const bool nothing_to_create =
       attempt.group != nullptr && std::none_of(steps.begin(), steps.end(), creates);
-  const job::Status status = next_status(seen, attempt, ended, nothing_to_create);
+  const job::Status status = next_status(seen, attempt, ended, lost.replaced, nothing_to_create);
 
   Actions actions;
   if (status != seen.job.status) actions.push_back(UpdateStatus{status});
   add_phase_event(seen.job.status.phase, status, actions);
   if (is_final(status.phase)) return {actions, std::nullopt};
+  const Actions events = lost_events(lost);
+  actions.insert(actions.end(), events.begin(), events.end());
   actions.insert(actions.end(), steps.begin(), steps.end());
-  return {actions, time_until_late(seen, attempt)};
+  return {actions, sooner(time_until_late(seen, attempt), lost.look_again)};
 }
 
 }  // namespace

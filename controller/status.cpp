@@ -8,6 +8,7 @@
 #include "controller/conditions.h"
 #include "controller/phase.h"
 #include "controller/reasons.h"
+#include "controller/replacement.h"
 #include "controller/requests_lost.h"
 #include "controller/wanted.h"
 
@@ -18,12 +19,8 @@ using job::Phase;
 using job::PodState;
 using job::Role;
 
-// Coordinator and aggregator are made again when they are gone; what the client asked for is not.
-bool is_worker(Role role) {
-  return role == Role::kCollector || role == Role::kLearner || role == Role::kDdpLearner;
-}
-
 job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
+  if (role == Role::kAggregator) return status.aggregator;  // a multi-GPU learner's
   return role == Role::kCollector ? status.collector : status.learner;
 }
 
@@ -32,7 +29,12 @@ void set_counts(const Attempt& attempt, job::Status& status) {
   for (const auto& of : attempt.pods) pods.push_back(of.pod);
   const job::Counts counts = job::count(pods);
   status.coordinator = counts.coordinator;
-  status.aggregator = counts.aggregator;
+  status.aggregator = {counts.aggregator.active, 0, 0};
+  for (const auto& of : attempt.pods) {  // the job's own one is counted as long as its pod is there
+    if (of.role != Role::kAggregator || of.slot.ordinal != 0) continue;
+    status.aggregator.succeeded += of.state == PodState::kSucceeded ? 1 : 0;
+    status.aggregator.failed += of.state == PodState::kFailed ? 1 : 0;
+  }
   status.collector = {counts.collector.active, 0, 0};
   status.learner = {counts.learner.active, 0, 0};
   for (const auto& ended : status.ended) {
@@ -101,28 +103,15 @@ job::Status first_status(const Observed& seen) {
   return status;
 }
 
-std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
-  std::vector<job::Status::Ended> ended = status.ended;
-  std::set<std::pair<Role, job::Slot>> known;
-  for (const auto& of : ended) known.emplace(of.role, of.slot);
-  for (const auto& of : attempt.pods) {
-    const bool has_ended = of.state == PodState::kSucceeded || of.state == PodState::kFailed;
-    if (!is_worker(of.role) || !has_ended || !known.emplace(of.role, of.slot).second) continue;
-    ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
-  }
-  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
-  });
-  return ended;
-}
-
 job::Status next_status(const Observed& seen, const Attempt& attempt,
-                        std::vector<job::Status::Ended> ended, bool nothing_to_create) {
+                        std::vector<job::Status::Ended> ended,
+                        std::vector<job::Status::Replaced> replaced, bool nothing_to_create) {
   job::Status status = seen.job.status;
   const PhaseVerdict verdict = judge_phase(seen, attempt);
   status.phase = verdict.phase;
   status.observed_generation = seen.job.meta.generation;
   status.ended = std::move(ended);
+  status.replaced = std::move(replaced);
   set_counts(attempt, status);
   job::Job known = seen.job;
   known.status = status;
@@ -133,6 +122,7 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
     finish(seen, verdict, status);
   } else {
     set_conditions(seen, attempt, nothing_to_create, status);
+    tell_used_up(seen, status);
   }
   return status;
 }

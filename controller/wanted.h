@@ -31,7 +31,7 @@ class WantedSlots {
  public:
   WantedSlots(const job::Job& job, bool has_aggregator);
 
-  const std::vector<WantedSlot>& all() const { return slots_; }
+  const std::vector<WantedSlot>& all() const& { return slots_; }
   // The slot of that number, with whatever incarnation it has now; null: not wanted (any more).
   const WantedSlot* find(job::Role role, int ordinal) const;
   // The same, if it has this very incarnation.

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "controller/live_pods.h"
 #include "controller/merge_patch.h"
 #include "gang/slot.h"
 
@@ -93,7 +95,9 @@ Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manif
     return failure(
         "create", kind.name, key, "",
         {Code::kDenied,
-         fmt::format("the name is taken by a {} that does not belong to this job", kind.name)});
+         fmt::format("the name is taken by a {} that does not belong to this job: delete it, "
+                     "or give the job another name",
+                     kind.name)});
   }
   fold(kind, *live);
   if (!there->meta.deleting && is_same_place(*there, manifest)) return ok();
@@ -132,6 +136,31 @@ Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(),
 Result<Nothing> Writes::delete_service(const Target& target) { return remove(services(), target); }
 Result<Nothing> Writes::delete_pod_group(const Target& target) {
   return remove(pod_groups(), target);
+}
+
+Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
+  const auto pods = live_pods(api_, job_);
+  if (!pods) return pods.error();
+  std::string taken;
+  for (const auto& pod : *pods) {
+    const auto slot = gang::slot_of(pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role && !pod.is_finished()) {
+      const std::pair number(*role, slot->slot.ordinal);
+      const auto& asked = question.slots;
+      if (std::find(asked.begin(), asked.end(), number) != asked.end()) taken = pod.meta.name;
+    }
+    caches_.pods.update(pod.meta.key(), pod);
+  }
+  if (taken.empty()) return ok();
+  return Error{Code::kConflict, "pod " + taken + " has to go before the next one of its slot"};
+}
+
+bool Writes::is_somebody_elses(const Json& manifest) const {
+  const bool is_pod = kube::string_at(manifest, {"kind"}) == "Pod";
+  const auto live = kube::get_object(api_, is_pod ? kube::kPods : kube::kServices, job_.meta.ns,
+                                     name_of(manifest));
+  return live && owner_job_uid(kube::decode_meta(*live)) != job_.meta.uid;
 }
 
 Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {

@@ -46,8 +46,8 @@ TEST_CASE("writes of one round are in order, the coordinator last", "[controller
                     kube::string_at(write.body, {"metadata", "name"}));
   }
   paths.back() = paths.back().substr(0, 11);  // an event's name is random
-  CHECK(paths == Strings{"PATCH status ", "POST services " + cluster.collector(),
-                         "POST services dqn-coordinator", "POST pods " + cluster.collector(),
+  CHECK(paths == Strings{"PATCH status ", "POST pods " + cluster.collector(),
+                         "POST services " + cluster.collector(), "POST services dqn-coordinator",
                          "POST pods dqn-coordinator", "POST events"});
 }
 

@@ -108,6 +108,8 @@ void World::perform(const CreatePods& action) {
   }
 }
 
+void World::perform(const ConfirmFree&) {}  // what it has seen is all there is
+
 void World::perform(const DeletePodGroups& action) {
   for (const auto& target : action.targets) {
     erase(seen.pod_groups, target);
@@ -245,8 +247,8 @@ void World::run_all() {
 std::vector<std::string> World::pod_names() const { return names_of(seen.pods); }
 std::vector<std::string> World::service_names() const { return names_of(seen.services); }
 
-std::string World::name(job::Role role, int ordinal) const {
-  return job::pod_name(seen.job, role, {ordinal, 0});
+std::string World::name(job::Role role, int ordinal, int incarnation) const {
+  return job::pod_name(seen.job, role, {ordinal, incarnation});
 }
 
 }  // namespace nervex::testing

@@ -47,13 +47,14 @@ class World {
 
   std::vector<std::string> pod_names() const;
   std::vector<std::string> service_names() const;
-  std::string name(job::Role role, int ordinal = 0) const;
+  std::string name(job::Role role, int ordinal = 0, int incarnation = 0) const;
 
  private:
   void perform(const controller::CreatePodGroup& action);
   void perform(const controller::PatchPodGroup& action);
   void perform(const controller::CreateServices& action);
   void perform(const controller::CreatePods& action);
+  void perform(const controller::ConfirmFree& action);
   void perform(const controller::DeletePodGroups& action);
   void perform(const controller::DeletePods& action);
   void perform(const controller::DeleteServices& action);
