@@ -94,7 +94,7 @@ std::map<std::string, const job::RequestEntry*, std::less<>> entries_by_set(cons
 Json pod_group_manifest(const job::Job& job, const job::PodContext& context) {
   gang::PodGroupSpec spec;
   spec.attempt = job.status.attempt;
-  spec.queued_since = job.status.queued_time.value_or(job.meta.created);
+  spec.queued_since = place_in_queue(job);
   spec.members = base_sets(job, context);
   for (const auto* entry : live_entries(job, context)) {
     spec.members.push_back(request_set(job, *entry, context));

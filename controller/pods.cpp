@@ -21,14 +21,8 @@ bool is_superseded(const AttemptPod& of, const Places& places) {
   return place == places.end() || place->second->number != of.placement;
 }
 
-// Pods of another PodGroup are never counted, only deleted.
-std::vector<Target> pods_in_the_way(const Observed& seen, const Attempt& attempt,
-                                    const Places& places) {
+std::vector<Target> pods_in_the_way(const Attempt& attempt, const Places& places) {
   std::vector<Target> targets;
-  for (const auto& pod : seen.pods) {
-    if (pod->meta.deleting || is_of_group(*pod, *attempt.group)) continue;
-    targets.push_back({pod->meta.name, pod->meta.uid});
-  }
   for (const auto& of : attempt.pods) {
     if (of.pod->meta.deleting || !is_superseded(of, places)) continue;
     targets.push_back({of.pod->meta.name, of.pod->meta.uid});
@@ -152,7 +146,7 @@ Actions pod_steps(const Observed& seen, const Attempt& attempt,
   Actions steps;
   if (attempt.group == nullptr || !is_plan_current(*attempt.group)) return steps;
   const Places places = places_of(attempt.group->status);
-  const std::vector<Target> deletions = pods_in_the_way(seen, attempt, places);
+  const std::vector<Target> deletions = pods_in_the_way(attempt, places);
   const Names names = names_of(seen, attempt, deletions);
   if (!deletions.empty()) steps.push_back(DeletePods{deletions});
   const Wanted wanted = wanted_pods(seen.job, *attempt.group, places);
