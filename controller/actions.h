@@ -64,6 +64,10 @@ struct UpdateStatus {
   job::Status status;
   bool operator==(const UpdateStatus&) const = default;
 };
+// The job itself, in exactly the version that was observed.
+struct DeleteJob {
+  bool operator==(const DeleteJob&) const = default;
+};
 struct RecordEvent {
   kube::Event event;
   bool operator==(const RecordEvent&) const = default;
@@ -76,8 +80,9 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
   return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
 }
 
-using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
-                            DeletePodGroups, DeletePods, DeleteServices, UpdateStatus, RecordEvent>;
+using Action =
+    std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
+                 DeletePodGroups, DeletePods, DeleteServices, UpdateStatus, DeleteJob, RecordEvent>;
 using Actions = std::vector<Action>;
 
 }  // namespace nervex::controller

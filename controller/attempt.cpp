@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/desired_pod_group.h"
+#include "controller/reasons.h"
 
 namespace nervex::controller {
 namespace {
@@ -65,6 +66,18 @@ job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
           .has_aggregator = attempt.has_aggregator,
           .aggregator_template =
               seen.aggregator_config ? seen.aggregator_config->pod_template : Json()};
+}
+
+SysTime place_in_queue(const job::Job& job) {
+  const SysTime now_queued = job.status.queued_time.value_or(job.meta.created);
+  SysTime first{};
+  for (const auto type : {kCreated, kSuspended}) {
+    const auto* condition = find_condition(job.status, type);
+    if (condition != nullptr) first = std::max(first, condition->last_transition);
+  }
+  // In fractions of a second where they are known: they decide between jobs made at once.
+  const bool is_first = now_queued - first < std::chrono::seconds(1);
+  return is_first || first == SysTime{} ? now_queued : first;
 }
 
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {

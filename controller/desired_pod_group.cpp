@@ -173,7 +173,7 @@ gang::PodGroupSpec desired_spec(const job::Job& job, const Attempt& attempt,
                                 const job::PodContext& context) {
   gang::PodGroupSpec spec;
   spec.attempt = job.status.attempt;
-  spec.queued_since = job.status.queued_time.value_or(job.meta.created);
+  spec.queued_since = place_in_queue(job);
   spec.members = Members(job, attempt, context).follow();
   return spec;
 }

@@ -80,6 +80,9 @@ struct Perform {
   std::optional<Failure> operator()(const UpdateStatus& action) const {
     return failure(writes.update_status(action.status), "");
   }
+  std::optional<Failure> operator()(const DeleteJob&) const {
+    return failure(writes.delete_job(), kFailedDelete);
+  }
   std::optional<Failure> operator()(const RecordEvent& action) const {
     events.record({std::string(job::kApiVersion), std::string(job::kKind), job.meta.ns,
                    job.meta.name, job.meta.uid},

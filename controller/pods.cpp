@@ -39,16 +39,9 @@ bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Plac
   return place->second->number != of.placement;
 }
 
-Leaving leaving_pods(const Observed& seen, const Attempt& attempt, const WantedSlots& slots,
-                     const Places& places) {
+Leaving leaving_pods(const Attempt& attempt, const WantedSlots& slots, const Places& places,
+                     bool is_lost) {
   Leaving leaving;
-  for (const auto& pod : seen.pods) {
-    // Pods of another PodGroup are never counted, only deleted.
-    if (!pod->meta.deleting && !is_of_group(*pod, *attempt.group)) {
-      leaving.unwanted.push_back(pod.get());
-    }
-  }
-  const bool is_lost = requests_lost(seen.job);
   for (const auto& of : attempt.pods) {
     if (of.pod->meta.deleting) continue;
     if (slots.find(of.role, of.slot) == nullptr) {
@@ -195,7 +188,7 @@ Actions pod_steps(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) return steps;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
   const Places places = places_of(attempt.group->status);
-  Leaving pods = leaving_pods(seen, attempt, slots, places);
+  Leaving pods = leaving_pods(attempt, slots, places, requests_lost(seen.job));
   const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
   const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));

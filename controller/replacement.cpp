@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "controller/conditions.h"
+#include "controller/disruption.h"
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
 #include "controller/wanted.h"
@@ -150,9 +151,7 @@ class Losses {
 }  // namespace
 
 bool was_taken_away(const kube::Pod& pod) {
-  // Its own time limit is the template's, and nobody else's doing.
-  if (pod.phase != kube::PodPhase::kFailed || pod.reason == "DeadlineExceeded") return false;
-  return !pod.reason.empty() || pod.disruption_target;
+  return pod.phase == kube::PodPhase::kFailed && disruption_of(pod).has_value();
 }
 
 std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {

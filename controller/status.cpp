@@ -1,5 +1,7 @@
 #include "controller/status.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -11,6 +13,7 @@
 #include "controller/replacement.h"
 #include "controller/requests_lost.h"
 #include "controller/wanted.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 namespace {
@@ -18,6 +21,14 @@ namespace {
 using job::Phase;
 using job::PodState;
 using job::Role;
+
+constexpr int kNamingVersion = 1;  // of job/names.h
+
+// For whoever scales the collectors: what a HorizontalPodAutoscaler counts.
+std::string collector_selector(const job::Job& job) {
+  return fmt::format("{}={},{}={},{}={}", job::kGroupLabel, job::kGroupLabelValue, job::kJobLabel,
+                     job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
+}
 
 job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
   if (role == Role::kAggregator) return status.aggregator;  // a multi-GPU learner's
@@ -77,16 +88,19 @@ void forget_active(const Observed& seen, job::Status& status) {
   }
 }
 
-void finish(const Observed& seen, const PhaseVerdict& verdict, job::Status& status) {
-  status.completion_time = whole_seconds(seen.now);
-  status.ready = status.desired = 0;  // no pod is wanted any more
-  if (verdict.phase == Phase::kSucceeded) {
-    count_active_as_succeeded(status);
-  } else {
-    forget_active(seen, status);
-  }
-  if (verdict.reason == kCoordinatorLost) status.coordinator = {0, 0, 1};
-  set_final_conditions(seen, verdict, status);
+// What every status says, whatever the job does.
+void set_facts(const Observed& seen, const Attempt& attempt, std::vector<job::Status::Ended> ended,
+               job::Status& status) {
+  const job::Requests& requests = seen.job.spec.requests;
+  status.observed_generation = seen.job.meta.generation;
+  status.naming_version = std::max(status.naming_version, kNamingVersion);
+  status.selector = collector_selector(seen.job);
+  status.next_collector = std::max(status.next_collector, requests.next_collector);
+  status.next_learner = std::max(status.next_learner, requests.next_learner);
+  status.ended = std::move(ended);
+  set_counts(attempt, status);
+  const bool has_run = status.phase != Phase::kCreated;
+  if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
 }
 
 }  // namespace
@@ -98,6 +112,9 @@ job::Status first_status(const Observed& seen) {
   status.attempt = 1;
   status.observed_generation = seen.job.meta.generation;
   status.queued_time = seen.now;
+  if (seen.job.spec.suspend) {
+    set_condition(seen, status, kSuspended, true, kSuspended, "the job was created suspended");
+  }
   set_condition(seen, status, kCreated, true, kJobCreated,
                 "the job was seen and has its place in the queue");
   return status;
@@ -107,23 +124,34 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
                         std::vector<job::Status::Ended> ended,
                         std::vector<job::Status::Replaced> replaced, bool nothing_to_create) {
   job::Status status = seen.job.status;
-  const PhaseVerdict verdict = judge_phase(seen, attempt);
-  status.phase = verdict.phase;
-  status.observed_generation = seen.job.meta.generation;
-  status.ended = std::move(ended);
+  if (judge_attempt(seen, attempt).course == Course::kRuns) status.phase = Phase::kRunning;
+  set_facts(seen, attempt, std::move(ended), status);
   status.replaced = std::move(replaced);
-  set_counts(attempt, status);
   job::Job known = seen.job;
   known.status = status;
-  status.desired = desired_pods(attempt, known);
-  const bool has_run = status.phase != Phase::kCreated;
-  if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
-  if (is_final(status.phase)) {
-    finish(seen, verdict, status);
+  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known);
+  set_conditions(seen, attempt, nothing_to_create, status);
+  tell_used_up(seen, status);
+  return status;
+}
+
+job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phase phase,
+                         const Verdict& verdict) {
+  job::Status status = seen.job.status;
+  const bool never_ran = verdict.course == Course::kTimedOut && !status.start_time;
+  status.phase = phase;
+  set_facts(seen, attempt, ended_slots(seen.job.status, attempt), status);
+  if (never_ran) status.start_time.reset();
+  status.completion_time = whole_seconds(seen.now);
+  status.next_attempt_time.reset();
+  status.ready = status.desired = 0;  // no pod is wanted any more
+  if (phase == Phase::kSucceeded) {
+    count_active_as_succeeded(status);
   } else {
-    set_conditions(seen, attempt, nothing_to_create, status);
-    tell_used_up(seen, status);
+    forget_active(seen, status);
   }
+  if (verdict.course == Course::kFailed) status.coordinator = {0, 0, 1};
+  set_final_conditions(seen, verdict, status);
   return status;
 }
 

@@ -187,4 +187,15 @@ Result<Nothing> Writes::update_status(const job::Status& status) {
   return ok();
 }
 
+Result<Nothing> Writes::delete_job() {
+  const kube::Meta& meta = job_.meta;
+  kube::DeleteOptions options;
+  options.resource_version = meta.resource_version;
+  const auto deleted =
+      kube::delete_object(api_, kube::kNervexJobs, meta.ns, meta.name, meta.uid, options);
+  if (!deleted) return with_context("delete nervexjob " + meta.key(), deleted.error());
+  caches_.jobs.forget(meta.key(), meta.uid);
+  return ok();
+}
+
 }  // namespace nervex::controller

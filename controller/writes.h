@@ -33,6 +33,9 @@ class Writes {
   Result<Nothing> patch_pod_group(const PatchPodGroup& patch);
   Result<Nothing> update_status(const job::Status& status);
 
+  // The job itself, if nobody has written it since (kConflict).
+  Result<Nothing> delete_job();
+
   // What is gone already counts as deleted.
   Result<Nothing> delete_pod(const Target& target);
   Result<Nothing> delete_service(const Target& target);

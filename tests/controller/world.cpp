@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/attempt.h"
 #include "controller/caches.h"
 #include "gang/slot.h"
 #include "job/names.h"
@@ -11,6 +12,12 @@ namespace nervex::testing {
 namespace {
 
 using namespace controller;  // NOLINT: the subject of this file
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) throw std::logic_error(result.error().message);
+  return *std::move(result);
+}
 
 std::string name_of(const Json& manifest) { return manifest["metadata"]["name"]; }
 
@@ -84,7 +91,7 @@ void World::perform(const PatchPodGroup& action) {
     Json spec = gang::encode_spec(group.spec);
     spec.merge_patch(action.spec);
     group.spec =
-        gang::decode_pod_group({{"metadata", {{"name", action.name}}}, {"spec", spec}})->spec;
+        must(gang::decode_pod_group({{"metadata", {{"name", action.name}}}, {"spec", spec}})).spec;
     ++group.meta.generation;
   });
 }
@@ -133,17 +140,35 @@ void World::perform(const DeleteServices& action) {
 
 void World::perform(const UpdateStatus& action) {
   ++status_writes;
-  seen.job.status = job::decode_job({{"metadata", {{"name", "x"}}},
-                                     {"status", job::encode_status(action.status)}})
-                        ->status;
+  seen.job.status =
+      must(job::decode_job(
+               {{"metadata", {{"name", "x"}}}, {"status", job::encode_status(action.status)}}))
+          .status;
 }
 
 void World::perform(const RecordEvent& action) { events.push_back(action.event.reason); }
 
+void World::perform(const DeleteJob&) { job_is_deleted = true; }
+
+void World::look() {
+  const job::Status& status = seen.job.status;
+  const bool is_under_way = status.phase == job::Phase::kRunning;
+  const Attempt attempt = current_attempt(seen);
+  const bool has_group = attempt.group != nullptr;
+  seen.pod_group_is_gone = is_under_way && !has_group;
+  seen.coordinator_is_gone = is_under_way && has_group && coordinator_of(attempt) == nullptr;
+  seen.last_coordinator = nullptr;
+  if (seen.coordinator_is_gone && last_disrupted_ &&
+      is_of_group(*last_disrupted_, *attempt.group)) {
+    seen.last_coordinator = last_disrupted_;
+  }
+}
+
 int World::settle() {
   for (int round = 0; round < 20; ++round) {
+    look();
     const Decision decision = reconcile(seen);
-    if (decision.actions.empty()) return round;
+    if (decision.actions.empty() || job_is_deleted) return round;
     apply(decision.actions);
   }
   return -1;
@@ -237,6 +262,9 @@ void World::end(std::string_view pod, bool well) {
 }
 
 void World::remove_pod(std::string_view name) {
+  for (const auto& pod : seen.pods) {
+    if (pod->meta.name == name && pod->disruption_target) last_disrupted_ = pod;
+  }
   std::erase_if(seen.pods, [&](const auto& pod) { return pod->meta.name == name; });
 }
 

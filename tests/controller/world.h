@@ -18,13 +18,16 @@ class World {
 
   controller::Observed seen;
   int status_writes = 0;
+  bool job_is_deleted = false;
   std::vector<std::string> created;  // "pod dqn-coordinator", "service ...", in order
   std::vector<std::string> deleted;
   std::vector<std::string> events;  // reasons
 
   void apply(const controller::Actions& actions);
-  // reconcile and apply until there is nothing to do; the number of rounds that did something, or
-  // -1 if 20 were not enough.
+  // What observe.h finds by asking the API server: is the coordinator gone, is the PodGroup?
+  void look();
+  // look, reconcile and apply until there is nothing to do; the number of rounds that did
+  // something, or -1 if 20 were not enough.
   int settle();
 
   void add_aggregator_config();
@@ -59,8 +62,10 @@ class World {
   void perform(const controller::DeletePods& action);
   void perform(const controller::DeleteServices& action);
   void perform(const controller::UpdateStatus& action);
+  void perform(const controller::DeleteJob& action);
   void perform(const controller::RecordEvent& action);
 
+  std::shared_ptr<const kube::Pod> last_disrupted_;
   int next_uid_ = 1;
 };
 
