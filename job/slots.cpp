@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "job/names.h"
+
 namespace nervex::job {
 namespace {
 
@@ -41,6 +43,9 @@ Changes changes_of(const Job& job, Role role) {
   return changes;
 }
 
+// Beyond that its name would be another slot's.
+bool can_be_named(Slot slot) { return slot.incarnation <= kMaxIncarnation; }
+
 }  // namespace
 
 Slot current_slot(const Job& job, Role role, Slot slot) {
@@ -53,13 +58,17 @@ std::vector<Unit> wanted_units(const Job& job, Role role) {
   if (!spec || !spec->pod_template.is_object()) return units;
   const Changes changes = changes_of(job, role);
   for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
-    if (changes.removed.count(ordinal) == 0) {
-      units.push_back({role, changes.apply({ordinal, 0}), nullptr});
+    const Slot slot = changes.apply({ordinal, 0});
+    if (changes.removed.count(ordinal) == 0 && can_be_named(slot)) {
+      units.push_back({role, slot, nullptr});
     }
   }
   for (const auto& entry : job.spec.requests.entries) {
     if (entry.role != role || entry.attempt != job.status.attempt) continue;
-    for (const Slot slot : entry.slots) units.push_back({role, changes.apply(slot), &entry});
+    for (const Slot written : entry.slots) {
+      const Slot slot = changes.apply(written);
+      if (can_be_named(slot)) units.push_back({role, slot, &entry});
+    }
   }
   std::stable_sort(units.begin(), units.end(),
                    [](const Unit& a, const Unit& b) { return a.slot.ordinal < b.slot.ordinal; });

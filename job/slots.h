@@ -38,7 +38,8 @@ Slot current_slot(const Job& job, Role role, Slot slot);
 
 // The units of `role`, kCollector or kLearner, that the job wants in its current attempt, those
 // that have ended included: the floor, but for what was removed, then what was requested, by
-// ordinal. None without a template. Cost: units + changes x log(changes).
+// ordinal. Neither those whose incarnations are used up. None without a template. Cost: units +
+// changes x log(changes).
 std::vector<Unit> wanted_units(const Job& job, Role role);
 
 // The pods of a unit: itself, or of a multi-GPU learner the aggregator and then the ddp-learners.
