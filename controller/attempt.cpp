@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/desired_pod_group.h"
+#include "controller/reasons.h"
 
 namespace nervex::controller {
 namespace {
@@ -42,8 +43,13 @@ Attempt current_attempt(const Observed& seen) {
     attempt.has_aggregator = wants_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
     return attempt;
   }
-  attempt.has_aggregator = has_aggregator_set(*attempt.group);
   find_pods(seen, attempt);
+  // Its pod bears witness, too, should somebody take the set out of the PodGroup.
+  attempt.has_aggregator =
+      has_aggregator_set(*attempt.group) ||
+      std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& of) {
+        return of.role == job::Role::kAggregator && of.slot.ordinal == 0;
+      });
   return attempt;
 }
 
@@ -60,6 +66,18 @@ job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
           .has_aggregator = attempt.has_aggregator,
           .aggregator_template =
               seen.aggregator_config ? seen.aggregator_config->pod_template : Json()};
+}
+
+SysTime place_in_queue(const job::Job& job) {
+  const SysTime now_queued = job.status.queued_time.value_or(job.meta.created);
+  SysTime first{};
+  for (const auto type : {kCreated, kSuspended}) {
+    const auto* condition = find_condition(job.status, type);
+    if (condition != nullptr) first = std::max(first, condition->last_transition);
+  }
+  // In fractions of a second where they are known: they decide between jobs made at once.
+  const bool is_first = now_queued - first < std::chrono::seconds(1);
+  return is_first || first == SysTime{} ? now_queued : first;
 }
 
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {

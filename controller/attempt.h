@@ -36,6 +36,10 @@ const AttemptPod* coordinator_of(const Attempt& attempt);
 // What templates are rendered with.
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt);
 
+// Since when the job waits in the queue, over all attempts that followed by themselves: a job whose
+// attempt was taken back, or failed, does not go to the end. A resume does.
+SysTime place_in_queue(const job::Job& job);
+
 // PodGroup and pods are of this job and this very attempt.
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group);
 

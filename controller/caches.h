@@ -20,6 +20,9 @@ struct Caches {
   kube::Store<Service> services;
   kube::Store<gang::PodGroup> pod_groups;
   kube::Store<AggregatorConfig> aggregator_configs;
+  // Not a kind: coordinators that are gone, as they were last seen, if they were marked as about to
+  // be disrupted. The latest of each job.
+  kube::Store<kube::Pod> disrupted_coordinators;
 };
 
 // Codecs from an object's JSON text, as the stores keep it.

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "controller/desired_pod_group.h"
+#include "controller/limits.h"
 #include "controller/reasons.h"
+#include "controller/requests_lost.h"
 
 namespace nervex::controller {
 namespace {
@@ -17,7 +19,7 @@ using std::chrono::seconds;
 // (volumes, or a node that is gone). Before that its refusals are only signs of caches catching up.
 constexpr seconds kBindingTime{10};
 
-struct Verdict {
+struct Finding {
   bool is_true = false;
   std::string_view reason;
   std::string message;
@@ -52,7 +54,13 @@ std::string scheduler_objection(const Observed& seen, const Attempt& attempt,
   return fmt::format("pod {}: {}", refused->meta.name, refused->unscheduled_message);
 }
 
-Verdict scheduled(const Observed& seen, const Attempt& attempt) {
+Finding scheduled(const Observed& seen, const Attempt& attempt) {
+  if (seen.job.spec.suspend) return {false, kSuspended, "the job is suspended"};
+  if (attempt.group == nullptr && is_backing_off(seen)) {
+    return {false, kBackOff,
+            fmt::format("attempt {} begins at {}", seen.job.status.attempt,
+                        to_rfc3339(*seen.job.status.next_attempt_time))};
+  }
   const auto* base =
       attempt.group == nullptr ? nullptr : gang::find_gang(attempt.group->status, gang::kBaseGang);
   if (base == nullptr || base->reason.empty()) {
@@ -65,23 +73,22 @@ Verdict scheduled(const Observed& seen, const Attempt& attempt) {
 }
 
 // Of what was requested on top, the first gang that waits. Nullopt: nothing was requested.
-std::optional<Verdict> requests_scheduled(const Observed& seen, const Attempt& attempt) {
+std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) return std::nullopt;
-  const auto entries = entries_by_set(seen.job);
-  std::optional<Verdict> verdict;
+  std::optional<Finding> verdict;
   for (const auto& set : attempt.group->spec.members) {
-    if (set.gang == gang::kBaseGang || entries.count(set.name) == 0) continue;
-    if (!verdict) verdict = Verdict{true, gang::kReasonPlanned, "all requests have their places"};
+    if (set.gang == gang::kBaseGang) continue;
+    if (!verdict) verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
     const auto* of = gang::find_gang(attempt.group->status, set.gang);
     if (of != nullptr && of->planned) {
       std::string objection = scheduler_objection(seen, attempt, set.gang);
       if (objection.empty()) continue;
-      return Verdict{false, gang::kReasonUnschedulable, std::move(objection)};
+      return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
     }
     if (of == nullptr || of->reason.empty()) {
-      return Verdict{false, kQueued, "the planner has not looked at " + set.gang + " yet"};
+      return Finding{false, kQueued, "the planner has not looked at " + set.gang + " yet"};
     }
-    return Verdict{false, of->reason, fmt::format("{}: {}", set.gang, of->message)};
+    return Finding{false, of->reason, fmt::format("{}: {}", set.gang, of->message)};
   }
   return verdict;
 }
@@ -95,26 +102,26 @@ bool waits_for_config(const Observed& seen, const Attempt& attempt) {
   return attempt.has_aggregator && !config_exists && !is_made;
 }
 
-std::optional<Verdict> aggregator_missing(const Observed& seen, const Attempt& attempt) {
+std::optional<Finding> aggregator_missing(const Observed& seen, const Attempt& attempt) {
   if (waits_for_config(seen, attempt)) {
-    return Verdict{true, kWaitsForConfig,
+    return Finding{true, kWaitsForConfig,
                    "the job waits for the AggregatorConfig that its aggregator is made from"};
   }
   if (!attempt.has_aggregator && seen.job.spec.aggregator.empty()) {
-    return Verdict{true, kNoConfig,
+    return Finding{true, kNoConfig,
                    "the job goes without an aggregator: there was no AggregatorConfig"};
   }
   if (find_condition(seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
-  return Verdict{false, "AggregatorFound", "there is an AggregatorConfig"};
+  return Finding{false, "AggregatorFound", "there is an AggregatorConfig"};
 }
 
-Verdict ready(const job::Status& status) {
+Finding ready(const job::Status& status) {
   const bool all = status.ready == status.desired && status.desired > 0;
   if (all && status.phase == Phase::kRunning) return {true, "PodsReady", "all pods are ready"};
   return {false, "PodsNotReady", "not all pods are ready"};
 }
 
-void apply(const Observed& seen, job::Status& status, std::string_view type, Verdict verdict) {
+void apply(const Observed& seen, job::Status& status, std::string_view type, Finding verdict) {
   set_condition(seen, status, type, verdict.is_true, verdict.reason, std::move(verdict.message));
 }
 
@@ -123,9 +130,23 @@ bool is_false(const job::Status& status, std::string_view type) {
   return condition != nullptr && !condition->status;
 }
 
+void set_requests_lost(const Observed& seen, job::Status& status) {
+  const auto* known = find_condition(status, kRequestsLost);
+  const bool is_behind = is_behind_status(seen.job);
+  if (known == nullptr && is_behind) {
+    set_condition(seen, status, kRequestsLost, true, kRequestsLost,
+                  "spec.requests, which nervex-server wrote, has vanished: what was requested is "
+                  "kept until the attempt ends");
+  } else if (known != nullptr && !known->status && !is_behind) {
+    std::erase_if(status.conditions, [](const auto& c) { return c.type == kRequestsLost; });
+  }
+}
+
 // The most telling word: what a person would have to do something about comes first.
 std::string reason_of(const job::Status& status, bool waits) {
+  if (is_true(status, kSuspended)) return std::string(kSuspended);
   if (is_false(status, kPodsCreated)) return find_condition(status, kPodsCreated)->reason;
+  if (is_true(status, kRequestsLost)) return std::string(kRequestsLost);
   if (waits) return std::string(kAggregatorMissing);
   if (status.phase == Phase::kRunning) {
     const auto* requests = find_condition(status, kRequestsScheduled);
@@ -137,6 +158,11 @@ std::string reason_of(const job::Status& status, bool waits) {
 }
 
 }  // namespace
+
+bool is_true(const job::Status& status, std::string_view type) {
+  const auto* condition = find_condition(status, type);
+  return condition != nullptr && condition->status;
+}
 
 SysTime whole_seconds(SysTime time) { return std::chrono::floor<seconds>(time); }
 
@@ -170,16 +196,21 @@ void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_t
   }
   if (status.phase == Phase::kRunning) {
     set_condition(seen, status, kRunning, true, kJobRunning, "the coordinator runs");
+    if (is_true(status, kRequeued)) {
+      set_condition(seen, status, kRequeued, false, kJobRunning, "the coordinator runs");
+    }
   }
+  set_requests_lost(seen, status);
   apply(seen, status, kReady, ready(status));
   status.reason = reason_of(status, waits_for_config(seen, attempt));
 }
 
-void set_final_conditions(const Observed& seen, const PhaseVerdict& verdict, job::Status& status) {
-  const bool is_good = verdict.phase == Phase::kSucceeded;
+void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status) {
+  const bool is_good = status.phase == Phase::kSucceeded;
   const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
   set_condition(seen, status, kRunning, false, reason, verdict.message);
   set_condition(seen, status, kReady, false, reason, "the job has ended");
+  if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
   set_condition(seen, status, is_good ? kSucceeded : kFailed, true, reason, verdict.message);
   set_condition(seen, status, kFinished, true, reason, verdict.message);
   status.reason = verdict.reason;

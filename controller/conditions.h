@@ -21,8 +21,10 @@ void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_t
 // already.
 std::optional<std::chrono::seconds> time_until_late(const Observed& seen, const Attempt& attempt);
 
-// Those of a job that ends here.
-void set_final_conditions(const Observed& seen, const PhaseVerdict& verdict, job::Status& status);
+// Those of a job that ends here, in the phase that `status` has.
+void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status);
+
+bool is_true(const job::Status& status, std::string_view type);
 
 // A condition with the observed generation and, if it is new or turns, the time of now.
 void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,

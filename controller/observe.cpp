@@ -4,6 +4,11 @@
 #include <utility>
 
 #include "controller/attempt.h"
+#include "controller/live_pods.h"
+#include "controller/replacement.h"
+#include "controller/requests_lost.h"
+#include "controller/strays.h"
+#include "kube/model/node.h"
 
 namespace nervex::controller {
 namespace {
@@ -22,28 +27,143 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   return seen;
 }
 
-bool is_live_coordinator(const kube::Pod& pod, const gang::PodGroup& group) {
+bool is_coordinator_of(const kube::Pod& pod, const gang::PodGroup& group) {
   return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
 }
 
+// Its coordinator runs, or has run.
 bool is_under_way(const job::Job& job) {
-  return !job.meta.deleting && !is_final(job.status.phase) && job.status.start_time.has_value();
+  return !job.meta.deleting && job.status.phase == job::Phase::kRunning;
 }
 
-bool seems_gone(const Observed& seen, const gang::PodGroup* group) {
-  if (group == nullptr || !is_under_way(seen.job)) return false;
+bool seems_gone(const Observed& seen, const gang::PodGroup& group) {
   return std::none_of(seen.pods.begin(), seen.pods.end(),
-                      [&](const auto& pod) { return is_live_coordinator(*pod, *group); });
+                      [&](const auto& pod) { return is_coordinator_of(*pod, group); });
 }
 
-// True if there is no PodGroup any more. One that only the cache lacks is worth another look later.
-Result<bool> is_pod_group_gone(kube::Api& api, const job::Job& job) {
+// The object, or null: there is none that belongs to the job.
+Result<Json> live_object_of(kube::Api& api, const kube::ResourceKind& kind, const job::Job& job,
+                            const std::string& name) {
+  auto live = kube::get_object(api, kind, job.meta.ns, name);
+  if (live) return owner_job_uid(kube::decode_meta(*live)) == job.meta.uid ? live : Json();
+  if (live.error().code == Code::kNotFound) return Json();
+  return live.error();
+}
+
+// Fails if there is a PodGroup of the attempt that the cache does not have: worth another look.
+Result<Nothing> check_no_pod_group(kube::Api& api, const job::Job& job) {
   const std::string name = job::pod_group_name(job, job.status.attempt);
-  const auto live = kube::get_object(api, kube::kPodGroups, job.meta.ns, name);
-  if (!live && live.error().code != Code::kNotFound) return live.error();
-  const bool is_ours = live && owner_job_uid(kube::decode_meta(*live)) == job.meta.uid;
-  if (!is_ours || kube::decode_meta(*live).deleting) return true;
+  const auto live = live_object_of(api, kube::kPodGroups, job, name);
+  if (!live) return live.error();
+  if (live->is_null() || kube::decode_meta(*live).deleting) return ok();
   return Error{Code::kTransient, "podgroup " + name + " is not in the cache yet"};
+}
+
+Result<Nothing> check_same_pod_group(kube::Api& api, const job::Job& job,
+                                     const gang::PodGroup& group) {
+  const auto live = live_object_of(api, kube::kPodGroups, job, group.meta.name);
+  if (!live) return live.error();
+  if (!live->is_null() && kube::decode_meta(*live).uid == group.meta.uid) return ok();
+  return Error{Code::kTransient,
+               "podgroup " + group.meta.name + " in the cache is not the live one"};
+}
+
+Result<Nothing> check_same_attempt(kube::Api& api, const job::Job& job) {
+  const auto live = kube::get_object(api, kube::kNervexJobs, job.meta.ns, job.meta.name);
+  if (!live) return live.error();
+  const auto now = job::decode_job(*live);
+  if (!now) return now.error();
+  const bool is_same = now->meta.uid == job.meta.uid && now->status.attempt == job.status.attempt;
+  if (is_same) return ok();
+  return Error{Code::kTransient, "nervexjob " + job.meta.key() + " is newer than the cache"};
+}
+
+// Before anything is deleted as left over: with a cache that is behind, that may be the very
+// attempt that runs.
+Result<Nothing> confirm_strays(kube::Api& api, const Observed& seen, const Attempt& attempt) {
+  if (remove_strays(seen, attempt).empty()) return ok();
+  if (auto same = check_same_attempt(api, seen.job); !same) return same;
+  return attempt.group == nullptr ? check_no_pod_group(api, seen.job)
+                                  : check_same_pod_group(api, seen.job, *attempt.group);
+}
+
+std::string planned_node_of_coordinator(const gang::PodGroup& group) {
+  const auto* base = gang::find_gang(group.status, gang::kBaseGang);
+  if (base == nullptr) return "";
+  for (const auto& place : base->placements) {
+    if (place.role == to_string(job::Role::kCoordinator)) return place.node;
+  }
+  return "";
+}
+
+// A node that may not be read is taken for a good one: then the attempt counts as failed.
+Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
+  if (name.empty()) return false;
+  const auto live = kube::get_object(api, kube::kNodes, "", name);
+  if (live) {
+    const auto node = kube::decode_node(kube::to_text(*live));
+    return node && !node->ready;
+  }
+  if (live.error().code == Code::kNotFound) return true;
+  if (live.error().code == Code::kDenied) return false;
+  return live.error();
+}
+
+// The coordinator that the cache lacks, or what is known of its end.
+Result<Nothing> look_for_coordinator(kube::Api& api, Caches& caches, const gang::PodGroup& group,
+                                     Observed& seen) {
+  const std::string name = job::pod_name(seen.job, job::Role::kCoordinator, {});
+  const auto live = live_object_of(api, kube::kPods, seen.job, name);
+  if (!live) return live.error();
+  if (!live->is_null()) {
+    auto pod = decode_cached_pod(kube::to_text(*live));
+    if (!pod) return pod.error();
+    if (is_coordinator_of(*pod, group)) {
+      seen.pods.push_back(std::make_shared<const kube::Pod>(*std::move(pod)));
+      return ok();
+    }
+  }
+  const auto last = caches.disrupted_coordinators.get(seen.job.meta.ns + "/" + name);
+  if (last && is_of_group(*last, group)) seen.last_coordinator = last;
+  const auto node_is_lost = is_node_lost(api, planned_node_of_coordinator(group));
+  if (!node_is_lost) return node_is_lost.error();
+  seen.coordinator_node_is_lost = *node_is_lost;
+  seen.coordinator_is_gone = true;
+  return ok();
+}
+
+// Pods that only the cache lacks are no loss.
+Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
+  if (is_final(seen.job.status.phase) || requests_lost(seen.job)) return ok();
+  const auto vanished = vanished_pods(seen, current_attempt(seen));
+  if (vanished.empty()) return ok();
+  const auto live = live_pods(api, seen.job);
+  if (!live) return live.error();
+  for (const auto& pod : *live) {
+    if (std::find(vanished.begin(), vanished.end(), pod.meta.name) == vanished.end()) continue;
+    seen.pods.push_back(std::make_shared<const kube::Pod>(pod));
+  }
+  std::sort(seen.pods.begin(), seen.pods.end(),
+            [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });
+  return ok();
+}
+
+Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt& attempt,
+                                   Observed& seen) {
+  if (seen.job.status.phase == job::Phase::kNone || is_final(seen.job.status.phase)) return ok();
+  if (is_under_way(seen.job)) {
+    if (attempt.group == nullptr) {
+      if (auto none = check_no_pod_group(api, seen.job); !none) return none;
+      seen.pod_group_is_gone = true;
+      return ok();  // the attempt ends before anything is deleted
+    }
+    if (seems_gone(seen, *attempt.group)) {
+      const auto looked = look_for_coordinator(api, caches, *attempt.group, seen);
+      if (!looked || seen.coordinator_is_gone) return looked;  // the attempt ends first
+    }
+  }
+  if (auto found = find_vanished(api, seen); !found) return found;
+  return confirm_strays(api, seen, attempt);
 }
 
 }  // namespace
@@ -54,27 +174,10 @@ Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
   const auto job = caches.jobs.get(key);
   if (!job) return std::optional<Observed>();
   Observed seen = from_caches(caches, options, *job, now);
-  const gang::PodGroup* group = current_attempt(seen).group;
-  if (group == nullptr && is_under_way(*job)) {
-    const auto gone = is_pod_group_gone(api, *job);
-    if (!gone) return gone.error();
-    seen.pod_group_is_gone = *gone;
-    return std::optional(std::move(seen));
+  const Attempt attempt = current_attempt(seen);
+  if (auto checked = check_against_live(api, caches, attempt, seen); !checked) {
+    return checked.error();
   }
-  if (!seems_gone(seen, group)) return std::optional(std::move(seen));
-
-  const std::string name = job::pod_name(*job, job::Role::kCoordinator, {});
-  const auto live = kube::get_object(api, kube::kPods, job->meta.ns, name);
-  if (!live && live.error().code != Code::kNotFound) return live.error();
-  if (live) {
-    auto pod = decode_cached_pod(kube::to_text(*live));
-    if (!pod) return pod.error();
-    if (owner_job_uid(pod->meta) == job->meta.uid && is_live_coordinator(*pod, *group)) {
-      seen.pods.push_back(std::make_shared<const kube::Pod>(*std::move(pod)));
-      return std::optional(std::move(seen));
-    }
-  }
-  seen.coordinator_is_gone = true;
   return std::optional(std::move(seen));
 }
 

@@ -25,9 +25,13 @@ struct Observed {
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
   std::string server_url;                                     // what pods are told
   bool server_token = false;                                  // pods get a token for it
-  // The job has run, and a live read just now found no coordinator pod of its attempt.
+  // The attempt has run, and a live read just now found no coordinator pod of it.
   bool coordinator_is_gone = false;
-  // The job has run, and a live read just now found no PodGroup of its attempt.
+  // Then: its last state that a watch told, if that said why it had to go; null if not.
+  std::shared_ptr<const kube::Pod> last_coordinator;
+  // Then: a live read just now found its node gone, or not ready.
+  bool coordinator_node_is_lost = false;
+  // The attempt has run, and a live read just now found no PodGroup of it.
   bool pod_group_is_gone = false;
   SysTime now{};  // the only clock
 };

@@ -1,6 +1,7 @@
-// controller/phase.h - which phase is a job in? It follows the coordinator's main container.
+// controller/phase.h - how does an attempt go, judged by its coordinator's main container?
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,13 +9,24 @@
 
 namespace nervex::controller {
 
-struct PhaseVerdict {
-  job::Phase phase = job::Phase::kCreated;
-  std::string_view reason;  // of a final phase: status.reason
-  std::string message;      // of a final phase: for people
+enum class Course {
+  kWaits,      // the coordinator does not run, or is about to go: the phase stays as it is
+  kRuns,       // it runs
+  kSucceeded,  // it has completed: the job has
+  kFailed,     // counts against backoffLimit
+  kDisrupted,  // taken back by the cluster: a new attempt, which costs no retry
+  kTimedOut,   // a deadline of the job itself has passed: it has failed, whatever is left
 };
 
-// Never goes back: from Running only to a final phase. Not for jobs that are in one.
-PhaseVerdict judge_phase(const Observed& seen, const Attempt& attempt);
+struct Verdict {
+  Course course = Course::kWaits;
+  std::string_view reason;       // of the last four: status.reason
+  std::string message;           // for people
+  std::optional<int> exit_code;  // of the main container, if its end was seen
+  std::string last_words;        // its termination message
+};
+
+// Not for jobs in a final phase, nor for suspended ones.
+Verdict judge_attempt(const Observed& seen, const Attempt& attempt);
 
 }  // namespace nervex::controller

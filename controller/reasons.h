@@ -10,12 +10,16 @@ inline constexpr std::string_view kCreated = "Created";
 inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that the job starts with
 inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
+inline constexpr std::string_view kReplacementsUsedUp = "ReplacementsUsedUp";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
+inline constexpr std::string_view kRequestsLost = "RequestsLost";  // spec.requests vanished
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kSucceeded = "Succeeded";
 inline constexpr std::string_view kFailed = "Failed";
 inline constexpr std::string_view kFinished = "Finished";
+inline constexpr std::string_view kSuspended = "Suspended";  // a reason and an event too
+inline constexpr std::string_view kRequeued = "Requeued";    // an event too
 
 // Of AggregatorMissing: the job waits; the job goes without.
 inline constexpr std::string_view kWaitsForConfig = "WaitsForAggregatorConfig";
@@ -30,6 +34,7 @@ inline constexpr std::string_view kSuccessfulCreate = "SuccessfulCreate";
 inline constexpr std::string_view kFailedCreate = "FailedCreate";
 inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
 inline constexpr std::string_view kFailedDelete = "FailedDelete";
+inline constexpr std::string_view kPodsLost = "PodsLost";  // taken away, and replaced
 
 // status.reason, where it is not a condition's.
 inline constexpr std::string_view kQueued = "Queued";      // no verdict of the planner yet
@@ -39,5 +44,24 @@ inline constexpr std::string_view kCoordinatorFailed = "CoordinatorFailed";
 inline constexpr std::string_view kCoordinatorLost = "CoordinatorLost";
 inline constexpr std::string_view kPodGroupLost = "PodGroupLost";
 inline constexpr std::string_view kRequestsUnschedulable = "RequestsUnschedulable";
+inline constexpr std::string_view kBackOff = "BackOff";  // the next attempt is not due yet
+inline constexpr std::string_view kBackoffLimitExceeded = "BackoffLimitExceeded";
+inline constexpr std::string_view kCoordinatorRestarted = "CoordinatorRestarted";
+inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
+inline constexpr std::string_view kScheduleTimeout = "ScheduleTimeout";
+inline constexpr std::string_view kInvalidName = "InvalidName";
+
+// Why an attempt was taken back without a failure: of condition Requeued, status.lastAttempt.
+inline constexpr std::string_view kEvicted = "Evicted";
+inline constexpr std::string_view kPreempted = "Preempted";
+inline constexpr std::string_view kNodeLost = "NodeLost";          // gone, or not heard of
+inline constexpr std::string_view kNodeTainted = "NodeTainted";    // NoExecute
+inline constexpr std::string_view kNodeShutdown = "NodeShutdown";  // a graceful one
+inline constexpr std::string_view kRejected = "Rejected";          // by the kubelet, before it ran
+inline constexpr std::string_view kDisrupted = "Disrupted";  // by whoever set DisruptionTarget
+
+// Of conditions that are False.
+inline constexpr std::string_view kResumed = "Resumed";        // of Suspended; an event too
+inline constexpr std::string_view kNewAttempt = "NewAttempt";  // what was said of the last one
 
 }  // namespace nervex::controller

@@ -8,9 +8,13 @@
 #include "controller/cleanup.h"
 #include "controller/conditions.h"
 #include "controller/desired_pod_group.h"
+#include "controller/limits.h"
 #include "controller/pods.h"
 #include "controller/reasons.h"
+#include "controller/replacement.h"
 #include "controller/status.h"
+#include "controller/strays.h"
+#include "controller/turn.h"
 
 namespace nervex::controller {
 namespace {
@@ -20,73 +24,87 @@ using job::Phase;
 Decision begin(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
-  return {{UpdateStatus{next_status(after, current_attempt(after), {}, false)},
+  return {{UpdateStatus{next_status(after, current_attempt(after), {}, {}, false)},
            normal_event(kJobCreated, "the job has its place in the queue")},
           std::nullopt};
 }
 
-// What is new and what is over goes into one write; the other sets stay as they are.
-Actions group_steps(const Observed& seen, const Attempt& attempt,
-                    const std::vector<job::Status::Ended>& ended) {
-  const job::PodContext context = pod_context(seen, attempt);
-  if (attempt.group == nullptr) {
-    const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
-    if (waits || attempt.name_is_held) return {};
-    return {CreatePodGroup{pod_group_manifest(seen.job, context)}};
-  }
-  auto missing = missing_sets(seen.job, *attempt.group, context);
-  gang::PodGroupSpec spec = attempt.group->spec;
-  const bool has_dropped = drop_ended_slots(spec.members, ended, attempt);
-  if (missing.empty() && !has_dropped) return {};
-  std::move(missing.begin(), missing.end(), std::back_inserter(spec.members));
-  const kube::Meta& meta = attempt.group->meta;
-  return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
-                        gang::encode_spec(spec)["members"]}};
-}
-
 bool creates(const Action& action) {
   return std::holds_alternative<CreatePodGroup>(action) ||
+         std::holds_alternative<PatchPodGroup>(action) ||
          std::holds_alternative<CreateServices>(action) ||
          std::holds_alternative<CreatePods>(action);
 }
 
+using MaybeTime = std::optional<std::chrono::milliseconds>;
+
+MaybeTime sooner(MaybeTime a, MaybeTime b) { return a && b ? std::min(*a, *b) : a ? a : b; }
+
 // Events tell of changes, so they come with the write that makes them.
-void add_phase_event(Phase before, const job::Status& status, Actions& actions) {
-  if (status.phase == before) return;
-  if (status.phase == Phase::kRunning) {
+void add_events(const job::Status& before, const job::Status& status, Actions& actions) {
+  if (status.phase == Phase::kRunning && before.phase != Phase::kRunning) {
     actions.push_back(normal_event(kJobRunning, "the coordinator runs"));
   }
-  if (!is_final(status.phase)) return;
-  const bool is_good = status.phase == Phase::kSucceeded;
-  const std::string& message = find_condition(status, is_good ? kSucceeded : kFailed)->message;
-  actions.push_back(is_good ? normal_event(kJobSucceeded, message)
-                            : warning_event(kJobFailed, message));
+  if (is_true(status, kRequestsLost) && !is_true(before, kRequestsLost)) {
+    actions.push_back(warning_event(kRequestsLost, find_condition(status, kRequestsLost)->message));
+  }
+}
+
+Actions creation_steps(const Observed& seen, const Attempt& attempt) {
+  if (!may_begin(seen)) return {};
+  Actions steps = group_steps(seen, attempt);
+  const Actions pods = pod_steps(seen, attempt);
+  steps.insert(steps.end(), pods.begin(), pods.end());
+  return steps;
+}
+
+std::optional<std::chrono::milliseconds> next_look(const Observed& seen, const Attempt& attempt) {
+  const auto limit = time_until_limit(seen, attempt);
+  const auto late = time_until_late(seen, attempt);
+  return sooner(limit, late);
 }
 
 // The status comes first: it records what has ended before anything is done about the rest.
 Decision go_on(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
+  if (auto turn = turn_of(seen, attempt)) {
+    return {{UpdateStatus{std::move(turn->status)}, std::move(turn->event)}, std::nullopt};
+  }
   const auto ended = ended_slots(seen.job.status, attempt);
-  Actions steps = group_steps(seen, attempt, ended);
-  const Actions pods = pod_steps(seen, attempt, ended);
-  steps.insert(steps.end(), pods.begin(), pods.end());
+  const Replacement lost = replace_lost(seen, attempt, ended);
+  Observed known = seen;  // with what this round's status says of the slots
+  known.job.status.ended = ended;
+  known.job.status.replaced = lost.replaced;
+  Actions steps = remove_strays(seen, attempt);
+  const Actions creations = creation_steps(known, attempt);
+  steps.insert(steps.end(), creations.begin(), creations.end());
   const bool nothing_to_create =
       attempt.group != nullptr && std::none_of(steps.begin(), steps.end(), creates);
-  const job::Status status = next_status(seen, attempt, ended, nothing_to_create);
+  const job::Status status = next_status(seen, attempt, ended, lost.replaced, nothing_to_create);
 
   Actions actions;
   if (status != seen.job.status) actions.push_back(UpdateStatus{status});
-  add_phase_event(seen.job.status.phase, status, actions);
-  if (is_final(status.phase)) return {actions, std::nullopt};
+  add_events(seen.job.status, status, actions);
+  const Actions events = lost_events(lost);
+  actions.insert(actions.end(), events.begin(), events.end());
   actions.insert(actions.end(), steps.begin(), steps.end());
-  return {actions, time_until_late(seen, attempt)};
+  return {actions, sooner(next_look(seen, attempt), lost.look_again)};
+}
+
+// What is left of the job's objects first: then its own deletion has nothing to wait for.
+Decision wind_up(const Observed& seen) {
+  Actions actions = clean_up(seen);
+  const auto end = time_to_delete(seen.job);
+  if (!actions.empty() || !end) return {std::move(actions), std::nullopt};
+  if (*end > seen.now) return {{}, *end - seen.now};
+  return {{DeleteJob{}}, std::nullopt};
 }
 
 }  // namespace
 
 Decision reconcile(const Observed& seen) {
   if (seen.job.meta.deleting) return {};
-  if (is_final(seen.job.status.phase)) return {clean_up(seen), std::nullopt};
+  if (is_final(seen.job.status.phase)) return wind_up(seen);
   if (seen.job.status.phase == Phase::kNone) return begin(seen);
   return go_on(seen);
 }

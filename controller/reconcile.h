@@ -10,14 +10,15 @@
 namespace nervex::controller {
 
 struct Decision {
-  Actions actions;                                    // in order; the first failure stops the rest
-  std::optional<std::chrono::seconds> requeue_after;  // look again even if nothing changes
+  Actions actions;  // in order; the first failure stops the rest
+  // Look again even if nothing changes. Follows from times in the status alone.
+  std::optional<std::chrono::milliseconds> requeue_after;
 };
 
 // Level-based: looks at what is there, not at which event woke the worker. Doing its actions and
 // asking again comes to rest within a few rounds, with none left (reconcile_property_test.cpp).
-// At most one UpdateStatus. One with a final phase is the only action but for events; what is left
-// to clean up follows when it has been observed.
+// At most one UpdateStatus. One that ends the job or its attempt is the only action but for events;
+// what is left to clean up follows when it has been observed.
 [[nodiscard]] Decision reconcile(const Observed& seen);
 
 }  // namespace nervex::controller

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "job/counts.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -14,10 +15,34 @@ std::string path_of_ours(const kube::ResourceKind& kind) {
 }
 
 template <typename T>
-std::function<void(const T&)> add_owner_to(kube::WorkQueue& queue) {
-  return [&queue](const T& object) {
-    const std::string key = owner_job_key(object.meta);
+Watches::Changed<T> add_owner_to(kube::WorkQueue& queue) {
+  return [&queue](const auto& before, const auto& after) {
+    const std::string key = owner_job_key(after ? after->meta : before->meta);
     if (!key.empty()) queue.add(key);
+  };
+}
+
+// Why a coordinator had to go is told by its last state alone, and asked for when it is gone.
+void remember_disrupted(Caches& caches, const kube::Pod& gone) {
+  if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
+  caches.disrupted_coordinators.put(gone.meta.key(), gone);
+}
+
+Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue) {
+  return [&caches, add = add_owner_to<kube::Pod>(queue)](const auto& before, const auto& after) {
+    if (after == nullptr) remember_disrupted(caches, *before);
+    add(before, after);
+  };
+}
+
+Watches::Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
+  return [&caches, &queue](const auto& before, const auto& after) {
+    const job::Job& job = after ? *after : *before;
+    if (after == nullptr) {
+      caches.disrupted_coordinators.erase(job.meta.ns + "/" +
+                                          job::pod_name(job, job::Role::kCoordinator, {}));
+    }
+    queue.add(job.meta.key());
   };
 }
 
@@ -25,28 +50,25 @@ std::function<void(const T&)> add_owner_to(kube::WorkQueue& queue) {
 
 template <typename T>
 void Watches::add(kube::Api& api, const char* name, std::string path, kube::Store<T>& store,
-                  Result<T> (*decode)(std::string_view), std::function<void(const T&)> changed) {
+                  Result<T> (*decode)(std::string_view), Changed<T> changed) {
   kube::ReflectorOptions options;
   options.path = std::move(path);
-  auto sink = kube::sink_into<T>(
-      store, decode, [changed = std::move(changed)](const auto& before, const auto& after) {
-        changed(after ? *after : *before);
-      });
+  auto sink = kube::sink_into<T>(store, decode, std::move(changed));
   watches_.push_back({name, std::make_unique<kube::Reflector>(api, options, std::move(sink))});
 }
 
 Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue) {
   add<job::Job>(api, "nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
-                decode_cached_job, [&queue](const job::Job& job) { queue.add(job.meta.key()); });
+                decode_cached_job, job_changed(caches, queue));
   add<kube::Pod>(api, "pods", path_of_ours(kube::kPods), caches.pods, decode_cached_pod,
-                 add_owner_to<kube::Pod>(queue));
+                 pod_changed(caches, queue));
   add<Service>(api, "services", path_of_ours(kube::kServices), caches.services, decode_service,
                add_owner_to<Service>(queue));
   add<gang::PodGroup>(api, "podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
                       decode_cached_pod_group, add_owner_to<gang::PodGroup>(queue));
   add<AggregatorConfig>(api, "aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
                         caches.aggregator_configs, decode_aggregator_config,
-                        [&queue, &caches](const AggregatorConfig&) {
+                        [&queue, &caches](const auto&, const auto&) {
                           for (const auto& key : caches.jobs.keys()) queue.add(key);
                         });
 }

@@ -16,6 +16,11 @@ namespace nervex::controller {
 // of the owning job into the queue; a change of an AggregatorConfig those of all jobs.
 class Watches {
  public:
+  // What was there, what is there now; one of them may be null.
+  template <typename T>
+  using Changed =
+      std::function<void(const std::shared_ptr<const T>&, const std::shared_ptr<const T>&)>;
+
   Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue);
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
@@ -27,7 +32,7 @@ class Watches {
  private:
   template <typename T>
   void add(kube::Api& api, const char* name, std::string path, kube::Store<T>& store,
-           Result<T> (*decode)(std::string_view), std::function<void(const T&)> changed);
+           Result<T> (*decode)(std::string_view), Changed<T> changed);
 
   struct Watch {
     const char* name;

@@ -6,6 +6,7 @@
 #include "controller/reasons.h"
 #include "controller/reconcile.h"
 #include "controller/refusal.h"
+#include "controller/replacement.h"
 
 namespace nervex::controller {
 namespace {
@@ -68,7 +69,8 @@ void Worker::report(const std::string& key, const Failure& failure) {
   if (!job || !is_refusal(failure.error.code)) return;
   Actions actions;
   if (failure.event_reason == kFailedCreate) {
-    actions = report_refusal(*job, failure.error.message, clock_.now());
+    if (!failure.taken_name.empty()) actions = pass_by_taken_name(*job, failure.taken_name);
+    if (actions.empty()) actions = report_refusal(*job, failure.error.message, clock_.now());
   } else if (failure.event_reason == kFailedDelete && queue_.failures(key) == 0) {
     actions = {warning_event(kFailedDelete, failure.error.message)};
   }

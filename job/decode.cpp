@@ -37,9 +37,9 @@ Role read_role(Fields& fields) {
   return Role::kCollector;
 }
 
-Slot read_slot(Fields& fields) {
+Slot read_slot(Fields& fields, int most_incarnations = kMaxIncarnation) {
   return {fields.small_integer("ordinal", 0, kMaxOrdinal),
-          fields.small_integer("incarnation", 0, kMaxIncarnation)};
+          fields.small_integer("incarnation", 0, most_incarnations)};
 }
 
 RequestEntry read_entry(Fields& fields) {
@@ -199,7 +199,7 @@ Status read_status(Fields fields) {
   });
   fields.each("replaced", [&](Fields replaced) {
     const Role role = read_role(replaced);
-    status.replaced.push_back({role, read_slot(replaced)});
+    status.replaced.push_back({role, read_slot(replaced, kMaxIncarnation + 1)});  // 1 more: used up
   });
   Fields next = fields.object("next");
   status.next_collector = next.small_integer("collector", status.next_collector);

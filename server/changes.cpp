@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "server/replace.h"
 #include "server/shrink.h"
 
@@ -36,16 +37,30 @@ Json difference(const job::Requests& before, const job::Requests& after) {
   return changed;
 }
 
+// Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds
+// nodes later may wonder about.
+void say_guessed_split(const AddRequest& request, const Surroundings& around) {
+  const auto gpus = gpus_of(request.learners);
+  if (!around.node_gpus.empty() || !gpus || *gpus <= 1) return;
+  log_warn("no node with GPUs is known: each learner's GPUs are in one pod",
+           {{"namespace", request.ns},
+            {"coordinator", request.coordinator},
+            {"gpus", request.learners.gpus}});
+}
+
 }  // namespace
 
 Result<Listing> Changes::add(const AddRequest& request, const Call& call) {
-  return change(
+  const Surroundings around = look_around(stores_);
+  auto added = change(
       request.ns, request.coordinator, call,
       [&](const JobView& view, const Look&) -> Result<Change> {
-        auto growth = grow(view.job, view.pods, request, options_.limits, view.group);
+        auto growth = grow(view.job, view.pods, request, options_.limits, view.group, around);
         if (!growth) return growth.error();
         return Change{std::move(growth->requests), std::move(growth->added), growth->changes};
       });
+  if (added) say_guessed_split(request, around);
+  return added;
 }
 
 Result<Listing> Changes::remove(const RemoveRequest& request, const Call& call) {
@@ -123,7 +138,7 @@ Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
   if (!repeated) return repeated.error();
   if (*repeated != nullptr) return Verdict{{}, **repeated};
   const auto pods = stores_.pods.by_index(caller.job->meta.uid);
-  auto change = decide({*caller.job, pods, caller.group.get()}, look);
+  auto change = decide({*caller.job, pods, caller.group.get(), aggregator_port(stores_)}, look);
   if (!change) return change.error();
   return Verdict{*std::move(change), std::nullopt};
 }
@@ -132,7 +147,7 @@ Result<Listing> Changes::answer_again(const Caller& caller, const job::CallRecor
                                       const Call& call) {
   ++repeats_;
   if (call.delivery != nullptr) call.delivery->record = record;
-  return listing_of(*caller.job, caller.pod->meta.name, record.replicas);
+  return listing_of(*caller.job, caller.pod->meta.name, record.replicas, aggregator_port(stores_));
 }
 
 // Its attempt and replicas are not decided yet.
@@ -195,7 +210,7 @@ Result<Change> Changes::replace_seen(const JobView& view, const ReplaceRequest& 
   if (!found) return found.error();
   if (found->empty()) return change;
   found->insert(found->end(), view.pods.begin(), view.pods.end());
-  return server::replace({view.job, *found, view.group}, request);
+  return server::replace({view.job, *found, view.group, view.aggregator_port}, request);
 }
 
 Result<std::vector<PodPtr>> Changes::live_pods(const job::Job& job,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/certificate_files.h"
 #include "base/program.h"
@@ -12,7 +13,8 @@ namespace nervex::server {
 struct Flags {
   CommonFlags common;
   bool auth_by_token = false;
-  TlsFiles tls;                        // none: plain HTTP
+  TlsFiles tls;  // none: plain HTTP
+  std::string aggregator_config = "nervex-system/aggregator-config";
   std::size_t max_connections = 2048;  // one thread each
   Limits limits;
 };

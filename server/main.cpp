@@ -7,6 +7,7 @@
 #include "kube/lease.h"
 #include "kube/metrics.h"
 #include "server/flags.h"
+#include "server/replica_metrics.h"
 #include "server/routes.h"
 
 using namespace nervex;  // NOLINT: main only
@@ -20,6 +21,10 @@ void show(Metrics& metrics, const server::Stores& stores,
   kube::add_cache_metrics(metrics, "pods", [&stores] { return stores.pods.size(); });
   kube::add_cache_metrics(metrics, "nervexjobs", [&stores] { return stores.jobs.size(); });
   kube::add_cache_metrics(metrics, "podgroups", [&stores] { return stores.groups.size(); });
+  kube::add_cache_metrics(metrics, "nodes", [&stores] { return stores.gpu_nodes.size(); });
+  kube::add_cache_metrics(metrics, "aggregatorconfigs",
+                          [&stores] { return stores.aggregator_configs.size(); });
+  server::add_replica_metrics(metrics, stores);
 }
 
 }  // namespace
@@ -41,7 +46,7 @@ int main(int argc, char** argv) {
   const SystemClock clock;
   // Names this process as leaders do theirs: by its pod, and by what no other process has.
   server::Replicas replicas(api, stores, clock, {kube::make_lease_identity(), flags.limits});
-  server::Caches caches(api, stores);
+  server::Caches caches(api, stores, flags.aggregator_config);
   server::Gate gate(api, stores, clock);
   const auto not_synced = [&caches] { return caches.not_ready(); };
   show(metrics, stores, not_synced);

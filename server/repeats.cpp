@@ -122,11 +122,12 @@ std::vector<job::ReplicaRun> runs_of(const job::Job& job, const Listing& named) 
 }
 
 Listing listing_of(const job::Job& job, const std::string& coordinator,
-                   const std::vector<job::ReplicaRun>& runs) {
+                   const std::vector<job::ReplicaRun>& runs, int aggregator_port) {
   Listing listing{job.meta.ns, coordinator, {}, {}};
   for (const auto& run : runs) {
     for (int i = 0; i < run.count; ++i) {
-      name_replica(listing, job, run.role, {run.first.ordinal + i, run.first.incarnation});
+      name_replica(listing, job, run.role, {run.first.ordinal + i, run.first.incarnation},
+                   aggregator_port);
     }
   }
   return listing;

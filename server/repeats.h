@@ -56,7 +56,7 @@ void remember_call(std::vector<job::CallRecord>& calls, job::CallRecord record, 
 // What an answer names, in the short form of a record, and back. Its addresses are the job's own.
 std::vector<job::ReplicaRun> runs_of(const job::Job& job, const Listing& named);
 Listing listing_of(const job::Job& job, const std::string& coordinator,
-                   const std::vector<job::ReplicaRun>& runs);
+                   const std::vector<job::ReplicaRun>& runs, int aggregator_port);
 
 // 128 bits in hexadecimal. Not against forgers: who finds two bodies with one hash confuses nobody
 // but the job that both are about.

@@ -134,6 +134,7 @@ class Replacing {
  public:
   Replacing(const JobView& view, const std::string& coordinator)
       : job_(view.job),
+        aggregator_port_(view.aggregator_port),
         change_{sound_requests(view), {view.job.meta.ns, coordinator, {}, {}}, false} {}
 
   Result<Nothing> take(job::Unit unit, int seen) {
@@ -144,7 +145,7 @@ class Replacing {
       unit.slot = *moved;
     }
     const job::UnitPod face = face_of(unit);
-    name_replica(change_.named, job_, face.role, face.slot);
+    name_replica(change_.named, job_, face.role, face.slot, aggregator_port_);
     return ok();
   }
 
@@ -193,6 +194,7 @@ class Replacing {
   }
 
   const job::Job& job_;
+  const int aggregator_port_;
   Change change_;
 };
 

@@ -47,7 +47,7 @@ std::vector<Listing> Replicas::list_all(const std::optional<std::string>& ns) co
     const Caller coordinator = lookup_.cached(pod->meta.ns, pod->meta.name);
     if (!is_known(coordinator)) continue;
     all.push_back(list_replicas(*coordinator.job, pod->meta.name, attempt_uid(*pod),
-                                pods_of(*coordinator.job)));
+                                pods_of(*coordinator.job), aggregator_port(stores_)));
   }
   return all;
 }
@@ -56,11 +56,10 @@ Result<Replicas::Listed> Replicas::list_by_coordinator(const std::string& ns,
                                                        const std::string& name) const {
   const auto caller = find(ns, name);
   if (!caller) return caller.error();
-  return Listed(
-      list_replicas(*caller->job, name, attempt_uid(*caller->pod), pods_of(*caller->job)));
+  return Listed(list_replicas(*caller->job, name, attempt_uid(*caller->pod), pods_of(*caller->job),
+                              aggregator_port(stores_)));
 }
 
-// Aggregators with learners of their own come with multi-GPU learners: today none has any.
 Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
                                                       const std::string& name) const {
   const auto caller = find(ns, name);
@@ -68,7 +67,7 @@ Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
   if (job::role_of(*caller->pod) != job::Role::kAggregator) {
     return about(ns, name, {Code::kNotFound, "it is no aggregator"});
   }
-  return Listed(Listing{ns, job::pod_name(*caller->job, job::Role::kCoordinator, {}), {}, {}});
+  return Listed(list_aggregator(*caller->job, *caller->pod, pods_of(*caller->job)));
 }
 
 Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>& ns,
@@ -89,9 +88,10 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
 
   const auto caller = find(namespaces.front(), name);
   if (!caller) return caller.error();
-  const auto one = list_one(*caller->job, *caller->pod);
-  if (!one || GivenUp(*caller->job).has(*caller->pod))
+  const auto one = list_one(*caller->job, *caller->pod, aggregator_port(stores_));
+  if (!one || GivenUp(*caller->job).has(*caller->pod)) {
     return about(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
+  }
   return Listed(*one);
 }
 

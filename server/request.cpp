@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "server/fields.h"
+#include "server/gpu_split.h"
 
 namespace nervex::server {
 namespace {
@@ -45,12 +46,13 @@ Result<Ask> parse_ask(const Json& body, std::string_view group, int most) {
   return ask;
 }
 
-// Only the request decides whether a learner has several GPUs; such learners come later.
-Result<Nothing> check_single_gpu(const Ask& learners) {
-  if (learners.gpus.empty()) return ok();
-  const auto gpus = kube::parse_quantity(learners.gpus, kube::Scale::kOne);
-  if (gpus && *gpus <= 1) return ok();
-  return invalid("learners.gpus: learners with more than one GPU are not supported yet");
+// A collector with more simply fits nowhere; of a learner every GPU is counted out.
+Result<Nothing> check_gpus(const Ask& learners) {
+  const auto gpus = gpus_of(learners);
+  if (!gpus) return invalid("learners.gpus: " + gpus.error().message);
+  if (*gpus <= kMaxGpusPerLearner) return ok();
+  return invalid(fmt::format("learners.gpus: a learner has at most {}, not {}", kMaxGpusPerLearner,
+                             learners.gpus));
 }
 
 Result<std::string> parse_name(const Json& body, std::string_view key) {
@@ -99,6 +101,11 @@ Result<Json> parse_object(std::string_view body) {
 
 }  // namespace
 
+Result<std::int64_t> gpus_of(const Ask& ask) {
+  return ask.gpus.empty() ? Result<std::int64_t>(0)
+                          : kube::parse_quantity(ask.gpus, kube::Scale::kOne);
+}
+
 Result<AddRequest> parse_add_request(std::string_view body, int most) {
   const auto json = parse_object(body);
   if (!json) return json.error();
@@ -110,7 +117,7 @@ Result<AddRequest> parse_add_request(std::string_view body, int most) {
   if (!collectors) return collectors.error();
   auto learners = parse_ask(*json, "learners", most);
   if (!learners) return learners.error();
-  if (const auto single = check_single_gpu(*learners); !single) return single.error();
+  if (const auto gpus = check_gpus(*learners); !gpus) return gpus.error();
   return AddRequest{*std::move(ns), *std::move(coordinator), *std::move(collectors),
                     *std::move(learners)};
 }

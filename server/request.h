@@ -5,6 +5,7 @@
 // of one key the exact one wins, not the last.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct Ask {  // for replicas of one role
   std::string cpus, gpus, memory;
   bool operator==(const Ask&) const = default;
 };
+
+// 0: as the template has it. kInvalid for what parse_add_request() would have refused.
+Result<std::int64_t> gpus_of(const Ask& ask);
 
 struct AddRequest {
   std::string ns;

@@ -35,7 +35,7 @@ void remove_newest(const JobView& view, job::Role role, int count, Change& chang
       change_floor(change.requests, {attempt, unit.role, unit.slot, true});
     }
     const job::UnitPod face = face_of(unit);
-    name_replica(change.named, view.job, face.role, face.slot);
+    name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);
     change.changes = true;
   }
   remove_requested(change.requests, role, attempt, requested);

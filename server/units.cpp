@@ -41,9 +41,10 @@ std::set<EndedSlot> ended_slots(const JobView& view) {
 
 job::UnitPod face_of(const job::Unit& unit) { return job::pods_of(unit).front(); }
 
-void name_replica(Listing& listing, const job::Job& job, Role role, job::Slot slot) {
+void name_replica(Listing& listing, const job::Job& job, Role role, job::Slot slot,
+                  int aggregator_port) {
   auto& urls = role == Role::kCollector ? listing.collectors : listing.learners;
-  urls.push_back(replica_address(job, role, job::pod_name(job, role, slot)));
+  urls.push_back(replica_address(job, role, job::pod_name(job, role, slot), aggregator_port));
 }
 
 std::vector<job::Unit> living_units(const JobView& view, Role role) {

@@ -141,20 +141,33 @@ void scan_state(Value value, ContainerState& state) {
   });
 }
 
+// What was before the last restart is told only while the container has not ended again.
+void add_last_end(ContainerState last, ContainerState& state) {
+  if (!last.terminated || state.terminated) return;
+  state.exit_code = last.exit_code;
+  if (!last.message.empty()) state.message = std::move(last.message);
+}
+
 ContainerState scan_container_status(Value value) {
   ContainerState state;
+  ContainerState last;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "name") state.name = text_of(item);
     if (key == "ready") state.ready = is_true(item);
     if (key == "restartCount") state.restarts = static_cast<int>(int_of(item));
     if (key == "state") scan_state(item, state);
+    if (key == "lastState") scan_state(item, last);
   });
+  add_last_end(std::move(last), state);
   return state;
 }
 
 void apply_condition(Condition condition, Pod& pod) {
   if (condition.type == "Ready") pod.ready = condition.is_true;
-  if (condition.type == "DisruptionTarget") pod.disruption_target = condition.is_true;
+  if (condition.type == "DisruptionTarget" && condition.is_true) {
+    pod.disruption_target = true;
+    pod.disruption_reason = std::move(condition.reason);
+  }
   if (condition.type == "PodScheduled" && condition.is_false) {
     pod.unscheduled_message = std::move(condition.message);
   }

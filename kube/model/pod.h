@@ -19,9 +19,9 @@ struct ContainerState {
   bool ready = false;
   int restarts = 0;
   bool terminated = false;  // for good: state.terminated, not lastState
-  int exit_code = 0;        // if terminated
+  int exit_code = 0;        // if terminated; after a restart that of the end before it
   std::string reason;       // of waiting or terminated: "CrashLoopBackOff", "OOMKilled"
-  std::string message;
+  std::string message;      // after a restart the last words before it, if there were any
   bool operator==(const ContainerState&) const = default;
 };
 
@@ -35,6 +35,7 @@ struct Pod {
   SharedString message;                     // status.message
   bool ready = false;                       // condition Ready
   bool disruption_target = false;           // condition DisruptionTarget is True
+  SharedString disruption_reason;           // of that condition: "EvictionByEvictionAPI"
   SharedString unscheduled_message;         // of condition PodScheduled=False
   SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
   Resources requests;                       // pod_requests()

@@ -55,6 +55,8 @@ Condition scan_condition(Value value) {
       const std::string_view status = text_of(item);
       condition.is_true = status == "True";
       condition.is_false = status == "False";
+    } else if (key == "reason") {
+      condition.reason = text_of(item);
     } else if (key == "message") {
       condition.message = text_of(item);
     }

@@ -22,6 +22,7 @@ struct Condition {
   std::string type;
   bool is_true = false;
   bool is_false = false;
+  std::string reason;
   std::string message;
 };
 Condition scan_condition(Value value);

@@ -76,6 +76,7 @@ void SharePool::share(Pod& pod) {
   share(pod.nominated_node);
   share(pod.reason);
   share(pod.message);
+  share(pod.disruption_reason);
   share(pod.unscheduled_message);
   containers_.share(pod.containers.items_);
   amounts_.share(pod.requests.amounts_.items_);

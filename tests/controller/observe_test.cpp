@@ -107,6 +107,83 @@ TEST_CASE("a job whose PodGroup was deleted under it learns that", "[controller]
   }
 }
 
+TEST_CASE("the node of a coordinator that is gone is asked for", "[controller][observe]") {
+  RunningCluster cluster;
+  bool want = false;
+  const auto add_node = [&](const char* ready) {
+    cluster.api.add(
+        kube::kNodes, "",
+        {{"metadata", {{"name", "n1"}}},
+         {"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", ready}}})}}}});
+  };
+  SECTION("it is well") { add_node("True"); }
+  SECTION("it does not answer") {
+    add_node("Unknown");
+    want = true;
+  }
+  SECTION("it is gone") { want = true; }
+  SECTION("it may not be read") { cluster.api.fail_next("GET", "/nodes/", {Code::kDenied, "no"}); }
+  cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
+  cluster.sync();
+  const auto seen = look(cluster);
+  REQUIRE((seen && *seen));
+  CHECK((*seen)->coordinator_is_gone);
+  CHECK((*seen)->coordinator_node_is_lost == want);
+}
+
+// An attempt that has just ended: its pods and PodGroup are left over.
+struct EndedAttempt : RunningCluster {
+  EndedAttempt() {
+    api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"backoffLimit", 3}}}});
+    end_pod("dqn-coordinator", false);
+    sync();
+    controller->worker.process(kJobKey);  // the next attempt's number is written
+    sync();
+  }
+};
+
+TEST_CASE("what is left over is deleted only if a live read agrees", "[controller][observe]") {
+  EndedAttempt cluster;
+  REQUIRE(cluster.job().status.attempt == 2);
+  SECTION("it does") {
+    CHECK(look(cluster).has_value());
+    cluster.settle();
+    CHECK(cluster.names(kube::kPods).empty());
+    CHECK(cluster.names(kube::kPodGroups).empty());
+  }
+  SECTION("the job has gone on to another attempt") {
+    cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"status", {{"attempt", 3}}}});
+    const auto seen = look(cluster);
+    REQUIRE_FALSE(seen);
+    CHECK(seen.error().code == Code::kTransient);
+  }
+  SECTION("only the cache lacks the attempt's PodGroup") {
+    Json group = cluster.api.get(kube::kPodGroups, "rl", "dqn-1");
+    group["metadata"]["name"] = "dqn-2";
+    cluster.api.add(kube::kPodGroups, "rl", group);
+    const auto seen = look(cluster);
+    REQUIRE_FALSE(seen);
+    CHECK(seen.error().code == Code::kTransient);
+  }
+  SECTION("the cache has a PodGroup of the attempt that was made anew since") {
+    cluster.clock.advance(std::chrono::minutes(1));
+    cluster.settle();
+    cluster.plan();
+    cluster.settle();
+    REQUIRE(cluster.names(kube::kPods).size() == 2);
+    const Json group = cluster.api.get(kube::kPodGroups, "rl", "dqn-2");
+    cluster.api.remove(kube::kPodGroups, "rl", "dqn-2");
+    cluster.api.add(kube::kPodGroups, "rl", group);  // with another uid
+    cluster.api.change(
+        kube::kPods, "rl", "dqn-coordinator",
+        {{"metadata", {{"annotations", {{"nervex.sensetime.com/pod-group-uid", "the new"}}}}}});
+    cluster.sync_some(2U);
+    const auto seen = look(cluster);
+    REQUIRE_FALSE(seen);
+    CHECK(seen.error().code == Code::kTransient);
+  }
+}
+
 TEST_CASE("a coordinator that never ran is not looked for", "[controller][observe]") {
   Cluster cluster;
   cluster.create_job(0, 0);

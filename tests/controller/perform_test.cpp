@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/merge_patch.h"
 #include "controller/writes.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
@@ -45,8 +46,8 @@ TEST_CASE("writes of one round are in order, the coordinator last", "[controller
                     kube::string_at(write.body, {"metadata", "name"}));
   }
   paths.back() = paths.back().substr(0, 11);  // an event's name is random
-  CHECK(paths == Strings{"PATCH status ", "POST services " + cluster.collector(),
-                         "POST services dqn-coordinator", "POST pods " + cluster.collector(),
+  CHECK(paths == Strings{"PATCH status ", "POST pods " + cluster.collector(),
+                         "POST services " + cluster.collector(), "POST services dqn-coordinator",
                          "POST pods dqn-coordinator", "POST events"});
 }
 

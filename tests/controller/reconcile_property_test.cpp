@@ -1,10 +1,12 @@
 // What holds of reconcile() in every state that a job can get into.
+#include <algorithm>
 #include <random>
 #include <set>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "controller/attempt.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -23,7 +25,7 @@ class RandomLife {
 
   // One thing that planner, kubelet, users or nervex-server may do.
   void happen() {
-    switch (below(14)) {
+    switch (below(20)) {
       case 0:
         return plan(true);
       case 1:
@@ -62,19 +64,33 @@ class RandomLife {
           world.seen.aggregator_config = nullptr;
         }
         return;
-      default:
+      case 13:
         if (below(4) == 0) world.seen.pod_groups.clear();
-        world.seen.now += std::chrono::seconds(below(20));
+        return;
+      case 14:
+        world.seen.job.spec.suspend = below(2) == 0;
+        ++world.seen.job.meta.generation;
+        return;
+      case 15:
+        return with_pod([&](const std::string& pod) { disrupt(pod); });
+      case 16:
+        return with_pod([&](const std::string& pod) {
+          world.change_pod(pod, [](kube::Pod& p) {
+            kube::ContainerState main;
+            main.name = "nervex-container";
+            main.restarts = 1;
+            p.containers = {main};
+          });
+        });
+      case 17:
+        if (below(4) == 0) world.seen.job.spec.requests = {};
+        return;
+      default:
+        world.seen.now += std::chrono::seconds(below(40));
     }
   }
 
-  // As observe.h does it.
-  void look() {
-    const auto& status = world.seen.job.status;
-    const auto names = world.pod_names();
-    const bool is_there = std::find(names.begin(), names.end(), "dqn-coordinator") != names.end();
-    world.seen.coordinator_is_gone = status.start_time && !is_final(status.phase) && !is_there;
-  }
+  void look() { world.look(); }
 
   unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
 
@@ -85,7 +101,20 @@ class RandomLife {
     job.spec.clean_pod_policy =
         std::vector<job::CleanPodPolicy>{job::CleanPodPolicy::kRunning, job::CleanPodPolicy::kAll,
                                          job::CleanPodPolicy::kNone}[below(3)];
+    job.spec.suspend = below(8) == 0;
+    if (below(2) == 0) job.spec.backoff_limit = static_cast<int>(below(4));
+    if (below(4) == 0) job.spec.active_deadline_seconds = 1 + below(200);
+    if (below(4) == 0) job.spec.schedule_timeout_seconds = 1 + below(200);
+    if (below(4) == 0) job.spec.ttl_seconds_after_finished = static_cast<int>(below(100));
     return job;
+  }
+  void disrupt(const std::string& pod) {
+    world.change_pod(pod, [&](kube::Pod& p) {
+      p.disruption_target = true;
+      p.disruption_reason = "EvictionByEvictionAPI";
+      p.meta.deleting = below(2) == 0;
+    });
+    if (below(2) == 0) world.remove_pod(pod);
   }
   void plan(bool fits) {
     if (world.seen.pod_groups.empty()) return;
@@ -96,17 +125,24 @@ class RandomLife {
     const auto names = world.pod_names();
     if (!names.empty()) act(names[below(static_cast<unsigned>(names.size()))]);
   }
+  // As nervex-server does it: for a coordinator that is there.
   void request() {
+    const Attempt attempt = current_attempt(world.seen);
+    if (attempt.group == nullptr || coordinator_of(attempt) == nullptr) return;
     auto& requests = world.seen.job.spec.requests;
     const auto role = below(2) == 0 ? job::Role::kCollector : job::Role::kLearner;
-    int& next = role == job::Role::kCollector ? requests.next_collector : requests.next_learner;
-    requests.entries.push_back(
-        an_entry(requests.next_id++, role, 1 + static_cast<int>(below(2)), next));
+    const bool is_collector = role == job::Role::kCollector;
+    const auto& status = world.seen.job.status;
+    int& next = is_collector ? requests.next_collector : requests.next_learner;
+    next = std::max(next, is_collector ? status.next_collector : status.next_learner);
+    requests.entries.push_back(an_entry(next_id_++, role, 1 + static_cast<int>(below(2)), next));
+    requests.entries.back().attempt = world.seen.job.status.attempt;
     next += 2;
     ++world.seen.job.meta.generation;
   }
 
   std::mt19937 rng_;
+  std::int64_t next_id_ = 1;
 
  public:
   World world;
@@ -117,16 +153,29 @@ bool is_true(const job::Status& status, std::string_view type) {
   return condition != nullptr && condition->status;
 }
 
+void check_times(const job::Status& status) {
+  const bool ended = is_final(status.phase);
+  CHECK(status.completion_time.has_value() == ended);
+  if (status.phase == Phase::kRunning || status.phase == Phase::kSucceeded) {
+    CHECK(status.start_time.has_value());
+  }
+  CHECK(status.queued_time.has_value());
+}
+
 void check_conditions(const job::Status& status) {
   const bool ended = is_final(status.phase);
+  CHECK(is_true(status, "Created"));
   CHECK(is_true(status, "Finished") == ended);
   CHECK(is_true(status, "Succeeded") == (status.phase == Phase::kSucceeded));
   CHECK(is_true(status, "Failed") == (status.phase == Phase::kFailed));
   CHECK(is_true(status, "Running") == (status.phase == Phase::kRunning));
   CHECK((!is_true(status, "Ready") || status.phase == Phase::kRunning));
-  CHECK(status.start_time.has_value() == (status.phase != Phase::kCreated));
-  CHECK(status.completion_time.has_value() == ended);
+  CHECK((!is_true(status, "Requeued") || status.phase == Phase::kCreated));
+  CHECK((!is_true(status, "Suspended") || status.phase == Phase::kCreated));
+  CHECK((!is_true(status, "Suspended") || !status.start_time));
+  CHECK((!is_true(status, "Suspended") || !is_true(status, "Scheduled")));
   CHECK_FALSE(status.reason.empty());
+  CHECK(status.attempt > status.failed_attempts - (ended ? 1 : 0));
   std::set<std::string> types;
   for (const auto& condition : status.conditions) {
     CHECK(types.insert(condition.type).second);
@@ -134,28 +183,70 @@ void check_conditions(const job::Status& status) {
   }
 }
 
-void check_decision(const Observed& seen, const Decision& decision) {
-  int status_writes = 0;
-  int others = 0;
-  for (const auto& action : decision.actions) {
-    if (const auto* update = std::get_if<UpdateStatus>(&action)) {
-      ++status_writes;
-      CHECK(update->status != seen.job.status);
-      check_conditions(update->status);
-      if (is_final(update->status.phase)) others += 1000;
-    } else if (!std::holds_alternative<RecordEvent>(action)) {
-      ++others;
+bool is_creation(const Action& action) {
+  return std::holds_alternative<CreatePods>(action) ||
+         std::holds_alternative<CreateServices>(action) ||
+         std::holds_alternative<CreatePodGroup>(action);
+}
+
+void check_status_write(const job::Status& before, const job::Status& after, std::size_t actions,
+                        std::size_t events) {
+  CHECK(after != before);
+  check_conditions(after);
+  check_times(after);
+  CHECK(after.attempt >= before.attempt);
+  CHECK(after.attempt <= before.attempt + 1);
+  CHECK(after.next_collector >= before.next_collector);
+  if (before.phase == Phase::kNone) return;
+  const bool ends_attempt = is_final(after.phase) || after.attempt != before.attempt;
+  if (ends_attempt) CHECK(actions == events + 1);  // acknowledged before all that follows
+  if (after.phase < before.phase) CHECK(after.attempt == before.attempt + 1);
+  if (after.attempt != before.attempt) {
+    CHECK(after.ended.empty());
+    CHECK(after.replaced.empty());
+  }
+}
+
+// Nothing of the next attempt while anything of another one is left to delete.
+void check_strays_go_first(const Observed& seen, const Actions& actions) {
+  std::set<std::string> left;
+  for (const auto& pod : seen.pods) {
+    if (!pod->meta.deleting) left.insert(pod->meta.uid);
+  }
+  for (const auto& group : seen.pod_groups) {
+    if (!group->meta.deleting) left.insert(group->meta.uid);
+  }
+  for (const auto& action : actions) {
+    if (const auto* pods = std::get_if<DeletePods>(&action)) {
+      for (const auto& target : pods->targets) left.erase(target.uid);
+    } else if (const auto* groups = std::get_if<DeletePodGroups>(&action)) {
+      for (const auto& target : groups->targets) left.erase(target.uid);
+    } else if (std::holds_alternative<CreatePodGroup>(action)) {
+      CHECK(left.empty());
     }
   }
-  CHECK(status_writes <= 1);
-  CHECK((others < 1000 || others == 1000));  // a final status is alone
-  if (!is_final(seen.job.status.phase)) return;
-  CHECK(status_writes == 0);
-  for (const auto& action : decision.actions) {
-    CHECK_FALSE(std::holds_alternative<CreatePods>(action));
-    CHECK_FALSE(std::holds_alternative<CreateServices>(action));
-    CHECK_FALSE(std::holds_alternative<CreatePodGroup>(action));
+}
+
+void check_decision(const Observed& seen, const Decision& decision) {
+  const job::Status& before = seen.job.status;
+  const Actions& actions = decision.actions;
+  const auto count = [&](auto is) {
+    return static_cast<std::size_t>(std::count_if(actions.begin(), actions.end(), is));
+  };
+  const std::size_t events =
+      count([](const auto& a) { return std::holds_alternative<RecordEvent>(a); });
+  const std::size_t creations = count(is_creation);
+  std::size_t status_writes = 0;
+  for (const auto& action : actions) {
+    const auto* update = std::get_if<UpdateStatus>(&action);
+    if (update == nullptr) continue;
+    ++status_writes;
+    check_status_write(before, update->status, actions.size(), events);
   }
+  CHECK(status_writes <= 1);
+  if (seen.job.spec.suspend) CHECK(creations == 0);
+  if (is_final(before.phase)) CHECK(status_writes + creations == 0);
+  if (!is_final(before.phase)) check_strays_go_first(seen, actions);
 }
 
 void check_targets(const Observed& seen, const Decision& decision) {
@@ -186,23 +277,49 @@ TEST_CASE("reconcile comes to rest, whatever happened", "[controller][reconcile]
   }
   life.look();
   REQUIRE(life.world.settle() >= 0);
-  CHECK(reconcile(life.world.seen).actions.empty());
+  CHECK((life.world.job_is_deleted || reconcile(life.world.seen).actions.empty()));
 }
 
-TEST_CASE("a phase never goes back", "[controller][reconcile][property]") {
-  const auto seed = GENERATE(take(100, random(0U, 1'000'000U)));
+TEST_CASE("a phase goes back only with a new attempt, and a final one is never left",
+          "[controller][reconcile][property]") {
+  const auto seed = GENERATE(take(200, random(0U, 1'000'000U)));
   INFO("seed " << seed);
   RandomLife life(seed);
   life.world.settle();
   for (int step = 0; step < 60; ++step) {
-    const Phase before = life.world.seen.job.status.phase;
+    const job::Status before = life.world.seen.job.status;
     life.happen();
     life.look();
     life.world.apply(reconcile(life.world.seen).actions);
-    const Phase after = life.world.seen.job.status.phase;
-    CHECK(after >= before);
-    if (is_final(before)) CHECK(after == before);
+    const job::Status& after = life.world.seen.job.status;
+    if (after.attempt == before.attempt) CHECK(after.phase >= before.phase);
+    if (is_final(before.phase)) CHECK(after == before);
   }
+}
+
+TEST_CASE("a job that is suspended in the end has nothing, and is started by one resume",
+          "[controller][reconcile][property]") {
+  const auto seed = GENERATE(take(100, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  RandomLife life(seed);
+  World& world = life.world;
+  for (int step = 0; step < 30; ++step) {
+    life.happen();
+    if (life.below(3) == 0) world.settle();
+  }
+  world.seen.job.spec.suspend = true;
+  REQUIRE(world.settle() >= 0);
+  if (is_final(world.seen.job.status.phase)) return;
+  std::erase_if(world.seen.pods, [](const auto& pod) { return pod->meta.deleting; });
+  CHECK(world.pod_names().empty());
+  CHECK(world.service_names().empty());
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.seen.job.status.reason == "Suspended");
+
+  world.seen.job.spec.suspend = false;
+  world.add_aggregator_config();
+  REQUIRE(world.settle() >= 0);
+  CHECK(world.seen.pod_groups.size() == 1);
 }
 
 }  // namespace

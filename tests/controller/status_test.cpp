@@ -100,12 +100,12 @@ TEST_CASE("a failed coordinator says how it ended", "[controller][status]") {
          pod.containers = {main};
        },
        "the coordinator's container nervex-container exited with 137 (OOMKilled): bye"},
-      {"it was evicted",
+      {"its own deadline ended it",
        [](kube::Pod& pod) {
-         pod.reason = "Evicted";
-         pod.message = "low on memory";
+         pod.reason = "DeadlineExceeded";
+         pod.message = "pod was active too long";
        },
-       "the coordinator was stopped: Evicted low on memory"},
+       "the coordinator was stopped: DeadlineExceeded pod was active too long"},
   }));
   INFO("when " << row.when);
   World world = a_running_world();
@@ -128,7 +128,6 @@ TEST_CASE("a coordinator that is gone without a seen end has failed", "[controll
     CHECK(world.seen.job.status.phase == Phase::kRunning);
   }
   SECTION("a live read is") {
-    world.seen.coordinator_is_gone = true;
     world.settle();
     CHECK(world.seen.job.status.phase == Phase::kFailed);
     CHECK(world.seen.job.status.reason == "CoordinatorLost");

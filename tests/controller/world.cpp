@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controller/attempt.h"
 #include "controller/caches.h"
 #include "gang/slot.h"
 #include "job/names.h"
@@ -11,6 +12,12 @@ namespace nervex::testing {
 namespace {
 
 using namespace controller;  // NOLINT: the subject of this file
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) throw std::logic_error(result.error().message);
+  return *std::move(result);
+}
 
 std::string name_of(const Json& manifest) { return manifest["metadata"]["name"]; }
 
@@ -35,17 +42,22 @@ std::vector<std::string> names_of(const Ptrs<T>& objects) {
   return names;
 }
 
+// As the planner does it: a slot keeps its place, one without gets the next number.
 gang::GangStatus planned(const std::string& gang, const gang::PodGroup& group,
                          std::string_view node, std::int64_t& number) {
   gang::GangStatus status;
+  const auto* before = gang::find_gang(group.status, gang);
   status.name = gang;
   status.planned = true;
+  status.committed = before != nullptr && before->committed;
   status.reason = gang::kReasonPlanned;
   status.message = "all members have places";
   for (const auto& set : group.spec.members) {
     if (set.gang != gang) continue;
     for (const auto slot : set.slots) {
-      status.placements.push_back({set.role, slot, std::string(node), number++});
+      const auto* place = gang::find_placement(group.status, set.role, slot);
+      status.placements.push_back(
+          place != nullptr ? *place : gang::Placement{set.role, slot, std::string(node), number++});
     }
   }
   return status;
@@ -77,9 +89,9 @@ void World::perform(const CreatePodGroup& action) {
 void World::perform(const PatchPodGroup& action) {
   change_group([&](gang::PodGroup& group) {
     Json spec = gang::encode_spec(group.spec);
-    spec["members"] = action.members;
+    spec.merge_patch(action.spec);
     group.spec =
-        gang::decode_pod_group({{"metadata", {{"name", action.name}}}, {"spec", spec}})->spec;
+        must(gang::decode_pod_group({{"metadata", {{"name", action.name}}}, {"spec", spec}})).spec;
     ++group.meta.generation;
   });
 }
@@ -102,6 +114,8 @@ void World::perform(const CreatePods& action) {
     created.push_back("pod " + name_of(manifest));
   }
 }
+
+void World::perform(const ConfirmFree&) {}  // what it has seen is all there is
 
 void World::perform(const DeletePodGroups& action) {
   for (const auto& target : action.targets) {
@@ -126,17 +140,35 @@ void World::perform(const DeleteServices& action) {
 
 void World::perform(const UpdateStatus& action) {
   ++status_writes;
-  seen.job.status = job::decode_job({{"metadata", {{"name", "x"}}},
-                                     {"status", job::encode_status(action.status)}})
-                        ->status;
+  seen.job.status =
+      must(job::decode_job(
+               {{"metadata", {{"name", "x"}}}, {"status", job::encode_status(action.status)}}))
+          .status;
 }
 
 void World::perform(const RecordEvent& action) { events.push_back(action.event.reason); }
 
+void World::perform(const DeleteJob&) { job_is_deleted = true; }
+
+void World::look() {
+  const job::Status& status = seen.job.status;
+  const bool is_under_way = status.phase == job::Phase::kRunning;
+  const Attempt attempt = current_attempt(seen);
+  const bool has_group = attempt.group != nullptr;
+  seen.pod_group_is_gone = is_under_way && !has_group;
+  seen.coordinator_is_gone = is_under_way && has_group && coordinator_of(attempt) == nullptr;
+  seen.last_coordinator = nullptr;
+  if (seen.coordinator_is_gone && last_disrupted_ &&
+      is_of_group(*last_disrupted_, *attempt.group)) {
+    seen.last_coordinator = last_disrupted_;
+  }
+}
+
 int World::settle() {
   for (int round = 0; round < 20; ++round) {
+    look();
     const Decision decision = reconcile(seen);
-    if (decision.actions.empty()) return round;
+    if (decision.actions.empty() || job_is_deleted) return round;
     apply(decision.actions);
   }
   return -1;
@@ -157,14 +189,20 @@ void World::change_group(const std::function<void(gang::PodGroup&)>& change) {
 
 void World::plan(std::string_view node) {
   change_group([&](gang::PodGroup& group) {
+    std::vector<gang::GangStatus> gangs;
     for (const auto& set : group.spec.members) {
-      const auto* old = gang::find_gang(group.status, set.gang);
-      if (old != nullptr && old->planned) continue;
-      auto gang = planned(set.gang, group, node, group.status.next_placement);
-      std::erase_if(group.status.gangs, [&](const auto& g) { return g.name == set.gang; });
-      group.status.gangs.push_back(std::move(gang));
+      const bool is_known = std::any_of(gangs.begin(), gangs.end(),
+                                        [&](const auto& gang) { return gang.name == set.gang; });
+      if (!is_known) gangs.push_back(planned(set.gang, group, node, group.status.next_placement));
     }
+    group.status.gangs = std::move(gangs);
     group.status.observed_generation = group.meta.generation;
+  });
+}
+
+void World::commit() {
+  change_group([](gang::PodGroup& group) {
+    for (auto& gang : group.status.gangs) gang.committed = gang.planned;
   });
 }
 
@@ -185,7 +223,9 @@ void World::refuse(std::string_view message) {
 void World::replan(std::string_view name) {
   change_group([&](gang::PodGroup& group) {
     for (auto& of : group.status.gangs) {
-      if (of.name == name) of = planned(of.name, group, "n2", group.status.next_placement);
+      if (of.name != name) continue;
+      of.placements.clear();
+      of = planned(of.name, group, "n2", group.status.next_placement);
     }
   });
 }
@@ -222,6 +262,9 @@ void World::end(std::string_view pod, bool well) {
 }
 
 void World::remove_pod(std::string_view name) {
+  for (const auto& pod : seen.pods) {
+    if (pod->meta.name == name && pod->disruption_target) last_disrupted_ = pod;
+  }
   std::erase_if(seen.pods, [&](const auto& pod) { return pod->meta.name == name; });
 }
 
@@ -232,8 +275,8 @@ void World::run_all() {
 std::vector<std::string> World::pod_names() const { return names_of(seen.pods); }
 std::vector<std::string> World::service_names() const { return names_of(seen.services); }
 
-std::string World::name(job::Role role, int ordinal) const {
-  return job::pod_name(seen.job, role, {ordinal, 0});
+std::string World::name(job::Role role, int ordinal, int incarnation) const {
+  return job::pod_name(seen.job, role, {ordinal, incarnation});
 }
 
 }  // namespace nervex::testing

@@ -18,19 +18,24 @@ class World {
 
   controller::Observed seen;
   int status_writes = 0;
+  bool job_is_deleted = false;
   std::vector<std::string> created;  // "pod dqn-coordinator", "service ...", in order
   std::vector<std::string> deleted;
   std::vector<std::string> events;  // reasons
 
   void apply(const controller::Actions& actions);
-  // reconcile and apply until there is nothing to do; the number of rounds that did something, or
-  // -1 if 20 were not enough.
+  // What observe.h finds by asking the API server: is the coordinator gone, is the PodGroup?
+  void look();
+  // look, reconcile and apply until there is nothing to do; the number of rounds that did
+  // something, or -1 if 20 were not enough.
   int settle();
 
   void add_aggregator_config();
-  // The planner gives every slot of the spec a place, or says that nothing fits.
+  // The planner gives every slot of the spec that has none a place, and forgets those that are not
+  // wanted; or it says that nothing fits.
   void plan(std::string_view node = "n1");
   void refuse(std::string_view message);
+  void commit();  // the first pod of every gang that is planned was bound
   // Drops the plan of one gang and makes another one.
   void replan(std::string_view gang);
 
@@ -45,19 +50,22 @@ class World {
 
   std::vector<std::string> pod_names() const;
   std::vector<std::string> service_names() const;
-  std::string name(job::Role role, int ordinal = 0) const;
+  std::string name(job::Role role, int ordinal = 0, int incarnation = 0) const;
 
  private:
   void perform(const controller::CreatePodGroup& action);
   void perform(const controller::PatchPodGroup& action);
   void perform(const controller::CreateServices& action);
   void perform(const controller::CreatePods& action);
+  void perform(const controller::ConfirmFree& action);
   void perform(const controller::DeletePodGroups& action);
   void perform(const controller::DeletePods& action);
   void perform(const controller::DeleteServices& action);
   void perform(const controller::UpdateStatus& action);
+  void perform(const controller::DeleteJob& action);
   void perform(const controller::RecordEvent& action);
 
+  std::shared_ptr<const kube::Pod> last_disrupted_;
   int next_uid_ = 1;
 };
 

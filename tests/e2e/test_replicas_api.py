@@ -175,7 +175,7 @@ BAD_BODIES = {
     "too many replicas": {"namespace": "x", "coordinator": "y", "learners": {"replicas": 1001}},
     "a bad quantity": {"namespace": "x", "coordinator": "y", "learners": {"replicas": 1, "cpus": "two"}},
     "half a GPU": {"namespace": "x", "coordinator": "y", "collectors": {"replicas": 1, "gpus": "500m"}},
-    "several GPUs for a learner": {"namespace": "x", "coordinator": "y", "learners": {"replicas": 1, "gpus": 2}},
+    "too many GPUs for a learner": {"namespace": "x", "coordinator": "y", "learners": {"replicas": 1, "gpus": 1000000}},
 }
 
 

@@ -137,13 +137,13 @@ TEST_CASE("templates of any shape give a pod without a throw", "[job][pod_manife
   PodOrder order = an_order(Role::kLearner);
   order.entry = &entry;
   CHECK(pod_manifest(job, order, a_context())["kind"] == "Pod");
-  CHECK(service_manifest(job, Role::kLearner, {}, a_context())["kind"] == "Service");
+  CHECK(service_manifest(job, Role::kLearner, {}, &entry, a_context())["kind"] == "Service");
 }
 
 TEST_CASE("a service is headless and leads to its pod, ready or not", "[job][pod_manifest]") {
   const Job job = a_job(1, 0);
   const std::string name = pod_name(job, Role::kCollector, {4096, 0});
-  const Json service = service_manifest(job, Role::kCollector, {4096, 0}, a_context());
+  const Json service = service_manifest(job, Role::kCollector, {4096, 0}, nullptr, a_context());
   CHECK(service["metadata"]["name"] == name);
   CHECK(service["metadata"]["labels"].size() == 5);
   CHECK(service["metadata"]["ownerReferences"][0]["uid"] == "uid-dqn");

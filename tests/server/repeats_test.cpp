@@ -141,17 +141,17 @@ TEST_CASE("a record says in short what the answer named", "[server][repeats]") {
   const job::Job job = running_job();
   Listing named{"rl", "dqn-coordinator", {}, {}};
   for (int ordinal = 4096; ordinal < 5096; ++ordinal) {
-    name_replica(named, job, Role::kCollector, {ordinal, 0});
+    name_replica(named, job, Role::kCollector, {ordinal, 0}, 80);
   }
-  name_replica(named, job, Role::kCollector, {5096, 1});
-  name_replica(named, job, Role::kLearner, {5097, 1});
-  name_replica(named, job, Role::kAggregator, {5098, 1});
+  name_replica(named, job, Role::kCollector, {5096, 1}, 80);
+  name_replica(named, job, Role::kLearner, {5097, 1}, 80);
+  name_replica(named, job, Role::kAggregator, {5098, 1}, 80);
   const auto runs = runs_of(job, named);
   CHECK(runs == std::vector<job::ReplicaRun>{{Role::kCollector, {4096, 0}, 1000},
                                              {Role::kCollector, {5096, 1}, 1},
                                              {Role::kLearner, {5097, 1}, 1},
                                              {Role::kAggregator, {5098, 1}, 1}});
-  CHECK(listing_of(job, "dqn-coordinator", runs) == named);
+  CHECK(listing_of(job, "dqn-coordinator", runs, 80) == named);
 }
 
 TEST_CASE("bodies that differ have different hashes", "[server][repeats]") {

@@ -29,7 +29,7 @@ job::Job mixed_job() {
 
 std::string name(Role role, Slot slot) { return job::pod_name(mixed_job(), role, slot); }
 std::string url(Role role, Slot slot) {
-  return replica_address(mixed_job(), role, name(role, slot));
+  return replica_address(mixed_job(), role, name(role, slot), 22272);
 }
 
 ReplaceRequest failed(Names collectors, Names learners) {
@@ -111,6 +111,14 @@ TEST_CASE("a name is answered with what stands for it now", "[server][replace]")
   REQUIRE(change);
   CHECK(change->named == Listing{"rl", "dqn-coordinator", row.want_collectors, row.want_learners});
   CHECK(change->changes == row.changes);
+}
+
+TEST_CASE("a replaced multi-GPU learner is named at its aggregator's port", "[server][replace]") {
+  const job::Job job = mixed_job();
+  const auto change = replace({.job = job, .aggregator_port = 80},
+                              failed({}, {name(Role::kAggregator, {4097, 0})}));
+  REQUIRE(change);
+  CHECK(change->named.learners == std::vector{name(Role::kAggregator, {4097, 1}) + ".rl:80"});
 }
 
 TEST_CASE("a replacement is written where the replica is wanted", "[server][replace]") {

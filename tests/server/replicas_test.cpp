@@ -271,6 +271,35 @@ TEST_CASE("one replica is found by its name", "[server][replicas]") {
   }
 }
 
+TEST_CASE("a multi-GPU learner is asked for, listed and told of its GPUs", "[server][replicas]") {
+  World world;
+  world.surround_with(8, 80);
+  const auto added = world.replicas.add({"rl", "dqn-coordinator", {}, {1, "", "10", ""}});
+  REQUIRE(added);
+  CHECK(world.requests_now()["entries"][0]["gpuSplit"] == Json::array({8, 2}));
+
+  const std::string aggregator = world.add_pod(job::Role::kAggregator, {4096, 0});
+  const std::string first = world.add_pod(job::Role::kDdpLearner, {4096, 0});
+  const std::string second = world.add_pod(job::Role::kDdpLearner, {4097, 0});
+  world.sync();
+  CHECK(added->learners == std::vector<std::string>{aggregator + ".rl:80"});
+  CHECK(list_one_job(world) == *added);
+  const auto of_aggregator = world.replicas.list({"rl", {}, aggregator, {}});
+  REQUIRE(of_aggregator);
+  const auto& gpus = std::get<Listing>(*of_aggregator).learners;
+  REQUIRE(gpus.size() == 10);
+  CHECK(gpus.front() == first + ".rl:22271");
+  CHECK(gpus.back() == second + ".rl:22280");
+}
+
+TEST_CASE("what misses an AggregatorConfig may be asked again", "[server][replicas]") {
+  World world;
+  const auto waits = world.replicas.add({"rl", "dqn-coordinator", {}, {1, "", "2", ""}});
+  REQUIRE_FALSE(waits);
+  CHECK(waits.error().code == Code::kTransient);
+  CHECK(world.requests_now().is_null());
+}
+
 TEST_CASE("a job's own aggregator has no learners of its own", "[server][replicas]") {
   World world;
   world.add_pod(job::Role::kAggregator, {});

@@ -45,6 +45,9 @@ TEST_CASE("a body is read as Go's decoder reads it", "[server][request]") {
       {"collectors have several GPUs",
        with(R"(,"collectors":{"replicas":1,"gpus":"4"})"),
        {"rl", "dqn-coordinator", {1, "", "4", ""}, {}}},
+      {"learners have several GPUs",
+       with(R"(,"learners":{"replicas":1,"gpus":10})"),
+       {"rl", "dqn-coordinator", {}, {1, "", "10", ""}}},
       {"the limit is reached",
        with(R"(,"collectors":{"replicas":1000})"),
        {"rl", "dqn-coordinator", {1000, "", "", ""}, {}}},
@@ -100,8 +103,9 @@ TEST_CASE("a wrong body is refused, naming the field", "[server][request]") {
        "collectors.memory"},
       {"a collector wants half a GPU", with(R"(,"collectors":{"replicas":1,"gpus":"500m"})"),
        "collectors.gpus"},
-      {"a learner wants several GPUs", with(R"(,"learners":{"replicas":1,"gpus":2})"),
-       "learners.gpus"},
+      {"a learner wants more GPUs than one can have",
+       with(R"(,"learners":{"replicas":1,"gpus":1000000})"),
+       "learners.gpus: a learner has at most"},
   }));
   INFO("when " << row.when);
   const auto request = parse_add_request(row.body);

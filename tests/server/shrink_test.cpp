@@ -28,7 +28,7 @@ std::vector<int> left(job::Job job, const Change& change, Role role) {
 }
 
 std::string url(const job::Job& job, Role role, Slot slot) {
-  return replica_address(job, role, job::pod_name(job, role, slot));
+  return replica_address(job, role, job::pod_name(job, role, slot), 22272);
 }
 
 }  // namespace
@@ -134,6 +134,14 @@ TEST_CASE("a multi-GPU learner is removed as one", "[server][shrink]") {
   REQUIRE(change.requests.entries.size() == 1);
   CHECK(change.requests.entries[0].slots == std::vector<Slot>{{4096, 0}});
   CHECK(change.named.learners == std::vector{url(job, Role::kAggregator, {4098, 0})});
+}
+
+TEST_CASE("a removed multi-GPU learner is named at its aggregator's port", "[server][shrink]") {
+  job::Job job = running_job();
+  job.spec.requests.entries = {multi_gpu_entry(1, {4096}, {8, 2})};
+  const Change change = shrink({.job = job, .aggregator_port = 80}, less(0, 1));
+  CHECK(change.named.learners ==
+        std::vector{job::pod_name(job, Role::kAggregator, {4096, 0}) + ".rl:80"});
 }
 
 TEST_CASE("entries and floor changes of another attempt are none of this one's",

@@ -44,6 +44,15 @@ struct World {
     return kube::string_at(api.add(kube::kPods, "rl", pod), {"metadata", "name"});
   }
 
+  // A node with that many GPUs, and an AggregatorConfig with that port.
+  void surround_with(int gpus, int port) {
+    stores.gpu_nodes.put("n1", {"n1", "uid-n1", "1", gpus, false});
+    AggregatorConfig config{{}, port};
+    config.meta.ns = "nervex-system";
+    config.meta.name = "aggregator-config";
+    stores.aggregator_configs.put(config.meta.key(), config);
+  }
+
   // The caches become what the API server has now.
   void sync() { fill(stores); }
   // Those of another server on the same API server.

@@ -46,7 +46,7 @@ TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][gol
                       .ready = true,
                       .restarts = 2,
                       .terminated = false,
-                      .exit_code = 0,
+                      .exit_code = 137,  // before the last restart
                       .reason = "",
                       .message = ""}};
   // max(2500m + sidecar 100m, 3 before the sidecar) + 50m; 32Gi + 64Mi + 16Mi
@@ -102,14 +102,28 @@ TEST_CASE("a pod occupies its node from binding until it has finished", "[kube][
 TEST_CASE("conditions and hints are read", "[kube][pod]") {
   const Pod pod = decoded("{}", R"({"nominatedNodeName":"n7","conditions":[
       {"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes"},
-      {"type":"DisruptionTarget","status":"True","message":"evicted"},
+      {"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"x"},
       {"type":"Ready","status":"False"}]})");
   CHECK(pod.nominated_node == "n7");
   CHECK(pod.unscheduled_message == "0/3 nodes");
   CHECK(pod.disruption_target);
+  CHECK(pod.disruption_reason == "EvictionByEvictionAPI");
   CHECK_FALSE(pod.ready);
   CHECK(decoded("{}", R"({"conditions":[{"type":"PodScheduled","status":"True","message":"x"}]})")
             .unscheduled_message.empty());
+}
+
+TEST_CASE("a container that was restarted keeps how it ended before", "[kube][pod]") {
+  const Pod pod = decoded(R"({"restartPolicy":"Always"})", R"({"phase":"Running",
+      "containerStatuses":[{"name":"c","restartCount":1,"state":{"running":{}},
+        "lastState":{"terminated":{"exitCode":3,"reason":"Error","message":"no data left"}}}]})");
+  REQUIRE(pod.containers.size() == 1);
+  const ContainerState& state = pod.containers.front();
+  CHECK_FALSE(state.terminated);
+  CHECK(state.restarts == 1);
+  CHECK(state.exit_code == 3);
+  CHECK(state.message == "no data left");
+  CHECK(state.reason.empty());
 }
 
 TEST_CASE("a container has ended for good only if the kubelet will not start it again",
@@ -126,7 +140,7 @@ TEST_CASE("a container has ended for good only if the kubelet will not start it 
   const std::string failed = R"({"terminated":{"exitCode":3,"reason":"Error"}})";
   const std::string done = R"({"terminated":{"exitCode":0,"reason":"Completed"}})";
   const auto row = GENERATE_COPY(values<Row>({
-      {"it runs", R"({"restartPolicy":"Never"})", "Running", R"({"running":{}})", false, 0, ""},
+      {"it runs", R"({"restartPolicy":"Never"})", "Running", R"({"running":{}})", false, 3, ""},
       {"it is never restarted", R"({"restartPolicy":"Never"})", "Running", failed, true, 3,
        "Error"},
       {"it is always restarted", R"({"restartPolicy":"Always"})", "Running", done, false, 0,
@@ -138,7 +152,7 @@ TEST_CASE("a container has ended for good only if the kubelet will not start it 
       {"the pod has finished all the same", R"({"restartPolicy":"Always"})", "Failed", failed, true,
        3, "Error"},
       {"it waits for its next start", R"({"restartPolicy":"Always"})", "Running",
-       R"({"waiting":{"reason":"CrashLoopBackOff","message":"back-off 5m0s"}})", false, 0,
+       R"({"waiting":{"reason":"CrashLoopBackOff","message":"back-off 5m0s"}})", false, 3,
        "CrashLoopBackOff"},
       {"its own policy differs from the pod's",
        R"({"restartPolicy":"Always","containers":[{"name":"c","restartPolicy":"Never"}]})",

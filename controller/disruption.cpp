@@ -1,0 +1,54 @@
+#include "controller/disruption.h"
+
+#include <algorithm>
+#include <array>
+
+#include "controller/reasons.h"
+
+namespace nervex::controller {
+namespace {
+
+struct Row {
+  std::string_view theirs;
+  std::string_view ours;
+};
+
+// status.reason as the kubelet (pkg/kubelet/eviction, preemption, nodeshutdown, lifecycle) and the
+// node lifecycle controller of Kubernetes 1.36 write it.
+constexpr std::array<Row, 9> kPodReasons{{{"Evicted", kEvicted},
+                                          {"Preempting", kPreempted},
+                                          {"NodeLost", kNodeLost},
+                                          {"NodeShutdown", kNodeShutdown},
+                                          {"Terminated", kNodeShutdown},
+                                          {"UnexpectedAdmissionError", kRejected},
+                                          {"NodeAffinity", kRejected},
+                                          {"NodePorts", kRejected},
+                                          {"TopologyAffinityError", kRejected}}};
+
+// Reasons of condition DisruptionTarget (k8s.io/api/core/v1, PodReason...).
+constexpr std::array<Row, 5> kConditionReasons{{{"PreemptionByScheduler", kPreempted},
+                                                {"DeletionByTaintManager", kNodeTainted},
+                                                {"EvictionByEvictionAPI", kEvicted},
+                                                {"DeletionByPodGC", kNodeLost},
+                                                {"TerminationByKubelet", kNodeShutdown}}};
+
+template <std::size_t kSize>
+std::optional<std::string_view> find(const std::array<Row, kSize>& rows, std::string_view theirs) {
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const Row& candidate) { return candidate.theirs == theirs; });
+  return row == rows.end() ? std::nullopt : std::optional(row->ours);
+}
+
+bool lacks_room(std::string_view reason) { return reason.starts_with("OutOf"); }  // OutOfcpu ...
+
+}  // namespace
+
+// The kubelet's own word is the more exact one: it marks every pod it stops TerminationByKubelet.
+std::optional<std::string_view> disruption_of(const kube::Pod& pod) {
+  if (const auto known = find(kPodReasons, pod.reason.str())) return known;
+  if (lacks_room(pod.reason.str())) return kRejected;
+  if (!pod.disruption_target) return std::nullopt;
+  return find(kConditionReasons, pod.disruption_reason.str()).value_or(kDisrupted);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,30 @@
+// controller/limits.h - which of the job's time limits has passed, and when is the next one due?
+//
+// All follow from times in the status, so that a restart of the controller loses none of them.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "controller/attempt.h"
+#include "controller/phase.h"
+
+namespace nervex::controller {
+
+// activeDeadlineSeconds from the first run on; scheduleTimeoutSeconds from the later of queuedTime
+// and nextAttemptTime until every pod of the base gang is bound. A Verdict kTimedOut; nullopt:
+// neither has passed. Not for suspended jobs.
+std::optional<Verdict> passed_limit(const Observed& seen, const Attempt& attempt);
+
+// Until the first of these, or the end of the back-off, is due. nullopt: none is to come.
+std::optional<std::chrono::milliseconds> time_until_limit(const Observed& seen,
+                                                          const Attempt& attempt);
+
+// May the PodGroup of the attempt be made: the job is not suspended and its back-off is over.
+bool may_begin(const Observed& seen);
+bool is_backing_off(const Observed& seen);
+
+// When a finished job is to be deleted; nullopt: never. For jobs in a final phase.
+std::optional<SysTime> time_to_delete(const job::Job& job);
+
+}  // namespace nervex::controller

@@ -1,0 +1,170 @@
+#include "controller/turn.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "controller/backoff.h"
+#include "controller/conditions.h"
+#include "controller/limits.h"
+#include "controller/phase.h"
+#include "controller/reasons.h"
+#include "controller/requests_lost.h"
+#include "controller/status.h"
+#include "job/text.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Phase;
+using std::chrono::seconds;
+
+// Attempts that the cluster takes back at once, again and again, begin no closer than this.
+constexpr seconds kRequeueInterval{10};
+constexpr std::size_t kMaxLastWords = 4096;
+
+job::LastAttempt last_attempt(const Observed& seen, const Verdict& verdict) {
+  const std::string& words = verdict.last_words.empty() ? verdict.message : verdict.last_words;
+  return {seen.job.status.attempt, std::string(verdict.reason), verdict.exit_code,
+          job::last_bytes(words, kMaxLastWords), whole_seconds(seen.now)};
+}
+
+// What was said of the attempt that is over is not true of the next one.
+void turn_conditions(const Observed& seen, std::string_view reason, const std::string& message,
+                     job::Status& status) {
+  for (const auto type : {kRunning, kReady}) {
+    if (is_true(status, type)) set_condition(seen, status, type, false, reason, message);
+  }
+  if (is_true(status, kRequeued)) {
+    set_condition(seen, status, kRequeued, false, reason, message);
+  }
+  std::erase_if(status.conditions, [](const auto& c) { return c.type == kRequestsScheduled; });
+  if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
+    set_condition(seen, status, kRequestsLost, false, kNewAttempt,
+                  "what was requested in an earlier attempt is not asked for any more");
+  }
+}
+
+job::Status next_attempt(const Observed& seen, std::string_view reason,
+                         const std::string& message) {
+  job::Status status = seen.job.status;
+  ++status.attempt;
+  status.phase = Phase::kCreated;
+  status.queued_time = seen.now;
+  status.next_attempt_time.reset();
+  status.ready = 0;
+  status.coordinator = status.aggregator = status.collector = status.learner = {};
+  status.ended.clear();
+  status.replaced.clear();
+  turn_conditions(seen, reason, message, status);
+  return status;
+}
+
+// With everything else that follows from it, so that one write says all.
+job::Status completed(const Observed& seen, job::Status status) {
+  Observed after = seen;
+  after.job.status = std::move(status);
+  after.pods.clear();
+  after.pod_groups.clear();
+  after.coordinator_is_gone = after.pod_group_is_gone = false;
+  return next_status(after, current_attempt(after), {}, {}, false);
+}
+
+Turn retry(const Observed& seen, const Verdict& verdict) {
+  job::Status status = next_attempt(seen, verdict.reason, verdict.message);
+  status.last_attempt = last_attempt(seen, verdict);
+  const seconds delay = retry_delay(++status.failed_attempts);
+  status.next_attempt_time = std::chrono::ceil<seconds>(seen.now) + delay;
+  return {completed(seen, std::move(status)),
+          warning_event(verdict.reason, fmt::format("{}; another attempt follows in {} s",
+                                                    verdict.message, delay.count()))};
+}
+
+Turn requeue(const Observed& seen, const Verdict& verdict) {
+  job::Status status = next_attempt(seen, verdict.reason, verdict.message);
+  status.last_attempt = last_attempt(seen, verdict);
+  const SysTime earliest =
+      std::chrono::ceil<seconds>(seen.job.status.queued_time.value_or(seen.now)) + kRequeueInterval;
+  if (earliest > seen.now) status.next_attempt_time = earliest;
+  set_condition(seen, status, kRequeued, true, verdict.reason, verdict.message);
+  return {completed(seen, std::move(status)),
+          warning_event(kRequeued,
+                        fmt::format("{}: {}; the job is queued again, which costs it no retry",
+                                    verdict.reason, verdict.message))};
+}
+
+// The deadline counts from when the job runs again.
+Turn suspend(const Observed& seen) {
+  constexpr std::string_view kMessage = "the job was suspended: it has no pods and holds no room";
+  job::Status status = next_attempt(seen, kSuspended, std::string(kMessage));
+  status.start_time.reset();
+  set_condition(seen, status, kSuspended, true, kSuspended, std::string(kMessage));
+  return {completed(seen, std::move(status)), normal_event(kSuspended, std::string(kMessage))};
+}
+
+// Suspending has counted the attempt up, and nothing was made in it yet.
+Turn resume(const Observed& seen) {
+  job::Status status = seen.job.status;
+  status.queued_time = seen.now;
+  status.start_time.reset();
+  status.next_attempt_time.reset();
+  set_condition(seen, status, kSuspended, false, kResumed, "the job was resumed");
+  return {completed(seen, std::move(status)),
+          normal_event(kResumed, "the job was resumed and has a new place in the queue")};
+}
+
+Turn finish(const Observed& seen, const Attempt& attempt, Phase phase, const Verdict& verdict) {
+  const bool is_good = phase == Phase::kSucceeded;
+  return {final_status(seen, attempt, phase, verdict),
+          is_good ? normal_event(kJobSucceeded, verdict.message)
+                  : warning_event(kJobFailed, verdict.message)};
+}
+
+Turn give_up(const Observed& seen, const Attempt& attempt, Verdict verdict) {
+  Observed counted = seen;
+  const int failures = ++counted.job.status.failed_attempts;
+  counted.job.status.last_attempt = last_attempt(seen, verdict);
+  if (failures > 1) {
+    verdict.message =
+        fmt::format("{} attempts have failed, and backoffLimit is {}; the last one: {}", failures,
+                    *backoff_limit(seen.job.spec), verdict.message);
+    verdict.reason = kBackoffLimitExceeded;
+  }
+  return finish(counted, attempt, Phase::kFailed, verdict);
+}
+
+std::optional<Turn> end_by(const Observed& seen, const Attempt& attempt, const Verdict& verdict) {
+  switch (verdict.course) {
+    case Course::kSucceeded:
+      return finish(seen, attempt, Phase::kSucceeded, verdict);
+    case Course::kFailed:
+      return may_retry(seen.job.spec, seen.job.status.failed_attempts + 1)
+                 ? retry(seen, verdict)
+                 : give_up(seen, attempt, verdict);
+    case Course::kDisrupted:
+      return requeue(seen, verdict);
+    case Course::kTimedOut:
+      return finish(seen, attempt, Phase::kFailed, verdict);
+    case Course::kWaits:
+    case Course::kRuns:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// How the coordinator ended comes first: it is a fact, and the rest are wishes.
+std::optional<Turn> turn_of(const Observed& seen, const Attempt& attempt) {
+  const bool wants_rest = seen.job.spec.suspend;
+  if (is_true(seen.job.status, kSuspended)) {
+    return wants_rest ? std::nullopt : std::optional(resume(seen));
+  }
+  if (auto turn = end_by(seen, attempt, judge_attempt(seen, attempt))) return turn;
+  if (wants_rest) return suspend(seen);
+  const auto limit = passed_limit(seen, attempt);
+  return limit ? end_by(seen, attempt, *limit) : std::nullopt;
+}
+
+}  // namespace nervex::controller

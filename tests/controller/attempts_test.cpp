@@ -1,0 +1,433 @@
+// One attempt after the other: retries, requeues, suspending.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "controller/reasons.h"
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using namespace std::chrono_literals;
+using job::Phase;
+using job::Role;
+using job::RoleCounts;
+using testing::a_job;
+using testing::an_entry;
+using testing::World;
+using Strings = std::vector<std::string>;
+
+constexpr const char* kCoordinator = "dqn-coordinator";
+
+kube::ContainerState container(const char* name, int restarts, int exit_code = 0,
+                               const std::string& words = "", bool terminated = false) {
+  kube::ContainerState state;
+  state.name = name;
+  state.restarts = restarts;
+  state.exit_code = exit_code;
+  state.message = words;
+  state.terminated = terminated;
+  return state;
+}
+
+World running(job::Job job) {
+  World world(std::move(job));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  world.created.clear();
+  world.deleted.clear();
+  world.events.clear();
+  world.status_writes = 0;
+  return world;
+}
+
+job::Job a_job_with_retries(int limit) {
+  job::Job job = a_job(1, 0);
+  job.spec.backoff_limit = limit;
+  return job;
+}
+
+const job::Condition& condition(const World& world, std::string_view type) {
+  const auto* found = find_condition(world.seen.job.status, type);
+  if (found == nullptr) throw std::logic_error("no condition " + std::string(type));
+  return *found;
+}
+
+void exit_with(World& world, int code, const std::string& words) {
+  world.end(kCoordinator, false);
+  world.change_pod(kCoordinator, [&](kube::Pod& pod) {
+    pod.containers = {container("nervex-container", 0, code, words, true)};
+  });
+}
+
+// -- retries
+
+TEST_CASE("a failed attempt is over in one write, before anything is deleted",
+          "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  const SysTime started = *world.seen.job.status.start_time;
+  world.seen.now += 30s;
+  exit_with(world, 3, "no data left");
+  world.look();
+  const Actions actions = reconcile(world.seen).actions;
+  REQUIRE(actions.size() == 2);
+  const job::Status& status = std::get<UpdateStatus>(actions[0]).status;
+  CHECK(status.attempt == 2);
+  CHECK(status.phase == Phase::kCreated);
+  CHECK(status.reason == "BackOff");
+  CHECK(status.failed_attempts == 1);
+  CHECK(status.queued_time == world.seen.now);
+  CHECK(status.start_time == started);
+  CHECK(status.next_attempt_time >= world.seen.now + 10s);
+  CHECK(status.coordinator == RoleCounts{});
+  CHECK(status.collector == RoleCounts{});
+  REQUIRE(status.last_attempt.has_value());
+  CHECK(status.last_attempt->attempt == 1);
+  CHECK(status.last_attempt->reason == "CoordinatorFailed");
+  CHECK(status.last_attempt->exit_code == 3);
+  CHECK(status.last_attempt->message == "no data left");
+  CHECK(std::get<RecordEvent>(actions[1]).event.reason == "CoordinatorFailed");
+}
+
+TEST_CASE("after the back-off everything is made anew", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  exit_with(world, 1, "");
+  CHECK(world.settle() >= 0);
+  CHECK(world.pod_names().empty());
+  CHECK(world.service_names().empty());
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.deleted.back() == "podgroup dqn-1");  // when its pods are
+  const auto wait = reconcile(world.seen).requeue_after;
+  REQUIRE(wait.has_value());
+  CHECK(*wait >= 10s);
+  CHECK(*wait <= 11s);
+
+  world.seen.now += *wait;
+  CHECK(world.settle() >= 0);
+  CHECK(world.created == Strings{"podgroup dqn-2"});
+  CHECK(world.seen.job.status.reason == "Queued");
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  CHECK(condition(world, kRunning).status);
+  CHECK(world.seen.job.status.failed_attempts == 1);
+}
+
+TEST_CASE("a retried job keeps its place in the queue", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  const SysTime queued = world.seen.pod_groups.front()->spec.queued_since;
+  world.seen.now += 1h;
+  exit_with(world, 1, "");
+  world.settle();
+  world.seen.now += 1min;
+  world.settle();
+  CHECK(world.seen.pod_groups.front()->spec.queued_since ==
+        std::chrono::floor<std::chrono::seconds>(queued));
+}
+
+TEST_CASE("the last retry's failure is the job's", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    exit_with(world, 1, "oh");
+    world.settle();
+    world.seen.now += 1min;
+    world.settle();
+    if (attempt == 1) break;
+    world.plan();
+    world.settle();
+    world.run_all();
+    world.settle();
+  }
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.phase == Phase::kFailed);
+  CHECK(status.reason == "BackoffLimitExceeded");
+  CHECK(status.failed_attempts == 2);
+  CHECK(status.attempt == 2);
+  CHECK(condition(world, kFailed).message ==
+        "2 attempts have failed, and backoffLimit is 1; the last one: the coordinator's container "
+        "nervex-container exited with 1: oh");
+}
+
+TEST_CASE("without retries the reason is how the coordinator failed", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  exit_with(world, 1, "");
+  world.settle();
+  CHECK(world.seen.job.status.reason == "CoordinatorFailed");
+  CHECK(world.seen.job.status.last_attempt->exit_code == 1);
+}
+
+TEST_CASE("a coordinator or PodGroup that is lost uses up a retry", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  std::string want;
+  SECTION("the coordinator") {
+    world.remove_pod(kCoordinator);
+    want = "CoordinatorLost";
+  }
+  SECTION("the PodGroup") {
+    world.seen.pod_groups.clear();
+    want = "PodGroupLost";
+  }
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK(world.seen.job.status.failed_attempts == 1);
+  CHECK(world.seen.job.status.last_attempt->reason == want);
+  CHECK(world.pod_names().empty());
+}
+
+TEST_CASE("a coordinator restarted in place fails the attempt, and is made anew too",
+          "[controller][attempts]") {
+  job::Job job = a_job(1, 0);
+  job.spec.coordinator_template["spec"]["restartPolicy"] = "Always";
+  World world = running(std::move(job));
+  world.change_pod(kCoordinator, [](kube::Pod& pod) {
+    pod.containers = {container("nervex-container", 1, 137, "killed")};
+  });
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.attempt == 2);
+  CHECK(status.failed_attempts == 1);
+  CHECK(status.last_attempt->reason == "CoordinatorRestarted");
+  CHECK(status.last_attempt->exit_code == 137);
+  CHECK(world.pod_names().empty());
+}
+
+TEST_CASE("a sidecar may restart as it likes", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  world.change_pod(kCoordinator, [](kube::Pod& pod) {
+    pod.containers = {container("a-sidecar", 7), container("nervex-container", 0)};
+  });
+  CHECK(world.settle() == 0);
+}
+
+TEST_CASE("last words are kept to the size of a termination message", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  std::string words;
+  for (int i = 0; i < 3000; ++i) words += "\u00fc";  // two bytes each
+  exit_with(world, 1, "x" + words + "y");
+  world.settle();
+  const std::string& kept = world.seen.job.status.last_attempt->message;
+  CHECK(kept.size() == 4095);  // not half a character
+  CHECK(kept.ends_with("\u00fcy"));
+  CHECK(kept.starts_with("\u00fc"));
+}
+
+TEST_CASE("what belongs to one attempt does not come into the next", "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.end(world.name(Role::kCollector), false);
+  world.settle();
+  REQUIRE(world.seen.job.status.ended.size() == 1);
+  REQUIRE(condition(world, kRequestsScheduled).status);
+  exit_with(world, 1, "");
+  world.settle();
+  CHECK(world.seen.job.status.ended.empty());
+  CHECK(find_condition(world.seen.job.status, kRequestsScheduled) == nullptr);
+  CHECK_FALSE(condition(world, kRunning).status);
+  world.seen.now += 1min;
+  world.settle();
+  CHECK(world.seen.pod_groups.front()->spec.members.size() == 2);  // the floor alone
+}
+
+// -- free new attempts
+
+TEST_CASE("what the cluster does to the coordinator costs no retry", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  std::string want;
+  SECTION("it is evicted and still takes its leave") {
+    world.change_pod(kCoordinator, [](kube::Pod& pod) {
+      pod.disruption_target = true;
+      pod.disruption_reason = "EvictionByEvictionAPI";
+      pod.meta.deleting = true;
+    });
+    want = "Evicted";
+  }
+  SECTION("it is evicted and gone") {
+    world.change_pod(kCoordinator, [](kube::Pod& pod) {
+      pod.disruption_target = true;
+      pod.disruption_reason = "EvictionByEvictionAPI";
+    });
+    world.remove_pod(kCoordinator);
+    want = "Evicted";
+  }
+  SECTION("it failed because of it") {
+    exit_with(world, 143, "");
+    world.change_pod(kCoordinator, [](kube::Pod& pod) {
+      pod.disruption_target = true;
+      pod.disruption_reason = "PreemptionByScheduler";
+    });
+    want = "Preempted";
+  }
+  SECTION("its node is lost, and the planner has another place for it") {
+    world.replan("base");
+    want = "NodeLost";
+  }
+  world.seen.now += 1min;
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.phase == Phase::kCreated);
+  CHECK(status.attempt == 2);
+  CHECK(status.failed_attempts == 0);
+  CHECK(status.last_attempt->reason == want);
+  CHECK(condition(world, kRequeued).status);
+  CHECK(condition(world, kRequeued).reason == want);
+  CHECK(world.events.front() == "Requeued");
+}
+
+TEST_CASE("a coordinator that went with its node costs no retry", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  world.remove_pod(kCoordinator);
+  world.look();
+  world.seen.coordinator_node_is_lost = true;
+  world.apply(reconcile(world.seen).actions);
+  CHECK(condition(world, kRequeued).reason == "NodeLost");
+}
+
+TEST_CASE("a mark on a pod that still runs means nothing yet", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.disruption_target = true; });
+  CHECK(world.settle() == 0);
+}
+
+TEST_CASE("a requeued job is requeued no more when it runs", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  exit_with(world, 1, "");
+  world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.reason = "OutOfcpu"; });
+  world.seen.now += 1min;
+  world.settle();
+  CHECK(condition(world, kRequeued).reason == "Rejected");
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  CHECK_FALSE(condition(world, kRequeued).status);
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+}
+
+TEST_CASE("free attempts follow one another no faster than every ten seconds",
+          "[controller][attempts]") {
+  World world(a_job());
+  world.settle();
+  world.plan();
+  world.settle();
+  world.end(kCoordinator, false);
+  world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.reason = "OutOfcpu"; });
+  world.settle();
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.seen.job.status.reason == "BackOff");
+  const auto wait = reconcile(world.seen).requeue_after;
+  REQUIRE(wait.has_value());
+  world.seen.now += *wait;
+  world.settle();
+  CHECK(world.seen.pod_groups.size() == 1);
+}
+
+// -- suspending
+
+TEST_CASE("a suspended job has nothing and says so", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  world.seen.job.spec.suspend = true;
+  world.look();
+  CHECK(reconcile(world.seen).actions.size() == 2);  // the status and its event come first
+  CHECK(world.settle() == 2);
+  CHECK(world.status_writes == 1);
+  CHECK(world.pod_names().empty());
+  CHECK(world.service_names().empty());
+  CHECK(world.seen.pod_groups.empty());
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.phase == Phase::kCreated);
+  CHECK(status.reason == "Suspended");
+  CHECK(condition(world, kSuspended).status);
+  CHECK_FALSE(condition(world, kScheduled).status);
+  CHECK(status.ready == 0);
+  CHECK(status.desired == 0);
+  CHECK_FALSE(status.last_attempt.has_value());
+  CHECK_FALSE(status.start_time.has_value());
+  CHECK(status.failed_attempts == 0);
+}
+
+TEST_CASE("a resumed job begins anew, with a new place in the queue", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  world.seen.job.spec.suspend = true;
+  world.settle();
+  world.seen.now += 1h;
+  world.seen.job.spec.suspend = false;
+  CHECK(world.settle() >= 0);
+  CHECK(world.created == Strings{"podgroup dqn-2"});
+  CHECK(world.seen.job.status.queued_time == world.seen.now);
+  CHECK(world.seen.pod_groups.front()->spec.queued_since == world.seen.now);
+  CHECK_FALSE(condition(world, kSuspended).status);
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  CHECK(world.seen.job.status.start_time ==
+        std::chrono::floor<std::chrono::seconds>(world.seen.now));
+}
+
+TEST_CASE("a job created suspended makes nothing until it is resumed", "[controller][attempts]") {
+  job::Job job = a_job(1, 1);
+  job.spec.suspend = true;
+  World world(std::move(job));
+  CHECK(world.settle() == 1);
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.reason == "Suspended");
+  CHECK(world.seen.job.status.attempt == 1);
+  world.seen.job.spec.suspend = false;
+  world.settle();
+  CHECK(world.created == Strings{"podgroup dqn-1"});
+}
+
+TEST_CASE("suspending a finished job does nothing", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  world.end(kCoordinator, true);
+  world.settle();
+  world.status_writes = 0;
+  world.seen.job.spec.suspend = true;
+  CHECK(world.settle() == 0);
+  CHECK(world.seen.job.status.phase == Phase::kSucceeded);
+}
+
+TEST_CASE("a job that ended while it was being suspended has ended", "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  world.end(kCoordinator, true);
+  world.seen.job.spec.suspend = true;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kSucceeded);
+}
+
+// -- what was requested
+
+TEST_CASE("requests that vanish are told of, and forgotten with the attempt",
+          "[controller][attempts]") {
+  World world = running(a_job_with_retries(1));
+  world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
+  world.seen.job.spec.requests.next_collector = job::kFirstRequestedOrdinal + 1;
+  world.settle();
+  CHECK(world.seen.job.status.next_collector == job::kFirstRequestedOrdinal + 1);
+  world.seen.job.spec.requests = {};
+  world.settle();
+  CHECK(condition(world, kRequestsLost).status);
+  CHECK(world.seen.job.status.reason == "RequestsLost");
+  CHECK(world.seen.job.status.next_collector == job::kFirstRequestedOrdinal + 1);
+  CHECK(world.events.back() == "RequestsLost");
+
+  exit_with(world, 1, "");
+  world.settle();
+  CHECK_FALSE(condition(world, kRequestsLost).status);
+  world.seen.job.spec.requests.next_collector = job::kFirstRequestedOrdinal + 2;
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, kRequestsLost) == nullptr);
+}
+
+}  // namespace
+}  // namespace nervex::controller

@@ -1,0 +1,44 @@
+#include "controller/disruption.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+namespace nervex::controller {
+namespace {
+
+TEST_CASE("what the cluster does to a pod is told from what the pod does",
+          "[controller][disruption]") {
+  struct Row {
+    std::string when;
+    std::string reason;     // status.reason
+    std::string condition;  // reason of DisruptionTarget; "-": there is none
+    std::string want;       // "": it is the pod's own end
+  };
+  const auto row = GENERATE(values<Row>({
+      {"its program failed", "", "-", ""},
+      {"its own deadline passed", "DeadlineExceeded", "-", ""},
+      {"the node ran out of memory", "Evicted", "TerminationByKubelet", "Evicted"},
+      {"it was evicted, by a kubelet of old", "Evicted", "-", "Evicted"},
+      {"somebody called the eviction API", "", "EvictionByEvictionAPI", "Evicted"},
+      {"a pod of higher priority came", "", "PreemptionByScheduler", "Preempted"},
+      {"a critical pod came", "Preempting", "TerminationByKubelet", "Preempted"},
+      {"its node was tainted", "", "DeletionByTaintManager", "NodeTainted"},
+      {"its node was removed", "", "DeletionByPodGC", "NodeLost"},
+      {"its node did not answer", "NodeLost", "-", "NodeLost"},
+      {"its node was shut down", "Terminated", "TerminationByKubelet", "NodeShutdown"},
+      {"two schedulers used the same room", "OutOfcpu", "-", "Rejected"},
+      {"so, of an extended resource", "OutOfnvidia.com/gpu", "-", "Rejected"},
+      {"a device was not there", "UnexpectedAdmissionError", "-", "Rejected"},
+      {"labels of the node changed", "NodeAffinity", "-", "Rejected"},
+      {"somebody has a reason of his own", "", "MyOperator", "Disrupted"},
+  }));
+  INFO("when " << row.when);
+  kube::Pod pod;
+  pod.reason = row.reason;
+  pod.disruption_target = row.condition != "-";
+  if (pod.disruption_target) pod.disruption_reason = row.condition;
+  CHECK(disruption_of(pod).value_or("") == row.want);
+}
+
+}  // namespace
+}  // namespace nervex::controller

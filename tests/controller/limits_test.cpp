@@ -1,0 +1,182 @@
+#include "controller/limits.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "controller/reasons.h"
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using namespace std::chrono_literals;
+using job::Phase;
+using testing::a_job;
+using testing::World;
+
+World started(job::Job job) {
+  World world(std::move(job));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  return world;
+}
+
+std::string message(const World& world, std::string_view type) {
+  const auto* condition = find_condition(world.seen.job.status, type);
+  return condition == nullptr ? "" : condition->message;
+}
+
+TEST_CASE("a job that is active for too long has failed", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = 60;
+  World world = started(std::move(job));
+  CHECK(reconcile(world.seen).requeue_after == 60s);
+  world.seen.now += 59s;
+  CHECK(world.settle() == 0);
+  world.seen.now += 1s;
+  CHECK(world.settle() >= 1);
+  CHECK(world.seen.job.status.phase == Phase::kFailed);
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+  CHECK(message(world, kFailed) ==
+        "the job was active for longer than the 60 s that its activeDeadlineSeconds allows");
+  CHECK(world.pod_names().empty());
+}
+
+TEST_CASE("a deadline counts over all attempts, and through the back-off", "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.active_deadline_seconds = 15;
+  job.spec.backoff_limit = 9;
+  World world = started(std::move(job));
+  world.seen.now += 10s;
+  world.end("dqn-coordinator", false);
+  world.settle();
+  CHECK(world.seen.job.status.attempt == 2);
+  CHECK(reconcile(world.seen).requeue_after == 5s);
+  world.seen.now += 5s;
+  world.settle();
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+}
+
+TEST_CASE("waiting for the first start uses up no active deadline", "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.active_deadline_seconds = 1;
+  World world(std::move(job));
+  world.settle();
+  world.seen.now += 24h;
+  CHECK(world.settle() == 0);
+  CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
+}
+
+TEST_CASE("a job that waits for room for too long has failed, and says what it waited for",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.schedule_timeout_seconds = 30;
+  World world(std::move(job));
+  world.settle();
+  world.refuse("collector: 1 of 1 do not fit");
+  world.settle();
+  CHECK(reconcile(world.seen).requeue_after == 30s);
+  world.seen.now += 30s;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kFailed);
+  CHECK(world.seen.job.status.reason == "ScheduleTimeout");
+  CHECK(message(world, kFailed) ==
+        "the job waited for room for longer than the 30 s that its scheduleTimeoutSeconds allows: "
+        "collector: 1 of 1 do not fit");
+  CHECK(world.seen.pod_groups.empty());
+  CHECK_FALSE(world.seen.job.status.start_time.has_value());
+}
+
+TEST_CASE("a gang whose pods are all bound does not wait any more", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.schedule_timeout_seconds = 30;
+  World world(std::move(job));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.bind("dqn-coordinator");
+  world.settle();
+  CHECK(reconcile(world.seen).requeue_after.has_value());
+  world.bind(world.name(job::Role::kCollector));
+  world.settle();
+  world.seen.now += 1h;
+  CHECK(world.settle() == 0);
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+}
+
+TEST_CASE("the wait for room begins when the back-off is over", "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.schedule_timeout_seconds = 5;
+  job.spec.backoff_limit = 1;
+  World world = started(std::move(job));
+  world.end("dqn-coordinator", false);
+  world.settle();
+  world.seen.now += 10s;
+  world.settle();
+  CHECK(world.seen.pod_groups.size() == 1);
+  CHECK(reconcile(world.seen).requeue_after == 5s);
+}
+
+TEST_CASE("no time runs while a job is suspended", "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.active_deadline_seconds = 5;
+  job.spec.schedule_timeout_seconds = 5;
+  World world = started(std::move(job));
+  world.seen.job.spec.suspend = true;
+  world.settle();
+  world.seen.now += 1h;
+  CHECK(world.settle() == 0);
+  CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
+  world.seen.job.spec.suspend = false;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK(reconcile(world.seen).requeue_after == 5s);
+}
+
+TEST_CASE("a finished job is deleted when its time has come, after its objects",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.ttl_seconds_after_finished = 100;
+  World world = started(std::move(job));
+  world.end("dqn-coordinator", true);
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kSucceeded);
+  CHECK(reconcile(world.seen).requeue_after == 100s);
+  world.seen.now -= 1h;  // another machine's clock
+  CHECK(world.settle() == 0);
+  CHECK_FALSE(world.job_is_deleted);
+  world.seen.now += 1h + 99s;
+  CHECK(world.settle() == 0);
+  world.seen.now += 1s;
+  world.settle();
+  CHECK(world.job_is_deleted);
+}
+
+TEST_CASE("a job may be deleted as soon as it is cleaned up", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.ttl_seconds_after_finished = 0;
+  World world = started(std::move(job));
+  world.end("dqn-coordinator", true);
+  world.look();
+  world.apply(reconcile(world.seen).actions);
+  CHECK_FALSE(world.job_is_deleted);
+  world.settle();
+  CHECK(world.job_is_deleted);
+  CHECK(world.seen.pod_groups.empty());
+}
+
+TEST_CASE("the longest times that a field can hold are just long", "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.active_deadline_seconds = std::numeric_limits<std::int64_t>::max();
+  job.spec.schedule_timeout_seconds = std::numeric_limits<std::int64_t>::max();
+  World world = started(std::move(job));
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  CHECK(*reconcile(world.seen).requeue_after > 24h * 365);
+}
+
+}  // namespace
+}  // namespace nervex::controller
