@@ -47,12 +47,7 @@ Actions group_steps(const Observed& seen, const Attempt& attempt,
                         gang::encode_spec(spec)["members"]}};
 }
 
-bool creates(const Action& action) {
-  return std::holds_alternative<CreatePodGroup>(action) ||
-         std::holds_alternative<PatchPodGroup>(action) ||
-         std::holds_alternative<CreateServices>(action) ||
-         std::holds_alternative<CreatePods>(action);
-}
+bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
 
 // Events tell of changes, so they come with the write that makes them.
 void add_events(const job::Status& before, const job::Status& status, Actions& actions) {
@@ -90,8 +85,8 @@ Decision go_on(const Observed& seen) {
   Actions steps = remove_strays(seen, attempt);
   const Actions creations = creation_steps(seen, attempt, ended);
   steps.insert(steps.end(), creations.begin(), creations.end());
-  const bool nothing_to_create =
-      attempt.group != nullptr && std::none_of(steps.begin(), steps.end(), creates);
+  const bool nothing_to_create = (attempt.group != nullptr || !may_begin(seen)) &&
+                                 std::none_of(steps.begin(), steps.end(), is_write);
   const job::Status status = next_status(seen, attempt, ended, nothing_to_create);
 
   Actions actions;
