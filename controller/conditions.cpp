@@ -8,6 +8,7 @@
 #include "controller/limits.h"
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
+#include "job/job_name.h"
 
 namespace nervex::controller {
 namespace {
@@ -130,6 +131,16 @@ bool is_false(const job::Status& status, std::string_view type) {
   return condition != nullptr && !condition->status;
 }
 
+void set_pods_created(const Observed& seen, bool nothing_to_create, job::Status& status) {
+  auto objection = job::objection_to_job_name(seen.job.meta.name);
+  if (!objection.empty()) {
+    set_condition(seen, status, kPodsCreated, false, kInvalidName, std::move(objection));
+  } else if (nothing_to_create && is_false(status, kPodsCreated)) {
+    set_condition(seen, status, kPodsCreated, true, kSuccessfulCreate,
+                  "all objects that the job may have were created");
+  }
+}
+
 void set_requests_lost(const Observed& seen, job::Status& status) {
   const auto* known = find_condition(status, kRequestsLost);
   const bool is_behind = is_behind_status(seen.job);
@@ -191,9 +202,7 @@ void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_t
   if (auto verdict = aggregator_missing(seen, attempt)) {
     apply(seen, status, kAggregatorMissing, *std::move(verdict));
   }
-  if (nothing_to_create && is_false(status, kPodsCreated)) {
-    set_condition(seen, status, kPodsCreated, true, kSuccessfulCreate, "all objects were created");
-  }
+  set_pods_created(seen, nothing_to_create, status);
   if (status.phase == Phase::kRunning) {
     set_condition(seen, status, kRunning, true, kJobRunning, "the coordinator runs");
     if (is_true(status, kRequeued)) {

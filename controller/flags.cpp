@@ -46,6 +46,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  add_duration(app, "--counts-delay", flags.counts_delay,
+               "changes that only move counts in a job's status wait this long for others, so that "
+               "a gang that starts costs a few writes");
   add_help_footer(app,
                   "nervex-controller --kubeconfig ~/.kube/config --leader-elect=false --workers 8");
   return parse_flags(app, argc, argv, flags.common);

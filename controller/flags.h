@@ -1,6 +1,7 @@
 // controller/flags.h - what can be set from the command line or the environment?
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,7 @@ struct Flags {
   std::string aggregator_config = "nervex-system/aggregator-config";
   bool server_token = false;  // pods of jobs get a token for nervex-server
   int workers = 4;
+  std::chrono::milliseconds counts_delay{200};  // of changes that only move counts
 };
 
 // The exit code if the program has to end here (--help, --version, wrong usage).

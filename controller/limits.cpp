@@ -8,6 +8,7 @@
 
 #include "controller/conditions.h"
 #include "controller/reasons.h"
+#include "job/job_name.h"
 
 namespace nervex::controller {
 namespace {
@@ -102,7 +103,10 @@ bool is_backing_off(const Observed& seen) {
   return next && *next > seen.now;
 }
 
-bool may_begin(const Observed& seen) { return !is_suspended(seen.job) && !is_backing_off(seen); }
+bool may_begin(const Observed& seen) {
+  return !is_suspended(seen.job) && !is_backing_off(seen) &&
+         job::objection_to_job_name(seen.job.meta.name).empty();
+}
 
 std::optional<SysTime> time_to_delete(const job::Job& job) {
   if (!job.spec.ttl_seconds_after_finished || !job.status.completion_time) return std::nullopt;

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   controller::Performer performer(api, caches, events);
   controller::Worker worker(api, caches, queue, performer, clock,
                             {flags.server_url, flags.aggregator_config, flags.server_token});
-  controller::Watches watches(client, caches, queue);
+  controller::Watches watches(client, caches, queue, flags.counts_delay);
   const auto not_synced = [&watches] { return watches.not_synced(); };
   show(metrics, caches, queue, leadership, not_synced);
   const controller::RoundMetrics rounds(metrics, flags.workers);

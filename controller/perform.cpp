@@ -75,7 +75,7 @@ struct Perform {
     return each(action.targets, kFailedDelete, &Writes::delete_service);
   }
   std::optional<Failure> operator()(const PatchPodGroup& action) const {
-    return failure(writes.patch_pod_group(action), "");
+    return failure(writes.patch_pod_group(action), kFailedCreate);
   }
   std::optional<Failure> operator()(const UpdateStatus& action) const {
     return failure(writes.update_status(action.status), "");

@@ -29,12 +29,7 @@ Decision begin(const Observed& seen) {
           std::nullopt};
 }
 
-bool creates(const Action& action) {
-  return std::holds_alternative<CreatePodGroup>(action) ||
-         std::holds_alternative<PatchPodGroup>(action) ||
-         std::holds_alternative<CreateServices>(action) ||
-         std::holds_alternative<CreatePods>(action);
-}
+bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
 
 using MaybeTime = std::optional<std::chrono::milliseconds>;
 
@@ -78,8 +73,8 @@ Decision go_on(const Observed& seen) {
   Actions steps = remove_strays(seen, attempt);
   const Actions creations = creation_steps(known, attempt);
   steps.insert(steps.end(), creations.begin(), creations.end());
-  const bool nothing_to_create =
-      attempt.group != nullptr && std::none_of(steps.begin(), steps.end(), creates);
+  const bool nothing_to_create = (attempt.group != nullptr || !may_begin(seen)) &&
+                                 std::none_of(steps.begin(), steps.end(), is_write);
   const job::Status status = next_status(seen, attempt, ended, lost.replaced, nothing_to_create);
 
   Actions actions;

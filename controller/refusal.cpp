@@ -25,13 +25,30 @@ bool says_so(const job::Status& status, const std::string& words) {
 
 }  // namespace
 
-Actions report_refusal(const job::Job& job, const std::string& words, SysTime now) {
+Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& words,
+                       SysTime now) {
   if (job.meta.deleting || is_final(job.status.phase) || says_so(job.status, words)) return {};
   job::Status status = job.status;
-  job::set_condition(status, {std::string(kPodsCreated), false, std::string(kFailedCreate), words,
+  job::set_condition(status, {std::string(kPodsCreated), false, std::string(reason), words,
                               whole_seconds(now), job.meta.generation});
-  status.reason = kFailedCreate;
-  return {UpdateStatus{std::move(status)}, warning_event(kFailedCreate, words)};
+  if (!is_true(status, kSuspended)) status.reason = reason;
+  return {UpdateStatus{std::move(status)}, warning_event(reason, words)};
+}
+
+bool is_worth_telling(Code code, int failures_before) {
+  switch (code) {
+    case Code::kInvalid:
+    case Code::kDenied:
+      return true;
+    case Code::kConflict:
+    case Code::kExpired:
+      return failures_before >= 6;
+    case Code::kNotFound:
+    case Code::kTransient:
+    case Code::kInternal:
+      return failures_before >= 1;
+  }
+  return false;
 }
 
 }  // namespace nervex::controller

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "controller/urgency.h"
 #include "job/counts.h"
 #include "job/names.h"
 
@@ -28,10 +29,17 @@ void remember_disrupted(Caches& caches, const kube::Pod& gone) {
   caches.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 
-Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue) {
-  return [&caches, add = add_owner_to<kube::Pod>(queue)](const auto& before, const auto& after) {
+Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
+                                        std::chrono::milliseconds counts_delay) {
+  return [&caches, &queue, counts_delay](const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(caches, *before);
-    add(before, after);
+    const std::string key = owner_job_key(after ? after->meta : before->meta);
+    if (key.empty()) return;
+    if (after != nullptr && can_wait(*after)) {
+      queue.add_after(key, counts_delay);  // later ones fold into it
+    } else {
+      queue.add(key);
+    }
   };
 }
 
@@ -57,11 +65,12 @@ void Watches::add(kube::Api& api, const char* name, std::string path, kube::Stor
   watches_.push_back({name, std::make_unique<kube::Reflector>(api, options, std::move(sink))});
 }
 
-Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue) {
+Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
+                 std::chrono::milliseconds counts_delay) {
   add<job::Job>(api, "nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
                 decode_cached_job, job_changed(caches, queue));
   add<kube::Pod>(api, "pods", path_of_ours(kube::kPods), caches.pods, decode_cached_pod,
-                 pod_changed(caches, queue));
+                 pod_changed(caches, queue, counts_delay));
   add<Service>(api, "services", path_of_ours(kube::kServices), caches.services, decode_service,
                add_owner_to<Service>(queue));
   add<gang::PodGroup>(api, "podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,

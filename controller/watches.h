@@ -1,6 +1,7 @@
 // controller/watches.h - how do the caches stay current, and which job does a change concern?
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,9 @@ class Watches {
   using Changed =
       std::function<void(const std::shared_ptr<const T>&, const std::shared_ptr<const T>&)>;
 
-  Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue);
+  // Changes of pods that at most move counts come into the queue after `counts_delay`, together.
+  Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
+          std::chrono::milliseconds counts_delay = std::chrono::milliseconds(200));
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
 

@@ -9,12 +9,6 @@
 #include "controller/replacement.h"
 
 namespace nervex::controller {
-namespace {
-
-// Trying again without a change of the world meets the same answer.
-bool is_refusal(Code code) { return code == Code::kInvalid || code == Code::kDenied; }
-
-}  // namespace
 
 Worker::Worker(kube::Api& api, Caches& caches, kube::WorkQueue& queue, Performer& performer,
                const Clock& clock, ObserveOptions options)
@@ -66,13 +60,21 @@ Result<Outcome> Worker::work(const std::string& key) {
 
 void Worker::report(const std::string& key, const Failure& failure) {
   const auto job = caches_.jobs.get(key);  // with the status that this round may have written
-  if (!job || !is_refusal(failure.error.code)) return;
-  Actions actions;
-  if (failure.event_reason == kFailedCreate) {
-    if (!failure.taken_name.empty()) actions = pass_by_taken_name(*job, failure.taken_name);
-    if (actions.empty()) actions = report_refusal(*job, failure.error.message, clock_.now());
-  } else if (failure.event_reason == kFailedDelete && queue_.failures(key) == 0) {
-    actions = {warning_event(kFailedDelete, failure.error.message)};
+  const Error& error = failure.error;
+  if (job && !failure.taken_name.empty()) {
+    if (const Actions actions = pass_by_taken_name(*job, failure.taken_name); !actions.empty()) {
+      if (const auto failed = performer_.perform(*job, actions)) {
+        log_warn("taken name not passed by", {{"job", key}, {"error", failed->error.message}});
+      }
+      return;
+    }
+  }
+  const int before = queue_.failures(key);
+  if (!job || failure.event_reason.empty() || !is_worth_telling(error.code, before)) return;
+  Actions actions = report_refusal(*job, failure.event_reason, error.message, clock_.now());
+  const bool is_first = before == 0 || !is_worth_telling(error.code, before - 1);
+  if (is_final(job->status.phase) && is_first) {  // its status is not written any more
+    actions = {warning_event(failure.event_reason, error.message)};
   }
   if (const auto failed = performer_.perform(*job, actions)) {
     log_warn("refusal not written on the job", {{"job", key}, {"error", failed->error.message}});

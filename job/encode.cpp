@@ -1,6 +1,7 @@
 // What this suite writes of a NerveXJob, as JSON: the status and spec.requests.
 #include <fmt/format.h>
 
+#include "job/text.h"
 #include "job/types.h"
 
 namespace nervex::job {
@@ -114,6 +115,10 @@ Json encode_status(const Status& status) {
   if (status.queued_time) out["queuedTime"] = to_rfc3339_micro(*status.queued_time);
   if (status.start_time) out["startTime"] = to_rfc3339(*status.start_time);
   if (status.completion_time) out["completionTime"] = to_rfc3339(*status.completion_time);
+  if (status.start_time && status.completion_time) {  // a column; Kubernetes computes none
+    out["duration"] = short_duration(std::chrono::duration_cast<std::chrono::seconds>(
+        *status.completion_time - *status.start_time));
+  }
   if (status.failed_attempts > 0) out["failedAttempts"] = status.failed_attempts;
   if (status.next_attempt_time) out["nextAttemptTime"] = to_rfc3339(*status.next_attempt_time);
   if (status.last_attempt) out["lastAttempt"] = encode_last_attempt(*status.last_attempt);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "job/job_name.h"
 #include "job/names.h"
 #include "job/types.h"
 #include "job/validate_template.h"
@@ -17,14 +18,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRoles{"coordinator", "collector", "learner"};
 constexpr int kGeneratedSuffix = 5;  // characters that the API server appends to generateName
-
-// RFC 1035 (k8s.io/apimachinery/pkg/util/validation): what names of services must be.
-bool is_dns_1035(std::string_view name, bool is_prefix) {
-  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto allowed = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; };
-  return !name.empty() && letter(name.front()) && (is_prefix || name.back() != '-') &&
-         std::all_of(name.begin(), name.end(), allowed);
-}
 
 void check_name(const Json& object, FieldErrors& errors) {
   const std::string name = kube::string_at(object, {"metadata", "name"});

@@ -1,6 +1,9 @@
 #include "controller/refusal.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "controller/reasons.h"
 
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
@@ -15,8 +18,8 @@ World a_refused_world() {
   World world(a_job());
   world.settle();
   world.plan();
-  world.apply(
-      report_refusal(world.seen.job, "create pod: exceeded quota, used: pods=10", world.seen.now));
+  world.apply(report_refusal(world.seen.job, kFailedCreate,
+                             "create pod: exceeded quota, used: pods=10", world.seen.now));
   return world;
 }
 
@@ -32,7 +35,7 @@ TEST_CASE("a refusal shows on the job in the API's words", "[controller][refusal
 TEST_CASE("a refusal that is repeated costs no write", "[controller][refusal]") {
   const World world = a_refused_world();
   const auto again = [&](const std::string& words) {
-    return report_refusal(world.seen.job, words, world.seen.now);
+    return report_refusal(world.seen.job, kFailedCreate, words, world.seen.now);
   };
   CHECK(again("create pod: exceeded quota, used: pods=11").empty());
   CHECK(again("create pod: something else").size() == 2);
@@ -49,10 +52,61 @@ TEST_CASE("a refusal stays on the job while something is missing, and goes with 
   CHECK(world.seen.job.status.reason == "Starting");
 }
 
+TEST_CASE("what may pass by itself is told of when it happens again", "[controller][refusal]") {
+  struct Row {
+    std::string when;
+    Code code;
+    int failures_before;  // the fewest with which it is told
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the object is wrong", Code::kInvalid, 0},
+      {"the right is missing", Code::kDenied, 0},
+      {"the API server has a bad moment", Code::kTransient, 1},
+      {"the namespace is not there", Code::kNotFound, 1},
+      {"something in this program failed", Code::kInternal, 1},
+      {"the cache is behind", Code::kConflict, 6},
+  }));
+  INFO("when " << row.when);
+  CHECK(is_worth_telling(row.code, row.failures_before));
+  if (row.failures_before > 0) CHECK_FALSE(is_worth_telling(row.code, row.failures_before - 1));
+}
+
+TEST_CASE("a deletion that keeps failing shows too, and while the job is suspended",
+          "[controller][refusal]") {
+  World world(a_job());
+  world.settle();
+  world.plan();
+  world.settle();
+  world.seen.job.spec.suspend = true;
+  world.apply(reconcile(world.seen).actions);
+  world.apply(report_refusal(world.seen.job, kFailedDelete, "delete pod: no", world.seen.now));
+  CHECK(world.seen.job.status.reason == "Suspended");
+  CHECK(find_condition(world.seen.job.status, "PodsCreated")->reason == "FailedDelete");
+  const int before = world.status_writes;
+  const Actions actions = reconcile(world.seen).actions;
+  CHECK_FALSE(std::holds_alternative<UpdateStatus>(actions.front()));  // not before it works
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, "PodsCreated")->status);
+  CHECK(world.status_writes == before + 1);
+}
+
+TEST_CASE("a job whose name no pod can have makes nothing and says so", "[controller][refusal]") {
+  job::Job job = a_job(1, 0);
+  job.meta.name = GENERATE(std::string("has.a.dot"), std::string("7th"), std::string(46, 'x'));
+  World world(std::move(job));
+  CHECK(world.settle() == 1);
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.phase == job::Phase::kCreated);
+  CHECK(world.seen.job.status.reason == "InvalidName");
+  CHECK_FALSE(find_condition(world.seen.job.status, "PodsCreated")->status);
+  world.seen.now += std::chrono::hours(1);
+  CHECK(world.settle() == 0);
+}
+
 TEST_CASE("nothing is reported on a job that has ended", "[controller][refusal]") {
   World world(a_job());
   world.seen.job.status.phase = job::Phase::kFailed;
-  CHECK(report_refusal(world.seen.job, "no", world.seen.now).empty());
+  CHECK(report_refusal(world.seen.job, kFailedCreate, "no", world.seen.now).empty());
 }
 
 }  // namespace

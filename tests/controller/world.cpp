@@ -140,10 +140,9 @@ void World::perform(const DeleteServices& action) {
 
 void World::perform(const UpdateStatus& action) {
   ++status_writes;
-  seen.job.status =
-      must(job::decode_job(
-               {{"metadata", {{"name", "x"}}}, {"status", job::encode_status(action.status)}}))
-          .status;
+  seen.job.status = must(job::decode_job({{"metadata", {{"name", "x"}}},
+                                          {"status", job::encode_status(action.status)}}))
+                        .status;
 }
 
 void World::perform(const RecordEvent& action) { events.push_back(action.event.reason); }

@@ -48,7 +48,7 @@ TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][gol
                       .terminated = false,
                       .exit_code = 137,  // before the last restart
                       .reason = "",
-                      .message = ""}};
+                      .message = "the run before"}};
   // max(2500m + sidecar 100m, 3 before the sidecar) + 50m; 32Gi + 64Mi + 16Mi
   want.requests = {
       {"cpu", 3050}, {"memory", (32 * 1024 + 64 + 16) * kMi}, {"nvidia.com/gpu", 8}, {"pods", 1}};
