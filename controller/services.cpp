@@ -39,13 +39,16 @@ std::vector<Target> services_in_the_way(const Observed& seen, const Attempt& att
   std::map<std::string_view, const WantedSlot*> wanted;
   for (const auto& of : attempt.pods) wanted[of.pod->meta.name] = slots.find(of.role, of.slot);
   const std::string coordinator = job::pod_name(seen.job, job::Role::kCoordinator, {});
+  const std::string aggregator = job::pod_name(seen.job, job::Role::kAggregator, {});
 
   const auto is_in_the_way = [&](const Service& service) {
     const std::string& name = service.meta.name;
     if (leaving.count(name) != 0) return true;
     if (pods.count(name) == 0) return name != coordinator;
     const auto of = wanted.find(name);
-    if (of == wanted.end() || of->second == nullptr) return false;  // its pod goes first
+    // A pod that takes its leave keeps its service to the end, unless the next one has its name:
+    // what is left of it would tell of another loss.
+    if (of == wanted.end() || of->second == nullptr) return name == aggregator;
     if (!has_template(seen, *of->second, context)) return false;
     return service.shape != shape_of(seen, *of->second, context);
   };

@@ -153,6 +153,10 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
 TEST_CASE("the job's own aggregator is healed alone", "[controller][replacement]") {
   World world = a_running_world();
   SECTION("when it is lost") {
+    if (GENERATE(true, false)) {
+      world.change_pod("dqn-aggregator", [](kube::Pod& pod) { pod.meta.deleting = true; });
+      settle(world);
+    }
     world.remove_pod("dqn-aggregator");
     settle(world);
     CHECK(world.seen.job.status.replaced == Replaced{{Role::kAggregator, {0, 1}}});

@@ -201,8 +201,11 @@ def test_s17_deleting_a_learner_leaves_none_of_its_pods(jobs, running, replicas_
     assert reply.status == 200, reply
     assert reply.data["learners"] == [url]
     wait_counts(jobs, replicas_api, running, (0, 0, 0, 0))
-    names = {service.metadata.name for service in jobs.services(NAME)}
-    assert names == {COORDINATOR, f"{NAME}-aggregator"}
+
+    def alone():
+        names = {service.metadata.name for service in jobs.services(NAME)}
+        return names == {COORDINATOR, f"{NAME}-aggregator"}, names
+    wait_for(alone, "the learner's services to be gone")
 
 
 # -- what is needed for it
