@@ -183,10 +183,10 @@ void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
       return std::vector<MetricSample>{{{}, static_cast<double>(read())}};
     });
   };
-  count("nervex_server_repeats_total", "Changing calls answered as repeats of earlier ones",
+  count("nervex_server_repeats_total", "Changing calls answered as repeats of earlier ones.",
         [&replicas] { return replicas.changes().repeats(); });
   count("nervex_server_conflicts_total",
-        "Writes decided again because the job had changed since it was read",
+        "Writes decided again because the job had changed since it was read.",
         [&replicas] { return replicas.changes().conflicts(); });
 }
 
