@@ -20,6 +20,7 @@ struct Outcome {
   std::optional<int> exit_code;
   CommonFlags flags;
   int replicas = 0;
+  std::string config = "nervex-system/aggregator-config";
   std::string out;  // stdout and stderr
 };
 
@@ -42,6 +43,7 @@ Outcome run_with(std::vector<std::string> arguments) {
   add_common_flags(app, outcome.flags, "127.0.0.1:8080", "address of the API");
   add_help_footer(app, "nervex-test --listen :1");
   app.add_option("--max-replicas", outcome.replicas, "a flag of one program");
+  add_object_name(app, "--config", outcome.config, "names an object");
   arguments.insert(arguments.begin(), "nervex-test");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -243,6 +245,16 @@ TEST_CASE("StopSignal lets a write to a closed pipe fail", "[base][program]") {
 
 TEST_CASE("fatal answers with the exit code of a failure", "[base][program]") {
   CHECK(fatal("start", Error{Code::kInvalid, "no such file"}) == kExitFailure);
+}
+
+TEST_CASE("an object is named by its namespace and its name", "[base][program]") {
+  CHECK(run_with({}).config == "nervex-system/aggregator-config");
+  CHECK(run_with({"--config", "a/b"}).config == "a/b");
+  const std::string wrong = GENERATE("", "a", "/", "/b", "a/", "a/b/c");
+  INFO(wrong);
+  const Outcome outcome = run_with({"--config", wrong});
+  CHECK(outcome.exit_code == kExitUsage);
+  CHECK(outcome.out.find("NAMESPACE/NAME") != std::string::npos);
 }
 
 }  // namespace
