@@ -191,6 +191,11 @@ std::ptrdiff_t Connection::read(char* to, std::size_t size) {
   return static_cast<std::ptrdiff_t>(got);
 }
 
+bool Connection::has_peer_left() const {
+  pollfd polled{socket_, POLLRDHUP, 0};
+  return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 void Connection::drop(std::size_t size) {
   taken_ += size;
   if (!buffered().empty()) return;

@@ -57,6 +57,9 @@ class Connection {
 
   // Whether a kept connection can carry another request: the peer neither closed it nor spoke.
   bool is_fresh();
+  // Whether the peer has said that it sends nothing more, or broke the connection, as far as the
+  // system knows by now. Costs a system call; what is still to be read stays.
+  bool has_peer_left() const;
 
   Failure failed_by() const { return failure_; }
   // In words, for an error message; what the peer or the system said.

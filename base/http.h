@@ -24,6 +24,10 @@ struct HttpReply {
   // Further headers: Allow, Retry-After, ... What frames the message (Connection, Content-Length)
   // is the server's business. A name or value that no header may have is left out.
   std::map<std::string, std::string> headers{};
+  // Called once, when the reply is on its way or will never be; on the connection's thread, which
+  // waits for it. True: the caller had not left when it was written, and it was written whole. That
+  // it also arrived is more than a server can know. Must not throw.
+  std::function<void(bool written)> on_written{};
 };
 
 // Runs on a server thread, many at once: must be thread-safe. May throw: the server then answers

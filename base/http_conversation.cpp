@@ -141,7 +141,11 @@ std::variant<std::string, HttpRefusal> HttpConversation::read_body(const HttpHea
 
 bool HttpConversation::reply_to(const HttpHead& head, const HttpReply& reply) {
   closing_ = wants_close(head) || listener_.is_stopping() || listener_.is_crowded();
-  return write(reply, head.method != "HEAD") && !closing_;
+  // Asked before: a caller that has its reply may leave at once.
+  const bool is_waited_for = !reply.on_written || !connection_.has_peer_left();
+  const bool written = write(reply, head.method != "HEAD");
+  if (reply.on_written) reply.on_written(is_waited_for && written);
+  return written && !closing_;
 }
 
 // The last word to a caller whose request no handler gets to see. What may follow in the connection

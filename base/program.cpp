@@ -103,6 +103,20 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::m
       ->default_str(format_duration(value));
 }
 
+CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string& value,
+                             const std::string& help) {
+  const auto check = [](const std::string& text) {
+    const auto slash = text.find('/');
+    const bool is_good = slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
+                         text.find('/', slash + 1) == std::string::npos;
+    return is_good ? "" : "must be NAMESPACE/NAME";
+  };
+  return app.add_option(flag, value, help)
+      ->type_name("NAMESPACE/NAME")
+      ->check(CLI::Validator(check, ""))
+      ->capture_default_str();
+}
+
 void add_help_footer(CLI::App& app, const std::string& example) {
   app.footer(fmt::format(
       "Every flag can also be set by the environment variable named behind it; the command line\n"

@@ -40,6 +40,10 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& list
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
                           const std::string& help);
 
+// A flag that names an object: NAMESPACE/NAME. `value` is its default, and lives as long as `app`.
+CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string& value,
+                             const std::string& help);
+
 // What stands below the flags in --help: exit codes, and one command line as an example.
 void add_help_footer(CLI::App& app, const std::string& example);
 

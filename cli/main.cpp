@@ -7,6 +7,7 @@
 #include "cli/certs_command.h"
 #include "cli/explain.h"
 #include "cli/gather.h"
+#include "cli/replicas_command.h"
 #include "cli/text.h"
 #include "kube/client.h"
 #include "kube/config.h"
@@ -45,8 +46,8 @@ int run_explain(const Flags& flags) {
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "Looks at NerveXJobs, and makes the webhook's certificates. As kubectl-nervex on the PATH it "
-      "is also `kubectl nervex`.",
+      "Looks at NerveXJobs, changes their replicas, and makes the webhook's certificates. As "
+      "kubectl-nervex on the PATH it is also `kubectl nervex`.",
       "nervexctl"};
   app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
   app.require_subcommand(1);
@@ -62,10 +63,13 @@ int main(int argc, char** argv) {
                       "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
   cli::CertsFlags certs_flags;
   CLI::App* certs = cli::add_certs_command(app, certs_flags);
+  cli::ReplicasFlags replicas_flags;
+  CLI::App* replicas = cli::add_replicas_command(app, replicas_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  return certs->parsed() ? cli::run_certs(certs_flags) : run_explain(flags);
+  if (certs->parsed()) return cli::run_certs(certs_flags);
+  return replicas->parsed() ? cli::run_replicas(replicas_flags) : run_explain(flags);
 }

@@ -18,12 +18,12 @@ struct CreatePodGroup {
   Json manifest;
   bool operator==(const CreatePodGroup&) const = default;
 };
-// Replaces spec.members of exactly this version of the PodGroup.
+// Changes the spec of exactly this version of the PodGroup.
 struct PatchPodGroup {
   std::string name;
   std::string uid;
   std::string resource_version;
-  Json members;
+  Json spec;  // a merge patch
   bool operator==(const PatchPodGroup&) const = default;
 };
 // Creations of one action are written in parallel; the next action begins when all have succeeded.
@@ -35,6 +35,12 @@ struct CreateServices {
 struct CreatePods {
   std::vector<Json> manifests;
   bool operator==(const CreatePods&) const = default;
+};
+// Asks the API server itself: while a pod of the job that has not finished fills one of these
+// slots, with whatever incarnation, nothing that comes after this is done.
+struct ConfirmFree {
+  std::vector<std::pair<job::Role, int>> slots;  // role and ordinal
+  bool operator==(const ConfirmFree&) const = default;
 };
 struct Target {
   std::string name;
@@ -75,8 +81,8 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
 }
 
 using Action =
-    std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, DeletePodGroups,
-                 DeletePods, DeleteServices, UpdateStatus, DeleteJob, RecordEvent>;
+    std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
+                 DeletePodGroups, DeletePods, DeleteServices, UpdateStatus, DeleteJob, RecordEvent>;
 using Actions = std::vector<Action>;
 
 }  // namespace nervex::controller

@@ -43,8 +43,13 @@ Attempt current_attempt(const Observed& seen) {
     attempt.has_aggregator = wants_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
     return attempt;
   }
-  attempt.has_aggregator = has_aggregator_set(*attempt.group);
   find_pods(seen, attempt);
+  // Its pod bears witness, too, should somebody take the set out of the PodGroup.
+  attempt.has_aggregator =
+      has_aggregator_set(*attempt.group) ||
+      std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& of) {
+        return of.role == job::Role::kAggregator && of.slot.ordinal == 0;
+      });
   return attempt;
 }
 

@@ -76,10 +76,9 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
 // Of what was requested on top, the first gang that waits. Nullopt: nothing was requested.
 std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) return std::nullopt;
-  const auto entries = entries_by_set(seen.job);
   std::optional<Finding> verdict;
   for (const auto& set : attempt.group->spec.members) {
-    if (set.gang == gang::kBaseGang || entries.count(set.name) == 0) continue;
+    if (set.gang == gang::kBaseGang) continue;
     if (!verdict) verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
     const auto* of = gang::find_gang(attempt.group->status, set.gang);
     if (of != nullptr && of->planned) {

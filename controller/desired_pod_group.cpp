@@ -1,9 +1,11 @@
 #include "controller/desired_pod_group.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <set>
 
+#include "controller/member_set.h"
+#include "controller/merge_patch.h"
+#include "controller/requests_lost.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -11,36 +13,151 @@ namespace {
 
 using job::Role;
 
-gang::MemberSet member_set(const job::Job& job, Role role, const job::RequestEntry* entry,
-                           const job::PodContext& context) {
-  const Json spec = job::pod_spec(job, role, entry == nullptr ? job::Slot{} : entry->slots.front(),
-                                  entry, context);
-  gang::MemberSet set;
-  set.name = entry == nullptr ? std::string(to_string(role)) : set_name(*entry);
-  set.gang = entry == nullptr ? std::string(gang::kBaseGang) : gang_name(*entry);
-  set.role = to_string(role);
-  set.requests = kube::pod_requests(spec);
-  set.constraints = kube::constraints_of(spec);
-  return set;
-}
+class Members {
+ public:
+  Members(const job::Job& job, const Attempt& attempt, const job::PodContext& context)
+      : job_(job),
+        attempt_(attempt),
+        context_(context),
+        wanted_(job, attempt.has_aggregator),
+        is_lost_(requests_lost(job)) {}
 
-gang::MemberSet base_set(const job::Job& job, Role role, int count,
-                         const job::PodContext& context) {
-  gang::MemberSet set = member_set(job, role, nullptr, context);
-  for (int ordinal = 0; ordinal < count; ++ordinal) set.slots.push_back({ordinal, 0});
-  return set;
-}
+  std::vector<gang::MemberSet> follow() {
+    for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
+    if (attempt_.group != nullptr) {
+      for (const auto& set : attempt_.group->spec.members) keep(set);
+    }
+    const auto old = static_cast<std::ptrdiff_t>(sets_.size());
+    for (const auto& slot : wanted_.all()) {
+      if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
+    }
+    // The gang that the job starts with, then floors, then requests in the order they came.
+    std::stable_sort(sets_.begin() + old, sets_.end(),
+                     [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
+    for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
+    std::erase_if(sets_, [](const auto& set) { return set.slots.empty(); });
+    return std::move(sets_);
+  }
 
-gang::MemberSet request_set(const job::Job& job, const job::RequestEntry& entry,
-                            const job::PodContext& context) {
-  gang::MemberSet set = member_set(job, entry.role, &entry, context);
-  for (const job::Slot slot : entry.slots) set.slots.push_back({slot.ordinal, slot.incarnation});
-  return set;
-}
+ private:
+  // Role and ordinal.
+  using Number = std::pair<Role, int>;
 
-int floor_of(const std::optional<job::RoleSpec>& role) {
-  return role && !role->pod_template.is_null() ? role->replicas : 0;
-}
+  static std::pair<int, std::int64_t> rank(std::string_view name) {
+    const auto known = parse_set_name(name);
+    if (known->gang == gang::kBaseGang) return {0, 0};
+    if (known->gang == known->set) return {1, 0};
+    return {2, known->id};
+  }
+
+  bool is_gone(const WantedSlot& slot) const {
+    return slot.is_over && pods_.count({slot.role, slot.slot}) == 0;
+  }
+
+  // A set that is there: its slots follow what is wanted, its shape stays.
+  void keep(const gang::MemberSet& set) {
+    const auto known = parse_set_name(set.name);
+    const bool is_double = std::any_of(sets_.begin(), sets_.end(),
+                                       [&](const auto& other) { return other.name == set.name; });
+    if (!known || is_double) return;  // somebody else's hand
+    gang::MemberSet kept = set;
+    kept.gang = known->gang;
+    kept.role = to_string(known->role);
+    kept.slots.clear();
+    for (const auto slot : set.slots) {
+      if (!seen_.emplace(known->role, slot.ordinal).second) continue;
+      if (const auto next = next_of(known->role, slot)) kept.slots.push_back(*next);
+    }
+    sets_.push_back(std::move(kept));
+  }
+
+  std::optional<gang::SlotId> next_of(Role role, gang::SlotId slot) const {
+    const WantedSlot* want = wanted_.find(role, slot.ordinal);
+    if (want == nullptr) {
+      const bool was_requested = slot.ordinal >= job::kFirstRequestedOrdinal;
+      return is_lost_ && was_requested ? std::optional(slot) : std::nullopt;
+    }
+    if (is_gone(*want)) return std::nullopt;
+    gang::SlotId next = slot_id(want->slot);
+    if (is_lost_) next.incarnation = std::max(next.incarnation, slot.incarnation);
+    return next;
+  }
+
+  // What the API did to floor pods is lost with the requests: a floor slot that is not there may
+  // have been removed by it.
+  bool may_be_added(const WantedSlot& slot) const {
+    if (is_gone(slot)) return false;
+    const bool is_of_floor =
+        slot.entry() == nullptr && (slot.role == Role::kCollector || slot.role == Role::kLearner);
+    const bool is_first = attempt_.group == nullptr;
+    return !(is_lost_ && is_of_floor && !is_first) && can_be_made(slot);
+  }
+
+  // A multi-GPU learner needs the templates of its aggregator and of its learners.
+  bool can_be_made(const WantedSlot& slot) const {
+    const bool is_multi_gpu = slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+    const auto has_template = [&](Role role) {
+      return !job::template_of(job_, role, context_).is_null();
+    };
+    if (is_multi_gpu) return has_template(Role::kAggregator) && has_template(Role::kDdpLearner);
+    return has_template(slot.role) || slot.role == Role::kCoordinator;
+  }
+
+  SetName name_for(const WantedSlot& slot) {
+    if (slot.entry() != nullptr) return request_set_name(slot);
+    const bool is_single = slot.role == Role::kCoordinator || slot.role == Role::kAggregator;
+    if (is_single || !base_is_committed()) return base_set_name(slot.role);
+    if (const auto before = name_before(slot)) return *before;
+    return new_floors_.try_emplace(slot.role, floor_set_name(slot.role, slot.slot.ordinal))
+        .first->second;
+  }
+
+  bool base_is_committed() const {
+    if (attempt_.group == nullptr) return false;
+    const auto* base = gang::find_gang(attempt_.group->status, gang::kBaseGang);
+    return base != nullptr && base->committed;
+  }
+
+  // Where the planner knows the slot from: somebody took it out of the spec by hand.
+  std::optional<SetName> name_before(const WantedSlot& slot) const {
+    for (const auto& of : attempt_.group->status.gangs) {
+      for (const auto& place : of.placements) {
+        if (place.role != to_string(slot.role) || place.slot.ordinal != slot.slot.ordinal) continue;
+        return of.name == gang::kBaseGang ? base_set_name(slot.role) : parse_set_name(of.name);
+      }
+    }
+    return std::nullopt;
+  }
+
+  void add(const WantedSlot& slot) {
+    const SetName name = name_for(slot);
+    auto at = std::find_if(sets_.begin(), sets_.end(),
+                           [&](const auto& set) { return set.name == name.set; });
+    if (at == sets_.end()) at = sets_.insert(sets_.end(), new_set(name, slot));
+    at->slots.push_back(slot_id(slot.slot));
+  }
+
+  gang::MemberSet new_set(const SetName& name, const WantedSlot& slot) const {
+    const Json spec = job::pod_spec(job_, slot.role, slot.slot, slot.entry(), context_);
+    gang::MemberSet set;
+    set.name = name.set;
+    set.gang = name.gang;
+    set.role = to_string(slot.role);
+    set.requests = kube::pod_requests(spec);
+    set.constraints = kube::constraints_of(spec);
+    return set;
+  }
+
+  const job::Job& job_;
+  const Attempt& attempt_;
+  const job::PodContext& context_;
+  const WantedSlots wanted_;
+  const bool is_lost_;
+  std::set<std::pair<Role, job::Slot>> pods_;
+  std::set<Number> seen_;  // what the sets of the PodGroup have named
+  std::map<Role, SetName> new_floors_;
+  std::vector<gang::MemberSet> sets_;
+};
 
 }  // namespace
 
@@ -52,53 +169,17 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists) {
   return !config_exists && spec.aggregator == "PerJob";
 }
 
-std::vector<gang::MemberSet> base_sets(const job::Job& job, const job::PodContext& context) {
-  std::vector<gang::MemberSet> sets;
-  const auto add = [&](Role role, int count) {
-    if (count > 0) sets.push_back(base_set(job, role, count, context));
-  };
-  add(Role::kCoordinator, 1);
-  add(Role::kAggregator, context.has_aggregator ? 1 : 0);
-  add(Role::kCollector, floor_of(job.spec.collector));
-  add(Role::kLearner, floor_of(job.spec.learner));
-  return sets;
-}
-
-std::vector<const job::RequestEntry*> live_entries(const job::Job& job,
-                                                   const job::PodContext& context) {
-  std::vector<const job::RequestEntry*> entries;
-  for (const auto& entry : job.spec.requests.entries) {
-    const bool is_current = entry.attempt == job.status.attempt && !entry.slots.empty();
-    const bool can_be_made = !job::template_of(job, entry.role, context).is_null();
-    if (is_current && can_be_made) entries.push_back(&entry);
-  }
-  return entries;
-}
-
-std::string gang_name(const job::RequestEntry& entry) {
-  return fmt::format("request-{}", entry.id);
-}
-
-std::string set_name(const job::RequestEntry& entry) {
-  return fmt::format("request-{}-{}", entry.id, to_string(entry.role));
-}
-
-std::map<std::string, const job::RequestEntry*, std::less<>> entries_by_set(const job::Job& job) {
-  std::map<std::string, const job::RequestEntry*, std::less<>> entries;
-  for (const auto& entry : job.spec.requests.entries) {
-    if (entry.attempt == job.status.attempt) entries[set_name(entry)] = &entry;
-  }
-  return entries;
-}
-
-Json pod_group_manifest(const job::Job& job, const job::PodContext& context) {
+gang::PodGroupSpec desired_spec(const job::Job& job, const Attempt& attempt,
+                                const job::PodContext& context) {
   gang::PodGroupSpec spec;
   spec.attempt = job.status.attempt;
   spec.queued_since = place_in_queue(job);
-  spec.members = base_sets(job, context);
-  for (const auto* entry : live_entries(job, context)) {
-    spec.members.push_back(request_set(job, *entry, context));
-  }
+  spec.members = Members(job, attempt, context).follow();
+  return spec;
+}
+
+Json pod_group_manifest(const job::Job& job, const Attempt& attempt,
+                        const job::PodContext& context) {
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
   return {{"apiVersion", gang::kApiVersion},
@@ -111,34 +192,22 @@ Json pod_group_manifest(const job::Job& job, const job::PodContext& context) {
               {job::kJobLabel, job.meta.name},
               {job::kControllerLabel, job::kControllerLabelValue}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
-          {"spec", gang::encode_spec(spec)}};
+          {"spec", gang::encode_spec(desired_spec(job, attempt, context))}};
 }
 
-std::vector<gang::MemberSet> missing_sets(const job::Job& job, const gang::PodGroup& group,
-                                          const job::PodContext& context) {
-  std::set<std::string> there;
-  for (const auto& set : group.spec.members) there.insert(set.name);
-  std::vector<gang::MemberSet> missing;
-  for (const auto* entry : live_entries(job, context)) {
-    if (there.count(set_name(*entry)) == 0) missing.push_back(request_set(job, *entry, context));
+Actions group_steps(const Observed& seen, const Attempt& attempt) {
+  const job::PodContext context = pod_context(seen, attempt);
+  if (attempt.group == nullptr) {
+    const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
+    if (waits || attempt.name_is_held) return {};
+    return {CreatePodGroup{pod_group_manifest(seen.job, attempt, context)}};
   }
-  return missing;
-}
-
-bool drop_ended_slots(std::vector<gang::MemberSet>& sets,
-                      const std::vector<job::Status::Ended>& ended, const Attempt& attempt) {
-  std::set<std::pair<Role, job::Slot>> over;
-  for (const auto& of : ended) over.emplace(of.role, of.slot);
-  for (const auto& of : attempt.pods) over.erase({of.role, of.slot});
-  std::size_t dropped = 0;
-  for (auto& set : sets) {
-    const auto role = job::parse_role(set.role);
-    if (!role) continue;
-    dropped += std::erase_if(set.slots, [&](const gang::SlotId slot) {
-      return over.count({*role, job_slot(slot)}) != 0;
-    });
-  }
-  return dropped > 0;
+  const gang::PodGroupSpec spec = desired_spec(seen.job, attempt, context);
+  if (spec == attempt.group->spec) return {};
+  const kube::Meta& meta = attempt.group->meta;
+  return {PatchPodGroup{
+      meta.name, meta.uid, meta.resource_version,
+      merge_patch_between(gang::encode_spec(attempt.group->spec), gang::encode_spec(spec))}};
 }
 
 }  // namespace nervex::controller

@@ -1,12 +1,12 @@
-// controller/desired_pod_group.h - what does a job want placed? Its floor, and what was requested.
+// controller/desired_pod_group.h - what should the PodGroup of the attempt say? What the job wants.
 #pragma once
 
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "controller/actions.h"
 #include "controller/attempt.h"
+#include "controller/wanted.h"
 #include "gang/pod_group.h"
 #include "job/pod_manifest.h"
 #include "job/types.h"
@@ -18,27 +18,27 @@ bool wants_aggregator(const job::Spec& spec, bool config_exists);
 // The job must not start before an AggregatorConfig exists.
 bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 
-// The member sets of the base gang: coordinator, aggregator, the roles' floors. Named after roles.
-std::vector<gang::MemberSet> base_sets(const job::Job& job, const job::PodContext& context);
+// The spec that the attempt's PodGroup should have, or should be made with if there is none. `job`
+// with the status that this round writes (ended, replaced). Equal to the one it has if there is
+// nothing to do; whatever else stands there (somebody edited it) is put right.
+//
+// A slot stays in the set that it is in, which keeps its requests and constraints however the
+// templates have changed: its pods may run. New slots go
+//  - of coordinator, aggregator and floors into the base gang's sets, named after their roles,
+//    while that gang is not committed;
+//  - of a floor that is raised later into a gang of their own, "floor-collector-<first ordinal>";
+//  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
+//    aggregators and one per item of the GPU split.
+// Slots that have finished and whose pods are gone are left out, and so are sets without slots.
+// While what was requested is lost (requests_lost.h) nothing is taken out for want of a request.
+gang::PodGroupSpec desired_spec(const job::Job& job, const Attempt& attempt,
+                                const job::PodContext& context);
 
-// Those request entries of the current attempt that have a template to be made from.
-std::vector<const job::RequestEntry*> live_entries(const job::Job& job,
-                                                   const job::PodContext& context);
-// "request-7" and "request-7-collector"
-std::string gang_name(const job::RequestEntry& entry);
-std::string set_name(const job::RequestEntry& entry);
-// The current attempt's entries by the name of their set. Borrows from the job.
-std::map<std::string, const job::RequestEntry*, std::less<>> entries_by_set(const job::Job& job);
+// The whole PodGroup of an attempt that has none.
+Json pod_group_manifest(const job::Job& job, const Attempt& attempt,
+                        const job::PodContext& context);
 
-// The whole PodGroup of the attempt, and the sets that an existing one lacks. The base sets of an
-// existing PodGroup are never rendered again: its pods may run.
-Json pod_group_manifest(const job::Job& job, const job::PodContext& context);
-std::vector<gang::MemberSet> missing_sets(const job::Job& job, const gang::PodGroup& group,
-                                          const job::PodContext& context);
-
-// Takes out the slots of workers that have ended and whose pods are gone, so that their room is not
-// held any longer. True if there were any. A set that becomes empty stays: its request was met.
-bool drop_ended_slots(std::vector<gang::MemberSet>& sets,
-                      const std::vector<job::Status::Ended>& ended, const Attempt& attempt);
+// The one write that the PodGroup needs, if it needs any: it is made, or its spec is changed.
+Actions group_steps(const Observed& seen, const Attempt& attempt);
 
 }  // namespace nervex::controller

@@ -5,13 +5,6 @@
 namespace nervex::controller {
 namespace {
 
-std::string check_namespaced_name(const std::string& text) {
-  const auto slash = text.find('/');
-  const bool is_good = slash != std::string::npos && slash > 0 && slash + 1 < text.size() &&
-                       text.find('/', slash + 1) == std::string::npos;
-  return is_good ? "" : "must be NAMESPACE/NAME";
-}
-
 // What people copy from elsewhere.
 std::string without_scheme(std::string& text) {
   constexpr std::string_view kScheme = "http://";
@@ -40,11 +33,8 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->transform(CLI::Validator(without_scheme, ""))
       ->check(CLI::Validator(check_address, ""))
       ->capture_default_str();
-  app.add_option("--aggregator-config", flags.aggregator_config,
-                 "AggregatorConfig that aggregators are made from")
-      ->type_name("NAMESPACE/NAME")
-      ->check(CLI::Validator(check_namespaced_name, ""))
-      ->capture_default_str();
+  add_object_name(app, "--aggregator-config", flags.aggregator_config,
+                  "AggregatorConfig that aggregators are made from");
   app.add_option_function<std::string>(
          "--server-auth",
          [&flags](const std::string& mode) { flags.server_token = mode == "token"; },

@@ -1,5 +1,7 @@
 #include "controller/objects.h"
 
+#include <functional>
+
 #include "job/types.h"
 
 namespace nervex::controller {
@@ -15,10 +17,24 @@ bool is_owned_by_job(const kube::Meta& meta) {
 Result<Service> decode_service(std::string_view json) {
   const auto object = kube::parse_json(json);
   if (!object) return with_context("service", object.error());
-  Service service{kube::decode_meta(*object)};
+  Service service{kube::decode_meta(*object), service_shape(*object)};
   service.meta.annotations.clear();  // the user's; of no use here
   if (service.meta.name.empty()) return Error{Code::kInvalid, "service: metadata.name is missing"};
   return service;
+}
+
+std::uint64_t service_shape(const Json& service) {
+  const Json* selector = kube::find(service, {"spec", "selector"});
+  Json ports = Json::array();
+  for (const auto& port : kube::array_at(service, {"spec", "ports"})) {
+    ports.push_back({kube::string_at(port, {"name"}), kube::int_at(port, {"port"}),
+                     kube::int_at(port, {"targetPort"}), kube::string_at(port, {"protocol"})});
+  }
+  const Json* early = kube::find(service, {"spec", "publishNotReadyAddresses"});
+  const Json shape = {kube::string_at(service, {"spec", "clusterIP"}),
+                      early != nullptr && *early == true, selector != nullptr ? *selector : Json(),
+                      std::move(ports)};
+  return std::hash<std::string>{}(kube::to_text(shape));
 }
 
 Result<AggregatorConfig> decode_aggregator_config(std::string_view json) {

@@ -1,6 +1,7 @@
 // controller/objects.h - the kinds that only the controller reads: services and AggregatorConfigs.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/error.h"
@@ -9,11 +10,17 @@
 
 namespace nervex::controller {
 
-struct Service {  // only whose it is matters: its spec follows from the job
+struct Service {
   kube::Meta meta;
+  std::uint64_t shape = 0;  // service_shape()
   bool operator==(const Service&) const = default;
 };
 Result<Service> decode_service(std::string_view json);
+
+// A number for what matters of a service's spec: that it is headless, publishes addresses that are
+// not ready, and whom it selects on which ports. Equal within this process for equal ones, be they
+// manifests of ours or as the API server has them.
+std::uint64_t service_shape(const Json& service);
 
 struct AggregatorConfig {
   kube::Meta meta;

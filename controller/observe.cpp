@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "controller/attempt.h"
+#include "controller/live_pods.h"
+#include "controller/replacement.h"
+#include "controller/requests_lost.h"
 #include "controller/strays.h"
 #include "kube/model/node.h"
 
@@ -129,6 +132,22 @@ Result<Nothing> look_for_coordinator(kube::Api& api, Caches& caches, const gang:
   return ok();
 }
 
+// Pods that only the cache lacks are no loss.
+Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
+  if (is_final(seen.job.status.phase) || requests_lost(seen.job)) return ok();
+  const auto vanished = vanished_pods(seen, current_attempt(seen));
+  if (vanished.empty()) return ok();
+  const auto live = live_pods(api, seen.job);
+  if (!live) return live.error();
+  for (const auto& pod : *live) {
+    if (std::find(vanished.begin(), vanished.end(), pod.meta.name) == vanished.end()) continue;
+    seen.pods.push_back(std::make_shared<const kube::Pod>(pod));
+  }
+  std::sort(seen.pods.begin(), seen.pods.end(),
+            [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });
+  return ok();
+}
+
 Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt& attempt,
                                    Observed& seen) {
   if (seen.job.status.phase == job::Phase::kNone || is_final(seen.job.status.phase)) return ok();
@@ -143,6 +162,7 @@ Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt
       if (!looked || seen.coordinator_is_gone) return looked;  // the attempt ends first
     }
   }
+  if (auto found = find_vanished(api, seen); !found) return found;
   return confirm_strays(api, seen, attempt);
 }
 

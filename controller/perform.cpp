@@ -1,5 +1,6 @@
 #include "controller/perform.h"
 
+#include <atomic>
 #include <utility>
 
 #include "controller/parallel.h"
@@ -11,12 +12,12 @@ namespace {
 
 std::optional<Failure> failure(Result<Nothing> done, std::string_view event_reason) {
   if (done) return std::nullopt;
-  return Failure{done.error(), event_reason};
+  return Failure{done.error(), event_reason, ""};
 }
 
 std::optional<Failure> failure(std::optional<Error> error, std::string_view event_reason) {
   if (!error) return std::nullopt;
-  return Failure{*std::move(error), event_reason};
+  return Failure{*std::move(error), event_reason, ""};
 }
 
 // One action after the other; each says how it failed, if it did.
@@ -34,14 +35,35 @@ struct Perform {
                    event_reason);
   }
 
+  // A refusal may come from a name that somebody else holds.
+  std::optional<Failure> create_each(const std::vector<Json>& manifests,
+                                     Result<Nothing> (Writes::*write)(const Json&)) const {
+    constexpr std::size_t kNone = ~std::size_t{0};
+    std::atomic<std::size_t> denied = kNone;
+    auto failed = failure(slow_start(manifests.size(), parallel_writes,
+                                     [&](std::size_t i) {
+                                       auto done = (writes.*write)(manifests[i]);
+                                       if (!done && done.error().code == Code::kDenied) denied = i;
+                                       return done;
+                                     }),
+                          kFailedCreate);
+    if (failed && denied != kNone && writes.is_somebody_elses(manifests[denied])) {
+      failed->taken_name = kube::string_at(manifests[denied], {"metadata", "name"});
+    }
+    return failed;
+  }
+
   std::optional<Failure> operator()(const CreatePodGroup& action) const {
     return failure(writes.create_pod_group(action.manifest), kFailedCreate);
   }
   std::optional<Failure> operator()(const CreateServices& action) const {
-    return each(action.manifests, kFailedCreate, &Writes::create_service);
+    return create_each(action.manifests, &Writes::create_service);
   }
   std::optional<Failure> operator()(const CreatePods& action) const {
-    return each(action.manifests, kFailedCreate, &Writes::create_pod);
+    return create_each(action.manifests, &Writes::create_pod);
+  }
+  std::optional<Failure> operator()(const ConfirmFree& action) const {
+    return failure(writes.confirm_free(action), "");
   }
   std::optional<Failure> operator()(const DeletePodGroups& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_pod_group);

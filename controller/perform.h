@@ -15,6 +15,7 @@ namespace nervex::controller {
 struct Failure {
   Error error;
   std::string_view event_reason;  // kFailedCreate, kFailedDelete, or "" for other writes
+  std::string taken_name{};       // of a pod or service: held by an object of somebody else
 };
 
 // Thread-safe: several jobs at once, each by one thread.

@@ -2,81 +2,114 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "controller/reasons.h"
+#include "controller/requests_lost.h"
+#include "controller/services.h"
 #include "controller/wanted.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 namespace {
 
 using job::Role;
 
-// A pod that waits for a place which is not its any more. Bound pods keep what they have.
-bool is_superseded(const AttemptPod& of, const Places& places) {
-  if (!of.pod->node.empty() || of.pod->is_finished()) return false;
+using Number = std::pair<Role, int>;  // role and ordinal
+
+// Pods that have to go. `superseded` are to be made again, for another place.
+struct Leaving {
+  std::vector<const kube::Pod*> unwanted;
+  std::vector<const kube::Pod*> superseded;
+};
+
+// Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
+// it has until there is something better. A number that the cached status has not given out yet
+// says that the pod is newer than the cache.
+bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Places& places) {
+  if (of.pod->is_finished() || of.placement >= group.status.next_placement) return false;
+  const bool is_bound = !of.pod->node.empty();
   const auto place = places.find({to_string(of.role), slot_id(of.slot)});
-  return place == places.end() || place->second->number != of.placement;
+  if (place == places.end()) return !is_bound;
+  if (is_bound && of.role == Role::kCoordinator) return false;  // its end is the attempt's
+  return place->second->number != of.placement;
 }
 
-std::vector<Target> pods_in_the_way(const Attempt& attempt, const Places& places) {
-  std::vector<Target> targets;
+Leaving leaving_pods(const Attempt& attempt, const WantedSlots& slots, const Places& places,
+                     bool is_lost) {
+  Leaving leaving;
   for (const auto& of : attempt.pods) {
-    if (of.pod->meta.deleting || !is_superseded(of, places)) continue;
-    targets.push_back({of.pod->meta.name, of.pod->meta.uid});
+    if (of.pod->meta.deleting) continue;
+    if (slots.find(of.role, of.slot) == nullptr) {
+      if (!is_lost) leaving.unwanted.push_back(of.pod);
+    } else if (is_plan_current(*attempt.group) && is_superseded(of, *attempt.group, places)) {
+      leaving.superseded.push_back(of.pod);
+    }
   }
+  return leaving;
+}
+
+// The newest first, so that what has done the least work goes first if we are cut off.
+std::vector<Target> targets_of(std::vector<const kube::Pod*> pods) {
+  std::sort(pods.begin(), pods.end(), [](const kube::Pod* a, const kube::Pod* b) {
+    return std::tie(b->meta.created, a->meta.name) < std::tie(a->meta.created, b->meta.name);
+  });
+  std::vector<Target> targets;
+  for (const auto* pod : pods) targets.push_back({pod->meta.name, pod->meta.uid});
   return targets;
 }
 
-using Slots = std::set<std::pair<Role, job::Slot>>;
+std::string deleted_text(const std::vector<Target>& pods) {
+  if (pods.size() == 1) return "deleted pod " + pods.front().name;
+  return fmt::format("deleted {} pods", pods.size());
+}
 
-Slots slots_of(const std::vector<job::Status::Ended>& ended) {
-  Slots slots;
-  for (const auto& of : ended) slots.emplace(of.role, of.slot);
-  return slots;
+// What is taken: names by pods that have to go first, and slots by pods that have not finished.
+struct Taken {
+  std::set<std::string_view> names;
+  std::set<Number> slots;
+  std::map<std::string_view, const AttemptPod*> good;  // pods of this attempt that stay
+};
+
+Taken taken_by(const Observed& seen, const Attempt& attempt, const std::vector<Target>& leaving) {
+  Taken taken;
+  for (const auto& pod : seen.pods) {
+    taken.names.insert(pod->meta.name);
+    const auto slot = gang::slot_of(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role && !pod->is_finished()) taken.slots.emplace(*role, slot->slot.ordinal);
+  }
+  for (const auto& of : attempt.pods) {
+    if (!of.pod->meta.deleting) taken.good[of.pod->meta.name] = &of;
+  }
+  for (const auto& target : leaving) taken.good.erase(target.name);
+  return taken;
 }
 
 // What lies between the wanted pods and those that are there.
 struct Gap {
-  std::vector<const WantedPod*> present;
   std::vector<const WantedPod*> workers;   // to be made, the aggregator too
   const WantedPod* coordinator = nullptr;  // to be made after all the others
 };
 
-// The names that are taken, and of which pods of this attempt that stay.
-struct Names {
-  std::set<std::string_view> held;
-  std::map<std::string_view, const AttemptPod*> good;
-};
-
-Names names_of(const Observed& seen, const Attempt& attempt, const std::vector<Target>& deletions) {
-  Names names;
-  for (const auto& pod : seen.pods) names.held.insert(pod->meta.name);
-  for (const auto& of : attempt.pods) {
-    if (!of.pod->meta.deleting) names.good[of.pod->meta.name] = &of;
-  }
-  for (const auto& target : deletions) names.good.erase(target.name);
-  return names;
-}
-
-Gap gap_of(const Wanted& wanted, const Names& names, const Slots& ended, bool config_exists) {
-  const auto can_be_made = [&](const WantedPod& want) {
-    return want.role != Role::kAggregator || config_exists;
-  };
+Gap gap_of(const Wanted& wanted, const Taken& taken, bool config_exists) {
   Gap gap;
   bool coordinator_may_start = wanted.base_is_placed;
   for (const auto& want : wanted.pods) {
-    const bool is_held = names.held.count(want.name) != 0;
-    const auto good = names.good.find(want.name);
-    if (good != names.good.end() && good->second->slot == want.slot) {
-      gap.present.push_back(&want);
-    } else if (want.role == Role::kCoordinator) {
-      if (!is_held) gap.coordinator = &want;
-    } else if (is_held || !can_be_made(want)) {  // held by a pod that has to go first
-      if (want.entry == nullptr) coordinator_may_start = false;
-    } else if (ended.count({want.role, want.slot}) == 0) {
+    const auto good = taken.good.find(want.name);
+    if (good != taken.good.end() && good->second->slot == want.slot) continue;
+    const bool is_taken =
+        taken.names.count(want.name) != 0 || taken.slots.count({want.role, want.slot.ordinal}) != 0;
+    const bool can_be_made = want.role != Role::kAggregator || config_exists;
+    if (want.role == Role::kCoordinator) {
+      if (!is_taken) gap.coordinator = &want;
+    } else if (!want.is_over && (is_taken || !can_be_made)) {
+      if (want.is_of_base) coordinator_may_start = false;
+    } else if (!want.is_over) {
       gap.workers.push_back(&want);
     }
   }
@@ -96,37 +129,46 @@ Json manifest_of(const Observed& seen, const Attempt& attempt, const WantedPod& 
   return job::pod_manifest(seen.job, order, context);
 }
 
-// Every pod has a service, from just before it is made; one that was deleted comes back.
-CreateServices missing_services(const Observed& seen, const Gap& gap,
-                                const job::PodContext& context) {
-  std::set<std::string_view> held;
-  for (const auto& service : seen.services) held.insert(service->meta.name);
-  CreateServices missing;
-  const auto add = [&](const WantedPod* want) {
-    if (want == nullptr || held.count(want->name) != 0) return;
-    missing.manifests.push_back(job::service_manifest(seen.job, want->role, want->slot, context));
-  };
-  for (const auto* want : gap.present) add(want);
-  for (const auto* want : gap.workers) add(want);
-  add(gap.coordinator);
-  return missing;
-}
-
 std::string created_text(const Gap& gap) {
   const std::size_t count = gap.workers.size() + (gap.coordinator != nullptr ? 1 : 0);
   if (count > 1) return fmt::format("created {} pods", count);
   return "created pod " + (gap.coordinator ? gap.coordinator : gap.workers.front())->name;
 }
 
+// A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
+// have other names, and a cache may know nothing of them.
+ConfirmFree doubtful_slots(const Observed& seen, const Gap& gap) {
+  ConfirmFree confirm;
+  for (const auto* want : gap.workers) {
+    if (want->slot.incarnation == 0 && seen.job.status.attempt <= 1) continue;
+    confirm.slots.emplace_back(want->role, want->slot.ordinal);
+  }
+  return confirm;
+}
+
+// The services of workers come after them: replacement.h relies on it. The coordinator's does not,
+// since the others look for it as soon as they run.
 void add_creations(const Observed& seen, const Attempt& attempt, const Gap& gap, Actions& steps) {
   const job::PodContext context = pod_context(seen, attempt);
-  CreateServices services = missing_services(seen, gap, context);
-  if (!services.manifests.empty()) steps.push_back(std::move(services));
+  std::set<std::string_view> held;
+  for (const auto& service : seen.services) held.insert(service->meta.name);
   CreatePods workers;
+  CreateServices services;
+  const auto add_service = [&](const WantedPod& want) {
+    if (held.count(want.name) != 0) return;
+    services.manifests.push_back(
+        job::service_manifest(seen.job, want.role, want.slot, want.entry, context));
+  };
   for (const auto* want : gap.workers) {
     workers.manifests.push_back(manifest_of(seen, attempt, *want, context));
+    add_service(*want);
   }
+  if (gap.coordinator != nullptr) add_service(*gap.coordinator);
+
+  ConfirmFree confirm = doubtful_slots(seen, gap);
+  if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
   if (!workers.manifests.empty()) steps.push_back(std::move(workers));
+  if (!services.manifests.empty()) steps.push_back(std::move(services));
   if (gap.coordinator != nullptr) {
     steps.push_back(CreatePods{{manifest_of(seen, attempt, *gap.coordinator, context)}});
   }
@@ -141,17 +183,30 @@ bool is_plan_current(const gang::PodGroup& group) {
   return group.status.observed_generation == group.meta.generation;
 }
 
-Actions pod_steps(const Observed& seen, const Attempt& attempt,
-                  const std::vector<job::Status::Ended>& ended) {
+Actions pod_steps(const Observed& seen, const Attempt& attempt) {
   Actions steps;
-  if (attempt.group == nullptr || !is_plan_current(*attempt.group)) return steps;
+  if (attempt.group == nullptr) return steps;
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
   const Places places = places_of(attempt.group->status);
-  const std::vector<Target> deletions = pods_in_the_way(attempt, places);
-  const Names names = names_of(seen, attempt, deletions);
-  if (!deletions.empty()) steps.push_back(DeletePods{deletions});
-  const Wanted wanted = wanted_pods(seen.job, *attempt.group, places);
-  add_creations(seen, attempt,
-                gap_of(wanted, names, slots_of(ended), seen.aggregator_config != nullptr), steps);
+  Leaving pods = leaving_pods(attempt, slots, places, requests_lost(seen.job));
+  const std::vector<Target> superseded = targets_of(pods.superseded);
+  pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
+  const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));
+
+  if (!requests_lost(seen.job)) {
+    auto services = services_in_the_way(seen, attempt, slots, superseded);
+    if (!services.empty()) steps.push_back(DeleteServices{std::move(services)});
+  }
+  if (!leaving.empty()) {
+    steps.push_back(DeletePods{leaving});
+    steps.push_back(normal_event(kSuccessfulDelete, deleted_text(leaving)));
+  }
+  auto services = missing_services(seen, attempt, slots, leaving);
+  if (!services.manifests.empty()) steps.push_back(std::move(services));
+  if (!is_plan_current(*attempt.group)) return steps;
+  const Wanted wanted = wanted_pods(seen.job, slots, *attempt.group, places);
+  const Taken taken = taken_by(seen, attempt, leaving);
+  add_creations(seen, attempt, gap_of(wanted, taken, seen.aggregator_config != nullptr), steps);
   return steps;
 }
 

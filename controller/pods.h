@@ -8,12 +8,14 @@
 
 namespace nervex::controller {
 
-// Deletions first, then services, then workers and aggregator, then the coordinator alone: it
-// starts only when every other pod of the base gang is there. Empty while the PodGroup does not
-// exist or its status is older than its spec. `ended` are the slots whose pods have finished: they
-// are never made again.
-Actions pod_steps(const Observed& seen, const Attempt& attempt,
-                  const std::vector<job::Status::Ended>& ended);
+// Deletions first, then services of pods that are there, then workers and aggregator with their
+// services, then the coordinator alone: it starts only when every other pod of the base gang is
+// there. Deletes pods of slots that are not wanted with that incarnation (any more), newest first,
+// and those whose slot has got another place; a slot's next pod waits until the one before is gone
+// or has finished. Empty while the PodGroup does not exist; no pod is made while its status is
+// older than its spec. `seen` with the job's status as this round writes it: what has ended is
+// never made again.
+Actions pod_steps(const Observed& seen, const Attempt& attempt);
 
 // The plan in the PodGroup's status is about its spec as it is now.
 bool is_plan_current(const gang::PodGroup& group);

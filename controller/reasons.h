@@ -10,6 +10,7 @@ inline constexpr std::string_view kCreated = "Created";
 inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that the job starts with
 inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
+inline constexpr std::string_view kReplacementsUsedUp = "ReplacementsUsedUp";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
 inline constexpr std::string_view kRequestsLost = "RequestsLost";  // spec.requests vanished
 inline constexpr std::string_view kRunning = "Running";
@@ -33,6 +34,7 @@ inline constexpr std::string_view kSuccessfulCreate = "SuccessfulCreate";
 inline constexpr std::string_view kFailedCreate = "FailedCreate";
 inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
 inline constexpr std::string_view kFailedDelete = "FailedDelete";
+inline constexpr std::string_view kPodsLost = "PodsLost";  // taken away, and replaced
 
 // status.reason, where it is not a condition's.
 inline constexpr std::string_view kQueued = "Queued";      // no verdict of the planner yet

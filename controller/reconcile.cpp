@@ -11,6 +11,7 @@
 #include "controller/limits.h"
 #include "controller/pods.h"
 #include "controller/reasons.h"
+#include "controller/replacement.h"
 #include "controller/status.h"
 #include "controller/strays.h"
 #include "controller/turn.h"
@@ -23,32 +24,17 @@ using job::Phase;
 Decision begin(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
-  return {{UpdateStatus{next_status(after, current_attempt(after), {}, false)},
+  return {{UpdateStatus{next_status(after, current_attempt(after), {}, {}, false)},
            normal_event(kJobCreated, "the job has its place in the queue")},
           std::nullopt,
           true};
 }
 
-// What is new and what is over goes into one write; the other sets stay as they are.
-Actions group_steps(const Observed& seen, const Attempt& attempt,
-                    const std::vector<job::Status::Ended>& ended) {
-  const job::PodContext context = pod_context(seen, attempt);
-  if (attempt.group == nullptr) {
-    const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
-    if (waits || attempt.name_is_held) return {};
-    return {CreatePodGroup{pod_group_manifest(seen.job, context)}};
-  }
-  auto missing = missing_sets(seen.job, *attempt.group, context);
-  gang::PodGroupSpec spec = attempt.group->spec;
-  const bool has_dropped = drop_ended_slots(spec.members, ended, attempt);
-  if (missing.empty() && !has_dropped) return {};
-  std::move(missing.begin(), missing.end(), std::back_inserter(spec.members));
-  const kube::Meta& meta = attempt.group->meta;
-  return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
-                        gang::encode_spec(spec)["members"]}};
-}
-
 bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
+
+using MaybeTime = std::optional<std::chrono::milliseconds>;
+
+MaybeTime sooner(MaybeTime a, MaybeTime b) { return a && b ? std::min(*a, *b) : a ? a : b; }
 
 // Events tell of changes, so they come with the write that makes them.
 void add_events(const job::Status& before, const job::Status& status, Actions& actions) {
@@ -60,11 +46,10 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
   }
 }
 
-Actions creation_steps(const Observed& seen, const Attempt& attempt,
-                       const std::vector<job::Status::Ended>& ended) {
+Actions creation_steps(const Observed& seen, const Attempt& attempt) {
   if (!may_begin(seen)) return {};
-  Actions steps = group_steps(seen, attempt, ended);
-  const Actions pods = pod_steps(seen, attempt, ended);
+  Actions steps = group_steps(seen, attempt);
+  const Actions pods = pod_steps(seen, attempt);
   steps.insert(steps.end(), pods.begin(), pods.end());
   return steps;
 }
@@ -72,8 +57,7 @@ Actions creation_steps(const Observed& seen, const Attempt& attempt,
 std::optional<std::chrono::milliseconds> next_look(const Observed& seen, const Attempt& attempt) {
   const auto limit = time_until_limit(seen, attempt);
   const auto late = time_until_late(seen, attempt);
-  if (!limit) return late;
-  return late ? std::min<std::chrono::milliseconds>(*late, *limit) : limit;
+  return sooner(limit, late);
 }
 
 // The status comes first: it records what has ended before anything is done about the rest.
@@ -83,18 +67,24 @@ Decision go_on(const Observed& seen) {
     return {{UpdateStatus{std::move(turn->status)}, std::move(turn->event)}, std::nullopt, true};
   }
   const auto ended = ended_slots(seen.job.status, attempt);
+  const Replacement lost = replace_lost(seen, attempt, ended);
+  Observed known = seen;  // with what this round's status says of the slots
+  known.job.status.ended = ended;
+  known.job.status.replaced = lost.replaced;
   Actions steps = remove_strays(seen, attempt);
-  const Actions creations = creation_steps(seen, attempt, ended);
+  const Actions creations = creation_steps(known, attempt);
   steps.insert(steps.end(), creations.begin(), creations.end());
   const bool nothing_to_create = (attempt.group != nullptr || !may_begin(seen)) &&
                                  std::none_of(steps.begin(), steps.end(), is_write);
-  const job::Status status = next_status(seen, attempt, ended, nothing_to_create);
+  const job::Status status = next_status(seen, attempt, ended, lost.replaced, nothing_to_create);
 
   Actions actions;
   if (status != seen.job.status) actions.push_back(UpdateStatus{status});
   add_events(seen.job.status, status, actions);
+  const Actions events = lost_events(lost);
+  actions.insert(actions.end(), events.begin(), events.end());
   actions.insert(actions.end(), steps.begin(), steps.end());
-  return {actions, next_look(seen, attempt)};
+  return {actions, sooner(next_look(seen, attempt), lost.look_again)};
 }
 
 // What is left of the job's objects first: then its own deletion has nothing to wait for.

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "controller/conditions.h"
-#include "controller/desired_pod_group.h"
 #include "controller/phase.h"
 #include "controller/reasons.h"
+#include "controller/replacement.h"
+#include "controller/requests_lost.h"
+#include "controller/wanted.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -28,12 +30,8 @@ std::string collector_selector(const job::Job& job) {
                      job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
 }
 
-// Coordinator and aggregator are made again when they are gone; what the client asked for is not.
-bool is_worker(Role role) {
-  return role == Role::kCollector || role == Role::kLearner || role == Role::kDdpLearner;
-}
-
 job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
+  if (role == Role::kAggregator) return status.aggregator;  // a multi-GPU learner's
   return role == Role::kCollector ? status.collector : status.learner;
 }
 
@@ -42,7 +40,12 @@ void set_counts(const Attempt& attempt, job::Status& status) {
   for (const auto& of : attempt.pods) pods.push_back(of.pod);
   const job::Counts counts = job::count(pods);
   status.coordinator = counts.coordinator;
-  status.aggregator = counts.aggregator;
+  status.aggregator = {counts.aggregator.active, 0, 0};
+  for (const auto& of : attempt.pods) {  // the job's own one is counted as long as its pod is there
+    if (of.role != Role::kAggregator || of.slot.ordinal != 0) continue;
+    status.aggregator.succeeded += of.state == PodState::kSucceeded ? 1 : 0;
+    status.aggregator.failed += of.state == PodState::kFailed ? 1 : 0;
+  }
   status.collector = {counts.collector.active, 0, 0};
   status.learner = {counts.learner.active, 0, 0};
   for (const auto& ended : status.ended) {
@@ -52,23 +55,17 @@ void set_counts(const Attempt& attempt, job::Status& status) {
   status.ready = counts.ready;
 }
 
-// Pods that are wanted and have not finished.
-int desired_pods(const Observed& seen, const Attempt& attempt,
-                 const std::vector<job::Status::Ended>& ended) {
-  std::set<std::pair<std::string_view, job::Slot>> over;
-  for (const auto& of : ended) over.emplace(to_string(of.role), of.slot);
-  std::ptrdiff_t wanted = 0;
-  const auto add = [&](const std::vector<gang::MemberSet>& sets) {
-    for (const auto& set : sets) {
-      wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
-        return over.count({set.role, job_slot(slot)}) == 0;
-      });
-    }
-  };
-  if (attempt.group != nullptr) {
-    add(attempt.group->spec.members);
-  } else {
-    add(base_sets(seen.job, pod_context(seen, attempt)));
+// Pods that are wanted and go on, or will. While requests are lost their pods go on all the same.
+int desired_pods(const Attempt& attempt, const job::Job& job) {
+  const WantedSlots slots(job, attempt.has_aggregator);
+  const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
+  std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
+  if (attempt.group == nullptr || !requests_lost(job)) return static_cast<int>(wanted);
+  for (const auto& set : attempt.group->spec.members) {
+    wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
+      const auto role = job::parse_role(set.role);
+      return role && slots.find(*role, slot.ordinal) == nullptr;
+    });
   }
   return static_cast<int>(wanted);
 }
@@ -123,28 +120,18 @@ job::Status first_status(const Observed& seen) {
   return status;
 }
 
-std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
-  std::vector<job::Status::Ended> ended = status.ended;
-  std::set<std::pair<Role, job::Slot>> known;
-  for (const auto& of : ended) known.emplace(of.role, of.slot);
-  for (const auto& of : attempt.pods) {
-    const bool has_ended = of.state == PodState::kSucceeded || of.state == PodState::kFailed;
-    if (!is_worker(of.role) || !has_ended || !known.emplace(of.role, of.slot).second) continue;
-    ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
-  }
-  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
-  });
-  return ended;
-}
-
 job::Status next_status(const Observed& seen, const Attempt& attempt,
-                        std::vector<job::Status::Ended> ended, bool nothing_to_create) {
+                        std::vector<job::Status::Ended> ended,
+                        std::vector<job::Status::Replaced> replaced, bool nothing_to_create) {
   job::Status status = seen.job.status;
   if (judge_attempt(seen, attempt).course == Course::kRuns) status.phase = Phase::kRunning;
   set_facts(seen, attempt, std::move(ended), status);
-  status.desired = seen.job.spec.suspend ? 0 : desired_pods(seen, attempt, status.ended);
+  status.replaced = std::move(replaced);
+  job::Job known = seen.job;
+  known.status = status;
+  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known);
   set_conditions(seen, attempt, nothing_to_create, status);
+  tell_used_up(seen, status);
   return status;
 }
 

@@ -11,14 +11,12 @@ namespace nervex::controller {
 // The first status: Created, attempt 1, a place in the queue from now on.
 job::Status first_status(const Observed& seen);
 
-// The slots of collectors and learners whose pods have finished: those that the status knows and
-// those seen now, sorted by role and slot.
-std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt);
-
 // The status that the objects call for while the attempt goes on. Equal to the stored one if
-// nothing has changed. `nothing_to_create`: every object that may exist does.
+// nothing has changed. `ended` and `replaced` are replacement.h's; `nothing_to_create`: every
+// object that may exist does.
 job::Status next_status(const Observed& seen, const Attempt& attempt,
-                        std::vector<job::Status::Ended> ended, bool nothing_to_create);
+                        std::vector<job::Status::Ended> ended,
+                        std::vector<job::Status::Replaced> replaced, bool nothing_to_create);
 
 // That of a job that ends here, kSucceeded or kFailed, with its last counts.
 job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phase phase,

@@ -68,7 +68,7 @@ job::Status completed(const Observed& seen, job::Status status) {
   after.pods.clear();
   after.pod_groups.clear();
   after.coordinator_is_gone = after.pod_group_is_gone = false;
-  return next_status(after, current_attempt(after), {}, false);
+  return next_status(after, current_attempt(after), {}, {}, false);
 }
 
 Turn retry(const Observed& seen, const Verdict& verdict) {

@@ -1,24 +1,60 @@
-// controller/wanted.h - which pods does the plan call for?
+// controller/wanted.h - which pods does the job want, and which of them have places?
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gang/pod_group.h"
+#include "job/slots.h"
 #include "job/types.h"
 
 namespace nervex::controller {
 
-// One slot that has a place, and whose pod is wanted. Borrows from the job and the PodGroup.
+// One pod that the job wants in its current attempt. Borrows from the job.
+struct WantedSlot {
+  job::Role role = job::Role::kCoordinator;
+  job::Slot slot;
+  job::Unit unit;  // the replica it is a pod of; of coordinator and aggregator the slot itself
+  int part = 0;    // of a ddp-learner: which pod of its learner, from 0
+  // It has finished, or another pod of its replica has: nobody makes its pod anew.
+  bool is_over = false;
+
+  const job::RequestEntry* entry() const { return unit.entry; }  // null: not requested
+};
+
+// Coordinator, aggregator, then collectors and learners by ordinal. Borrows from the job.
+class WantedSlots {
+ public:
+  WantedSlots(const job::Job& job, bool has_aggregator);
+
+  const std::vector<WantedSlot>& all() const& { return slots_; }
+  // The slot of that number, with whatever incarnation it has now; null: not wanted (any more).
+  const WantedSlot* find(job::Role role, int ordinal) const;
+  // The same, if it has this very incarnation.
+  const WantedSlot* find(job::Role role, job::Slot slot) const;
+
+ private:
+  void add(WantedSlot slot);
+  void add_units(const job::Job& job, job::Role role);
+  void mark_over(const std::vector<job::Status::Ended>& ended);
+
+  std::vector<WantedSlot> slots_;
+  std::map<std::pair<job::Role, int>, std::size_t> by_number_;
+};
+
+// A wanted slot that has a place. Borrows from WantedSlots and the PodGroup.
 struct WantedPod {
   std::string name;
   job::Role role = job::Role::kCollector;
   job::Slot slot;
-  const job::RequestEntry* entry = nullptr;  // null: of the base gang
+  const job::RequestEntry* entry = nullptr;  // null: not requested
   const gang::Placement* place = nullptr;
+  bool is_over = false;
+  bool is_of_base = false;  // of the gang that the job starts with
 };
 
 // Of the gangs that are planned, by role and slot. Borrows from the status.
@@ -26,12 +62,12 @@ using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::P
 Places places_of(const gang::PodGroupStatus& status);
 
 struct Wanted {
-  std::vector<WantedPod> pods;  // in the order of the PodGroup's sets and slots
+  std::vector<WantedPod> pods;  // in the order of the slots
   bool base_is_placed = true;   // every slot of the base gang is among them
 };
 
-// A slot is wanted while its gang has places and the request it was made for still stands. Cost:
-// slots x log(slots).
-Wanted wanted_pods(const job::Job& job, const gang::PodGroup& group, const Places& places);
+// The wanted slots that the plan has a place for. Cost: slots x log(slots).
+Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
+                   const Places& places);
 
 }  // namespace nervex::controller

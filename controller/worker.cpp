@@ -7,6 +7,7 @@
 #include "controller/reasons.h"
 #include "controller/reconcile.h"
 #include "controller/refusal.h"
+#include "controller/replacement.h"
 
 namespace nervex::controller {
 namespace {
@@ -79,6 +80,14 @@ Result<Outcome> Worker::work(const std::string& key) {
 void Worker::report(const std::string& key, const Failure& failure) {
   const auto job = caches_.jobs.get(key);  // with the status that this round may have written
   const Error& error = failure.error;
+  if (job && !failure.taken_name.empty()) {
+    if (const Actions actions = pass_by_taken_name(*job, failure.taken_name); !actions.empty()) {
+      if (const auto failed = performer_.perform(*job, actions)) {
+        log_warn("taken name not passed by", {{"job", key}, {"error", failed->error.message}});
+      }
+      return;
+    }
+  }
   const int before = queue_.failures(key);
   if (!job || failure.event_reason.empty() || !is_worth_telling(error.code, before)) return;
   Actions actions = report_refusal(*job, failure.event_reason, error.message, clock_.now());

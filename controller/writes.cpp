@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "controller/live_pods.h"
+#include "controller/merge_patch.h"
 #include "gang/slot.h"
 
 namespace nervex::controller {
@@ -92,7 +95,9 @@ Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manif
     return failure(
         "create", kind.name, key, "",
         {Code::kDenied,
-         fmt::format("the name is taken by a {} that does not belong to this job", kind.name)});
+         fmt::format("the name is taken by a {} that does not belong to this job: delete it, "
+                     "or give the job another name",
+                     kind.name)});
   }
   fold(kind, *live);
   if (!there->meta.deleting && is_same_place(*there, manifest)) return ok();
@@ -133,12 +138,37 @@ Result<Nothing> Writes::delete_pod_group(const Target& target) {
   return remove(pod_groups(), target);
 }
 
+Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
+  const auto pods = live_pods(api_, job_);
+  if (!pods) return pods.error();
+  std::string taken;
+  for (const auto& pod : *pods) {
+    const auto slot = gang::slot_of(pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role && !pod.is_finished()) {
+      const std::pair number(*role, slot->slot.ordinal);
+      const auto& asked = question.slots;
+      if (std::find(asked.begin(), asked.end(), number) != asked.end()) taken = pod.meta.name;
+    }
+    caches_.pods.update(pod.meta.key(), pod);
+  }
+  if (taken.empty()) return ok();
+  return Error{Code::kConflict, "pod " + taken + " has to go before the next one of its slot"};
+}
+
+bool Writes::is_somebody_elses(const Json& manifest) const {
+  const bool is_pod = kube::string_at(manifest, {"kind"}) == "Pod";
+  const auto live = kube::get_object(api_, is_pod ? kube::kPods : kube::kServices, job_.meta.ns,
+                                     name_of(manifest));
+  return live && owner_job_uid(kube::decode_meta(*live)) != job_.meta.uid;
+}
+
 Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
   const std::string& ns = job_.meta.ns;
-  const Json body = {{"metadata", guard(patch.uid, patch.resource_version)},
-                     {"spec", {{"members", patch.members}}}};
+  const Json body = {{"metadata", guard(patch.uid, patch.resource_version)}, {"spec", patch.spec}};
   const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);
-  if (!patched) return with_context("add requests to podgroup " + patch.name, patched.error());
+  if (!patched)
+    return with_context("change the members of podgroup " + patch.name, patched.error());
   fold(pod_groups(), *patched);
   return ok();
 }
@@ -166,18 +196,6 @@ Result<Nothing> Writes::delete_job() {
   if (!deleted) return with_context("delete nervexjob " + meta.key(), deleted.error());
   caches_.jobs.forget(meta.key(), meta.uid);
   return ok();
-}
-
-Json merge_patch_between(const Json& before, const Json& after) {
-  Json patch = Json::object();
-  for (const auto& [key, value] : after.items()) {
-    const auto old = before.find(key);
-    if (old == before.end() || *old != value) patch[key] = value;
-  }
-  for (const auto& [key, value] : before.items()) {
-    if (!after.contains(key)) patch[key] = nullptr;
-  }
-  return patch;
 }
 
 }  // namespace nervex::controller

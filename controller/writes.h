@@ -22,6 +22,13 @@ class Writes {
   Result<Nothing> create_service(const Json& manifest);
   Result<Nothing> create_pod_group(const Json& manifest);
 
+  // The live pods are in the cache then. kConflict: one of them that has not finished fills one of
+  // the slots.
+  Result<Nothing> confirm_free(const ConfirmFree& question);
+  // Is the name of this manifest of ours held by an object that is not this job's? False if nobody
+  // can tell.
+  bool is_somebody_elses(const Json& manifest) const;
+
   // kConflict: the object is not the version that was decided on.
   Result<Nothing> patch_pod_group(const PatchPodGroup& patch);
   Result<Nothing> update_status(const job::Status& status);
@@ -60,9 +67,5 @@ class Writes {
   Caches& caches_;
   const job::Job& job_;
 };
-
-// The merge patch that turns `before` into `after`, both objects: fields that are equal are left
-// out, those that are gone are null. Arrays are replaced whole.
-Json merge_patch_between(const Json& before, const Json& after);
 
 }  // namespace nervex::controller

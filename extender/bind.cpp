@@ -90,7 +90,7 @@ std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& p
     return reason;
   }
   if (auto reason = check(); !reason.empty()) return reason;  // the place may have moved since
-  const std::string other = plans_.claim(slot, pod);
+  const std::string other = plans_.claim(slot, pod, args.node);
   if (!other.empty()) {
     return fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal), other);
   }

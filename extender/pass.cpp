@@ -14,9 +14,29 @@ struct GroupWork {
   std::vector<GangWork> gangs;
 };
 
+std::size_t slots_of(const gang::PodGroup& group, std::string_view gang) {
+  std::size_t count = 0;
+  for (const gang::MemberSet& set : group.spec.members) {
+    if (set.gang == gang) count += set.slots.size();
+  }
+  return count;
+}
+
+// The status has all that the spec asks for, and no more: nobody has edited it.
+bool is_whole(const gang::PodGroup& group) {
+  std::size_t slots = 0;
+  std::size_t places = 0;
+  for (const gang::MemberSet& set : group.spec.members) slots += set.slots.size();
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    if (gang.placements.size() != slots_of(group, gang.name)) return false;
+    places += gang.placements.size();
+  }
+  return slots == places;
+}
+
 // All is placed and committed: only a new spec brings new work.
 bool is_settled(const gang::PodGroup& group) {
-  return group.status.observed_generation == group.meta.generation &&
+  return group.status.observed_generation == group.meta.generation && is_whole(group) &&
          std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
                      [](const gang::GangStatus& gang) { return gang.planned && gang.committed; });
 }

@@ -21,10 +21,12 @@ void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   const bool replaced = before && after && before->meta.uid != after->meta.uid;
   if (was && (!after || replaced || was != is)) {
     pods_.remove(*was, *before);
+    end_claim(before->meta.uid);
     refresh_slot(*was);
   }
   if (is && !after->node.empty()) {
     pods_.add(*is, *after);
+    end_claim(after->meta.uid);
     refresh_slot(*is);
   }
 }
@@ -41,6 +43,7 @@ void Plans::group_changed(const std::string& key) {
   const auto known = uid_of_.find(key);
   if (known != uid_of_.end() && (!group || group->meta.uid != known->second)) {
     by_uid_.erase(known->second);
+    end_claims_of(known->second);
     uid_of_.erase(known);
     commit_ended_.notify_all();
   }
@@ -198,16 +201,40 @@ void Plans::settle_commit(const DoubtfulCommit& commit) {
   }
 }
 
-std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod) {
+std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
   MutexLock lock(mutex_);
   std::string other = pods_.other_live_pod(slot, pod);
-  if (other.empty()) pods_.claim(slot, pod);
-  return other;
+  if (!other.empty()) return other;
+  pods_.claim(slot, pod, node);
+  const Claim claim{slot.pod_group_uid, node, pod.requests};
+  if (!pods_.is_seen_bound(slot, pod.meta.uid) && claims_.emplace(pod.meta.uid, claim).second) {
+    nodes_.hold(node, pod.requests, true);
+  }
+  refresh_slot(slot);
+  return "";
 }
 
 void Plans::unclaim(const gang::PodSlot& slot, const kube::Pod& pod) {
   MutexLock lock(mutex_);
   pods_.unclaim(slot, pod.meta.uid);
+  end_claim(pod.meta.uid);
+  refresh_slot(slot);
+}
+
+void Plans::end_claim(const std::string& pod_uid) {
+  const auto claim = claims_.find(pod_uid);
+  if (claim == claims_.end()) return;
+  nodes_.release(claim->second.node, claim->second.requests, true);
+  claims_.erase(claim);
+}
+
+// Whatever was being bound for a PodGroup that is gone is deleted next.
+void Plans::end_claims_of(const std::string& group_uid) {
+  std::vector<std::string> pods;
+  for (const auto& [uid, claim] : claims_) {
+    if (claim.group_uid == group_uid) pods.push_back(uid);
+  }
+  for (const std::string& uid : pods) end_claim(uid);
 }
 
 }  // namespace nervex::extender

@@ -88,8 +88,9 @@ class Plans {
 
   // Two pods for one slot may be in bind at the same time: only the one that claims the slot may go
   // on. Returns the other pod's name, or "". A claim ends when its pod is seen bound or deleted, or
-  // with unclaim().
-  std::string claim(const gang::PodSlot& slot, const kube::Pod& pod);
+  // with unclaim(), or with its PodGroup. Till then the pod's room on `node` is nobody else's, even
+  // if its place is given up meanwhile.
+  std::string claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
   void unclaim(const gang::PodSlot& slot, const kube::Pod& pod);
 
  private:
@@ -104,6 +105,13 @@ class Plans {
     std::map<std::string, CommitState> commits;  // by gang
   };
 
+  struct Claim {
+    std::string group_uid;
+    std::string node;
+    kube::Resources requests;
+  };
+  void end_claim(const std::string& pod_uid) REQUIRES(mutex_);
+  void end_claims_of(const std::string& group_uid) REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void end_doubt(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
   std::string check_room(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
@@ -113,6 +121,7 @@ class Plans {
   CondVar commit_ended_;
   NodeTable nodes_ GUARDED_BY(mutex_);
   SlotPods pods_ GUARDED_BY(mutex_);
+  std::map<std::string, Claim> claims_ GUARDED_BY(mutex_);  // by pod UID
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name
 };

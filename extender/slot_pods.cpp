@@ -6,16 +6,17 @@ namespace nervex::extender {
 
 void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
-      pod.meta.name, pod.meta.ns, pod.node, slot.placement, pod.is_finished()};
+      pod.meta.name, pod.meta.ns, pod.node, "", slot.placement, pod.is_finished()};
 }
 
 void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
   erase(slot, pod.meta.uid);
 }
 
-void SlotPods::claim(const gang::PodSlot& slot, const kube::Pod& pod) {
+void SlotPods::claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
   auto& pods = groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}];
-  pods.try_emplace(pod.meta.uid, BoundPod{pod.meta.name, pod.meta.ns, "", slot.placement, false});
+  pods.try_emplace(pod.meta.uid,
+                   BoundPod{pod.meta.name, pod.meta.ns, "", node, slot.placement, false});
 }
 
 void SlotPods::unclaim(const gang::PodSlot& slot, std::string_view pod_uid) {
@@ -29,8 +30,15 @@ bool SlotPods::is_bound(const std::string& group_uid, std::string_view ns,
   const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});
   return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
     const BoundPod& pod = entry.second;
-    return pod.placement == placement.number && pod.node == placement.node && pod.ns == ns;
+    const std::string& node = pod.node.empty() ? pod.target : pod.node;
+    return pod.placement == placement.number && node == placement.node && pod.ns == ns;
   });
+}
+
+bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const {
+  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
+  const auto at = pods.find(pod_uid);
+  return at != pods.end() && !at->second.node.empty();
 }
 
 std::string SlotPods::other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const {

@@ -21,22 +21,25 @@ class SlotPods {
   // That pod, bound or not, is gone.
   void remove(const gang::PodSlot& slot, const kube::Pod& pod);
 
-  // A pod of namespace `ns` was bound for this place: its room is used there, or it is over.
+  // A pod of namespace `ns` was bound for this place, or is being bound: its room is counted as
+  // the pod's own, or it is over.
   bool is_bound(const std::string& group_uid, std::string_view ns,
                 const gang::Placement& placement) const;
+  bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
   // The name of another pod of its namespace that was bound for the slot, or is being bound, and
   // has not finished; "" if there is none.
   std::string other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
 
-  // From now on this pod is being bound for the slot; until it is added or removed.
-  void claim(const gang::PodSlot& slot, const kube::Pod& pod);
+  // From now on this pod is being bound to that node for the slot; until it is added or removed.
+  void claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
   void unclaim(const gang::PodSlot& slot, std::string_view pod_uid);
 
  private:
   struct BoundPod {
     std::string name;
     std::string ns;
-    std::string node;  // empty: being bound
+    std::string node;    // empty: being bound
+    std::string target;  // where to, if it is being bound
     std::int64_t placement = 0;
     bool finished = false;
   };

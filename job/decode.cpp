@@ -37,9 +37,9 @@ Role read_role(Fields& fields) {
   return Role::kCollector;
 }
 
-Slot read_slot(Fields& fields) {
+Slot read_slot(Fields& fields, int most_incarnations = kMaxIncarnation) {
   return {fields.small_integer("ordinal", 0, kMaxOrdinal),
-          fields.small_integer("incarnation", 0, kMaxIncarnation)};
+          fields.small_integer("incarnation", 0, most_incarnations)};
 }
 
 RequestEntry read_entry(Fields& fields) {
@@ -58,8 +58,29 @@ RequestEntry read_entry(Fields& fields) {
     if (is_count) entry.gpu_split.push_back(static_cast<int>(count));
   }
   fields.each("slots", [&](Fields slot) { entry.slots.push_back(read_slot(slot)); });
-  entry.key = fields.text("key");
   return entry;
+}
+
+MovedReplica read_moved(Fields& fields) {
+  return {fields.small_integer("attempt", 0), read_role(fields),
+          fields.small_integer("from", 0, kMaxOrdinal), fields.small_integer("to", 0, kMaxOrdinal)};
+}
+
+CallRecord read_call(Fields& fields) {
+  CallRecord call;
+  call.attempt = fields.small_integer("attempt", 0);
+  call.method = fields.text("method");
+  call.body_hash = fields.text("bodyHash");
+  call.key = fields.text("key");
+  call.source = fields.text("source");
+  call.writer = fields.text("writer");
+  call.number = fields.integer("number", 0);
+  call.time = fields.time("time").value_or(SysTime{});
+  fields.each("replicas", [&](Fields run) {
+    const Role role = read_role(run);
+    call.replicas.push_back({role, read_slot(run), run.small_integer("count", 1, kMaxOrdinal + 1)});
+  });
+  return call;
 }
 
 Requests read_requests(Fields fields) {
@@ -74,6 +95,8 @@ Requests read_requests(Fields fields) {
     requests.floor.push_back({attempt, role, read_slot(change), change.boolean("removed")});
   });
   fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
+  fields.each("moved", [&](Fields moved) { requests.moved.push_back(read_moved(moved)); });
+  fields.each("calls", [&](Fields call) { requests.calls.push_back(read_call(call)); });
   return requests;
 }
 
@@ -176,7 +199,7 @@ Status read_status(Fields fields) {
   });
   fields.each("replaced", [&](Fields replaced) {
     const Role role = read_role(replaced);
-    status.replaced.push_back({role, read_slot(replaced)});
+    status.replaced.push_back({role, read_slot(replaced, kMaxIncarnation + 1)});  // 1 more: used up
   });
   Fields next = fields.object("next");
   status.next_collector = next.small_integer("collector", status.next_collector);

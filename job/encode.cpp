@@ -57,7 +57,34 @@ Json encode_entry(const RequestEntry& entry) {
   if (!entry.memory.empty()) out["resources"]["memory"] = entry.memory;
   if (!entry.gpu_split.empty()) out["gpuSplit"] = entry.gpu_split;
   for (const Slot slot : entry.slots) out["slots"].push_back(encode_slot(slot));
-  if (!entry.key.empty()) out["key"] = entry.key;
+  return out;
+}
+
+Json encode_moved(const MovedReplica& moved) {
+  return {{"attempt", moved.attempt},
+          {"role", to_string(moved.role)},
+          {"from", moved.from},
+          {"to", moved.to}};
+}
+
+Json encode_run(const ReplicaRun& run) {
+  Json out = encode_slot(run.first);
+  out["role"] = to_string(run.role);
+  out["count"] = run.count;
+  return out;
+}
+
+Json encode_call(const CallRecord& call) {
+  Json out = {{"attempt", call.attempt},
+              {"method", call.method},
+              {"bodyHash", call.body_hash},
+              {"source", call.source},
+              {"writer", call.writer},
+              {"number", call.number},
+              {"time", to_rfc3339_micro(call.time)},
+              {"replicas", Json::array()}};
+  if (!call.key.empty()) out["key"] = call.key;
+  for (const auto& run : call.replicas) out["replicas"].push_back(encode_run(run));
   return out;
 }
 
@@ -116,9 +143,13 @@ Json encode_requests(const Requests& requests) {
       {"next", {{"collector", requests.next_collector}, {"learner", requests.next_learner}}},
       {"nextId", requests.next_id},
       {"floor", Json::array()},
-      {"entries", Json::array()}};
+      {"entries", Json::array()},
+      {"moved", Json::array()},
+      {"calls", Json::array()}};
   for (const auto& change : requests.floor) out["floor"].push_back(encode_floor_change(change));
   for (const auto& entry : requests.entries) out["entries"].push_back(encode_entry(entry));
+  for (const auto& moved : requests.moved) out["moved"].push_back(encode_moved(moved));
+  for (const auto& call : requests.calls) out["calls"].push_back(encode_call(call));
   return out;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "job/ports.h"
 #include "job/server_token.h"
+#include "job/slots.h"
 
 namespace nervex::job {
 namespace {
@@ -23,15 +25,29 @@ std::string_view port_variable(Role role) {
   return "";
 }
 
-// Of the job's only pod of that role.
-std::string url_of(const Job& job, Role role, const PodContext& context) {
-  return replica_url(pod_name(job, role, {}), job.meta.ns,
+// Without a slot: of the job's only pod of that role.
+std::string url_of(const Job& job, Role role, const PodContext& context, Slot slot = {}) {
+  return replica_url(pod_name(job, role, slot), job.meta.ns,
                      main_port(template_of(job, role, context), role));
+}
+
+// What the pods of one multi-GPU learner need to find together: as torch.distributed has it.
+void add_ranks(Environment& environment, const Job& job, const DdpPlace& place) {
+  const std::string first = pod_name(job, Role::kDdpLearner, place.learner);
+  environment.emplace_back("WORLD_SIZE", std::to_string(place.world_size));
+  environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(place.gpus));
+  environment.emplace_back("START_RANK", std::to_string(place.start_rank));
+  environment.emplace_back("MASTER_ADDR", place.index == 0 ? "localhost" : first);
+  environment.emplace_back("MASTER_PORT", std::to_string(kMasterPort));
 }
 
 }  // namespace
 
-Environment environment_of(const Job& job, Role role, Slot slot, const PodContext& context) {
+Environment environment_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                           const PodContext& context) {
+  const auto place = role == Role::kDdpLearner && entry != nullptr
+                         ? place_of_ddp_learner(*entry, slot)
+                         : std::nullopt;
   const int port = main_port(template_of(job, role, context), role);
   Environment environment = {
       {std::string(port_variable(role)), std::to_string(port)},
@@ -40,7 +56,11 @@ Environment environment_of(const Job& job, Role role, Slot slot, const PodContex
       {"KUBERNETES_SERVER_URL", context.server_url},
       {"KUBERNETES_NERVEX_SERVER_URL", context.server_url},  // as older clients call it
       {"KUBERNETES_COORDINATOR_URL", url_of(job, Role::kCoordinator, context)}};
-  if (context.has_aggregator) {
+  if (place) {  // it has an aggregator of its own, whatever the job has
+    environment.emplace_back("KUBERNETES_AGGREGATOR_URL",
+                             url_of(job, Role::kAggregator, context, place->learner));
+    add_ranks(environment, job, *place);
+  } else if (context.has_aggregator) {
     environment.emplace_back("KUBERNETES_AGGREGATOR_URL", url_of(job, Role::kAggregator, context));
   }
   if (context.server_token) environment.emplace_back(kServerTokenVariable, kServerTokenFile);

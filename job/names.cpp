@@ -49,6 +49,18 @@ constexpr std::uint64_t permute(std::uint64_t value, std::uint64_t key) {
   return left * kSide + right;
 }
 
+constexpr std::uint64_t unpermute(std::uint64_t value, std::uint64_t key) {
+  std::uint64_t left = value / kSide;
+  std::uint64_t right = value % kSide;
+  for (std::uint64_t round = kRounds; round-- > 0;) {
+    const std::uint64_t added = mix(key ^ (round << 32) ^ left) % kSide;
+    const std::uint64_t before = (right + kSide - added) % kSide;
+    right = left;
+    left = before;
+  }
+  return left * kSide + right;
+}
+
 // Restricted to 0..kSuffixes-1 by walking the permutation's cycle until it is back inside.
 constexpr std::uint64_t permute_suffix(std::uint64_t value, std::uint64_t key) {
   do {
@@ -56,6 +68,33 @@ constexpr std::uint64_t permute_suffix(std::uint64_t value, std::uint64_t key) {
   } while (value >= kSuffixes);
   return value;
 }
+
+// The same cycle, walked back.
+constexpr std::uint64_t unpermute_suffix(std::uint64_t value, std::uint64_t key) {
+  do {
+    value = unpermute(value, key);
+  } while (value >= kSuffixes);
+  return value;
+}
+
+std::uint64_t key_of(std::string_view job_uid, Role role) {
+  return mix(fnv1a(to_string(role), fnv1a("/", fnv1a(job_uid))));
+}
+
+// The suffix as a number below kSuffixes, its first character the lowest digit.
+std::optional<std::uint64_t> number_of(std::string_view suffix) {
+  if (suffix.size() != kSuffixLength) return std::nullopt;
+  std::uint64_t number = 0;
+  for (auto c = suffix.rbegin(); c != suffix.rend(); ++c) {
+    const auto digit = kAlphabet.find(*c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    number = number * kAlphabet.size() + digit;
+  }
+  return number;
+}
+
+// `<job>-<role>` of the coordinator and of the job's own aggregator.
+bool has_single(Role role) { return role == Role::kCoordinator || role == Role::kAggregator; }
 
 }  // namespace
 
@@ -75,10 +114,9 @@ int default_port(Role role) {
 }
 
 std::string name_suffix(std::string_view job_uid, Role role, Slot slot) {
-  const std::uint64_t key = mix(fnv1a(to_string(role), fnv1a("/", fnv1a(job_uid))));
   const std::uint64_t number = static_cast<std::uint64_t>(slot.ordinal) * kIncarnations +
                                static_cast<std::uint64_t>(slot.incarnation);
-  std::uint64_t rest = permute_suffix(number, key);
+  std::uint64_t rest = permute_suffix(number, key_of(job_uid, role));
   std::string suffix(kSuffixLength, ' ');
   for (char& c : suffix) {
     c = kAlphabet[rest % kAlphabet.size()];
@@ -87,11 +125,34 @@ std::string name_suffix(std::string_view job_uid, Role role, Slot slot) {
   return suffix;
 }
 
+std::optional<Slot> slot_of_suffix(std::string_view job_uid, Role role, std::string_view suffix) {
+  const auto number = number_of(suffix);
+  if (!number) return std::nullopt;
+  const std::uint64_t plain = unpermute_suffix(*number, key_of(job_uid, role));
+  if (plain / kIncarnations > kMaxOrdinal) return std::nullopt;
+  return Slot{static_cast<int>(plain / kIncarnations), static_cast<int>(plain % kIncarnations)};
+}
+
 std::string pod_name(const Job& job, Role role, Slot slot) {
-  const bool is_single = role == Role::kCoordinator || role == Role::kAggregator;
-  if (is_single && slot.ordinal == 0) return fmt::format("{}-{}", job.meta.name, to_string(role));
+  if (has_single(role) && slot.ordinal == 0)
+    return fmt::format("{}-{}", job.meta.name, to_string(role));
   return fmt::format("{}-{}-{}", job.meta.name, to_string(role),
                      name_suffix(job.meta.uid, role, slot));
+}
+
+std::optional<NamedSlot> slot_of_pod_name(const Job& job, std::string_view pod) {
+  for (const Role role : {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner,
+                          Role::kDdpLearner}) {
+    const std::string name = fmt::format("{}-{}", job.meta.name, to_string(role));
+    if (!pod.starts_with(name)) continue;
+    const std::string_view rest = pod.substr(name.size());
+    if (rest.empty() && has_single(role)) return NamedSlot{role, {}};
+    if (!rest.starts_with('-') || role == Role::kCoordinator) continue;
+    if (const auto slot = slot_of_suffix(job.meta.uid, role, rest.substr(1))) {
+      return NamedSlot{role, *slot};
+    }
+  }
+  return std::nullopt;
 }
 
 std::string pod_group_name(const Job& job, int attempt) {

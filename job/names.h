@@ -1,6 +1,7 @@
 // job/names.h - what are a job's objects called, before they exist? Names, labels, ports.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,10 +36,21 @@ int default_port(Role role);
 // (ordinal, incarnation): names never collide within a job, and are known before pods exist.
 // Ordinal in 0..65535, incarnation in 0..217.
 std::string name_suffix(std::string_view job_uid, Role role, Slot slot);
+// The slot whose suffix this is. nullopt: no slot has it. Nearly every other five characters are
+// some slot's, so that this says nothing about whether the job ever had such a pod.
+std::optional<Slot> slot_of_suffix(std::string_view job_uid, Role role, std::string_view suffix);
 
 // `<job>-coordinator` and `<job>-aggregator` for slot 0 of those roles; else
 // `<job>-<role>-<suffix>`.
 std::string pod_name(const Job& job, Role role, Slot slot);
+
+// Whose name is this? The inverse of the above, of every role. nullopt: no pod of this job has it.
+struct NamedSlot {
+  Role role = Role::kCoordinator;
+  Slot slot;
+  bool operator==(const NamedSlot&) const = default;
+};
+std::optional<NamedSlot> slot_of_pod_name(const Job& job, std::string_view pod);
 
 // `<job>-<attempt>`
 std::string pod_group_name(const Job& job, int attempt);

@@ -6,6 +6,7 @@
 #include "job/json_edit.h"
 #include "job/object_meta.h"
 #include "job/pin.h"
+#include "job/ports.h"
 #include "job/server_token.h"
 
 namespace nervex::job {
@@ -23,12 +24,6 @@ int declared_port(const Json& container) {
     return static_cast<int>(kube::int_at(port, {"containerPort"}));
   }
   return 0;
-}
-
-void declare_port(Json& container, Role role) {
-  if (declared_port(container) != 0) return;
-  append_to(container, "ports",
-            {{"name", kMainPort}, {"containerPort", default_port(role)}, {"protocol", "TCP"}});
 }
 
 Json metadata_of(const Job& job, const PodOrder& order, const Json& pod_template,
@@ -62,12 +57,12 @@ int main_port(const Json& pod_template_or_spec, Role role) {
 
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context) {
   Json spec = pod_spec(job, order.role, order.slot, order.entry, context);
-  const Environment environment = environment_of(job, order.role, order.slot, context);
+  const Environment environment = environment_of(job, order.role, order.slot, order.entry, context);
   std::string main_name;
   if (const int main = main_container(spec); main >= 0) {
     Json& container = spec["containers"][static_cast<std::size_t>(main)];
     main_name = kube::string_at(container, {"name"});
-    declare_port(container, order.role);
+    declare_ports(container, ports_of(job, order.role, order.slot, order.entry, context));
     for (auto& each : spec["containers"]) {
       if (each.is_object()) append_environment(each, environment);
     }

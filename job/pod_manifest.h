@@ -30,7 +30,8 @@ struct PodContext {
 const Json& template_of(const Job& job, Role role, const PodContext& context);
 
 // The template with the job's volumes, priority class and an entry's resources: what both the
-// PodGroup's requests and the pod are made from.
+// PodGroup's requests and the pod are made from. Of a multi-GPU learner's entry every ddp-learner
+// gets the cpus and the memory, and of the GPUs the share of `slot`; its aggregator gets nothing.
 Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
               const PodContext& context);
 
@@ -42,7 +43,8 @@ int main_container(const Json& pod_spec);
 // The whole Pod: name, labels, annotations, owner, environment, port, pin, scheduler (contract §2).
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context);
 // Its headless Service of the same name.
-Json service_manifest(const Job& job, Role role, Slot slot, const PodContext& context);
+Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                      const PodContext& context);
 
 // "<pod>.<namespace>:<port>": how replicas are named to clients.
 std::string replica_url(const std::string& pod, const std::string& ns, int port);

@@ -2,6 +2,7 @@
 #include "job/json_edit.h"
 #include "job/pin.h"
 #include "job/pod_manifest.h"
+#include "job/slots.h"
 #include "kube/model/quantity.h"
 
 namespace nervex::job {
@@ -25,12 +26,19 @@ void set_amount(Json& container, const char* resource, const std::string& quanti
   }
 }
 
-void set_resources(Json& spec, const RequestEntry& entry) {
+// GPUs of this pod: the entry's, or its share of a multi-GPU learner's.
+std::string gpus_of(const RequestEntry& entry, Slot slot) {
+  if (!is_multi_gpu(entry)) return entry.gpus;
+  const auto place = place_of_ddp_learner(entry, slot);
+  return place ? std::to_string(place->gpus) : "";
+}
+
+void set_resources(Json& spec, const RequestEntry& entry, Slot slot) {
   const int main = main_container(spec);
   if (main < 0) return;
   Json& container = spec["containers"][static_cast<std::size_t>(main)];
   set_amount(container, "cpu", entry.cpus);
-  set_amount(container, "nvidia.com/gpu", entry.gpus);
+  set_amount(container, "nvidia.com/gpu", gpus_of(entry, slot));
   set_amount(container, "memory", entry.memory);
 }
 
@@ -68,11 +76,11 @@ const Json& template_of(const Job& job, Role role, const PodContext& context) {
   return null_json();
 }
 
-Json pod_spec(const Job& job, Role role, Slot, const RequestEntry* entry,
+Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
               const PodContext& context) {
   const Json* written = kube::find(template_of(job, role, context), {"spec"});
   Json spec = written != nullptr && written->is_object() ? *written : Json::object();
-  if (entry != nullptr) set_resources(spec, *entry);
+  if (entry != nullptr && role != Role::kAggregator) set_resources(spec, *entry, slot);
   if (role != Role::kAggregator) add_volumes(spec, job.spec.volumes);
   if (!job.spec.priority_class_name.empty()) {
     spec["priorityClassName"] = job.spec.priority_class_name;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+
+#include "job/names.h"
 
 namespace nervex::job {
 namespace {
@@ -40,6 +43,9 @@ Changes changes_of(const Job& job, Role role) {
   return changes;
 }
 
+// Beyond that its name would be another slot's.
+bool can_be_named(Slot slot) { return slot.incarnation <= kMaxIncarnation; }
+
 }  // namespace
 
 Slot current_slot(const Job& job, Role role, Slot slot) {
@@ -52,13 +58,17 @@ std::vector<Unit> wanted_units(const Job& job, Role role) {
   if (!spec || !spec->pod_template.is_object()) return units;
   const Changes changes = changes_of(job, role);
   for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
-    if (changes.removed.count(ordinal) == 0) {
-      units.push_back({role, changes.apply({ordinal, 0}), nullptr});
+    const Slot slot = changes.apply({ordinal, 0});
+    if (changes.removed.count(ordinal) == 0 && can_be_named(slot)) {
+      units.push_back({role, slot, nullptr});
     }
   }
   for (const auto& entry : job.spec.requests.entries) {
     if (entry.role != role || entry.attempt != job.status.attempt) continue;
-    for (const Slot slot : entry.slots) units.push_back({role, changes.apply(slot), &entry});
+    for (const Slot written : entry.slots) {
+      const Slot slot = changes.apply(written);
+      if (can_be_named(slot)) units.push_back({role, slot, &entry});
+    }
   }
   std::stable_sort(units.begin(), units.end(),
                    [](const Unit& a, const Unit& b) { return a.slot.ordinal < b.slot.ordinal; });
@@ -76,6 +86,20 @@ std::vector<UnitPod> pods_of(const Unit& unit) {
     rank += gpus;
   }
   return pods;
+}
+
+std::optional<DdpPlace> place_of_ddp_learner(const RequestEntry& entry, Slot slot) {
+  const auto& split = entry.gpu_split;
+  for (const Slot learner : entry.slots) {
+    const int index = slot.ordinal - learner.ordinal;
+    if (index < 0 || index >= static_cast<int>(split.size())) continue;
+    return DdpPlace{{learner.ordinal, slot.incarnation},
+                    index,
+                    split[static_cast<std::size_t>(index)],
+                    std::accumulate(split.begin(), split.begin() + index, 0),
+                    std::accumulate(split.begin(), split.end(), 0)};
+  }
+  return std::nullopt;
 }
 
 int ordinals_of(const RequestEntry& entry) {

@@ -8,6 +8,7 @@
 // ordinals as it has ddp-learners.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "job/types.h"
@@ -37,7 +38,8 @@ Slot current_slot(const Job& job, Role role, Slot slot);
 
 // The units of `role`, kCollector or kLearner, that the job wants in its current attempt, those
 // that have ended included: the floor, but for what was removed, then what was requested, by
-// ordinal. None without a template. Cost: units + changes x log(changes).
+// ordinal. Neither those whose incarnations are used up. None without a template. Cost: units +
+// changes x log(changes).
 std::vector<Unit> wanted_units(const Job& job, Role role);
 
 // The pods of a unit: itself, or of a multi-GPU learner the aggregator and then the ddp-learners.
@@ -45,6 +47,19 @@ std::vector<UnitPod> pods_of(const Unit& unit);
 
 // Ordinals that one replica of the entry uses up: at least 1.
 int ordinals_of(const RequestEntry& entry);
+
+// What a ddp-learner pod is within its learner.
+struct DdpPlace {
+  Slot learner;        // the learner's own, in its pods' incarnation; also the first pod's
+  int index = 0;       // 0: the first pod, where the others meet
+  int gpus = 0;        // the pod's own
+  int start_rank = 0;  // the GPUs of the pods before it
+  int world_size = 0;  // the GPUs of all
+  bool operator==(const DdpPlace&) const = default;
+};
+// Where the ddp-learner of that slot stands. nullopt: no learner of the entry has such a pod. Cost:
+// the entry's slots + split.
+std::optional<DdpPlace> place_of_ddp_learner(const RequestEntry& entry, Slot slot);
 
 inline bool is_multi_gpu(const RequestEntry& entry) { return !entry.gpu_split.empty(); }
 

@@ -56,7 +56,6 @@ struct RequestEntry {
   std::vector<int> gpu_split;
   // One per replica; of multi-GPU learners one per learner (slots.h tells the pods of each).
   std::vector<Slot> slots;
-  std::string key;  // Idempotency-Key, may be empty
   bool operator==(const RequestEntry&) const = default;
 };
 
@@ -68,6 +67,38 @@ struct FloorChange {  // what the API did to a floor pod
   bool operator==(const FloorChange&) const = default;
 };
 
+// A replica whose incarnations were used up goes on under another ordinal. spec.requests.moved[].
+struct MovedReplica {
+  int attempt = 0;  // of another attempt: counts as absent
+  Role role = Role::kCollector;
+  int from = 0;
+  int to = 0;
+  bool operator==(const MovedReplica&) const = default;
+};
+
+// Replicas with ordinals in a row, by the pod that their address names.
+struct ReplicaRun {
+  Role role = Role::kCollector;  // kAggregator: multi-GPU learners
+  Slot first;
+  int count = 1;
+  bool operator==(const ReplicaRun&) const = default;
+};
+
+// A call that changed the replicas, kept for a while so that its repeat is answered with the same
+// replicas and does nothing. spec.requests.calls[], in the order of their writes.
+struct CallRecord {
+  int attempt = 0;          // of another attempt: counts as absent
+  std::string method;       // "POST", "DELETE", "POST failed"
+  std::string body_hash;    // of the bytes that came
+  std::string key;          // Idempotency-Key, may be empty
+  std::string source;       // the caller's address, without port
+  std::string writer;       // the process of nervex-server that wrote this
+  std::int64_t number = 0;  // of that process's calls: with the writer unique
+  SysTime time{};
+  std::vector<ReplicaRun> replicas;  // that the answer names
+  bool operator==(const CallRecord&) const = default;
+};
+
 // spec.requests: written by nervex-server alone.
 struct Requests {
   int next_collector = kFirstRequestedOrdinal;
@@ -75,6 +106,8 @@ struct Requests {
   std::int64_t next_id = 1;
   std::vector<FloorChange> floor;
   std::vector<RequestEntry> entries;
+  std::vector<MovedReplica> moved;
+  std::vector<CallRecord> calls;
   bool operator==(const Requests&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// server/caches.h - what does this server remember of the cluster? Mirrors of three kinds.
+// server/caches.h - what does this server remember of the cluster? Mirrors of five kinds.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 #include "kube/model/pod.h"
 #include "kube/reflector.h"
 #include "kube/store.h"
+#include "server/surroundings.h"
 
 namespace nervex::server {
 
@@ -18,7 +19,14 @@ struct Stores {
       [](const kube::Pod& pod) { return pod.meta.owner ? pod.meta.owner->uid : std::string(); }};
   kube::Store<job::Job> jobs;
   kube::Store<gang::PodGroup> groups;
+  kube::Store<GpuNode> gpu_nodes;
+  kube::Store<AggregatorConfig> aggregator_configs;  // the one that aggregators are made from
 };
+
+// What is known now. Cost: the nodes with GPUs.
+Surroundings look_around(const Stores& stores);
+// Where aggregators listen; the role's default if there is no AggregatorConfig (any more).
+int aggregator_port(const Stores& stores);
 
 // One object's JSON text as what the stores hold.
 Result<kube::Pod> decode_own_pod(std::string_view text);
@@ -28,7 +36,8 @@ Result<gang::PodGroup> decode_group_text(std::string_view text);
 // Keeps `stores` equal to the API server: one thread per kind from start() until destroyed.
 class Caches {
  public:
-  Caches(kube::Api& api, Stores& stores);
+  // `aggregator_config`: "namespace/name".
+  Caches(kube::Api& api, Stores& stores, const std::string& aggregator_config);
   void start();
   // "" once all kinds are listed, else which is missing. Thread-safe.
   std::string not_ready() const;
@@ -37,6 +46,8 @@ class Caches {
   kube::Reflector pods_;
   kube::Reflector jobs_;
   kube::Reflector groups_;
+  kube::Reflector nodes_;
+  kube::Reflector aggregator_configs_;
 };
 
 }  // namespace nervex::server

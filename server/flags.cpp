@@ -19,6 +19,20 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 100'000))
       ->type_name("N")
       ->capture_default_str();
+  add_object_name(app, "--aggregator-config", flags.aggregator_config,
+                  "AggregatorConfig that aggregators of multi-GPU learners are made from, as "
+                  "nervex-controller has it");
+  app.add_option("--max-replicas-per-request", flags.limits.replicas_per_request,
+                 "replicas of one role that one request may add or replace (400 above)")
+      ->check(CLI::Range(1, 60'000))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--max-replicas-per-job", flags.limits.replicas_per_job,
+                 "requested replicas that a job can have at once, a multi-GPU learner counting "
+                 "with each of its pods (409 above)")
+      ->check(CLI::Range(1, 60'000))
+      ->type_name("N")
+      ->capture_default_str();
   add_help_footer(app, "nervex-server --kubeconfig ~/.kube/config --listen 127.0.0.1:8080");
 }
 

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/certificate_files.h"
 #include "base/program.h"
+#include "server/grow.h"
 
 namespace nervex::server {
 
 struct Flags {
   CommonFlags common;
   bool auth_by_token = false;
-  TlsFiles tls;                        // none: plain HTTP
+  TlsFiles tls;  // none: plain HTTP
+  std::string aggregator_config = "nervex-system/aggregator-config";
   std::size_t max_connections = 2048;  // one thread each
+  Limits limits;
 };
 
 // Adds the flags with their help to `app`.

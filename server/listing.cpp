@@ -1,24 +1,60 @@
 #include "server/listing.h"
 
+#include <map>
+#include <utility>
+
+#include "gang/slot.h"
 #include "job/counts.h"
 #include "job/names.h"
 #include "job/pod_manifest.h"
+#include "job/ports.h"
 #include "server/caller.h"
 
 namespace nervex::server {
 namespace {
 
-// Collectors and learners; null for every other role.
-std::vector<std::string>* list_for(Listing& listing, std::optional<job::Role> role) {
-  if (role == job::Role::kCollector) return &listing.collectors;
-  if (role == job::Role::kLearner) return &listing.learners;
-  return nullptr;
+using job::Role;
+
+// That a pod's annotations name; nullopt: it is no pod of a gang.
+std::optional<job::Slot> slot_of(const kube::Pod& pod) {
+  const auto slot = gang::slot_of(pod);
+  if (!slot) return std::nullopt;
+  return job::Slot{slot->slot.ordinal, slot->slot.incarnation};
 }
 
-void add_replica(Listing& listing, const job::Job& job, const kube::Pod& pod) {
+// The aggregator that the job itself has is of its base gang.
+bool is_of_a_learner(const kube::Pod& aggregator) {
+  const auto slot = slot_of(aggregator);
+  return slot && slot->ordinal >= job::kFirstRequestedOrdinal;
+}
+
+void add_replica(Listing& listing, const job::Job& job, const kube::Pod& pod, int aggregator_port) {
   const auto role = job::role_of(pod);
-  auto* list = list_for(listing, role);
-  if (list != nullptr) list->push_back(replica_address(job, *role, pod.meta.name));
+  const std::string& name = pod.meta.name;
+  if (role == Role::kCollector) {
+    listing.collectors.push_back(replica_address(job, *role, name, aggregator_port));
+  } else if (role == Role::kLearner || (role == Role::kAggregator && is_of_a_learner(pod))) {
+    listing.learners.push_back(replica_address(job, *role, name, aggregator_port));
+  }
+}
+
+// Where a ddp-learner stands in its learner; nullopt: it is none, or is no longer asked for.
+std::optional<job::DdpPlace> place_of(const job::Job& job, const kube::Pod& pod) {
+  const auto slot = slot_of(pod);
+  if (!slot || job::role_of(pod) != Role::kDdpLearner) return std::nullopt;
+  for (const auto& entry : job.spec.requests.entries) {
+    if (entry.role != Role::kLearner) continue;
+    if (auto place = job::place_of_ddp_learner(entry, *slot)) return place;
+  }
+  return std::nullopt;
+}
+
+void add_gpus(Listing& listing, const job::Job& job, const kube::Pod& pod,
+              const job::DdpPlace& place) {
+  const int main = job::main_port(job::template_of(job, Role::kDdpLearner, {}), Role::kDdpLearner);
+  for (const int port : job::gpu_ports_of(main, place)) {
+    listing.learners.push_back(job::replica_url(pod.meta.name, job.meta.ns, port));
+  }
 }
 
 }  // namespace
@@ -29,24 +65,45 @@ bool is_shown(const kube::Pod& pod) {
          (state == job::PodState::kPending || state == job::PodState::kRunning);
 }
 
-std::string replica_address(const job::Job& job, job::Role role, const std::string& pod) {
-  const int port = job::main_port(job::template_of(job, role, {}), role);
+std::string replica_address(const job::Job& job, job::Role role, const std::string& pod,
+                            int aggregator_port) {
+  const int port = role == Role::kAggregator
+                       ? aggregator_port
+                       : job::main_port(job::template_of(job, role, {}), role);
   return job::replica_url(pod, job.meta.ns, port);
 }
 
 Listing list_replicas(const job::Job& job, std::string_view coordinator,
-                      std::string_view pod_group_uid, std::span<const PodPtr> pods) {
+                      std::string_view pod_group_uid, std::span<const PodPtr> pods,
+                      int aggregator_port) {
   Listing listing{job.meta.ns, std::string(coordinator), {}, {}};
   for (const auto& pod : pods) {
-    if (is_shown(*pod) && attempt_uid(*pod) == pod_group_uid) add_replica(listing, job, *pod);
+    if (!is_shown(*pod) || attempt_uid(*pod) != pod_group_uid) continue;
+    add_replica(listing, job, *pod, aggregator_port);
   }
   return listing;
 }
 
-std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica) {
+Listing list_aggregator(const job::Job& job, const kube::Pod& aggregator,
+                        std::span<const PodPtr> pods) {
+  Listing listing{job.meta.ns, job::pod_name(job, Role::kCoordinator, {}), {}, {}};
+  const auto learner = slot_of(aggregator);
+  std::map<int, std::pair<const kube::Pod*, job::DdpPlace>> by_rank;
+  for (const auto& pod : pods) {
+    if (!is_shown(*pod) || attempt_uid(*pod) != attempt_uid(aggregator)) continue;
+    const auto place = place_of(job, *pod);
+    if (place && place->learner == learner) by_rank[place->start_rank] = {pod.get(), *place};
+  }
+  for (const auto& [rank, of] : by_rank) add_gpus(listing, job, *of.first, of.second);
+  return listing;
+}
+
+std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica,
+                                int aggregator_port) {
   if (!is_shown(replica)) return std::nullopt;
-  Listing listing{job.meta.ns, job::pod_name(job, job::Role::kCoordinator, {}), {}, {}};
-  add_replica(listing, job, replica);
+  Listing listing{job.meta.ns, job::pod_name(job, Role::kCoordinator, {}), {}, {}};
+  add_replica(listing, job, replica, aggregator_port);
+  if (const auto place = place_of(job, replica)) add_gpus(listing, job, replica, *place);
   if (listing.collectors.empty() && listing.learners.empty()) return std::nullopt;
   return listing;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "job/slots.h"
 #include "job/types.h"
 #include "kube/model/pod.h"
 #include "server/envelope.h"
@@ -19,15 +20,25 @@ using PodPtr = std::shared_ptr<const kube::Pod>;
 // that exist, are not terminating and have not ended are shown; pending ones are.
 bool is_shown(const kube::Pod& pod);
 
-// The address of a replica: the port is the one that its template declares.
-std::string replica_address(const job::Job& job, job::Role role, const std::string& pod);
+// The address of a replica: the port is the one that its template declares, and that of an
+// aggregator the AggregatorConfig's.
+std::string replica_address(const job::Job& job, job::Role role, const std::string& pod,
+                            int aggregator_port);
 
-// The shown replicas among `pods` that belong to the attempt with that PodGroup UID: collectors and
-// plain learners, in the order given.
+// The shown replicas among `pods` that belong to the attempt with that PodGroup UID, in the order
+// given: collectors, plain learners, and the aggregators of multi-GPU learners as learners. Neither
+// ddp-learners nor the aggregator of the job itself.
 Listing list_replicas(const job::Job& job, std::string_view coordinator,
-                      std::string_view pod_group_uid, std::span<const PodPtr> pods);
+                      std::string_view pod_group_uid, std::span<const PodPtr> pods,
+                      int aggregator_port);
 
-// The listing of `replica` alone. nullopt: it is no replica, or not shown.
-std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica);
+// The learners of one aggregator: of each shown ddp-learner of its own among `pods` one address per
+// GPU, by global rank. None of the aggregator of the job itself.
+Listing list_aggregator(const job::Job& job, const kube::Pod& aggregator,
+                        std::span<const PodPtr> pods);
+
+// The listing of `replica` alone, a ddp-learner's with one address per GPU. nullopt: it is no
+// replica, or not shown.
+std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica, int aggregator_port);
 
 }  // namespace nervex::server

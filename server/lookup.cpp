@@ -1,5 +1,7 @@
 #include "server/lookup.h"
 
+#include <algorithm>
+
 #include "job/names.h"
 
 namespace nervex::server {
@@ -23,8 +25,15 @@ Live<T> read(kube::Api& api, const kube::ResourceKind& kind, const std::string& 
   return std::make_shared<const T>(*std::move(object));
 }
 
-// "." and ".." would be taken for steps in the API's path; nothing is called that.
-bool is_step(const std::string& name) { return name == "." || name == ".."; }
+// Nothing is called otherwise (RFC 1123, in lower case), and the API server takes the rest apart: a
+// slash, even an escaped one, for the next part of the path, ".." for a step back. Whatever a
+// caller writes there, it is a pod's name that is asked for.
+bool may_exist(const std::string& name) {
+  const auto is_plain = [](char c) {
+    return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.starts_with('.') && std::all_of(name.begin(), name.end(), is_plain);
+}
 
 }  // namespace
 
@@ -41,7 +50,7 @@ Caller Lookup::cached(const std::string& ns, const std::string& pod) const {
 
 Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const {
   Caller caller;
-  if (is_step(ns) || is_step(pod)) return caller;
+  if (!may_exist(ns) || !may_exist(pod)) return caller;
   auto found_pod = read<kube::Pod>(api_, kube::kPods, ns, pod, decode_own_pod);
   if (!found_pod) return found_pod.error();
   caller.pod = *found_pod;

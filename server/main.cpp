@@ -4,8 +4,10 @@
 #include "base/tls_flags.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "kube/lease.h"
 #include "kube/metrics.h"
 #include "server/flags.h"
+#include "server/replica_metrics.h"
 #include "server/routes.h"
 
 using namespace nervex;  // NOLINT: main only
@@ -19,6 +21,10 @@ void show(Metrics& metrics, const server::Stores& stores,
   kube::add_cache_metrics(metrics, "pods", [&stores] { return stores.pods.size(); });
   kube::add_cache_metrics(metrics, "nervexjobs", [&stores] { return stores.jobs.size(); });
   kube::add_cache_metrics(metrics, "podgroups", [&stores] { return stores.groups.size(); });
+  kube::add_cache_metrics(metrics, "nodes", [&stores] { return stores.gpu_nodes.size(); });
+  kube::add_cache_metrics(metrics, "aggregatorconfigs",
+                          [&stores] { return stores.aggregator_configs.size(); });
+  server::add_replica_metrics(metrics, stores);
 }
 
 }  // namespace
@@ -37,9 +43,10 @@ int main(int argc, char** argv) {
   Health health;
   kube::Client api(*config, "nervex-server", kube::request_observer(metrics, config->url));
   server::Stores stores;
-  server::Replicas replicas(api, stores);
-  server::Caches caches(api, stores);
   const SystemClock clock;
+  // Names this process as leaders do theirs: by its pod, and by what no other process has.
+  server::Replicas replicas(api, stores, clock, {kube::make_lease_identity(), flags.limits});
+  server::Caches caches(api, stores, flags.aggregator_config);
   server::Gate gate(api, stores, clock);
   const auto not_synced = [&caches] { return caches.not_ready(); };
   show(metrics, stores, not_synced);

@@ -1,47 +1,57 @@
-// server/replicas.h - the two things clients do with replicas today: ask for more, and list them.
+// server/replicas.h - what clients do with replicas: add, remove, replace and list them.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kube/api.h"
+#include "server/changes.h"
 #include "server/envelope.h"
-#include "server/grow.h"
 #include "server/lookup.h"
 #include "server/request.h"
-#include "server/turns.h"
 
 namespace nervex::server {
 
 // Thread-safe. Errors carry the code that envelope.h turns into a status.
 class Replicas {
  public:
-  Replicas(kube::Api& api, Stores& stores) : api_(api), stores_(stores), lookup_(api, stores) {}
+  Replicas(kube::Api& api, Stores& stores, const Clock& clock, ChangeOptions options = {})
+      : stores_(stores), lookup_(api, stores), changes_(api, stores, clock, std::move(options)) {}
 
-  // One optimistic write to spec.requests: all that was asked for, or nothing. Returns the
-  // addresses of what was added. kTransient also when the job was changed by others on every try.
-  Result<Listing> add(const AddRequest& request);
+  // One optimistic write to spec.requests each, or none (server/changes.h). Return the addresses
+  // of what was added, removed, or took the place of what failed.
+  Result<Listing> add(const AddRequest& request, const Call& call = {}) {
+    return changes_.add(request, call);
+  }
+  Result<Listing> remove(const RemoveRequest& request, const Call& call = {}) {
+    return changes_.remove(request, call);
+  }
+  Result<Listing> replace(const ReplaceRequest& request, const Call& call = {}) {
+    return changes_.replace(request, call);
+  }
+  Changes& changes() { return changes_; }
 
   using Listed = std::variant<Listing, std::vector<Listing>>;
   // From the cache; a pod that it does not know is looked up before kNotFound is said.
   Result<Listed> list(const ListQuery& query) const;
 
  private:
-  Result<Growth> decide(const Caller& caller, const AddRequest& request) const;
-  Result<Nothing> write(const job::Job& job, const job::Requests& requests);
-  bool was_applied(const job::Job& job, const job::Requests& requests) const;
   Result<Caller> find(const std::string& ns, const std::string& pod) const;
+  // Those that the job has not given up.
   std::vector<PodPtr> pods_of(const job::Job& job) const;
   std::vector<Listing> list_all(const std::optional<std::string>& ns) const;
   Result<Listed> list_by_coordinator(const std::string& ns, const std::string& name) const;
   Result<Listed> list_by_aggregator(const std::string& ns, const std::string& name) const;
   Result<Listed> list_by_name(const std::optional<std::string>& ns, const std::string& name) const;
 
-  kube::Api& api_;
   Stores& stores_;
   const Lookup lookup_;
-  Turns turns_;
+  Changes changes_;
 };
 
 }  // namespace nervex::server

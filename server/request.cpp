@@ -2,12 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "server/fields.h"
+#include "server/gpu_split.h"
 
 namespace nervex::server {
 namespace {
 
 constexpr std::size_t kMaxNameLength = 253;  // of any Kubernetes object
+constexpr std::size_t kMaxUrlLength = 512;   // "<pod>.<namespace>:<port>"
+constexpr std::size_t kMaxKeyLength = 255;   // as the CRD has it
 
 Error invalid(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
@@ -19,14 +25,13 @@ Result<Nothing> read_quantity(const Json& object, std::string_view group, std::s
   return ok();
 }
 
-Result<Ask> parse_ask(const Json& body, std::string_view group) {
+Result<Ask> parse_ask(const Json& body, std::string_view group, int most) {
   const Json* object = field(body, group);
   if (object == nullptr) return Ask{};
   if (!object->is_object()) return invalid(fmt::format("{}: must be an object", group));
 
   Ask ask;
-  const auto replicas =
-      count_field(*object, "replicas", fmt::format("{}.replicas", group), kMaxReplicasPerRequest);
+  const auto replicas = count_field(*object, "replicas", fmt::format("{}.replicas", group), most);
   if (!replicas) return replicas.error();
   ask.replicas = *replicas;
   const auto cpus = read_quantity(*object, group, "cpus", kube::Scale::kMilli, ask.cpus);
@@ -41,12 +46,13 @@ Result<Ask> parse_ask(const Json& body, std::string_view group) {
   return ask;
 }
 
-// Only the request decides whether a learner has several GPUs; such learners come later.
-Result<Nothing> check_single_gpu(const Ask& learners) {
-  if (learners.gpus.empty()) return ok();
-  const auto gpus = kube::parse_quantity(learners.gpus, kube::Scale::kOne);
-  if (gpus && *gpus <= 1) return ok();
-  return invalid("learners.gpus: learners with more than one GPU are not supported yet");
+// A collector with more simply fits nowhere; of a learner every GPU is counted out.
+Result<Nothing> check_gpus(const Ask& learners) {
+  const auto gpus = gpus_of(learners);
+  if (!gpus) return invalid("learners.gpus: " + gpus.error().message);
+  if (*gpus <= kMaxGpusPerLearner) return ok();
+  return invalid(fmt::format("learners.gpus: a learner has at most {}, not {}", kMaxGpusPerLearner,
+                             learners.gpus));
 }
 
 Result<std::string> parse_name(const Json& body, std::string_view key) {
@@ -57,27 +63,104 @@ Result<std::string> parse_name(const Json& body, std::string_view key) {
   return name;
 }
 
-}  // namespace
+Result<int> parse_count(const Json& body, std::string_view group) {
+  const Json* object = field(body, group);
+  if (object == nullptr) return 0;
+  if (!object->is_object()) return invalid(fmt::format("{}: must be an object", group));
+  return count_field(*object, "replicas", fmt::format("{}.replicas", group),
+                     std::numeric_limits<int>::max());
+}
 
-Result<AddRequest> parse_add_request(std::string_view body) {
+Result<std::vector<std::string>> parse_names(const Json& body, std::string_view group, int most) {
+  std::vector<std::string> names;
+  const Json* list = field(body, group);
+  if (list == nullptr) return names;
+  if (!list->is_array()) return invalid(fmt::format("{}: must be a list of names", group));
+  if (list->size() > static_cast<std::size_t>(most)) {
+    return invalid(fmt::format("{}: names {} replicas, above {}", group, list->size(), most));
+  }
+  for (const auto& name : *list) {
+    const std::string at = fmt::format("{}[{}]", group, names.size());
+    if (!name.is_string()) return invalid(at + ": must be a string");
+    names.push_back(name.get<std::string>());
+    if (names.back().empty()) return invalid(at + ": is empty");
+    if (names.back().size() > kMaxUrlLength) return invalid(at + ": is too long");
+  }
+  return names;
+}
+
+Result<Json> parse_object(std::string_view body) {
   if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return invalid("the body is empty");
   }
-  const auto json = kube::parse_json(body);
+  auto json = kube::parse_json(body);
   if (!json) return invalid("body: " + json.error().message);
   if (!json->is_object()) return invalid("body: must be a JSON object");
+  return *std::move(json);
+}
 
+}  // namespace
+
+Result<std::int64_t> gpus_of(const Ask& ask) {
+  return ask.gpus.empty() ? Result<std::int64_t>(0)
+                          : kube::parse_quantity(ask.gpus, kube::Scale::kOne);
+}
+
+Result<AddRequest> parse_add_request(std::string_view body, int most) {
+  const auto json = parse_object(body);
+  if (!json) return json.error();
   auto ns = parse_name(*json, "namespace");
   if (!ns) return ns.error();
   auto coordinator = parse_name(*json, "coordinator");
   if (!coordinator) return coordinator.error();
-  auto collectors = parse_ask(*json, "collectors");
+  auto collectors = parse_ask(*json, "collectors", most);
   if (!collectors) return collectors.error();
-  auto learners = parse_ask(*json, "learners");
+  auto learners = parse_ask(*json, "learners", most);
   if (!learners) return learners.error();
-  if (const auto single = check_single_gpu(*learners); !single) return single.error();
+  if (const auto gpus = check_gpus(*learners); !gpus) return gpus.error();
   return AddRequest{*std::move(ns), *std::move(coordinator), *std::move(collectors),
                     *std::move(learners)};
+}
+
+Result<RemoveRequest> parse_remove_request(std::string_view body) {
+  const auto json = parse_object(body);
+  if (!json) return json.error();
+  auto ns = parse_name(*json, "namespace");
+  if (!ns) return ns.error();
+  auto coordinator = parse_name(*json, "coordinator");
+  if (!coordinator) return coordinator.error();
+  const auto collectors = parse_count(*json, "collectors");
+  if (!collectors) return collectors.error();
+  const auto learners = parse_count(*json, "learners");
+  if (!learners) return learners.error();
+  return RemoveRequest{*std::move(ns), *std::move(coordinator), *collectors, *learners};
+}
+
+Result<ReplaceRequest> parse_replace_request(std::string_view body, int most) {
+  const auto json = parse_object(body);
+  if (!json) return json.error();
+  auto ns = parse_name(*json, "namespace");
+  if (!ns) return ns.error();
+  auto coordinator = parse_name(*json, "coordinator");
+  if (!coordinator) return coordinator.error();
+  auto collectors = parse_names(*json, "collectors", most);
+  if (!collectors) return collectors.error();
+  auto learners = parse_names(*json, "learners", most);
+  if (!learners) return learners.error();
+  return ReplaceRequest{*std::move(ns), *std::move(coordinator), *std::move(collectors),
+                        *std::move(learners)};
+}
+
+Result<std::string> parse_key(const std::map<std::string, std::string>& headers) {
+  const auto header = headers.find("idempotency-key");
+  if (header == headers.end()) return std::string{};
+  const std::string& key = header->second;
+  const auto is_plain = [](char c) { return ' ' <= c && c <= '~'; };
+  if (key.empty() || key.size() > kMaxKeyLength || !std::all_of(key.begin(), key.end(), is_plain)) {
+    return invalid(
+        fmt::format("Idempotency-Key: must be 1 to {} visible characters of ASCII", kMaxKeyLength));
+  }
+  return key;
 }
 
 Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query) {

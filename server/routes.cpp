@@ -1,6 +1,9 @@
 #include "server/routes.h"
 
+#include <memory>
 #include <optional>
+#include <variant>
+#include <vector>
 
 #include "base/log.h"
 #include "base/request_metrics.h"
@@ -12,7 +15,7 @@ namespace {
 
 constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
-constexpr const char* kAllowed = "GET, POST";
+constexpr const char* kAllowed = "GET, POST, DELETE";
 
 // The method comes from the network: whatever it is not, is "other".
 MetricLabels verb_and_code(const HttpRequest& request, const HttpReply& reply) {
@@ -60,35 +63,84 @@ HttpReply list(Replicas& replicas, Gate* gate, const Asker& who, const HttpReque
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
 }
 
-HttpReply add(Replicas& replicas, Gate* gate, const Asker& who, const HttpRequest& http) {
-  const auto request = parse_add_request(http.body);
+// One way to change replicas: its name in records of calls, how its body is read, what is done.
+template <typename Request>
+struct Changing {
+  const char* method;
+  const char* done;  // the message
+  Result<Request> (*parse)(std::string_view body, const Limits& limits);
+  Result<Listing> (Replicas::*apply)(const Request& request, const Call& call);
+};
+
+constexpr Changing<AddRequest> kAdd{"POST", "replicas added",
+                                    [](std::string_view body, const Limits& limits) {
+                                      return parse_add_request(body, limits.replicas_per_request);
+                                    },
+                                    &Replicas::add};
+constexpr Changing<RemoveRequest> kRemove{
+    "DELETE", "replicas removed",
+    [](std::string_view body, const Limits&) { return parse_remove_request(body); },
+    &Replicas::remove};
+constexpr Changing<ReplaceRequest> kReplace{"POST failed", "replicas replaced",
+                                            [](std::string_view body, const Limits& limits) {
+                                              return parse_replace_request(
+                                                  body, limits.replicas_per_request);
+                                            },
+                                            &Replicas::replace};
+
+template <typename Request>
+HttpReply change(const Changing<Request>& changing, Replicas& replicas, Gate* gate,
+                 const Asker& who, const HttpRequest& http) {
+  const auto key = parse_key(http.headers);
+  if (!key) return refuse(http, key.error());
+  const auto request = changing.parse(http.body, replicas.changes().limits());
   if (!request) return refuse(http, request.error());
   const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
   if (auto may = allow(gate, who, subject); !may) return refuse(http, may.error());
-  const auto added = replicas.add(*request);
-  if (!added) return refuse(http, added.error());
-  log_info("replicas added", {{"namespace", added->ns},
-                              {"coordinator", added->coordinator},
-                              {"collectors", std::to_string(added->collectors.size())},
-                              {"learners", std::to_string(added->learners.size())}});
-  return success("replicas added", *added);
+
+  const auto delivery = std::make_shared<Delivery>();
+  const Call call{{changing.method, body_hash(http.body), *key, http.peer}, delivery.get()};
+  const auto named = (replicas.*changing.apply)(*request, call);
+  if (!named) return refuse(http, named.error());
+  log_info(changing.done, {{"namespace", named->ns},
+                           {"coordinator", named->coordinator},
+                           {"collectors", std::to_string(named->collectors.size())},
+                           {"learners", std::to_string(named->learners.size())}});
+  HttpReply reply = success(changing.done, *named);
+  reply.on_written = [&replicas, delivery](bool written) {
+    replicas.changes().settle(*delivery, written);
+  };
+  return reply;
+}
+
+// A reply to send as it is, or who asks.
+std::variant<Asker, HttpReply> identify(Gate* gate, const HttpRequest& request) {
+  if (gate == nullptr) return Asker();
+  auto identity = gate->identify(request.headers);
+  if (!identity) return refuse_unknown(request, identity.error());
+  return Asker(*std::move(identity));
 }
 
 }  // namespace
 
 HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request) {
-  Asker who;
-  if (gate != nullptr) {
-    auto identity = gate->identify(request.headers);
-    if (!identity) return refuse_unknown(request, identity.error());
-    who = *std::move(identity);
-  }
+  const auto asker = identify(gate, request);
+  if (const auto* refused = std::get_if<HttpReply>(&asker)) return *refused;
+  const Asker& who = std::get<Asker>(asker);
   if (request.method == "GET") return list(replicas, gate, who, request);
-  if (request.method == "POST") return add(replicas, gate, who, request);
-  if (request.method == "DELETE") {
-    return not_implemented("removing replicas is not supported yet", kAllowed);
+  if (request.method == "POST") return change(kAdd, replicas, gate, who, request);
+  if (request.method == "DELETE") return change(kRemove, replicas, gate, who, request);
+  return not_implemented(request.method + " is not supported here: use GET, POST or DELETE",
+                         kAllowed);
+}
+
+HttpReply answer_failed(Replicas& replicas, Gate* gate, const HttpRequest& request) {
+  const auto asker = identify(gate, request);
+  if (const auto* refused = std::get_if<HttpReply>(&asker)) return *refused;
+  if (request.method == "POST") {
+    return change(kReplace, replicas, gate, std::get<Asker>(asker), request);
   }
-  return not_implemented(request.method + " is not supported here: use GET or POST", kAllowed);
+  return not_implemented(request.method + " is not supported here: use POST", "POST");
 }
 
 HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
@@ -113,18 +165,29 @@ void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
                        "Requests of the replicas API"},
                       {}, verb_and_code, std::move(handler)));
   };
-  handle(kReplicas, [&replicas, gate, not_ready](const HttpRequest& request) {
-    if (const std::string reason = not_ready(); !reason.empty()) {
-      return failure({Code::kTransient, "nervex-server is starting: " + reason});
-    }
-    return answer_replicas(replicas, gate, request);
-  });
-  handle(kReplicasFailed, [](const HttpRequest&) {
-    return not_implemented("replacing failed replicas is not supported yet", "");
-  });
+  const auto handle_when_ready = [&](const char* path, auto answer) {
+    handle(path, [&replicas, gate, not_ready, answer](const HttpRequest& request) {
+      if (const std::string reason = not_ready(); !reason.empty()) {
+        return failure({Code::kTransient, "nervex-server is starting: " + reason});
+      }
+      return answer(replicas, gate, request);
+    });
+  };
+  handle_when_ready(kReplicas, answer_replicas);
+  handle_when_ready(kReplicasFailed, answer_failed);
   server.handle_rest([](const HttpRequest& request) {
     return failure({Code::kNotFound, "there is nothing at " + request.path});
   });
+  const auto count = [&metrics](const char* name, const char* help, auto read) {
+    metrics.collect(name, help, MetricType::kCounter, [read] {
+      return std::vector<MetricSample>{{{}, static_cast<double>(read())}};
+    });
+  };
+  count("nervex_server_repeats_total", "Changing calls answered as repeats of earlier ones",
+        [&replicas] { return replicas.changes().repeats(); });
+  count("nervex_server_conflicts_total",
+        "Writes decided again because the job had changed since it was read",
+        [&replicas] { return replicas.changes().conflicts(); });
 }
 
 }  // namespace nervex::server

@@ -16,6 +16,8 @@ namespace nervex::server {
 
 // The answer to a request for /v1alpha1/replicas. Without a `gate` everybody may do everything.
 HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request);
+// The same for /v1alpha1/replicas/failed.
+HttpReply answer_failed(Replicas& replicas, Gate* gate, const HttpRequest& request);
 
 // The server for coordinators: short-lived callers, as many as there are jobs. Whatever it refuses
 // by itself is in the envelope, too.

@@ -28,10 +28,12 @@ bool is_too_deep(std::string_view text) {
   return false;
 }
 
-// "[json.exception.parse_error.101] parse error at ..." without the library's own label.
-std::string_view without_label(std::string_view what) {
+// "[json.exception.parse_error.101] parse error at ..." without the library's own label, nor most
+// of the token that was read last, which may be as long as the text.
+std::string_view shortened(std::string_view what) {
+  constexpr std::size_t kMaxLength = 300;
   const auto end = what.find("] ");
-  return end == std::string_view::npos ? what : what.substr(end + 2);
+  return (end == std::string_view::npos ? what : what.substr(end + 2)).substr(0, kMaxLength);
 }
 
 }  // namespace
@@ -40,10 +42,14 @@ Result<Json> parse_json(std::string_view text) {
   if (is_too_deep(text)) {
     return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", kMaxJsonDepth)};
   }
+  // nlohmann takes it for the end of the text, and would never look at what follows.
+  if (text.find('\0') != std::string_view::npos) {
+    return Error{Code::kInvalid, "not JSON: there is a zero byte in it"};
+  }
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {
-    return Error{Code::kInvalid, fmt::format("not JSON: {}", without_label(e.what()))};
+    return Error{Code::kInvalid, fmt::format("not JSON: {}", shortened(e.what()))};
   }
 }
 

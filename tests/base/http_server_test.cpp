@@ -1,6 +1,7 @@
 #include "base/http_server.h"
 
 #include <atomic>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -407,6 +408,39 @@ TEST_CASE("A caller that does not read its reply is dropped", "[base][http]") {
     return body_of(newcomer.receive_message()) == "pong";
   }));
   CHECK(deaf.receive_all().size() < (64U << 20U));
+}
+
+TEST_CASE("A reply tells its handler whether it was written", "[base][http]") {
+  struct Row {
+    std::string when;
+    bool leaves;  // the caller, while the handler still works
+    std::size_t body_bytes;
+    bool want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the caller waits for it", false, 10, true},
+      {"the caller has left before", true, 10, false},
+      {"the caller does not read it", false, 64 << 20, false},  // more than sockets hold
+  }));
+  INFO("when " << row.when);
+  std::promise<bool> told;
+  std::latch asked(1);
+  std::latch go_on(1);
+  HttpServer server({.write_timeout = std::chrono::milliseconds(200)});
+  server.handle("/", [&](const HttpRequest&) {
+    asked.count_down();
+    go_on.wait();
+    HttpReply reply{200, std::string(row.body_bytes, 'x'), "text/plain"};
+    reply.on_written = [&told](bool written) { told.set_value(written); };
+    return reply;
+  });
+  REQUIRE(server.start().has_value());
+  auto caller = RawSocket::connect_to(server.port());
+  caller.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+  asked.wait();
+  if (row.leaves) caller.close();
+  go_on.count_down();
+  CHECK(told.get_future().get() == row.want);
 }
 
 TEST_CASE("stop closes 200 idle connections without waiting for them", "[base][http]") {

@@ -1,5 +1,6 @@
 #include "tests/controller/cluster.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/log.h"
@@ -30,12 +31,18 @@ void fill(kube::Store<T>& store, const FakeApi& api, const kube::ResourceKind& k
 gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
                          std::int64_t& number) {
   gang::GangStatus status;
+  const auto* before = gang::find_gang(group.status, name);
   status.name = name;
   status.planned = true;
+  status.committed = before != nullptr && before->committed;
   status.reason = gang::kReasonPlanned;
   for (const auto& set : group.spec.members) {
     if (set.gang != name) continue;
-    for (const auto slot : set.slots) status.placements.push_back({set.role, slot, "n1", number++});
+    for (const auto slot : set.slots) {
+      const auto* place = gang::find_placement(group.status, set.role, slot);
+      status.placements.push_back(
+          place != nullptr ? *place : gang::Placement{set.role, slot, "n1", number++});
+    }
   }
   return status;
 }
@@ -113,10 +120,13 @@ std::vector<std::string> Cluster::event_reasons() const {
 void Cluster::plan() {
   for (const auto& object : api.list(kube::kPodGroups)) {
     gang::PodGroup group = *gang::decode_pod_group(object);
+    std::vector<gang::GangStatus> gangs;
     for (const auto& set : group.spec.members) {
-      if (gang::find_gang(group.status, set.gang) != nullptr) continue;
-      group.status.gangs.push_back(planned(set.gang, group, group.status.next_placement));
+      const bool is_known = std::any_of(gangs.begin(), gangs.end(),
+                                        [&](const auto& gang) { return gang.name == set.gang; });
+      if (!is_known) gangs.push_back(planned(set.gang, group, group.status.next_placement));
     }
+    group.status.gangs = std::move(gangs);
     group.status.observed_generation = group.meta.generation;
     api.change(kube::kPodGroups, kNamespace, group.meta.name,
                {{"status", gang::encode_status(group.status)}});

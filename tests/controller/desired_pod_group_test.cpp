@@ -1,5 +1,7 @@
 #include "controller/desired_pod_group.h"
 
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -20,15 +22,53 @@ job::PodContext a_context(bool has_aggregator = false) {
           .aggregator_template = has_aggregator ? a_template() : Json()};
 }
 
-gang::PodGroup group_of(const job::Job& job, const job::PodContext& context) {
-  return *gang::decode_pod_group(pod_group_manifest(job, context));
-}
+using Names = std::vector<std::string>;
+using Slots = std::vector<gang::SlotId>;
 
-std::vector<std::string> names_of(const std::vector<gang::MemberSet>& sets) {
-  std::vector<std::string> names;
-  for (const auto& set : sets) names.push_back(set.name);
-  return names;
-}
+// A job and its PodGroup, which follows.
+struct Followed {
+  explicit Followed(job::Job of, job::PodContext with = a_context())
+      : job(std::move(of)), context(std::move(with)) {
+    if (job.status.attempt == 0) job.status.attempt = 1;
+    Attempt none;
+    none.has_aggregator = context.has_aggregator;
+    group = *gang::decode_pod_group(pod_group_manifest(job, none, context));
+  }
+  job::Job job;
+  job::PodContext context;
+  gang::PodGroup group;
+  std::vector<AttemptPod> pods;
+
+  // True if the PodGroup had to be changed; then it is as it should be, or that shows.
+  bool follow() {
+    Attempt attempt;
+    attempt.group = &group;
+    attempt.pods = pods;
+    attempt.has_aggregator = context.has_aggregator;
+    gang::PodGroupSpec spec = desired_spec(job, attempt, context);
+    if (spec == group.spec) return false;
+    group.spec = std::move(spec);
+    CHECK(desired_spec(job, attempt, context) == group.spec);
+    return true;
+  }
+  void commit() {
+    gang::GangStatus base;
+    base.name = gang::kBaseGang;
+    base.planned = base.committed = true;
+    group.status.gangs = {base};
+  }
+  Names sets() const {
+    Names names;
+    for (const auto& set : group.spec.members) names.push_back(set.name);
+    return names;
+  }
+  const gang::MemberSet& set(std::string_view name) const {
+    for (const auto& of : group.spec.members) {
+      if (of.name == name) return of;
+    }
+    throw std::logic_error("no set " + std::string(name));
+  }
+};
 
 TEST_CASE("a job's base gang is its coordinator, aggregator and floors",
           "[controller][desired_pod_group]") {
@@ -36,7 +76,7 @@ TEST_CASE("a job's base gang is its coordinator, aggregator and floors",
     std::string when;
     job::Job job;
     bool has_aggregator;
-    std::vector<std::string> want;
+    Names want;
   };
   const auto row = GENERATE(values<Row>({
       {"it is serial", a_job(), false, {"coordinator"}},
@@ -47,9 +87,9 @@ TEST_CASE("a job's base gang is its coordinator, aggregator and floors",
        {"coordinator", "aggregator", "collector", "learner"}},
   }));
   INFO("when " << row.when);
-  const auto sets = base_sets(row.job, a_context(row.has_aggregator));
-  CHECK(names_of(sets) == row.want);
-  for (const auto& set : sets) CHECK(set.gang == "base");
+  const Followed followed(row.job, a_context(row.has_aggregator));
+  CHECK(followed.sets() == row.want);
+  for (const auto& set : followed.group.spec.members) CHECK(set.gang == "base");
 }
 
 TEST_CASE("a PodGroup tells the scheduling side all it needs", "[controller][desired_pod_group]") {
@@ -57,43 +97,271 @@ TEST_CASE("a PodGroup tells the scheduling side all it needs", "[controller][des
   job.status.attempt = 3;
   job.status.queued_time = *parse_rfc3339("2026-11-21T10:00:00.250Z");
   job.spec.learner->pod_template["spec"]["nodeSelector"]["zone"] = "a";
-  const gang::PodGroup group = group_of(job, a_context());
+  const gang::PodGroup group = Followed(job).group;
   CHECK(group.meta.name == "dqn-3");
   CHECK(group.meta.owner->uid == "uid-dqn");
   CHECK(group.spec.attempt == 3);
   CHECK(group.spec.queued_since == *job.status.queued_time);
   const gang::MemberSet& learner = group.spec.members.at(2);
-  CHECK(learner.slots == std::vector<gang::SlotId>{{0, 0}});
+  CHECK(learner.slots == Slots{{0, 0}});
   CHECK(learner.requests == kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
   CHECK(learner.constraints.node_selector == Json{{"zone", "a"}});
 }
 
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {
-  job::Job job = a_job(0, 0);
-  job.status.attempt = 1;
-  const gang::PodGroup group = group_of(job, a_context());
-  job.spec.requests.entries = {an_entry(3, Role::kCollector, 2), an_entry(4, Role::kLearner, 1)};
-  job.spec.requests.entries[1].gpus = "4";
-  auto missing = missing_sets(job, group, a_context());
-  CHECK(names_of(missing) == std::vector<std::string>{"request-3-collector", "request-4-learner"});
-  CHECK(missing[0].slots == std::vector<gang::SlotId>{{4096, 0}, {4097, 0}});
-  CHECK(missing[1].gang == "request-4");
-  CHECK(missing[1].requests.get("nvidia.com/gpu") == 4);
-
-  SECTION("those that are there already are left alone") {
-    gang::PodGroup grown = group;
-    grown.spec.members.push_back(missing[0]);
-    CHECK(names_of(missing_sets(job, grown, a_context())) ==
-          std::vector<std::string>{"request-4-learner"});
+  Followed followed(a_job(0, 0));
+  auto& entries = followed.job.spec.requests.entries;
+  entries = {an_entry(3, Role::kLearner, 1), an_entry(12, Role::kCollector, 2)};
+  entries[0].gpus = "4";
+  SECTION("in the order they were asked for") {
+    CHECK(followed.follow());
+    CHECK(followed.sets() == Names{"coordinator", "request-3-learner", "request-12-collector"});
+    CHECK(followed.set("request-12-collector").slots == Slots{{4096, 0}, {4097, 0}});
+    CHECK(followed.set("request-3-learner").gang == "request-3");
+    CHECK(followed.set("request-3-learner").requests.get("nvidia.com/gpu") == 4);
+    CHECK_FALSE(followed.follow());
   }
   SECTION("those of another attempt count as absent") {
-    job.spec.requests.entries[0].attempt = 2;
-    CHECK(missing_sets(job, group, a_context()).size() == 1);
+    entries[0].attempt = 2;
+    followed.follow();
+    CHECK(followed.sets() == Names{"coordinator", "request-12-collector"});
   }
   SECTION("those without a template cannot be made") {
-    job.spec.learner.reset();
-    CHECK(missing_sets(job, group, a_context()).size() == 1);
+    followed.job.spec.learner.reset();
+    followed.follow();
+    CHECK(followed.sets() == Names{"coordinator", "request-12-collector"});
   }
+}
+
+job::RequestEntry a_multi_gpu_entry(std::int64_t id, int learners) {
+  job::RequestEntry entry = an_entry(id, Role::kLearner, 0);
+  entry.gpus = "10";
+  entry.gpu_split = {8, 2};
+  for (int i = 0; i < learners; ++i) entry.slots.push_back({4096 + 2 * i, 0});
+  return entry;
+}
+
+TEST_CASE("a multi-GPU learner is an aggregator and a set per item of its split, in one gang",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(0, 0), a_context(true));
+  followed.job.spec.requests.entries = {a_multi_gpu_entry(5, 2)};
+  CHECK(followed.follow());
+  CHECK(followed.sets() == Names{"coordinator", "aggregator", "request-5-aggregator",
+                                 "request-5-ddp-learner-0", "request-5-ddp-learner-1"});
+  CHECK(followed.set("request-5-aggregator").slots == Slots{{4096, 0}, {4098, 0}});
+  CHECK(followed.set("request-5-ddp-learner-0").slots == Slots{{4096, 0}, {4098, 0}});
+  CHECK(followed.set("request-5-ddp-learner-1").slots == Slots{{4097, 0}, {4099, 0}});
+  CHECK(followed.set("request-5-ddp-learner-0").requests.get("nvidia.com/gpu") == 8);
+  CHECK(followed.set("request-5-ddp-learner-1").requests.get("nvidia.com/gpu") == 2);
+  for (const char* set : {"request-5-aggregator", "request-5-ddp-learner-1"}) {
+    CHECK(followed.set(set).gang == "request-5");
+  }
+  SECTION("it is replaced as a whole") {
+    followed.job.status.replaced = {{Role::kLearner, {4098, 1}}};
+    CHECK(followed.follow());
+    CHECK(followed.set("request-5-aggregator").slots == Slots{{4096, 0}, {4098, 1}});
+    CHECK(followed.set("request-5-ddp-learner-1").slots == Slots{{4097, 0}, {4099, 1}});
+  }
+  SECTION("it waits for the template of its aggregator") {
+    Followed waiting(a_job(0, 0));
+    waiting.job.spec.requests.entries = {a_multi_gpu_entry(5, 1)};
+    CHECK_FALSE(waiting.follow());
+  }
+}
+
+TEST_CASE("the sets follow what is wanted", "[controller][desired_pod_group]") {
+  Followed followed(a_job(2, 1), a_context(true));
+  followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
+  followed.follow();
+  followed.commit();
+  auto& requests = followed.job.spec.requests;
+  const std::string requested = "request-3-collector";
+  SECTION("a request that shrinks") {
+    requests.entries[0].slots.pop_back();
+    CHECK(followed.follow());
+    CHECK(followed.set(requested).slots == Slots{{4096, 0}});
+  }
+  SECTION("a request that is empty, or gone, takes its set along") {
+    if (GENERATE(true, false)) {
+      requests.entries[0].slots.clear();
+    } else {
+      requests.entries.clear();
+    }
+    CHECK(followed.follow());
+    CHECK(followed.sets() == Names{"coordinator", "aggregator", "collector", "learner"});
+  }
+  SECTION("a slot with another incarnation") {
+    requests.entries[0].slots[1].incarnation = 2;
+    requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+    CHECK(followed.follow());
+    CHECK(followed.set(requested).slots == Slots{{4096, 0}, {4097, 2}});
+    CHECK(followed.set("collector").slots == Slots{{0, 1}, {1, 0}});
+  }
+  SECTION("a floor pod that a client removed") {
+    requests.floor = {{1, Role::kCollector, {0, 0}, true}};
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots == Slots{{1, 0}});
+  }
+  SECTION("a floor that is lowered") {
+    followed.job.spec.collector->replicas = 1;
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots == Slots{{0, 0}});
+  }
+  SECTION("the aggregator is healed in its place") {
+    followed.job.status.replaced = {{Role::kAggregator, {0, 1}}};
+    CHECK(followed.follow());
+    CHECK(followed.set("aggregator").slots == Slots{{0, 1}});
+  }
+  SECTION("entries that are merged leave every slot in the gang that it has its place in") {
+    requests.entries.push_back(an_entry(4, Role::kCollector, 1, 4098));
+    followed.follow();
+    requests.entries.pop_back();
+    requests.entries[0].slots.push_back({4098, 0});
+    CHECK_FALSE(followed.follow());
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
+  }
+  SECTION("requests and constraints of a set are never rendered again") {
+    followed.job.spec.collector->pod_template["spec"]["nodeSelector"]["zone"] = "b";
+    requests.entries[0].cpus = "7";
+    CHECK_FALSE(followed.follow());
+  }
+}
+
+TEST_CASE("a floor that is raised", "[controller][desired_pod_group]") {
+  Followed followed(a_job(2, 1));
+  auto& floor = followed.job.spec.collector->replicas;
+  SECTION("belongs to the base gang as long as that may still be planned anew") {
+    floor = 4;
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots.size() == 4);
+  }
+  SECTION("is a gang of its own beside one that is committed") {
+    followed.commit();
+    floor = 4;
+    followed.job.spec.learner->replicas = 2;
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots.size() == 2);
+    CHECK(followed.set("floor-collector-2").slots == Slots{{2, 0}, {3, 0}});
+    CHECK(followed.set("floor-collector-2").gang == "floor-collector-2");
+    CHECK(followed.set("floor-learner-1").slots == Slots{{1, 0}});
+    SECTION("each time") {
+      floor = 5;
+      CHECK(followed.follow());
+      CHECK(followed.set("floor-collector-2").slots.size() == 2);
+      CHECK(followed.set("floor-collector-4").slots == Slots{{4, 0}});
+    }
+    SECTION("and gone when it is lowered again") {
+      floor = 2;
+      followed.job.spec.learner->replicas = 1;
+      CHECK(followed.follow());
+      CHECK(followed.sets() == Names{"coordinator", "collector", "learner"});
+    }
+  }
+  SECTION("which was lowered before: another incarnation") {
+    followed.commit();
+    floor = 1;
+    followed.follow();
+    floor = 2;
+    followed.job.status.replaced = {{Role::kCollector, {1, 1}}};
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots == Slots{{0, 0}});
+    CHECK(followed.set("floor-collector-1").slots == Slots{{1, 1}});
+  }
+}
+
+TEST_CASE("a PodGroup that somebody edited is put right", "[controller][desired_pod_group]") {
+  Followed followed(a_job(2, 1));
+  followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
+  followed.follow();
+  followed.commit();
+  for (const auto& set : followed.group.spec.members) {
+    for (const auto slot : set.slots) {
+      if (set.gang == "base") {
+        followed.group.status.gangs[0].placements.push_back({set.role, slot, "n1", 1});
+      }
+    }
+  }
+  const gang::PodGroupSpec before = followed.group.spec;
+  auto& spec = followed.group.spec;
+  SECTION("priority, place in the queue, attempt, timeout") {
+    spec.priority = 1000;
+    spec.queued_since = SysTime{};
+    spec.attempt = 7;
+    spec.schedule_timeout_seconds = 3;
+  }
+  SECTION("slots added and taken away") { spec.members[1].slots = {{0, 0}, {7, 0}}; }
+  SECTION("another incarnation") { spec.members[1].slots[0].incarnation = 5; }
+  SECTION("a set taken away") { spec.members.pop_back(); }
+  SECTION("a set of the base gang taken away") { spec.members.erase(spec.members.begin() + 2); }
+  SECTION("sets nobody knows") {
+    spec.members.push_back(spec.members[1]);
+    spec.members.push_back(spec.members[1]);
+    spec.members.back().name = "mine";
+  }
+  SECTION("gang and role of a set") {
+    spec.members[1].gang = "mine";
+    spec.members[1].role = "learner";
+  }
+  CHECK(followed.follow());
+  std::sort(spec.members.begin(), spec.members.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  auto want = before;
+  std::sort(want.members.begin(), want.members.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  CHECK(spec == want);
+}
+
+TEST_CASE("a worker that has ended gives its room back when its pod is gone",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(2, 1));
+  followed.commit();
+  followed.job.status.ended = {{Role::kCollector, {0, 0}, true}, {Role::kCollector, {1, 0}, false}};
+  SECTION("one pod is kept for its logs") {
+    followed.pods.push_back({nullptr, Role::kCollector, {1, 0}, 2, job::PodState::kFailed});
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots == Slots{{1, 0}});
+    CHECK_FALSE(followed.follow());
+  }
+  SECTION("both pods are gone") {
+    CHECK(followed.follow());
+    CHECK(followed.sets() == Names{"coordinator", "learner"});
+    SECTION("and a client asks for another in the place of one") {
+      followed.job.spec.requests.floor = {{1, Role::kCollector, {1, 1}, false}};
+      CHECK(followed.follow());
+      CHECK(followed.set("floor-collector-1").slots == Slots{{1, 1}});
+    }
+  }
+  SECTION("nobody has ended") {
+    followed.job.status.ended.clear();
+    CHECK_FALSE(followed.follow());
+  }
+}
+
+TEST_CASE("a multi-GPU learner is over as a whole when one of its pods has ended",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(0, 0), a_context(true));
+  followed.job.spec.requests.entries = {a_multi_gpu_entry(5, 1)};
+  followed.follow();
+  followed.job.status.ended = {{Role::kDdpLearner, {4097, 0}, false}};
+  followed.pods = {{nullptr, Role::kAggregator, {4096, 0}, 1, job::PodState::kRunning},
+                   {nullptr, Role::kDdpLearner, {4097, 0}, 3, job::PodState::kFailed}};
+  CHECK(followed.follow());  // its first pod is gone, and stays so
+  CHECK(followed.sets() ==
+        Names{"coordinator", "aggregator", "request-5-aggregator", "request-5-ddp-learner-1"});
+}
+
+TEST_CASE("while what was requested is lost nothing is taken out",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(1, 0));
+  followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
+  followed.job.spec.requests.next_collector = 4098;
+  followed.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+  followed.follow();
+  followed.job.status.next_collector = 4098;
+  const auto before = followed.group.spec;
+  followed.job.spec.requests = {};
+  CHECK_FALSE(followed.follow());
+  CHECK(followed.group.spec == before);
 }
 
 TEST_CASE("whether a job gets an aggregator", "[controller][desired_pod_group]") {
@@ -114,29 +382,6 @@ TEST_CASE("whether a job gets an aggregator", "[controller][desired_pod_group]")
   spec.aggregator = row.aggregator;
   CHECK(wants_aggregator(spec, row.config_exists) == row.want);
   CHECK(waits_for_aggregator(spec, row.config_exists) == row.waits);
-}
-
-TEST_CASE("a worker that has ended gives its room back when its pod is gone",
-          "[controller][desired_pod_group]") {
-  job::Job job = a_job(2, 1);
-  job.status.attempt = 1;
-  auto sets = base_sets(job, a_context());
-  const std::vector<job::Status::Ended> ended = {{Role::kCollector, {0, 0}, true},
-                                                 {Role::kCollector, {1, 0}, false}};
-  Attempt attempt;
-  SECTION("one pod is kept for its logs") {
-    attempt.pods.push_back({nullptr, Role::kCollector, {1, 0}, 2, job::PodState::kFailed});
-    CHECK(drop_ended_slots(sets, ended, attempt));
-    CHECK(sets.at(1).slots == std::vector<gang::SlotId>{{1, 0}});
-    CHECK_FALSE(drop_ended_slots(sets, ended, attempt));
-  }
-  SECTION("both pods are gone") {
-    CHECK(drop_ended_slots(sets, ended, attempt));
-    CHECK(names_of(sets) == std::vector<std::string>{"coordinator", "collector", "learner"});
-    CHECK(sets.at(1).slots.empty());
-    CHECK(sets.at(2).slots.size() == 1);
-  }
-  SECTION("nobody has ended") { CHECK_FALSE(drop_ended_slots(sets, {}, attempt)); }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "job/names.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/job_builders.h"
 
@@ -49,6 +50,33 @@ TEST_CASE("a job is seen with what it owns, and nothing else", "[controller][obs
   CHECK((*seen)->pod_groups.size() == 1);
   CHECK((*seen)->aggregator_config != nullptr);
   CHECK_FALSE((*seen)->coordinator_is_gone);
+}
+
+TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]") {
+  RunningCluster cluster;
+  Caches& caches = cluster.controller->caches;
+  const std::string collector = job::pod_name(cluster.job(), job::Role::kCollector, {0, 0});
+  const auto version = std::to_string(cluster.api.resource_version());
+  SECTION("it is there") {
+    caches.pods.erase("rl/" + collector, version);
+    const auto seen = look(cluster);
+    REQUIRE((seen && *seen));
+    CHECK((*seen)->pods.size() == 2);
+  }
+  SECTION("it is gone") {
+    cluster.api.remove(kube::kPods, "rl", collector);
+    cluster.sync();
+    const auto seen = look(cluster);
+    REQUIRE((seen && *seen));
+    CHECK((*seen)->pods.size() == 1);
+  }
+  SECTION("nobody can tell: nothing is decided") {
+    caches.pods.erase("rl/" + collector, version);
+    cluster.api.fail_next("GET", "/pods?", {Code::kTransient, "timeout"});
+    const auto seen = look(cluster);
+    REQUIRE_FALSE(seen);
+    CHECK(seen.error().code == Code::kTransient);
+  }
 }
 
 TEST_CASE("a coordinator that a cache lacks is looked for at the API server",

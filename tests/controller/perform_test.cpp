@@ -1,8 +1,11 @@
 #include "controller/perform.h"
 
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/merge_patch.h"
 #include "controller/writes.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
@@ -45,8 +48,8 @@ TEST_CASE("writes of one round are in order, the coordinator last", "[controller
                     kube::string_at(write.body, {"metadata", "name"}));
   }
   paths.back() = paths.back().substr(0, 11);  // an event's name is random
-  CHECK(paths == Strings{"PATCH status ", "POST services " + cluster.collector(),
-                         "POST services dqn-coordinator", "POST pods " + cluster.collector(),
+  CHECK(paths == Strings{"PATCH status ", "POST pods " + cluster.collector(),
+                         "POST services " + cluster.collector(), "POST services dqn-coordinator",
                          "POST pods dqn-coordinator", "POST events"});
 }
 
@@ -103,6 +106,81 @@ TEST_CASE("a name held by somebody else is reported and left alone", "[controlle
     CHECK(cluster.job().status.reason == "Starting");
     CHECK(cluster.controller->queue.failures(kJobKey) == 0);
   }
+}
+
+TEST_CASE("another pod's name that somebody else holds costs an incarnation",
+          "[controller][perform]") {
+  const kube::ResourceKind kind = GENERATE(kube::kPods, kube::kServices);
+  PlannedCluster cluster;
+  const std::string collector = cluster.collector();
+  const Json before = cluster.api.add(kind, "rl", cluster.someone_elses(collector));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(cluster.settle() >= 0);
+    cluster.plan();
+  }
+  CHECK(cluster.settle() >= 0);
+  const auto replaced = cluster.job().status.replaced;
+  REQUIRE(replaced.size() == 1);
+  CHECK(replaced[0].slot == nervex::job::Slot{0, 1});
+  const std::string next =
+      nervex::job::pod_name(cluster.job(), nervex::job::Role::kCollector, {0, 1});
+  CHECK_FALSE(cluster.api.get(kube::kPods, "rl", next).is_null());
+  CHECK_FALSE(cluster.api.get(kube::kServices, "rl", next).is_null());
+  CHECK(cluster.api.get(kind, "rl", collector) == before);
+}
+
+TEST_CASE("a pod that only the API server knows keeps the next one of its slot away",
+          "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.settle();
+  cluster.run_pods();
+  cluster.settle();
+  // Its slot's next incarnation is asked for, and the cache takes the pod for gone.
+  const std::string before = cluster.collector();
+  nervex::job::Requests requests;
+  requests.floor = {{1, nervex::job::Role::kCollector, {0, 1}, false}};
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                     {{"spec", {{"requests", nervex::job::encode_requests(requests)}}}});
+  cluster.api.terminate_pods_slowly();
+  cluster.settle();
+  cluster.plan();
+  cluster.sync();
+  cluster.controller->caches.pods.erase("rl/" + before,
+                                        std::to_string(cluster.api.resource_version()));
+  cluster.api.clear_writes();
+  cluster.process();
+  CHECK(cluster.api.writes("POST", "/pods").empty());
+
+  cluster.api.remove(kube::kPods, "rl", before);
+  cluster.settle();
+  CHECK(cluster.api.writes("POST", "/pods").size() == 1);
+}
+
+TEST_CASE("a job of 64 pods tells its story in few events", "[controller][perform]") {
+  Cluster cluster;
+  cluster.create_job(63, 0);
+  cluster.settle();
+  cluster.plan();
+  cluster.settle();
+  cluster.run_pods();
+  cluster.settle();
+  for (const auto& name : cluster.names(kube::kPods)) {
+    if (name != "dqn-coordinator") cluster.api.remove(kube::kPods, "rl", name);
+  }
+  cluster.settle();
+  cluster.plan();
+  cluster.settle();
+  cluster.run_pods();
+  cluster.settle();
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                     {{"spec", {{"collector", {{"replicas", 1}}}}}});
+  cluster.settle();
+  cluster.end_pod("dqn-coordinator", true);
+  cluster.settle();
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  CHECK(cluster.event_reasons().size() <= 25);
+  const auto reasons = cluster.event_reasons();
+  CHECK(std::count(reasons.begin(), reasons.end(), "PodsLost") == 1);
 }
 
 TEST_CASE("a pod of this job for another place is not taken for the one wanted",

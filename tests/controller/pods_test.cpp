@@ -1,8 +1,11 @@
 #include "controller/pods.h"
 
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/reconcile.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -30,8 +33,8 @@ TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]
   world.settle();
   world.plan("n7");
   const Attempt attempt = current_attempt(world.seen);
-  const Actions steps = pod_steps(world.seen, attempt, {});
-  const Json& pod = std::get<CreatePods>(steps.at(1)).manifests.at(0);
+  const Actions steps = pod_steps(world.seen, attempt);
+  const Json& pod = std::get<CreatePods>(steps.at(0)).manifests.at(0);
   CHECK(pod["metadata"]["annotations"] ==
         Json({{"nervex.sensetime.com/pod-group-uid", attempt.group->meta.uid},
               {"nervex.sensetime.com/slot", "collector/0"},
@@ -43,10 +46,11 @@ TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]
 TEST_CASE("pods and services that are missing come back", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
-  SECTION("a worker, under its own name") {
+  SECTION("a worker that nobody knows to have been there, under its own name") {
     world.remove_pod(collector);
+    std::erase_if(world.seen.services, [&](const auto& s) { return s->meta.name == collector; });
     world.settle();
-    CHECK(world.created == Strings{"pod " + collector});
+    CHECK(world.created == Strings{"pod " + collector, "service " + collector});
   }
   SECTION("a coordinator that never ran") {
     world.remove_pod("dqn-coordinator");
@@ -56,7 +60,7 @@ TEST_CASE("pods and services that are missing come back", "[controller][pods]") 
   SECTION("a service") {
     world.seen.services.clear();
     world.settle();
-    CHECK(world.created == Strings{"service dqn-coordinator", "service " + collector});
+    CHECK(world.created == Strings{"service " + collector, "service dqn-coordinator"});
   }
 }
 
@@ -64,7 +68,9 @@ TEST_CASE("nothing is made while the plan is older than the spec", "[controller]
   World world = a_started_world();
   world.seen.pods.clear();
   world.change_group([](gang::PodGroup& group) { ++group.meta.generation; });
-  CHECK(pod_steps(world.seen, current_attempt(world.seen), {}).empty());
+  for (const auto& step : pod_steps(world.seen, current_attempt(world.seen))) {
+    CHECK_FALSE(std::holds_alternative<CreatePods>(step));
+  }
 }
 
 TEST_CASE("a finished worker is neither made again nor replaced", "[controller][pods]") {
@@ -83,10 +89,21 @@ TEST_CASE("a pod that waits for a superseded place gives way", "[controller][pod
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
   world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.node = "n2"; });  // where it stays
-  world.replan("base");
-  CHECK(world.settle() >= 2);
-  CHECK(world.deleted == Strings{"pod " + collector});
-  CHECK(world.created == Strings{"pod " + collector});
+  const bool is_bound = GENERATE(false, true);  // then the plan was edited by hand
+  if (is_bound) world.bind(collector);
+  SECTION("under its own name: it was not lost") {
+    world.replan("base");
+    CHECK(world.settle() >= 2);
+    CHECK(world.deleted == Strings{"service " + collector, "pod " + collector});
+    CHECK(world.created == Strings{"pod " + collector, "service " + collector});
+    CHECK(world.seen.job.status.replaced.empty());
+  }
+  SECTION("but not for a plan that is older than the pod") {
+    world.change_pod(collector, [](kube::Pod& pod) {
+      pod.meta.annotations["nervex.sensetime.com/placement"] = "99";
+    });
+    CHECK(pod_steps(world.seen, current_attempt(world.seen)).empty());
+  }
 }
 
 TEST_CASE("an unbound pod goes when its gang has lost its places", "[controller][pods]") {
@@ -105,7 +122,7 @@ TEST_CASE("the coordinator waits for a worker that is in the way", "[controller]
   World world = a_started_world();
   world.remove_pod("dqn-coordinator");
   world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) { pod.meta.deleting = true; });
-  CHECK(pod_steps(world.seen, current_attempt(world.seen), {}).empty());
+  CHECK(pod_steps(world.seen, current_attempt(world.seen)).empty());
 }
 
 TEST_CASE("the coordinator does not wait for what was requested", "[controller][pods]") {
@@ -144,6 +161,132 @@ TEST_CASE("an aggregator whose template is gone is waited for", "[controller][po
   world.add_aggregator_config();
   world.settle();
   CHECK(world.pod_names() == Strings{"dqn-aggregator", "dqn-coordinator"});
+}
+
+// A job with three collectors and a request for two, all of them running.
+World a_running_world() {
+  World world(a_job(3, 0));
+  world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
+  world.seen.job.spec.requests.next_collector = 4098;
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.commit();
+  world.settle();
+  world.created.clear();
+  world.events.clear();
+  return world;
+}
+
+TEST_CASE("pods of slots that are not wanted any more go, with their services",
+          "[controller][pods]") {
+  World world = a_running_world();
+  Strings gone;
+  SECTION("a floor that is lowered") {
+    world.seen.job.spec.collector->replicas = 1;
+    gone = {world.name(Role::kCollector, 1), world.name(Role::kCollector, 2)};
+  }
+  SECTION("a floor pod that a client removed") {
+    world.seen.job.spec.requests.floor = {{1, Role::kCollector, {1, 0}, true}};
+    gone = {world.name(Role::kCollector, 1)};
+  }
+  SECTION("a request that shrinks") {
+    world.seen.job.spec.requests.entries[0].slots.pop_back();
+    gone = {world.name(Role::kCollector, 4097)};
+  }
+  SECTION("a request that is gone") {
+    world.seen.job.spec.requests.entries.clear();
+    gone = {world.name(Role::kCollector, 4096), world.name(Role::kCollector, 4097)};
+  }
+  world.settle();
+  world.plan();
+  world.settle();
+  Strings want;
+  for (const auto& pod : gone) want.push_back("pod " + pod);
+  for (const auto& pod : gone) want.push_back("service " + pod);
+  std::sort(want.begin(), want.end());
+  std::sort(world.deleted.begin(), world.deleted.end());
+  CHECK(world.deleted == want);
+  CHECK(world.created.empty());
+  CHECK(world.events == Strings{"SuccessfulDelete"});
+  CHECK(world.seen.job.status.desired == 6 - static_cast<int>(gone.size()));
+}
+
+TEST_CASE("the newest pods go first", "[controller][pods]") {
+  World world = a_running_world();
+  const std::string newest = world.name(Role::kCollector, 4096);
+  world.change_pod(newest, [](kube::Pod& pod) { pod.meta.created += std::chrono::seconds(5); });
+  world.seen.job.spec.requests.entries.clear();
+  for (const auto& step : pod_steps(world.seen, current_attempt(world.seen))) {
+    if (const auto* pods = std::get_if<DeletePods>(&step)) {
+      REQUIRE(pods->targets.size() == 2);
+      CHECK(pods->targets[0].name == newest);
+    }
+  }
+}
+
+TEST_CASE("a slot's next pod waits for the one before", "[controller][pods]") {
+  World world = a_running_world();
+  const std::string before = world.name(Role::kCollector, 4096);
+  const std::string next = world.name(Role::kCollector, 4096, 1);
+  world.seen.job.spec.requests.entries[0].slots[0].incarnation = 1;
+  for (const auto& action : reconcile(world.seen).actions) {
+    if (!std::holds_alternative<DeletePods>(action)) world.apply({action});
+  }
+  world.change_pod(before, [](kube::Pod& pod) { pod.meta.deleting = true; });
+  world.settle();
+  world.plan();
+  world.settle();
+  CHECK(world.created.empty());
+  SECTION("to be gone") { world.remove_pod(before); }
+  SECTION("to have finished") {
+    world.change_pod(before, [](kube::Pod& pod) { pod.phase = kube::PodPhase::kFailed; });
+  }
+  const auto actions = reconcile(world.seen).actions;
+  const auto confirm = std::find_if(actions.begin(), actions.end(), [](const auto& action) {
+    return std::holds_alternative<ConfirmFree>(action);
+  });
+  REQUIRE(confirm != actions.end());  // the API server has the last word
+  CHECK(std::get<ConfirmFree>(*confirm).slots == std::vector{std::pair(Role::kCollector, 4096)});
+  CHECK(std::holds_alternative<CreatePods>(*(confirm + 1)));
+  world.settle();
+  CHECK(world.created == Strings{"pod " + next, "service " + next});
+  CHECK(world.seen.job.status.replaced.empty());  // a client asked for it
+}
+
+TEST_CASE("while requests are lost their pods stay", "[controller][pods]") {
+  World world = a_running_world();
+  world.seen.job.status.next_collector = 4098;
+  world.seen.job.spec.requests = {};
+  world.settle();
+  CHECK(world.deleted.empty());
+  CHECK(world.created.empty());
+}
+
+TEST_CASE("a service whose spec was edited is made again", "[controller][pods]") {
+  World world = a_running_world();
+  for (auto& service : world.seen.services) {
+    if (service->meta.name != "dqn-coordinator") continue;
+    Service changed = *service;
+    changed.shape = 7;
+    service = std::make_shared<const Service>(changed);
+  }
+  CHECK(world.settle() == 2);
+  CHECK(world.deleted == Strings{"service dqn-coordinator"});
+  CHECK(world.created == Strings{"service dqn-coordinator"});
+}
+
+TEST_CASE("what of a service's spec matters", "[controller][pods]") {
+  const Json ours = job::service_manifest(a_job(1, 0), Role::kCollector, {}, nullptr, {});
+  Json theirs = ours;  // as the API server has it
+  theirs["spec"]["clusterIPs"] = {"None"};
+  theirs["spec"]["sessionAffinity"] = "None";
+  CHECK(service_shape(theirs) == service_shape(ours));
+  SECTION("the selector") { theirs["spec"]["selector"]["mine"] = "1"; }
+  SECTION("the port") { theirs["spec"]["ports"][0]["port"] = 1; }
+  SECTION("early addresses") { theirs["spec"]["publishNotReadyAddresses"] = false; }
+  CHECK(service_shape(theirs) != service_shape(ours));
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ TEST_CASE("a job waits for the plan without any pod", "[controller][reconcile]")
   CHECK(scheduled->message == "learner: 1 of 1 do not fit");
 }
 
-TEST_CASE("a planned job gets services, then workers, then its coordinator",
-          "[controller][reconcile]") {
+TEST_CASE("a planned job gets workers, services, then its coordinator", "[controller][reconcile]") {
   World world(a_job(1, 1));
   world.add_aggregator_config();
   world.settle();
@@ -73,8 +72,8 @@ TEST_CASE("a planned job gets services, then workers, then its coordinator",
   const Actions actions = reconcile(world.seen).actions;
   REQUIRE(actions.size() == 5);
   CHECK(std::holds_alternative<UpdateStatus>(actions[0]));
-  CHECK(std::get<CreateServices>(actions[1]).manifests.size() == 4);
-  CHECK(std::get<CreatePods>(actions[2]).manifests.size() == 3);
+  CHECK(std::get<CreatePods>(actions[1]).manifests.size() == 3);
+  CHECK(std::get<CreateServices>(actions[2]).manifests.size() == 4);
   CHECK(std::get<CreatePods>(actions[3]).manifests[0]["metadata"]["name"] == "dqn-coordinator");
   CHECK(std::get<RecordEvent>(actions[4]).event.message == "created 4 pods");
 }
@@ -115,9 +114,9 @@ TEST_CASE("a request is added to the PodGroup in one write, and made when it has
   const auto* patch = only<PatchPodGroup>(actions);
   REQUIRE(patch != nullptr);
   CHECK(patch->resource_version == "1");
-  CHECK(patch->members.size() == 5);
-  CHECK(patch->members[3]["name"] == "request-7-collector");
-  CHECK(patch->members[3]["gang"] == "request-7");
+  CHECK(patch->spec["members"].size() == 5);
+  CHECK(patch->spec["members"][3]["name"] == "request-7-collector");
+  CHECK(patch->spec["members"][3]["gang"] == "request-7");
   CHECK(world.settle() >= 0);
   CHECK(world.created.empty());
   CHECK(world.seen.job.status.observed_generation == 2);
@@ -215,9 +214,11 @@ TEST_CASE("a place on a node that is gone is told of, whoever has it", "[control
   REQUIRE(find_condition(world.seen.job.status, "Scheduled")->status);
 
   // Its pod is deleted, and the next one is pinned to a node that does not exist any more.
-  const std::string learner = world.name(job::Role::kLearner);
-  world.remove_pod(learner);
+  world.remove_pod(world.name(job::Role::kLearner));
   world.settle();
+  world.plan();
+  world.settle();
+  const std::string learner = world.name(job::Role::kLearner, 0, 1);
   world.change_pod(learner, [&](kube::Pod& pod) {
     pod.meta.created = world.seen.now;
     pod.unscheduled_message = "0/3 nodes are available";

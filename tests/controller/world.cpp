@@ -42,17 +42,22 @@ std::vector<std::string> names_of(const Ptrs<T>& objects) {
   return names;
 }
 
+// As the planner does it: a slot keeps its place, one without gets the next number.
 gang::GangStatus planned(const std::string& gang, const gang::PodGroup& group,
                          std::string_view node, std::int64_t& number) {
   gang::GangStatus status;
+  const auto* before = gang::find_gang(group.status, gang);
   status.name = gang;
   status.planned = true;
+  status.committed = before != nullptr && before->committed;
   status.reason = gang::kReasonPlanned;
   status.message = "all members have places";
   for (const auto& set : group.spec.members) {
     if (set.gang != gang) continue;
     for (const auto slot : set.slots) {
-      status.placements.push_back({set.role, slot, std::string(node), number++});
+      const auto* place = gang::find_placement(group.status, set.role, slot);
+      status.placements.push_back(
+          place != nullptr ? *place : gang::Placement{set.role, slot, std::string(node), number++});
     }
   }
   return status;
@@ -84,7 +89,7 @@ void World::perform(const CreatePodGroup& action) {
 void World::perform(const PatchPodGroup& action) {
   change_group([&](gang::PodGroup& group) {
     Json spec = gang::encode_spec(group.spec);
-    spec["members"] = action.members;
+    spec.merge_patch(action.spec);
     group.spec =
         must(gang::decode_pod_group({{"metadata", {{"name", action.name}}}, {"spec", spec}})).spec;
     ++group.meta.generation;
@@ -109,6 +114,8 @@ void World::perform(const CreatePods& action) {
     created.push_back("pod " + name_of(manifest));
   }
 }
+
+void World::perform(const ConfirmFree&) {}  // what it has seen is all there is
 
 void World::perform(const DeletePodGroups& action) {
   for (const auto& target : action.targets) {
@@ -181,14 +188,20 @@ void World::change_group(const std::function<void(gang::PodGroup&)>& change) {
 
 void World::plan(std::string_view node) {
   change_group([&](gang::PodGroup& group) {
+    std::vector<gang::GangStatus> gangs;
     for (const auto& set : group.spec.members) {
-      const auto* old = gang::find_gang(group.status, set.gang);
-      if (old != nullptr && old->planned) continue;
-      auto gang = planned(set.gang, group, node, group.status.next_placement);
-      std::erase_if(group.status.gangs, [&](const auto& g) { return g.name == set.gang; });
-      group.status.gangs.push_back(std::move(gang));
+      const bool is_known = std::any_of(gangs.begin(), gangs.end(),
+                                        [&](const auto& gang) { return gang.name == set.gang; });
+      if (!is_known) gangs.push_back(planned(set.gang, group, node, group.status.next_placement));
     }
+    group.status.gangs = std::move(gangs);
     group.status.observed_generation = group.meta.generation;
+  });
+}
+
+void World::commit() {
+  change_group([](gang::PodGroup& group) {
+    for (auto& gang : group.status.gangs) gang.committed = gang.planned;
   });
 }
 
@@ -209,7 +222,9 @@ void World::refuse(std::string_view message) {
 void World::replan(std::string_view name) {
   change_group([&](gang::PodGroup& group) {
     for (auto& of : group.status.gangs) {
-      if (of.name == name) of = planned(of.name, group, "n2", group.status.next_placement);
+      if (of.name != name) continue;
+      of.placements.clear();
+      of = planned(of.name, group, "n2", group.status.next_placement);
     }
   });
 }
@@ -259,8 +274,8 @@ void World::run_all() {
 std::vector<std::string> World::pod_names() const { return names_of(seen.pods); }
 std::vector<std::string> World::service_names() const { return names_of(seen.services); }
 
-std::string World::name(job::Role role, int ordinal) const {
-  return job::pod_name(seen.job, role, {ordinal, 0});
+std::string World::name(job::Role role, int ordinal, int incarnation) const {
+  return job::pod_name(seen.job, role, {ordinal, incarnation});
 }
 
 }  // namespace nervex::testing

@@ -31,9 +31,11 @@ class World {
   int settle();
 
   void add_aggregator_config();
-  // The planner gives every slot of the spec a place, or says that nothing fits.
+  // The planner gives every slot of the spec that has none a place, and forgets those that are not
+  // wanted; or it says that nothing fits.
   void plan(std::string_view node = "n1");
   void refuse(std::string_view message);
+  void commit();  // the first pod of every gang that is planned was bound
   // Drops the plan of one gang and makes another one.
   void replan(std::string_view gang);
 
@@ -48,13 +50,14 @@ class World {
 
   std::vector<std::string> pod_names() const;
   std::vector<std::string> service_names() const;
-  std::string name(job::Role role, int ordinal = 0) const;
+  std::string name(job::Role role, int ordinal = 0, int incarnation = 0) const;
 
  private:
   void perform(const controller::CreatePodGroup& action);
   void perform(const controller::PatchPodGroup& action);
   void perform(const controller::CreateServices& action);
   void perform(const controller::CreatePods& action);
+  void perform(const controller::ConfirmFree& action);
   void perform(const controller::DeletePodGroups& action);
   void perform(const controller::DeletePods& action);
   void perform(const controller::DeleteServices& action);

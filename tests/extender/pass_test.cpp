@@ -211,6 +211,26 @@ TEST_CASE("a plan follows the spec", "[extender][pass]") {
     group.spec.members[0].slots = {{0, 1}};
     CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
   }
+  SECTION("the next incarnation in a committed gang moves nobody else") {
+    group = planned(learners("a", 2), {"n1", "n2"}, true);
+    group.meta.generation = 2;
+    group.spec.members[0].slots = {{0, 1}, {1, 0}};
+    const std::vector left{nodes[0], view(a_node("n2", 8), room(8, 0, 0))};
+    CHECK(written(run_pass({left, {seen(group)}}, {}, kNow)) ==
+          Lines{"a base: n1#3 n2#2 committed"});
+    const std::vector full{view(a_node("n1", 8), room(8, 0, 0)), left[1]};  // by the one before
+    CHECK(written(run_pass({full, {seen(group)}}, {}, kNow)) ==
+          Lines{"a base: n2#2 waits committed"});
+  }
+  SECTION("what somebody took out of the status comes back") {
+    group = planned(learners("a", 2), {"n1", "n2"}, true);
+    const std::vector left{nodes[0], view(a_node("n2", 8), room(8, 0, 0))};
+    group.status.gangs[0].placements.erase(group.status.gangs[0].placements.begin());
+    CHECK(written(run_pass({left, {seen(group)}}, {}, kNow)) ==
+          Lines{"a base: n1#3 n2#2 committed"});
+    group.status.gangs.clear();
+    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#3 n2#4"});
+  }
   SECTION("a gang that left the spec leaves the status") {
     group.spec.members = {in_gang(a_set("collector", 1, ask(0)), "request-1")};
     CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});

@@ -62,6 +62,54 @@ TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
   CHECK(free_gpus(c, "n1") == 8);
 }
 
+TEST_CASE("room of a pod that is being bound is held though its place is given up",
+          "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  c.planner.pass();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  REQUIRE(c.bind(names[0], "n1").empty());
+  REQUIRE(c.bind(names[1], "n1").empty());  // neither has been seen bound
+  c.set_members("a", {a_set("learner", 1, ask(3))});
+  c.see_groups();
+  CHECK(free_gpus(c, "n1") == 2);
+  c.planner.pass();
+  CHECK(c.places("a") == "n1!");
+  CHECK(free_gpus(c, "n1") == 2);
+  c.see_pods();
+  CHECK(free_gpus(c, "n1") == 2);
+  c.api.remove(kube::kPods, kNs, names[1]);
+  c.see_pods();
+  CHECK(free_gpus(c, "n1") == 5);
+}
+
+TEST_CASE("room of a superseded slot is free when its pod is gone", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(6))});
+  c.see();
+  c.planner.pass();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  REQUIRE(c.bind(names[0], "n1").empty());
+  c.see_pods();
+  gang::MemberSet next = a_set("learner", 1, ask(6));
+  next.slots = {{0, 1}};
+  c.set_members("a", {next});
+  c.see_groups();
+  c.planner.pass();
+  c.see_groups();
+  CHECK(c.places("a") == "waits!");
+  CHECK_FALSE(c.bind(names[0], "n1").empty());  // it is not its place any more
+  c.api.remove(kube::kPods, kNs, names[0]);
+  c.see_pods();
+  c.planner.pass();
+  CHECK(c.places("a") == "n1!");
+}
+
 TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);

@@ -22,7 +22,7 @@ PodContext a_context(bool has_aggregator) {
 TEST_CASE("a pod finds its own port, its job's addresses and the server's", "[job][environment]") {
   const Job job = a_job(1, 1);
   const std::string collector = pod_name(job, Role::kCollector, {0, 0});
-  CHECK(environment_of(job, Role::kCollector, {0, 0}, a_context(true)) ==
+  CHECK(environment_of(job, Role::kCollector, {0, 0}, nullptr, a_context(true)) ==
         Environment{{"COLLECTOR_PORT", "22270"},
                     {"KUBERNETES_POD_NAMESPACE", "rl"},
                     {"KUBERNETES_POD_NAME", collector},
@@ -33,7 +33,8 @@ TEST_CASE("a pod finds its own port, its job's addresses and the server's", "[jo
 }
 
 TEST_CASE("a job without an aggregator advertises none", "[job][environment]") {
-  const auto environment = environment_of(a_job(), Role::kCoordinator, {}, a_context(false));
+  const auto environment =
+      environment_of(a_job(), Role::kCoordinator, {}, nullptr, a_context(false));
   CHECK(environment.back().first == "KUBERNETES_COORDINATOR_URL");
   CHECK(environment.front() == std::pair<std::string, std::string>{"COORDINATOR_PORT", "22273"});
 }
@@ -42,9 +43,50 @@ TEST_CASE("declared ports are advertised", "[job][environment]") {
   Job job = a_job();
   job.spec.coordinator_template["spec"]["containers"][0]["ports"] =
       Json::array({{{"name", "nervex-port"}, {"containerPort", 80}}});
-  const auto environment = environment_of(job, Role::kCoordinator, {}, a_context(false));
+  const auto environment = environment_of(job, Role::kCoordinator, {}, nullptr, a_context(false));
   CHECK(environment.front().second == "80");
   CHECK(environment.back().second == "dqn-coordinator.rl:80");
+}
+
+TEST_CASE("the pods of a multi-GPU learner are told how to find together", "[job][environment]") {
+  const Job job = a_job(0, 1);
+  RequestEntry entry = testing::an_entry(1, Role::kLearner, 1, 4100);
+  entry.gpu_split = {8, 2};
+  const bool has_aggregator = GENERATE(false, true);
+  const auto of = [&](Slot slot) {
+    auto all = environment_of(job, Role::kDdpLearner, slot, &entry, a_context(has_aggregator));
+    return Environment(all.begin() + 6, all.end());
+  };
+  const std::string aggregator = pod_name(job, Role::kAggregator, {4100, 3}) + ".rl:22272";
+  CHECK(of({4100, 3}) == Environment{{"KUBERNETES_AGGREGATOR_URL", aggregator},
+                                     {"WORLD_SIZE", "10"},
+                                     {"LOCAL_WORLD_SIZE", "8"},
+                                     {"START_RANK", "0"},
+                                     {"MASTER_ADDR", "localhost"},
+                                     {"MASTER_PORT", "10314"}});
+  CHECK(of({4101, 3}) == Environment{{"KUBERNETES_AGGREGATOR_URL", aggregator},
+                                     {"WORLD_SIZE", "10"},
+                                     {"LOCAL_WORLD_SIZE", "2"},
+                                     {"START_RANK", "8"},
+                                     {"MASTER_ADDR", pod_name(job, Role::kDdpLearner, {4100, 3})},
+                                     {"MASTER_PORT", "10314"}});
+}
+
+TEST_CASE("a ddp-learner's own port is its learner port", "[job][environment]") {
+  RequestEntry entry = testing::an_entry(1, Role::kLearner, 1);
+  entry.gpu_split = {2};
+  const auto all =
+      environment_of(a_job(0, 1), Role::kDdpLearner, {4096, 0}, &entry, a_context(true));
+  CHECK(all.front() == std::pair<std::string, std::string>{"LEARNER_PORT", "22271"});
+}
+
+TEST_CASE("the aggregator of a multi-GPU learner has no ranks", "[job][environment]") {
+  RequestEntry entry = testing::an_entry(1, Role::kLearner, 1);
+  entry.gpu_split = {2};
+  const auto all =
+      environment_of(a_job(0, 1), Role::kAggregator, {4096, 0}, &entry, a_context(true));
+  CHECK(all.front() == std::pair<std::string, std::string>{"AGGREGATOR_PORT", "22272"});
+  CHECK(all.size() == 7);
 }
 
 TEST_CASE("the user's variables stay, but for those of ours", "[job][environment]") {

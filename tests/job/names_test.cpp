@@ -51,6 +51,61 @@ TEST_CASE("within a job and role no two suffixes are equal", "[job][names][prope
   CHECK(bad == 0);
 }
 
+TEST_CASE("a suffix tells its slot again", "[job][names][property]") {
+  const std::string uid = GENERATE("uid-1", "6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1");
+  const Role role =
+      GENERATE(Role::kAggregator, Role::kCollector, Role::kLearner, Role::kDdpLearner);
+  INFO("uid " << uid << ", role " << to_string(role));
+  int wrong = 0;
+  for (int ordinal = 0; ordinal <= kMaxOrdinal; ordinal += 37) {
+    for (const int incarnation : {0, 1, 100, kMaxIncarnation}) {
+      const Slot slot{ordinal, incarnation};
+      wrong += slot_of_suffix(uid, role, name_suffix(uid, role, slot)) != slot;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("every suffix is some slot's or nobody's", "[job][names][property]") {
+  int nobodys = 0;
+  int wrong = 0;
+  for (int number = 0; number < 27 * 27 * 27 * 27 * 27; number += 101) {
+    std::string suffix;
+    for (int rest = number; suffix.size() < 5; rest /= 27) {
+      suffix += kAlphabet[static_cast<std::size_t>(rest % 27)];
+    }
+    const auto slot = slot_of_suffix("uid-1", Role::kLearner, suffix);
+    nobodys += !slot;
+    wrong += slot && name_suffix("uid-1", Role::kLearner, *slot) != suffix;
+  }
+  CHECK(wrong == 0);
+  CHECK(nobodys > 0);
+  CHECK(nobodys < 1000);  // 0.4 % of 142,000
+}
+
+TEST_CASE("what is no suffix is no slot's", "[job][names]") {
+  const std::string text = GENERATE("", "bcdf", "bcdfgh", "BCDFG", "bcdf0", "bcd.f", "bcdf\n");
+  INFO(text);
+  CHECK_FALSE(slot_of_suffix("uid-1", Role::kLearner, text));
+}
+
+TEST_CASE("a pod's name tells its role and slot", "[job][names]") {
+  const Job job = a_job();
+  for (const NamedSlot& one :
+       {NamedSlot{Role::kCoordinator, {}}, NamedSlot{Role::kAggregator, {}},
+        NamedSlot{Role::kAggregator, {4096, 1}}, NamedSlot{Role::kCollector, {0, 217}},
+        NamedSlot{Role::kLearner, {65'535, 0}}, NamedSlot{Role::kDdpLearner, {4097, 2}}}) {
+    INFO(pod_name(job, one.role, one.slot));
+    CHECK(slot_of_pod_name(job, pod_name(job, one.role, one.slot)) == one);
+  }
+  for (const char* name :
+       {"", "dqn", "dqn-", "dqn-collector", "dqn-collector-", "dqn-coordinator-bcdfg",
+        "other-collector-bcdfg", "dqn-collector-bcdfg-x", "xdqn-coordinator"}) {
+    INFO(name);
+    CHECK_FALSE(slot_of_pod_name(job, name));
+  }
+}
+
 TEST_CASE("suffixes of neighbours have nothing in common to the eye", "[job][names]") {
   std::set<std::string> heads;
   for (int i = 0; i < 100; ++i) {

@@ -83,6 +83,33 @@ TEST_CASE("every regular container gets the environment, the main one the port",
   CHECK(pod["spec"]["initContainers"][0] == Json{{"name", "init"}});
 }
 
+TEST_CASE("what a template says reaches the pods of its role", "[job][pod_manifest]") {
+  const Role role =
+      GENERATE(Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner);
+  const Json extra = Json::parse(R"({
+    "restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 7, "hostNetwork": true,
+    "initContainers": [{"name": "proxy", "restartPolicy": "Always", "env": [{"name": "A"}]}],
+    "tolerations": [{"key": "gpu", "operator": "Exists"}],
+    "volumes": [{"name": "mine", "emptyDir": {}}]})");
+  Json made_from = a_template();
+  made_from["metadata"] = {{"labels", {{"team", "a"}}}, {"annotations", {{"note", "kept"}}}};
+  made_from["spec"].update(extra);
+  made_from["spec"]["containers"].push_back({{"name", "sidecar"}});
+  Job job = a_job(1, 1);
+  job.spec.priority_class_name = "high";
+  PodContext context = a_context();
+  job.spec.coordinator_template = job.spec.collector->pod_template =
+      job.spec.learner->pod_template = context.aggregator_template = made_from;
+
+  const Json pod = pod_manifest(job, an_order(role), context);
+  for (const auto& [field, value] : extra.items()) CHECK(pod["spec"][field] == value);
+  CHECK(pod["spec"]["priorityClassName"] == "high");
+  CHECK(pod["metadata"]["labels"]["team"] == "a");
+  CHECK(pod["metadata"]["annotations"]["note"] == "kept");
+  REQUIRE(pod["spec"]["containers"].size() == 2);
+  CHECK(container_of(pod, 1)["env"] == container_of(pod, 0)["env"]);
+}
+
 TEST_CASE("a main container of another name is written down", "[job][pod_manifest]") {
   Job job = a_job();
   job.spec.coordinator_template = a_template("train");
@@ -137,13 +164,13 @@ TEST_CASE("templates of any shape give a pod without a throw", "[job][pod_manife
   PodOrder order = an_order(Role::kLearner);
   order.entry = &entry;
   CHECK(pod_manifest(job, order, a_context())["kind"] == "Pod");
-  CHECK(service_manifest(job, Role::kLearner, {}, a_context())["kind"] == "Service");
+  CHECK(service_manifest(job, Role::kLearner, {}, &entry, a_context())["kind"] == "Service");
 }
 
 TEST_CASE("a service is headless and leads to its pod, ready or not", "[job][pod_manifest]") {
   const Job job = a_job(1, 0);
   const std::string name = pod_name(job, Role::kCollector, {4096, 0});
-  const Json service = service_manifest(job, Role::kCollector, {4096, 0}, a_context());
+  const Json service = service_manifest(job, Role::kCollector, {4096, 0}, nullptr, a_context());
   CHECK(service["metadata"]["name"] == name);
   CHECK(service["metadata"]["labels"].size() == 5);
   CHECK(service["metadata"]["ownerReferences"][0]["uid"] == "uid-dqn");

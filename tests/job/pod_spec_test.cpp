@@ -61,6 +61,28 @@ TEST_CASE("a request's amounts replace the main container's, zero does not", "[j
   CHECK(spec["containers"][1]["resources"] == row.want);
 }
 
+TEST_CASE("each pod of a multi-GPU learner has its share of the GPUs", "[job][pod_spec]") {
+  const Job job = a_job(0, 1);
+  PodContext context;
+  context.aggregator_template = a_template();
+  RequestEntry entry = an_entry(1, Role::kLearner, 1);
+  entry.cpus = "4";
+  entry.memory = "1Gi";
+  entry.gpus = "10";
+  entry.gpu_split = {8, 2};
+  const auto resources = [&](Role role, Slot slot) {
+    return pod_spec(job, role, slot, &entry, context)["containers"][0]["resources"];
+  };
+  const auto want = [](const char* gpus) {
+    const Json amounts = {{"cpu", "4"}, {"memory", "1Gi"}, {"nvidia.com/gpu", gpus}};
+    return Json{{"requests", amounts}, {"limits", amounts}};
+  };
+  CHECK(resources(Role::kDdpLearner, {4096, 0}) == want("8"));
+  CHECK(resources(Role::kDdpLearner, {4097, 2}) == want("2"));
+  // The aggregator is as its own template has it.
+  CHECK(resources(Role::kAggregator, {4096, 0}) == Json{{"requests", {{"cpu", "1"}}}});
+}
+
 TEST_CASE("volumes go to the job's own roles, the priority class to every pod", "[job][pod_spec]") {
   Job job = a_job();
   job.spec.volumes = Json::parse(R"([{"name":"data","emptyDir":{}}])");

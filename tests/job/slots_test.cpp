@@ -85,5 +85,18 @@ TEST_CASE("a multi-GPU learner is an aggregator and its ddp-learners", "[job][sl
         std::vector<UnitPod>{{Role::kCollector, {0, 0}, 0, 0}});
 }
 
+TEST_CASE("a ddp-learner's slot tells its learner, its index and its ranks", "[job][slots]") {
+  RequestEntry entry = entry_of(2, Role::kLearner, {{4100, 0}, {4103, 0}});
+  entry.gpu_split = {8, 8, 4};
+  CHECK(place_of_ddp_learner(entry, {4100, 0}) == DdpPlace{{4100, 0}, 0, 8, 0, 20});
+  CHECK(place_of_ddp_learner(entry, {4101, 0}) == DdpPlace{{4100, 0}, 1, 8, 8, 20});
+  CHECK(place_of_ddp_learner(entry, {4105, 2}) == DdpPlace{{4103, 2}, 2, 4, 16, 20});
+  CHECK(place_of_ddp_learner(entry, {4099, 0}) == std::nullopt);
+  CHECK(place_of_ddp_learner(entry, {4106, 0}) == std::nullopt);
+
+  entry.gpu_split.clear();
+  CHECK(place_of_ddp_learner(entry, {4100, 0}) == std::nullopt);
+}
+
 }  // namespace
 }  // namespace nervex::job

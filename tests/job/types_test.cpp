@@ -86,7 +86,17 @@ TEST_CASE("what is written of a job is read back", "[job][types]") {
   requests.floor = {{1, Role::kLearner, {1, 2}, false}, {2, Role::kCollector, {0, 0}, true}};
   requests.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
   requests.entries[0].cpus = "500m";
-  requests.entries[0].key = "again";
+  requests.moved = {{2, Role::kLearner, 4096, 5000}};
+  requests.calls = {{2,
+                     "POST failed",
+                     "0123456789abcdef",
+                     "again",
+                     "10.0.0.7",
+                     "nervex-server-x_uuid",
+                     7,
+                     at("2026-11-21T10:00:05.250Z"),
+                     {{Role::kCollector, {4096, 1}, 3}, {Role::kAggregator, {4100, 0}, 1}}},
+                    {2, "DELETE", "", "", "", "", 0, SysTime{}, {}}};
   requests.entries[1].gpu_split = {8, 2};
 
   Json object = minimal();

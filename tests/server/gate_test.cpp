@@ -20,7 +20,6 @@ Headers bearing(const std::string& token) { return {{"authorization", "Bearer " 
 // coordinator, "stray" of a pod of no job, "gone" of a pod that was replaced by a namesake, "jane"
 // who may patch and "joe" who may not.
 struct Guarded : World {
-  testing::FakeClock clock;
   int reviews = 0;
   int access_reviews = 0;
   Gate gate{api, stores, clock};
@@ -58,17 +57,19 @@ struct Guarded : World {
   // The HTTP status of a request with this token ("" for none).
   int status(const std::string& method, const std::string& token, const std::string& coordinator) {
     HttpRequest request;
-    request.method = method;
-    request.path = "/v1alpha1/replicas";
+    const bool is_failed = method == "failed";
+    request.method = is_failed ? "POST" : method;
     if (!token.empty()) request.headers = bearing(token);
     if (method == "GET" && !coordinator.empty()) {
       request.query = {{"namespace", "rl"}, {"coordinator", coordinator}};
     }
-    if (method == "POST") {
-      request.body = kube::to_text(
-          {{"namespace", "rl"}, {"coordinator", coordinator}, {"collectors", {{"replicas", 1}}}});
+    if (method != "GET") {
+      request.body =
+          kube::to_text({{"namespace", "rl"},
+                         {"coordinator", coordinator},
+                         {"collectors", is_failed ? Json::array() : Json{{"replicas", 1}}}});
     }
-    return answer_replicas(replicas, &gate, request).status;
+    return (is_failed ? answer_failed : answer_replicas)(replicas, &gate, request).status;
   }
 
   std::map<std::string, Json> uids;  // of pods, by name
@@ -86,10 +87,16 @@ TEST_CASE("with --auth=token a caller may do what it should and nothing else", "
   const auto row = GENERATE(values<Row>({
       {"a pod asks for its own job", "POST", "pod", "dqn-coordinator", 200},
       {"a pod lists its own job", "GET", "pod", "dqn-coordinator", 200},
+      {"a pod removes from its own job", "DELETE", "pod", "dqn-coordinator", 200},
+      {"a pod removes from a job that is not its own", "DELETE", "pod", "someone-else", 403},
+      {"a person without the right removes", "DELETE", "joe", "dqn-coordinator", 403},
       {"a pod asks for a job that is not its own", "POST", "pod", "someone-else", 403},
       {"a pod lists everything", "GET", "pod", "", 403},
       {"a pod of no job asks", "POST", "stray", "dqn-coordinator", 403},
       {"the token is of a pod's dead namesake", "POST", "gone", "dqn-coordinator", 403},
+      {"a pod replaces some of its own job", "failed", "pod", "dqn-coordinator", 200},
+      {"a pod replaces some of a job that is not its own", "failed", "pod", "someone-else", 403},
+      {"there is no token on a replacement", "failed", "", "dqn-coordinator", 401},
       {"a person with the right asks", "POST", "jane", "dqn-coordinator", 200},
       {"a person with the right lists all", "GET", "jane", "", 200},
       {"a person with the right names nobody", "POST", "jane", "nobody", 404},

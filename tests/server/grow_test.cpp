@@ -21,6 +21,20 @@ AddRequest ask(int collectors, int learners) {
   return request;
 }
 
+AddRequest ask_gpus(int learners, const char* gpus) {
+  AddRequest request = ask(0, learners);
+  request.learners.gpus = gpus;
+  return request;
+}
+
+// Aggregators listen on 80.
+Surroundings around(std::vector<int> node_gpus = {8, 8, 4}) { return {std::move(node_gpus), 80}; }
+
+Result<Growth> grow_on(const Surroundings& cluster, const job::Job& job, const AddRequest& request,
+                       std::span<const PodPtr> pods = {}) {
+  return grow(job, pods, request, {}, nullptr, cluster);
+}
+
 }  // namespace
 
 TEST_CASE("one request becomes one entry per role", "[server][grow]") {
@@ -83,6 +97,13 @@ TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow
          job.status.ended = {{Role::kCollector, {4400, 0}, true}};
        },
        4401},
+      {"spec.requests was lost, the status has its counters",
+       [](job::Job& job, auto&) { job.status.next_collector = 4450; }, 4450},
+      {"spec.requests was lost, the controller replaced one",
+       [](job::Job& job, auto&) {
+         job.status.replaced = {{Role::kCollector, {4460, 1}}};
+       },
+       4461},
       {"only the other role has higher ones",
        [](job::Job& job, auto& pods) {
          job.spec.requests.entries = {an_entry(1, Role::kLearner, 1, 4500)};
@@ -103,6 +124,45 @@ TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow
   REQUIRE(growth);
   CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{row.want, 0}});
   CHECK(growth->requests.next_collector == row.want + 1);
+}
+
+TEST_CASE("what the PodGroup has is never given out again", "[server][grow]") {
+  const job::Job job = running_job();
+  gang::PodGroup group = group_of(job);
+  gang::MemberSet set;
+  set.name = "request-7-collector";
+  set.gang = "request-7";
+  set.role = "collector";
+  set.slots = {{4200, 0}, {4201, 3}};
+  group.spec.members = {set};
+  set.name = "request-8-ddp-learner";
+  set.gang = "request-8";
+  set.role = "ddp-learner";
+  set.slots = {{4300, 0}};
+  group.spec.members.push_back(set);
+  const auto growth = grow(job, {}, ask(1, 1), {}, &group);
+  REQUIRE(growth);
+  CHECK(growth->requests.entries[0] == an_entry(9, Role::kCollector, 1, 4202));
+  CHECK(growth->requests.entries[1] == an_entry(10, Role::kLearner, 1, 4301));
+}
+
+TEST_CASE("a multi-GPU learner uses up the ordinals of its pods", "[server][grow]") {
+  job::Job job = running_job();
+  job.spec.requests.entries = {testing::multi_gpu_entry(1, {4096, 4098}, {8, 2})};
+  const auto growth = grow(job, {}, ask(0, 1));
+  REQUIRE(growth);
+  CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{4100, 0}});
+}
+
+TEST_CASE("limits are what the flags say", "[server][grow]") {
+  const job::Job job = running_job();
+  Limits limits;
+  limits.replicas_per_job = 3;
+  CHECK(grow(job, {}, ask(2, 1), limits));
+  const auto refused = grow(job, {}, ask(2, 2), limits);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kConflict);
+  CHECK(refused.error().message.find("(3)") != std::string::npos);
 }
 
 TEST_CASE("ids count up even when the counter was lost", "[server][grow]") {
@@ -163,6 +223,20 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
          j.spec.requests.entries = {an_entry(1, Role::kLearner, 2)};
        },
        ask(0, 3), Code::kConflict},
+      {"replicas that have ended do not count against maxReplicas",
+       [](job::Job& j) {
+         j.spec.learner->max_replicas = 4;
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, 2)};
+         j.status.ended = {{Role::kLearner, {4096, 0}, false}};
+       },
+       ask(0, 3), std::nullopt},
+      {"floor pods removed in an earlier attempt are back",
+       [](job::Job& j) {
+         j.spec.learner->replicas = 2;
+         j.spec.learner->max_replicas = 4;
+         j.spec.requests.floor = {{0, Role::kLearner, {1, 0}, true}};
+       },
+       ask(0, 3), Code::kConflict},
       {"all ordinals are used up", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
        ask(0, 2), Code::kConflict},
       {"the last ordinal is left", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
@@ -177,6 +251,132 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
   job::Job job = running_job();
   row.change(job);
   const auto growth = grow(job, {}, row.request);
+  REQUIRE(growth.has_value() == !row.want);
+  if (row.want) CHECK(growth.error().code == *row.want);
+}
+
+TEST_CASE("learners with several GPUs are one entry with its split", "[server][grow][gpus]") {
+  const job::Job job = running_job();
+  AddRequest request = ask_gpus(2, "10");
+  request.learners.cpus = "4";
+  const auto growth = grow_on(around(), job, request);
+  REQUIRE(growth);
+
+  job::Requests want;
+  want.next_learner = 4100;
+  want.next_id = 2;
+  want.entries = {an_entry(1, Role::kLearner, 0)};
+  want.entries[0].cpus = "4";
+  want.entries[0].gpus = "10";
+  want.entries[0].gpu_split = {8, 2};
+  want.entries[0].slots = {{4096, 0}, {4098, 0}};  // one for each pod that has GPUs
+  CHECK(growth->requests == want);
+
+  const auto url = [&](int ordinal) {
+    return job::pod_name(job, Role::kAggregator, {ordinal, 0}) + ".rl:80";
+  };
+  CHECK(growth->added == Listing{"rl", "dqn-coordinator", {}, {url(4096), url(4098)}});
+}
+
+TEST_CASE("the request alone decides how many GPUs a learner has", "[server][grow][gpus]") {
+  job::Job job = running_job();
+  job.spec.learner->pod_template = testing::with_gpus(testing::a_template(), "8");
+  for (const char* gpus : {"", "1"}) {
+    const auto growth = grow_on(around(), job, ask_gpus(1, gpus));
+    REQUIRE(growth);
+    CHECK(growth->requests.entries[0].gpu_split.empty());
+    CHECK(growth->added.learners[0].find("-learner-") != std::string::npos);
+  }
+  AddRequest collectors = ask(1, 0);
+  collectors.collectors.gpus = "4";
+  const auto growth = grow_on(around(), job, collectors);
+  REQUIRE(growth);
+  CHECK(growth->requests.entries[0].gpu_split.empty());
+}
+
+TEST_CASE("without an AggregatorConfig only multi-GPU learners have to wait",
+          "[server][grow][gpus]") {
+  const Surroundings without{{8}, std::nullopt};
+  CHECK(grow_on(without, running_job(), ask_gpus(1, "1")));
+  const auto waits = grow_on(without, running_job(), ask_gpus(1, "2"));
+  REQUIRE_FALSE(waits);
+  CHECK(waits.error().code == Code::kTransient);
+  CHECK(waits.error().message.find("AggregatorConfig") != std::string::npos);
+}
+
+TEST_CASE("an ordinal of a multi-GPU learner's pods is never used twice", "[server][grow][gpus]") {
+  struct Row {
+    std::string when;
+    std::function<void(job::Job&, std::vector<PodPtr>&)> change;
+    int want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"an entry is left",
+       [](job::Job& job, auto&) {
+         job.spec.requests.entries = {an_entry(1, Role::kLearner, 1, 4200)};
+         job.spec.requests.entries[0].gpu_split = {8, 8, 2};
+       },
+       4203},
+      {"a ddp-learner is left",
+       [](job::Job& job, auto& pods) {
+         pods.push_back(shared_pod(job, Role::kDdpLearner, {4301, 0}));
+       },
+       4302},
+      {"an aggregator is left",
+       [](job::Job& job, auto& pods) {
+         pods.push_back(shared_pod(job, Role::kAggregator, {4300, 0}));
+       },
+       4301},
+      {"the job's own aggregator is there",
+       [](job::Job& job, auto& pods) { pods.push_back(shared_pod(job, Role::kAggregator)); }, 4096},
+  }));
+  INFO("when " << row.when);
+  job::Job job = running_job();
+  std::vector<PodPtr> pods;
+  row.change(job, pods);
+  const auto growth = grow_on(around(), job, ask_gpus(1, "10"), pods);
+  REQUIRE(growth);
+  CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{row.want, 0}});
+  CHECK(growth->requests.next_learner == row.want + 2);
+}
+
+TEST_CASE("multi-GPU learners beyond a bound are refused as a whole", "[server][grow][gpus]") {
+  struct Row {
+    std::string when;
+    std::function<void(job::Job&)> change;
+    AddRequest request;
+    std::optional<Code> want;  // nullopt: granted
+  };
+  const auto row = GENERATE(values<Row>({
+      {"a learner has as many GPUs as one can have", [](job::Job&) {}, ask_gpus(1, "1024"),
+       std::nullopt},
+      {"a learner has too many", [](job::Job&) {}, ask_gpus(1, "1000000"), Code::kInvalid},
+      {"maxReplicas counts learners, not pods",
+       [](job::Job& j) { j.spec.learner->max_replicas = 2; }, ask_gpus(2, "64"), std::nullopt},
+      {"their pods are as many as a job can have", [](job::Job&) {}, ask_gpus(77, "1024"),
+       std::nullopt},
+      {"their pods are too many", [](job::Job&) {}, ask_gpus(78, "1024"), Code::kConflict},
+      {"earlier ones count with their pods",
+       [](job::Job& j) {
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, 77)};
+         j.spec.requests.entries[0].gpu_split.assign(128, 8);
+       },
+       ask_gpus(1, "1024"), Code::kConflict},
+      {"the last ordinals are left", [](job::Job& j) { j.spec.requests.next_learner = 65'534; },
+       ask_gpus(1, "16"), std::nullopt},
+      {"there are too few ordinals", [](job::Job& j) { j.spec.requests.next_learner = 65'534; },
+       ask_gpus(1, "17"), Code::kConflict},
+      {"the last GPU's port would be too high",
+       [](job::Job& j) {
+         j.spec.learner->pod_template["spec"]["containers"][0]["ports"] =
+             Json::array({{{"name", "nervex-port"}, {"containerPort", 65'530}}});
+       },
+       ask_gpus(1, "10"), Code::kInvalid},
+  }));
+  INFO("when " << row.when);
+  job::Job job = running_job();
+  row.change(job);
+  const auto growth = grow_on(around({8}), job, row.request);
   REQUIRE(growth.has_value() == !row.want);
   if (row.want) CHECK(growth.error().code == *row.want);
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "server/replace.h"
 #include "tests/server/world.h"
 
 namespace nervex::server {
@@ -212,6 +213,23 @@ TEST_CASE("a listing shows what was added as soon as its pods exist", "[server][
   CHECK(list_one_job(world) == *added);
 }
 
+TEST_CASE("what was removed or replaced is not listed again, though its pod still runs",
+          "[server][replicas]") {
+  World world;
+  const auto added = world.replicas.add(ask(3, 0));
+  REQUIRE(added);
+  for (int ordinal = 4096; ordinal < 4099; ++ordinal) {
+    world.add_pod(job::Role::kCollector, {ordinal, 0});
+  }
+  world.sync();
+  REQUIRE(world.replicas.remove({"rl", "dqn-coordinator", 1, 0}));
+  REQUIRE(world.replicas.replace({"rl", "dqn-coordinator", {added->collectors[0]}, {}}));
+  CHECK(list_one_job(world).collectors == std::vector{added->collectors[1]});
+
+  const std::string gone(pod_in(added->collectors[2]));
+  CHECK_FALSE(world.replicas.list({"rl", {}, {}, gone}));
+}
+
 TEST_CASE("a coordinator's listing comes from the cache, but a 404 does not",
           "[server][replicas]") {
   World world;
@@ -251,6 +269,35 @@ TEST_CASE("one replica is found by its name", "[server][replicas]") {
     REQUIRE_FALSE(listed);
     CHECK(listed.error().code == Code::kNotFound);
   }
+}
+
+TEST_CASE("a multi-GPU learner is asked for, listed and told of its GPUs", "[server][replicas]") {
+  World world;
+  world.surround_with(8, 80);
+  const auto added = world.replicas.add({"rl", "dqn-coordinator", {}, {1, "", "10", ""}});
+  REQUIRE(added);
+  CHECK(world.requests_now()["entries"][0]["gpuSplit"] == Json::array({8, 2}));
+
+  const std::string aggregator = world.add_pod(job::Role::kAggregator, {4096, 0});
+  const std::string first = world.add_pod(job::Role::kDdpLearner, {4096, 0});
+  const std::string second = world.add_pod(job::Role::kDdpLearner, {4097, 0});
+  world.sync();
+  CHECK(added->learners == std::vector<std::string>{aggregator + ".rl:80"});
+  CHECK(list_one_job(world) == *added);
+  const auto of_aggregator = world.replicas.list({"rl", {}, aggregator, {}});
+  REQUIRE(of_aggregator);
+  const auto& gpus = std::get<Listing>(*of_aggregator).learners;
+  REQUIRE(gpus.size() == 10);
+  CHECK(gpus.front() == first + ".rl:22271");
+  CHECK(gpus.back() == second + ".rl:22280");
+}
+
+TEST_CASE("what misses an AggregatorConfig may be asked again", "[server][replicas]") {
+  World world;
+  const auto waits = world.replicas.add({"rl", "dqn-coordinator", {}, {1, "", "2", ""}});
+  REQUIRE_FALSE(waits);
+  CHECK(waits.error().code == Code::kTransient);
+  CHECK(world.requests_now().is_null());
 }
 
 TEST_CASE("a job's own aggregator has no learners of its own", "[server][replicas]") {

@@ -45,6 +45,9 @@ TEST_CASE("a body is read as Go's decoder reads it", "[server][request]") {
       {"collectors have several GPUs",
        with(R"(,"collectors":{"replicas":1,"gpus":"4"})"),
        {"rl", "dqn-coordinator", {1, "", "4", ""}, {}}},
+      {"learners have several GPUs",
+       with(R"(,"learners":{"replicas":1,"gpus":10})"),
+       {"rl", "dqn-coordinator", {}, {1, "", "10", ""}}},
       {"the limit is reached",
        with(R"(,"collectors":{"replicas":1000})"),
        {"rl", "dqn-coordinator", {1000, "", "", ""}, {}}},
@@ -100,8 +103,9 @@ TEST_CASE("a wrong body is refused, naming the field", "[server][request]") {
        "collectors.memory"},
       {"a collector wants half a GPU", with(R"(,"collectors":{"replicas":1,"gpus":"500m"})"),
        "collectors.gpus"},
-      {"a learner wants several GPUs", with(R"(,"learners":{"replicas":1,"gpus":2})"),
-       "learners.gpus"},
+      {"a learner wants more GPUs than one can have",
+       with(R"(,"learners":{"replicas":1,"gpus":1000000})"),
+       "learners.gpus: a learner has at most"},
   }));
   INFO("when " << row.when);
   const auto request = parse_add_request(row.body);
@@ -109,6 +113,82 @@ TEST_CASE("a wrong body is refused, naming the field", "[server][request]") {
   CHECK(request.error().code == Code::kInvalid);
   INFO(request.error().message);
   CHECK(request.error().message.find(row.names) != std::string::npos);
+}
+
+TEST_CASE("a removal says how many of each", "[server][request]") {
+  struct Row {
+    std::string when;
+    std::string body;
+    std::optional<RemoveRequest> want;  // nullopt: refused
+  };
+  const RemoveRequest none{"rl", "dqn-coordinator", 0, 0};
+  const auto row = GENERATE_COPY(values<Row>({
+      {"no group is given", with(""), none},
+      {"a group is null", with(R"(,"collectors":null)"), none},
+      {"both are given", with(R"(,"collectors":{"replicas":1},"learners":{"replicas":2})"),
+       RemoveRequest{"rl", "dqn-coordinator", 1, 2}},
+      {"keys are in capitals", with(R"(,"Learners":{"REPLICAS":2})"),
+       RemoveRequest{"rl", "dqn-coordinator", 0, 2}},
+      {"resources are of no interest", with(R"(,"collectors":{"replicas":1,"cpus":true})"),
+       RemoveRequest{"rl", "dqn-coordinator", 1, 0}},
+      {"all that there may be is asked for", with(R"(,"learners":{"replicas":2147483647})"),
+       RemoveRequest{"rl", "dqn-coordinator", 0, 2147483647}},
+      {"the body is empty", "", std::nullopt},
+      {"the coordinator is missing", R"({"namespace":"rl"})", std::nullopt},
+      {"replicas is a string", with(R"(,"learners":{"replicas":"2"})"), std::nullopt},
+      {"replicas is negative", with(R"(,"learners":{"replicas":-1})"), std::nullopt},
+      {"a group is a number", with(R"(,"learners":2)"), std::nullopt},
+  }));
+  INFO("when " << row.when);
+  const auto request = parse_remove_request(row.body);
+  REQUIRE(request.has_value() == row.want.has_value());
+  if (row.want) CHECK(*request == *row.want);
+  if (!row.want) CHECK(request.error().code == Code::kInvalid);
+}
+
+TEST_CASE("a replacement names replicas", "[server][request]") {
+  struct Row {
+    std::string when;
+    std::string body;
+    std::optional<ReplaceRequest> want;  // nullopt: refused
+  };
+  const ReplaceRequest none{"rl", "dqn-coordinator", {}, {}};
+  const auto row = GENERATE_COPY(values<Row>({
+      {"no list is given", with(""), none},
+      {"lists are empty or null", with(R"(,"collectors":[],"learners":null)"), none},
+      {"names and addresses are given", with(R"(,"collectors":["a","b.rl:80"],"Learners":["c"])"),
+       ReplaceRequest{"rl", "dqn-coordinator", {"a", "b.rl:80"}, {"c"}}},
+      {"the body is empty", " ", std::nullopt},
+      {"a list is an object", with(R"(,"collectors":{"replicas":1})"), std::nullopt},
+      {"a list is a text", with(R"(,"collectors":"a")"), std::nullopt},
+      {"a name is a number", with(R"(,"collectors":[1])"), std::nullopt},
+      {"a name is null", with(R"(,"collectors":[null])"), std::nullopt},
+      {"a name is empty", with(R"(,"collectors":[""])"), std::nullopt},
+      {"a name is longer than any address",
+       with(R"(,"collectors":[")" + std::string(513, 'a') + "\"]"), std::nullopt},
+      {"too many are named", with(R"(,"collectors":["a","b","c","d"])"), std::nullopt},
+  }));
+  INFO("when " << row.when);
+  const auto request = parse_replace_request(row.body, 3);
+  REQUIRE(request.has_value() == row.want.has_value());
+  if (row.want) CHECK(*request == *row.want);
+  if (!row.want) CHECK(request.error().code == Code::kInvalid);
+}
+
+TEST_CASE("as many replicas can be asked for as a flag allows", "[server][request]") {
+  CHECK(parse_add_request(with(R"(,"collectors":{"replicas":3})"), 3));
+  CHECK_FALSE(parse_add_request(with(R"(,"collectors":{"replicas":4})"), 3));
+}
+
+TEST_CASE("an Idempotency-Key is kept as it is, or refused", "[server][request]") {
+  CHECK(*parse_key({}) == "");
+  CHECK(*parse_key({{"idempotency-key", "\"8e03978e\""}}) == "\"8e03978e\"");
+  CHECK(*parse_key({{"idempotency-key", std::string(255, 'k')}}) == std::string(255, 'k'));
+  for (const std::string& bad : {std::string(), std::string(256, 'k'), std::string("k\xff")}) {
+    const auto key = parse_key({{"idempotency-key", bad}});
+    REQUIRE_FALSE(key);
+    CHECK(key.error().code == Code::kInvalid);
+  }
 }
 
 TEST_CASE("a query selects all jobs, a namespace's, or one thing", "[server][request]") {

@@ -3,8 +3,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <latch>
+#include <map>
+#include <string_view>
+
 #include "base/http_client.h"
 #include "base/ops_routes.h"
+#include "tests/base/raw_socket.h"
 #include "tests/server/world.h"
 
 namespace nervex::server {
@@ -26,11 +31,13 @@ struct Serving {
   }
 
   HttpResponse send(const std::string& method, const std::string& path,
-                    const std::string& body = "") {
+                    const std::string& body = "",
+                    const std::map<std::string, std::string>& headers = {}) {
     HttpClientOptions to;
     to.url = "http://127.0.0.1:" + std::to_string(http.port());
     HttpClient client(to);
-    auto response = client.send(method, path, {}, body, body.empty() ? "" : "application/json");
+    auto response =
+        client.send(method, path, headers, body, body.empty() ? "" : "application/json");
     REQUIRE(response);
     return *response;
   }
@@ -58,10 +65,18 @@ TEST_CASE("each address and method has its status, in the envelope", "[server][r
       {"POST", "/v1alpha1/replicas", kGood, 200, true},
       {"POST", "/v1alpha1/replicas", "", 400, false},
       {"POST", "/v1alpha1/replicas", R"({"namespace":"rl","coordinator":"nobody"})", 404, false},
-      {"DELETE", "/v1alpha1/replicas", kGood, 501, false},
+      {"DELETE", "/v1alpha1/replicas", kGood, 200, true},
+      {"DELETE", "/v1alpha1/replicas", "", 400, false},
+      {"DELETE", "/v1alpha1/replicas", R"({"namespace":"rl","coordinator":"nobody"})", 404, false},
       {"PATCH", "/v1alpha1/replicas", kGood, 501, false},
-      {"POST", "/v1alpha1/replicas/failed", kGood, 501, false},
+      {"POST", "/v1alpha1/replicas/failed", R"({"namespace":"rl","coordinator":"dqn-coordinator"})",
+       200, true},
+      {"POST", "/v1alpha1/replicas/failed",
+       R"({"namespace":"rl","coordinator":"dqn-coordinator","learners":["nobody"]})", 404, false},
+      {"POST", "/v1alpha1/replicas/failed", kGood, 400, false},
+      {"POST", "/v1alpha1/replicas/failed", "", 400, false},
       {"GET", "/v1alpha1/replicas/failed", "", 501, false},
+      {"DELETE", "/v1alpha1/replicas/failed", kGood, 501, false},
       {"GET", "/v1alpha1/replicas/", "", 404, false},
       {"GET", "/", "", 404, false},
   }));
@@ -85,6 +100,62 @@ TEST_CASE("a POST answers with the addresses of what it added", "[server][routes
   CHECK(data["coordinator"] == "dqn-coordinator");
   CHECK(data["collectors"].size() == 2);
   CHECK(data["learners"].size() == 3);
+}
+
+TEST_CASE("the same call made twice is done twice if its caller read the first reply",
+          "[server][routes]") {
+  Serving serving;
+  const std::string first = serving.send("POST", "/v1alpha1/replicas", kGood).body;
+  const std::string second = serving.send("POST", "/v1alpha1/replicas", kGood).body;
+  CHECK(first != second);
+  CHECK(serving.metrics.text().find("nervex_server_repeats_total 0\n") != std::string::npos);
+}
+
+TEST_CASE("the same call made again after its caller left is answered as before",
+          "[server][routes]") {
+  Serving serving;
+  // The first caller leaves while its call is at work: the API server is what makes it wait.
+  std::latch at_work(1);
+  std::latch left(1);
+  serving.world.api.fail_next(
+      [&](const kube::ApiRequest& request) {
+        if (request.method != "PATCH") return false;
+        at_work.count_down();
+        left.wait();
+        return true;
+      },
+      {Code::kConflict, "as told"});
+  {
+    auto caller = test::RawSocket::connect_to(serving.http.port());
+    caller.send("POST /v1alpha1/replicas HTTP/1.1\r\nHost: test\r\nContent-Length: " +
+                std::to_string(std::string_view(kGood).size()) + "\r\n\r\n" + kGood);
+    at_work.wait();
+  }
+  left.count_down();
+  const HttpResponse again = serving.send("POST", "/v1alpha1/replicas", kGood);
+  CHECK(again.status == 200);
+  CHECK(again.body.starts_with(R"({"success":true,)"));
+  CHECK(serving.world.requests_now()["next"]["collector"] == 4098);  // once
+  const std::string text = serving.metrics.text();
+  INFO(text);
+  CHECK(text.find("nervex_server_repeats_total 1\n") != std::string::npos);
+  CHECK(text.find("nervex_server_conflicts_total 1\n") != std::string::npos);
+
+  // That one was read, so the next is another.
+  CHECK(serving.send("POST", "/v1alpha1/replicas", kGood).body != again.body);
+}
+
+TEST_CASE("a key makes any number of calls one", "[server][routes]") {
+  Serving serving;
+  const std::map<std::string, std::string> key = {{"Idempotency-Key", "8e03978e"}};
+  const std::string first = serving.send("POST", "/v1alpha1/replicas", kGood, key).body;
+  CHECK(serving.send("POST", "/v1alpha1/replicas", kGood, key).body == first);
+  const HttpResponse other = serving.send("DELETE", "/v1alpha1/replicas", kGood, key);
+  CHECK(other.status == 409);
+  CHECK(other.body.find("Idempotency-Key 8e03978e") != std::string::npos);
+  CHECK(serving
+            .send("POST", "/v1alpha1/replicas", kGood, {{"Idempotency-Key", std::string(256, 'k')}})
+            .status == 400);
 }
 
 TEST_CASE("until the caches are filled clients are told to ask again", "[server][routes]") {
@@ -115,7 +186,8 @@ TEST_CASE("requests are counted by verb and code", "[server][routes]") {
 
 TEST_CASE("a method that is not there names those that are", "[server][routes]") {
   Serving serving;
-  CHECK(serving.send("PATCH", "/v1alpha1/replicas").headers.at("allow") == "GET, POST");
+  CHECK(serving.send("PATCH", "/v1alpha1/replicas").headers.at("allow") == "GET, POST, DELETE");
+  CHECK(serving.send("GET", "/v1alpha1/replicas/failed").headers.at("allow") == "POST");
   const HttpResponse health = serving.send("POST", "/healthz");
   CHECK(health.status == 501);
   CHECK(health.headers.at("allow") == "GET, HEAD");

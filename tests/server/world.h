@@ -8,6 +8,7 @@
 #include "server/replicas.h"
 #include "tests/server/builders.h"
 #include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
 
 namespace nervex::server {
 
@@ -16,7 +17,8 @@ namespace nervex::server {
 struct World {
   testing::FakeApi api;
   Stores stores;
-  Replicas replicas{api, stores};
+  testing::FakeClock clock;
+  Replicas replicas{api, stores, clock};
 
   World() {
     Json job = api.add(kube::kNervexJobs, "rl", job_json());
@@ -42,11 +44,22 @@ struct World {
     return kube::string_at(api.add(kube::kPods, "rl", pod), {"metadata", "name"});
   }
 
+  // A node with that many GPUs, and an AggregatorConfig with that port.
+  void surround_with(int gpus, int port) {
+    stores.gpu_nodes.put("n1", {"n1", "uid-n1", "1", gpus, false});
+    AggregatorConfig config{{}, port};
+    config.meta.ns = "nervex-system";
+    config.meta.name = "aggregator-config";
+    stores.aggregator_configs.put(config.meta.key(), config);
+  }
+
   // The caches become what the API server has now.
-  void sync() {
-    refill(stores.pods, kube::kPods, decode_own_pod);
-    refill(stores.jobs, kube::kNervexJobs, decode_job_text);
-    refill(stores.groups, kube::kPodGroups, decode_group_text);
+  void sync() { fill(stores); }
+  // Those of another server on the same API server.
+  void fill(Stores& others) const {
+    refill(others.pods, kube::kPods, decode_own_pod);
+    refill(others.jobs, kube::kNervexJobs, decode_job_text);
+    refill(others.groups, kube::kPodGroups, decode_group_text);
   }
 
   std::string group_uid;
@@ -73,7 +86,7 @@ struct World {
 
   template <typename T>
   void refill(kube::Store<T>& store, const kube::ResourceKind& kind,
-              Result<T> (*decode)(std::string_view)) {
+              Result<T> (*decode)(std::string_view)) const {
     for (const auto& key : store.keys()) store.erase(key);
     for (const auto& object : api.list(kind)) {
       T value = *decode(kube::to_text(object));

@@ -299,5 +299,108 @@ TEST_CASE("a job ends the same under random faults", "[sim][property]") {
   CHECK(end == want);
 }
 
+// A pod of the job, but for its coordinator, that has not finished; "" if there is none.
+std::string any_worker(const FakeApi& api, unsigned choice) {
+  std::vector<std::string> names;
+  for (const auto& pod : api.list(kube::kPods)) {
+    const std::string name = string_at(pod, {"metadata", "name"});
+    const bool is_over = string_at(pod, {"status", "phase"}) == "Failed";
+    if (name != "dqn-coordinator" && !is_over) names.push_back(name);
+  }
+  return names.empty() ? "" : names[choice % names.size()];
+}
+
+// The live pods of each slot: bound or not, but not finished.
+std::map<std::string, int> live_pods_by_slot(const FakeApi& api) {
+  std::map<std::string, int> live;
+  for (const auto& pod : api.list(kube::kPods)) {
+    const std::string phase = string_at(pod, {"status", "phase"});
+    if (phase == "Failed" || phase == "Succeeded") continue;
+    ++live[string_at(pod, {"metadata", "annotations", gang::kSlotAnnotation})];
+  }
+  return live;
+}
+
+TEST_CASE("a job keeps its pods whoever takes them away, and never has two for one slot",
+          "[sim][property]") {
+  const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  const auto below = [&rng](unsigned n) { return static_cast<unsigned>(rng() % n); };
+  Cluster cluster;
+  cluster.create_job(3, 1);
+  cluster.settle();
+  if (below(2) == 0) cluster.api.terminate_pods_slowly();
+  const auto let_go = [&](bool all) {
+    for (const auto& pod : cluster.api.list(kube::kPods)) {
+      if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
+      if (all || below(3) == 0) {
+        cluster.api.remove(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}));
+      }
+    }
+  };
+  const auto lose_one = [&] {
+    const std::string name = any_worker(cluster.api, below(8));
+    if (name.empty()) return;
+    const std::string path = kube::api_path(kube::kPods, kNamespace, name);
+    switch (below(3)) {
+      case 0:
+        cluster.api.remove(kube::kPods, kNamespace, name);
+        break;
+      case 1:
+        static_cast<void>(cluster.api.send({"DELETE", path, "", ""}));
+        break;
+      default:
+        cluster.api.change(kube::kPods, kNamespace, name,
+                           {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}}}});
+    }
+  };
+  for (int round = 0; round < 80; ++round) {
+    switch (below(8)) {
+      case 0:
+        lose_one();
+        break;
+      case 1:
+        let_go(false);
+        break;
+      case 2:
+        cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
+                           {{"spec", {{"collector", {{"replicas", below(5)}}}}}});
+        break;
+      case 3:
+        cluster.api.fail_next(nth_write(static_cast<int>(below(4))), {Code::kTransient, "injected"},
+                              below(2) == 0 ? Applied::kYes : Applied::kNo);
+        break;
+      case 4:
+        if (below(4) == 0) cluster.restart();
+        break;
+      default:
+        cluster.plan();
+        cluster.run_pods();
+    }
+    if (below(3) != 0) cluster.sync_some(below(16));
+    cluster.controller->worker.process(kJobKey);
+    cluster.clock.advance(std::chrono::milliseconds(below(60'000)));
+    for (const auto& [slot, count] : live_pods_by_slot(cluster.api)) {
+      INFO("slot " << slot);
+      CHECK(count == 1);
+    }
+  }
+  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
+                     {{"spec", {{"collector", {{"replicas", 2}}}}}});
+  for (int round = 0; round < 12; ++round) {
+    let_go(true);
+    cluster.clock.advance(std::chrono::minutes(6));
+    REQUIRE(cluster.settle() >= 0);
+    cluster.plan();
+    cluster.run_pods();
+  }
+  const std::map<std::string, int> want = {
+      {"coordinator/0", 1}, {"collector/0", 1}, {"collector/1", 1}, {"learner/0", 1}};
+  CHECK(live_pods_by_slot(cluster.api) == want);
+  CHECK(cluster.names(kube::kPods) == cluster.names(kube::kServices));
+  CHECK(cluster.job().status.collector == job::RoleCounts{2, 0, 0});
+}
+
 }  // namespace
 }  // namespace nervex::testing

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "job/types.h"
 #include "kube/model/json.h"
@@ -49,6 +50,15 @@ inline job::RequestEntry an_entry(std::int64_t id, job::Role role, int count,
   entry.attempt = 1;
   entry.role = role;
   for (int i = 0; i < count; ++i) entry.slots.push_back({first + i, 0});
+  return entry;
+}
+
+// Learners at these ordinals that each have as many ddp-learners as the split has items.
+inline job::RequestEntry multi_gpu_entry(std::int64_t id, const std::vector<int>& ordinals,
+                                         std::vector<int> gpu_split) {
+  job::RequestEntry entry = an_entry(id, job::Role::kLearner, 0);
+  for (const int ordinal : ordinals) entry.slots.push_back({ordinal, 0});
+  entry.gpu_split = std::move(gpu_split);
   return entry;
 }
 

@@ -25,6 +25,7 @@ class ReplicasApi:
     """Calls as one coordinator would make them."""
 
     PATH = "/v1alpha1/replicas"
+    FAILED = PATH + "/failed"
 
     def __init__(self, url):
         self.address = urllib.parse.urlsplit(url).netloc
@@ -47,8 +48,20 @@ class ReplicasApi:
 
     def add(self, namespace, coordinator, **groups):
         """add("rl", "dqn-coordinator", collectors=2, learners={"replicas": 1, "gpus": 1})"""
-        groups = {role: {"replicas": ask} if isinstance(ask, int) else ask for role, ask in groups.items()}
-        return self.call("POST", body={"namespace": namespace, "coordinator": coordinator, **groups})
+        return self.call("POST", body=body_of(namespace, coordinator, groups))
+
+    def remove(self, namespace, coordinator, **groups):
+        """remove("rl", "dqn-coordinator", collectors=1)"""
+        return self.call("DELETE", body=body_of(namespace, coordinator, groups))
+
+    def replace(self, namespace, coordinator, **names):
+        """replace("rl", "dqn-coordinator", collectors=["dqn-collector-x2b7k"], learners=[url])"""
+        return self.call("POST", self.FAILED, {"namespace": namespace, "coordinator": coordinator, **names})
+
+
+def body_of(namespace, coordinator, groups):
+    groups = {role: {"replicas": ask} if isinstance(ask, int) else ask for role, ask in groups.items()}
+    return {"namespace": namespace, "coordinator": coordinator, **groups}
 
 
 def pod_of(url):

@@ -24,8 +24,19 @@ TEST_CASE("parse_json refuses bad text without throwing", "[kube][json]") {
   CHECK(got.error().code == Code::kInvalid);
 }
 
+TEST_CASE("parse_json reads to the end of the text, whatever byte is in between", "[kube][json]") {
+  using namespace std::string_literals;
+  const auto text = GENERATE("{}\0"s, "{}\0{"s, "\0{}"s, "[1,\0 2]"s, "\"a\0b\""s);
+  const auto got = parse_json(text);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().code == Code::kInvalid);
+}
+
 TEST_CASE("parse_json says where the mistake is", "[kube][json]") {
   CHECK_THAT(parse_json("{\n\"a\": tru}").error().message, ContainsSubstring("line 2"));
+  const auto long_token = parse_json("\"" + std::string(100'000, 'a'));
+  CHECK_THAT(long_token.error().message, ContainsSubstring("line 1"));
+  CHECK(long_token.error().message.size() < 400);
 }
 
 TEST_CASE("parse_json counts depth only outside strings", "[kube][json]") {

@@ -1,0 +1,47 @@
+// cli/replicas_call.h - which HTTP call is `nervexctl replicas ...`, and what does its answer say?
+// Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kube/model/json.h"
+
+namespace nervex::cli {
+
+enum class ReplicasVerb { kGet, kAdd, kRemove, kReplace };
+
+struct ReplicasAsk {  // as typed; empty: not given
+  ReplicasVerb verb = ReplicasVerb::kGet;
+  std::string ns;
+  std::string job;
+  std::string coordinator;  // any pod of the job, instead of `job`
+  std::string aggregator;   // kGet: its GPUs
+  std::string name;         // kGet: one replica
+  int collectors = 0;
+  int learners = 0;
+  std::string cpus, gpus, memory;  // kAdd: of each replica
+  std::vector<std::string> pods;   // kReplace: names or addresses
+};
+
+struct ReplicasCall {
+  std::string method;
+  std::string path;  // with the query
+  std::string body;  // JSON, or empty
+  bool operator==(const ReplicasCall&) const = default;
+};
+
+// The one call that does it. kInvalid: what was typed makes no sense, in words for people.
+Result<ReplicasCall> call_for(const ReplicasAsk& ask);
+
+// The answer's data; else an Error with the server's own message: kTransient where the same call
+// may be made again (200 with success:false), kInvalid for what does not look like this API at all.
+Result<Json> data_of(int status, std::string_view body);
+
+// One line per replica: namespace, coordinator, role, address. `data` is one job or an array of
+// them.
+std::string replicas_table(const Json& data);
+
+}  // namespace nervex::cli

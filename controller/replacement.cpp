@@ -1,0 +1,246 @@
+#include "controller/replacement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "controller/conditions.h"
+#include "controller/disruption.h"
+#include "controller/reasons.h"
+#include "controller/requests_lost.h"
+#include "controller/wanted.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::PodState;
+using job::Role;
+using std::chrono::seconds;
+
+constexpr seconds kFirstDelay{10};
+constexpr seconds kLongestDelay{300};
+
+// By role and ordinal: the incarnation that is the least one.
+using Incarnations = std::map<std::pair<Role, int>, int>;
+
+bool is_of_floor(Role role, int ordinal) {
+  const bool has_floor = role == Role::kCollector || role == Role::kLearner;
+  return has_floor && ordinal < job::kFirstRequestedOrdinal;
+}
+
+// The coordinator's end is the attempt's; the job's own aggregator is made again when it is gone.
+bool is_worker(Role role, job::Slot slot) {
+  return role != Role::kCoordinator && (role != Role::kAggregator || slot.ordinal != 0);
+}
+
+const AttemptPod* pod_of(const Attempt& attempt, const WantedSlot& slot) {
+  const auto at = std::find_if(attempt.pods.begin(), attempt.pods.end(), [&](const auto& of) {
+    return of.role == slot.role && of.slot == slot.slot;
+  });
+  return at == attempt.pods.end() ? nullptr : &*at;
+}
+
+// How long after it was made a pod of that incarnation is replaced at the soonest.
+seconds delay_of(int incarnation) {
+  if (incarnation == 0) return seconds::zero();
+  return std::min(kLongestDelay, kFirstDelay * (1 << std::min(incarnation - 1, 10)));
+}
+
+std::string words_about(const kube::Pod& pod) {
+  if (!pod.reason.empty()) return fmt::format("pod {}: {}", pod.meta.name, std::string(pod.reason));
+  return fmt::format("pod {} was deleted", pod.meta.name);
+}
+
+// Looks at one attempt's pods and collects what they call for.
+class Losses {
+ public:
+  Losses(const Observed& seen, const Attempt& attempt, const job::Job& job)
+      : seen_(seen), attempt_(attempt), slots_(job, attempt.has_aggregator) {
+    for (const auto& of : job.status.replaced) raise(of.role, of.slot);
+    for (const auto& name : vanished_pods(seen, attempt)) vanished_.insert(name);
+  }
+
+  Replacement find() {
+    for (const auto& slot : slots_.all()) {
+      if (slot.role != Role::kCoordinator && !slot.is_over) look_at(slot);
+    }
+    lower_floors();
+    for (const auto& [number, incarnation] : incarnations_) {
+      if (is_of_the_past(number)) continue;
+      out_.replaced.push_back({number.first, {number.second, incarnation}});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void raise(Role role, job::Slot slot) {
+    int& incarnation = incarnations_[{role, slot.ordinal}];
+    incarnation = std::max(incarnation, slot.incarnation);
+  }
+
+  void look_at(const WantedSlot& slot) {
+    const AttemptPod* of = pod_of(attempt_, slot);
+    if (of == nullptr) {
+      const std::string name = job::pod_name(seen_.job, slot.role, slot.slot);
+      if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} is gone", name));
+    } else if (of->pod->meta.deleting) {
+      if (has_its_place(*of)) replace(slot, words_about(*of->pod));
+    } else if (was_taken_away(*of->pod)) {
+      const auto left = std::chrono::ceil<seconds>(of->pod->meta.created +
+                                                   delay_of(slot.slot.incarnation) - seen_.now);
+      if (left <= seconds::zero()) return replace(slot, words_about(*of->pod));
+      if (!out_.look_again || left < *out_.look_again) out_.look_again = left;
+    }
+  }
+
+  // A pod whose place is another slot's, or another one of its own slot's, was deleted by us.
+  bool has_its_place(const AttemptPod& of) const {
+    const auto* place =
+        gang::find_placement(attempt_.group->status, to_string(of.role), slot_id(of.slot));
+    return place != nullptr && place->number == of.placement;
+  }
+
+  // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.
+  void replace(const WantedSlot& slot, std::string why) {
+    raise(slot.unit.role, {slot.unit.slot.ordinal, slot.slot.incarnation + 1});
+    out_.lost.push_back(std::move(why));
+  }
+
+  // What a lowered floor takes away comes back, if it does, as another pod.
+  void lower_floors() {
+    const auto lower = [&](Role role, job::Slot slot) {
+      if (!is_of_floor(role, slot.ordinal)) return;
+      const auto& spec =
+          role == Role::kCollector ? seen_.job.spec.collector : seen_.job.spec.learner;
+      if (spec && slot.ordinal < spec->replicas) return;
+      raise(role, {slot.ordinal, slot.incarnation + 1});
+    };
+    for (const auto& set : attempt_.group->spec.members) {
+      const auto role = job::parse_role(set.role);
+      if (!role) continue;
+      for (const auto slot : set.slots) lower(*role, job_slot(slot));
+    }
+    for (const auto& of : seen_.job.status.ended) lower(of.role, of.slot);
+  }
+
+  // Ordinals of requests are never used again.
+  bool is_of_the_past(const std::pair<Role, int>& number) const {
+    const auto& [role, ordinal] = number;
+    if (ordinal < job::kFirstRequestedOrdinal) return false;
+    return std::none_of(seen_.job.spec.requests.entries.begin(),
+                        seen_.job.spec.requests.entries.end(), [&](const auto& entry) {
+                          return entry.role == role &&
+                                 std::any_of(entry.slots.begin(), entry.slots.end(),
+                                             [&](job::Slot s) { return s.ordinal == ordinal; });
+                        });
+  }
+
+  const Observed& seen_;
+  const Attempt& attempt_;
+  const WantedSlots slots_;
+  std::set<std::string, std::less<>> vanished_;
+  Incarnations incarnations_;
+  Replacement out_;
+};
+
+}  // namespace
+
+bool was_taken_away(const kube::Pod& pod) {
+  return pod.phase == kube::PodPhase::kFailed && disruption_of(pod).has_value();
+}
+
+std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
+  std::vector<job::Status::Ended> ended = status.ended;
+  std::set<std::pair<Role, job::Slot>> known;
+  for (const auto& of : ended) known.emplace(of.role, of.slot);
+  for (const auto& of : attempt.pods) {
+    const bool has_ended = of.state == PodState::kSucceeded || of.state == PodState::kFailed;
+    if (!is_worker(of.role, of.slot) || !has_ended || was_taken_away(*of.pod)) continue;
+    if (!known.emplace(of.role, of.slot).second) continue;
+    ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
+  }
+  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  });
+  return ended;
+}
+
+Replacement replace_lost(const Observed& seen, const Attempt& attempt,
+                         const std::vector<job::Status::Ended>& ended) {
+  if (attempt.group == nullptr || requests_lost(seen.job)) {
+    return {seen.job.status.replaced, {}, std::nullopt};
+  }
+  job::Job job = seen.job;
+  job.status.ended = ended;
+  return Losses(seen, attempt, job).find();
+}
+
+Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
+  if (job.meta.deleting || is_final(job.status.phase)) return {};
+  const WantedSlots slots(job, false);
+  for (const auto& slot : slots.all()) {
+    if (slot.role == Role::kCoordinator || job::pod_name(job, slot.role, slot.slot) != name)
+      continue;
+    job::Status status = job.status;
+    const job::Slot next{slot.unit.slot.ordinal, slot.slot.incarnation + 1};
+    std::erase_if(status.replaced, [&](const auto& of) {
+      return of.role == slot.unit.role && of.slot.ordinal == next.ordinal;
+    });
+    status.replaced.push_back({slot.unit.role, next});
+    std::sort(status.replaced.begin(), status.replaced.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+    });
+    return {UpdateStatus{std::move(status)},
+            warning_event(kFailedCreate,
+                          fmt::format("the name {} is taken by an object that does not belong to "
+                                      "this job: the pod gets another one",
+                                      name))};
+  }
+  return {};
+}
+
+Actions lost_events(const Replacement& replacement) {
+  const auto& lost = replacement.lost;
+  if (lost.empty()) return {};
+  const std::string others =
+      lost.size() == 1 ? "" : fmt::format(", and {} others", lost.size() - 1);
+  return {warning_event(kPodsLost, fmt::format("{}{}: replaced", lost.front(), others))};
+}
+
+void tell_used_up(const Observed& seen, job::Status& status) {
+  for (const auto& of : status.replaced) {
+    if (of.slot.incarnation <= job::kMaxIncarnation) continue;
+    return set_condition(
+        seen, status, kReplacementsUsedUp, true, kReplacementsUsedUp,
+        fmt::format("{} {} was replaced {} times and is not made again: find out what takes its "
+                    "pods away, then ask for another one",
+                    to_string(of.role), of.slot.ordinal, job::kMaxIncarnation));
+  }
+}
+
+std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& attempt) {
+  std::vector<std::string> vanished;
+  if (attempt.group == nullptr || seen.services.empty()) return vanished;
+  std::set<std::string_view> pods;
+  for (const auto& pod : seen.pods) pods.insert(pod->meta.name);
+  std::set<std::string_view> left;  // services without their pods
+  for (const auto& service : seen.services) {
+    const bool is_left = !service->meta.deleting && pods.count(service->meta.name) == 0;
+    if (is_left) left.insert(service->meta.name);
+  }
+  if (left.empty()) return vanished;
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
+  for (const auto& slot : slots.all()) {
+    if (slot.role == Role::kCoordinator || slot.is_over) continue;
+    std::string name = job::pod_name(seen.job, slot.role, slot.slot);
+    if (left.count(name) != 0) vanished.push_back(std::move(name));
+  }
+  return vanished;
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,26 @@
+// server/call.h - one changing call, from its arrival until its reply is written.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "job/types.h"
+#include "server/repeats.h"
+#include "server/turns.h"
+
+namespace nervex::server {
+
+// What is kept until the reply is written: the job's turn, so that an equal call which waits can be
+// judged by whether this one's caller got its reply; and the record that the reply rests on.
+// Whoever handles the call gives it to Changes::settle(); merely dropped, it counts as not written.
+struct Delivery {
+  std::unique_ptr<Turns::Turn> turn;
+  std::optional<job::CallRecord> record;
+};
+
+struct Call {
+  CallId id;
+  Delivery* delivery = nullptr;  // borrowed; null: nobody will know about the reply
+};
+
+}  // namespace nervex::server

@@ -1,0 +1,227 @@
+#include "server/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "server/replace.h"
+#include "server/shrink.h"
+
+namespace nervex::server {
+namespace {
+
+// The controller writes the same object's status, so conflicts are ordinary; each costs one
+// re-read.
+constexpr int kMaxTries = 10;
+// A client that names more pods that nobody has heard of is answered for the first of them.
+constexpr std::size_t kMaxLiveLooks = 16;
+
+Error about(const std::string& ns, const std::string& pod, const Error& error) {
+  return with_context(fmt::format("pod {}/{}", ns, pod), error);
+}
+
+bool is_same(const job::CallRecord& a, const job::CallRecord& b) {
+  return a.writer == b.writer && a.number == b.number;
+}
+
+// Only the members that differ: what a newer version keeps beside them stays as it is. (Within a
+// list it does not: lists are written whole.)
+Json difference(const job::Requests& before, const job::Requests& after) {
+  const Json old = job::encode_requests(before);
+  const Json wanted = job::encode_requests(after);
+  Json changed = Json::object();
+  for (const auto& [name, value] : wanted.items()) {
+    if (old.at(name) != value) changed[name] = value;
+  }
+  return changed;
+}
+
+// Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds
+// nodes later may wonder about.
+void say_guessed_split(const AddRequest& request, const Surroundings& around) {
+  const auto gpus = gpus_of(request.learners);
+  if (!around.node_gpus.empty() || !gpus || *gpus <= 1) return;
+  log_warn("no node with GPUs is known: each learner's GPUs are in one pod",
+           {{"namespace", request.ns},
+            {"coordinator", request.coordinator},
+            {"gpus", request.learners.gpus}});
+}
+
+}  // namespace
+
+Result<Listing> Changes::add(const AddRequest& request, const Call& call) {
+  const Surroundings around = look_around(stores_);
+  auto added = change(
+      request.ns, request.coordinator, call,
+      [&](const JobView& view, const Look&) -> Result<Change> {
+        auto growth = grow(view.job, view.pods, request, options_.limits, view.group, around);
+        if (!growth) return growth.error();
+        return Change{std::move(growth->requests), std::move(growth->added), growth->changes};
+      });
+  if (added) say_guessed_split(request, around);
+  return added;
+}
+
+Result<Listing> Changes::remove(const RemoveRequest& request, const Call& call) {
+  return change(request.ns, request.coordinator, call,
+                [&](const JobView& view, const Look&) { return shrink(view, request); });
+}
+
+Result<Listing> Changes::replace(const ReplaceRequest& request, const Call& call) {
+  return change(request.ns, request.coordinator, call, [&](const JobView& view, const Look& look) {
+    return replace_seen(view, request, look.live);
+  });
+}
+
+void Changes::settle(Delivery& delivery, bool written) {
+  if (written && delivery.record) replies_.set(*delivery.record, ReplyState::kWritten);
+  delivery.turn.reset();
+}
+
+Result<Listing> Changes::change(const std::string& ns, const std::string& coordinator,
+                                const Call& call, const Decide& decide) {
+  auto turn = std::make_unique<Turns::Turn>(turns_, fmt::format("{}/{}", ns, coordinator));
+  if (call.delivery != nullptr) call.delivery->turn = std::move(turn);
+  auto look = first_look(ns, coordinator, call, decide);
+  if (!look) return look.error();
+  const job::CallRecord blank = record_of(call);
+  Error overtaken;
+  for (int attempt = 0; attempt < kMaxTries; ++attempt) {
+    auto verdict = judge(*look, call, decide);
+    if (!verdict) return verdict.error();
+    if (verdict->repeated) return answer_again(look->caller, *verdict->repeated, call);
+    Change& change = verdict->change;
+    // A call with a key is kept even if it found nothing to do: its repeat shall find no more.
+    if (!change.changes && call.id.key.empty()) return change.named;
+
+    job::CallRecord record = blank;
+    record.attempt = look->caller.job->status.attempt;
+    record.replicas = runs_of(*look->caller.job, change.named);
+    remember_call(change.requests.calls, record, record.time);
+    const auto written = write(*look->caller.job, change.requests, record);
+    if (written) {
+      if (call.delivery != nullptr) call.delivery->record = record;
+      return change.named;
+    }
+    if (written.error().code != Code::kExpired) return written.error();
+    overtaken = written.error();
+    ++conflicts_;
+    auto again = lookup_.live_job(look->caller);
+    if (!again) return again.error();
+    look = Look{ns, coordinator, *std::move(again), true};
+  }
+  return about(
+      ns, coordinator,
+      {Code::kTransient, "the job is being changed by others, ask again: " + overtaken.message});
+}
+
+// What the cache would refuse, or leave as it is, is looked up: it may be old, and a client never
+// gets over a refusal nor connects to a replica that was replaced since.
+Result<Changes::Look> Changes::first_look(const std::string& ns, const std::string& coordinator,
+                                          const Call& call, const Decide& decide) const {
+  Look cached{ns, coordinator, lookup_.cached(ns, coordinator)};
+  const auto verdict = judge(cached, call, decide);
+  if (verdict && (verdict->repeated || verdict->change.changes)) return cached;
+  auto live = lookup_.live(ns, coordinator);
+  if (!live) return live.error();
+  return Look{ns, coordinator, *std::move(live), true};
+}
+
+Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
+                                        const Decide& decide) const {
+  const Caller& caller = look.caller;
+  if (const auto may = may_grow(caller); !may) return about(look.ns, look.pod, may.error());
+  const auto repeated =
+      find_repeat(*caller.job, call.id, clock_.now(),
+                  [this](const job::CallRecord& record) { return replies_.state_of(record); });
+  if (!repeated) return repeated.error();
+  if (*repeated != nullptr) return Verdict{{}, **repeated};
+  const auto pods = stores_.pods.by_index(caller.job->meta.uid);
+  auto change = decide({*caller.job, pods, caller.group.get(), aggregator_port(stores_)}, look);
+  if (!change) return change.error();
+  return Verdict{*std::move(change), std::nullopt};
+}
+
+Result<Listing> Changes::answer_again(const Caller& caller, const job::CallRecord& record,
+                                      const Call& call) {
+  ++repeats_;
+  if (call.delivery != nullptr) call.delivery->record = record;
+  return listing_of(*caller.job, caller.pod->meta.name, record.replicas, aggregator_port(stores_));
+}
+
+// Its attempt and replicas are not decided yet.
+job::CallRecord Changes::record_of(const Call& call) {
+  job::CallRecord record;
+  record.method = call.id.method;
+  record.body_hash = call.id.body_hash;
+  record.key = call.id.key;
+  record.source = call.id.source;
+  record.writer = options_.writer;
+  record.number = ++calls_;
+  record.time = clock_.now();
+  return record;
+}
+
+// kExpired: the job was changed or deleted since it was read.
+Result<Nothing> Changes::write(const job::Job& job, const job::Requests& requests,
+                               const job::CallRecord& record) {
+  const Json patch = {
+      {"metadata", {{"uid", job.meta.uid}, {"resourceVersion", job.meta.resource_version}}},
+      {"spec", {{"requests", difference(job.spec.requests, requests)}}}};
+  const auto stored = kube::merge_patch(api_, kube::kNervexJobs, job.meta.ns, job.meta.name, patch);
+  if (!stored) {
+    const Error& error = stored.error();
+    switch (error.code) {
+      case Code::kConflict:
+      case Code::kNotFound:
+        return Error{Code::kExpired, error.message};
+      case Code::kInvalid:  // by the schema or a webhook: the same request would be refused again
+        return Error{Code::kConflict, error.message};
+      default:
+        if (error.code == Code::kTransient && was_applied(job, record)) return ok();
+        // It may have been, or be yet: then the caller, who is told to ask again, finds its record.
+        replies_.set(record, ReplyState::kOwed);
+        return Error{Code::kTransient, error.message};
+    }
+  }
+  // The next request shall not be decided on a cache that lacks this one.
+  if (auto now = job::decode_job(*stored)) stores_.jobs.update(job.meta.key(), *std::move(now));
+  return ok();
+}
+
+// A lost reply is no refusal, and a client that is told to ask again may come too late.
+bool Changes::was_applied(const job::Job& job, const job::CallRecord& record) const {
+  const auto object = kube::get_object(api_, kube::kNervexJobs, job.meta.ns, job.meta.name);
+  if (!object) return false;
+  const auto now = job::decode_job(*object);
+  if (!now || now->meta.uid != job.meta.uid) return false;
+  const auto& calls = now->spec.requests.calls;
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](const job::CallRecord& one) { return is_same(one, record); });
+}
+
+// No name is refused for what only the cache of pods says.
+Result<Change> Changes::replace_seen(const JobView& view, const ReplaceRequest& request,
+                                     bool live) const {
+  auto change = server::replace(view, request);
+  if (change || change.error().code != Code::kNotFound || !live) return change;
+  auto found = live_pods(view.job, unknown_pods(view, request));
+  if (!found) return found.error();
+  if (found->empty()) return change;
+  found->insert(found->end(), view.pods.begin(), view.pods.end());
+  return server::replace({view.job, *found, view.group, view.aggregator_port}, request);
+}
+
+Result<std::vector<PodPtr>> Changes::live_pods(const job::Job& job,
+                                               const std::vector<std::string>& names) const {
+  std::vector<PodPtr> pods;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxLiveLooks); ++i) {
+    const auto named = lookup_.live(job.meta.ns, names[i]);
+    if (!named) return named.error();
+    if (is_known(*named) && named->job->meta.uid == job.meta.uid) pods.push_back(named->pod);
+  }
+  return pods;
+}
+
+}  // namespace nervex::server

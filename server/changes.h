@@ -1,0 +1,98 @@
+// server/changes.h - how does one changing call become one write of spec.requests?
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "kube/api.h"
+#include "server/call.h"
+#include "server/change.h"
+#include "server/grow.h"
+#include "server/lookup.h"
+#include "server/replies.h"
+#include "server/request.h"
+#include "server/turns.h"
+#include "server/units.h"
+
+namespace nervex::server {
+
+struct ChangeOptions {
+  // Of this process, never used by another one: its records carry it.
+  std::string writer = "nervex-server";
+  Limits limits{};
+};
+
+// Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
+// would refuse, or answer without a write, is decided again on a live read. A conflict is read and
+// decided again, a write whose reply is lost is looked for; a call that was made before is answered
+// with what it did then (server/repeats.h).
+//
+// Thread-safe. Errors carry the code that envelope.h turns into a status; kTransient also when the
+// job was changed by others on every try.
+class Changes {
+ public:
+  Changes(kube::Api& api, Stores& stores, const Clock& clock, ChangeOptions options)
+      : api_(api),
+        stores_(stores),
+        clock_(clock),
+        options_(std::move(options)),
+        lookup_(api, stores) {}
+
+  // Each returns the addresses of what was added, removed, or took a replica's place.
+  Result<Listing> add(const AddRequest& request, const Call& call);
+  Result<Listing> remove(const RemoveRequest& request, const Call& call);
+  Result<Listing> replace(const ReplaceRequest& request, const Call& call);
+
+  // The reply to a call was written, or could not be. The next call for its job goes on.
+  void settle(Delivery& delivery, bool written);
+
+  const Limits& limits() const { return options_.limits; }
+  std::uint64_t repeats() const { return repeats_; }      // calls recognised as repeats
+  std::uint64_t conflicts() const { return conflicts_; }  // writes that were decided again
+
+ private:
+  struct Look {  // at the job, by the pod that asks
+    std::string ns;
+    std::string pod;
+    Caller caller;
+    bool live = false;  // else from the cache, which may be old
+  };
+  struct Verdict {
+    Change change;
+    std::optional<job::CallRecord> repeated;  // then the rest says nothing
+  };
+  using Decide = std::function<Result<Change>(const JobView& view, const Look& look)>;
+
+  Result<Listing> change(const std::string& ns, const std::string& coordinator, const Call& call,
+                         const Decide& decide);
+  Result<Verdict> judge(const Look& look, const Call& call, const Decide& decide) const;
+  Result<Look> first_look(const std::string& ns, const std::string& coordinator, const Call& call,
+                          const Decide& decide) const;
+  Result<Listing> answer_again(const Caller& caller, const job::CallRecord& record,
+                               const Call& call);
+  job::CallRecord record_of(const Call& call);
+  Result<Nothing> write(const job::Job& job, const job::Requests& requests,
+                        const job::CallRecord& record);
+  bool was_applied(const job::Job& job, const job::CallRecord& record) const;
+  Result<Change> replace_seen(const JobView& view, const ReplaceRequest& request, bool live) const;
+  Result<std::vector<PodPtr>> live_pods(const job::Job& job,
+                                        const std::vector<std::string>& names) const;
+
+  kube::Api& api_;
+  Stores& stores_;
+  const Clock& clock_;
+  const ChangeOptions options_;
+  const Lookup lookup_;
+  Turns turns_;
+  Replies replies_;
+  std::atomic<std::int64_t> calls_ = 0;
+  std::atomic<std::uint64_t> repeats_ = 0;
+  std::atomic<std::uint64_t> conflicts_ = 0;
+};
+
+}  // namespace nervex::server

@@ -1,0 +1,49 @@
+#include "server/given_up.h"
+
+#include <algorithm>
+
+#include "gang/slot.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+
+constexpr std::string_view kRequestsLost = "RequestsLost";
+
+}  // namespace
+
+GivenUp::GivenUp(const job::Job& job) : job_(job) {
+  const auto* lost = job::find_condition(job.status, kRequestsLost);
+  is_lost_ = lost != nullptr && lost->status;
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    for (const auto& unit : job::wanted_units(job, role)) {
+      for (const auto& pod : job::pods_of(unit)) {
+        wanted_[{pod.role, pod.slot.ordinal}] = pod.slot.incarnation;
+      }
+    }
+  }
+}
+
+bool GivenUp::has(const kube::Pod& pod) const {
+  const auto id = gang::slot_of(pod);
+  const auto role = id ? job::parse_role(id->role) : std::nullopt;
+  if (!role) return false;
+  const auto at = wanted_.find({*role, id->slot.ordinal});
+  if (at != wanted_.end()) return id->slot.incarnation < at->second;
+  return was_removed(*role, id->slot.ordinal);
+}
+
+bool GivenUp::was_removed(Role role, int ordinal) const {
+  const auto& requests = job_.spec.requests;
+  if (ordinal >= job::kFirstRequestedOrdinal) {
+    const bool is_collector = role == Role::kCollector;
+    return !is_lost_ && ordinal < (is_collector ? requests.next_collector : requests.next_learner);
+  }
+  return std::any_of(requests.floor.begin(), requests.floor.end(), [&](const auto& change) {
+    return change.removed && change.role == role && change.slot.ordinal == ordinal &&
+           change.attempt == job_.status.attempt;
+  });
+}
+
+}  // namespace nervex::server

@@ -1,0 +1,100 @@
+#include "server/ordinals.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "gang/slot.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+
+// Whose ordinals do pods of this role use up? Those of a multi-GPU learner are numbered by it.
+std::optional<Role> counted_as(std::optional<Role> role) {
+  if (role == Role::kAggregator || role == Role::kDdpLearner) return Role::kLearner;
+  return role == Role::kCollector || role == Role::kLearner ? role : std::nullopt;
+}
+
+class Counters {
+ public:
+  explicit Counters(job::Requests& requests) : requests_(requests) {}
+
+  void see(std::optional<Role> role, int ordinal, int ordinals = 1) {
+    const auto of = counted_as(role);
+    // The floor's ordinals, and slot 0 of the job's own aggregator, are others.
+    if (!of || ordinal < job::kFirstRequestedOrdinal) return;
+    int& next = next_ordinal(requests_, *of);
+    next = std::max(next, ordinal + ordinals);
+  }
+
+  void see_id(std::int64_t id) { requests_.next_id = std::max(requests_.next_id, id + 1); }
+
+ private:
+  job::Requests& requests_;
+};
+
+void see_job(const job::Job& job, Counters& counters) {
+  for (const auto& entry : job.spec.requests.entries) {
+    counters.see_id(entry.id);
+    for (const auto& slot : entry.slots) {
+      counters.see(entry.role, slot.ordinal, job::ordinals_of(entry));
+    }
+  }
+  for (const auto& moved : job.spec.requests.moved) {
+    counters.see(moved.role, moved.from);
+    counters.see(moved.role, moved.to);
+  }
+  for (const auto& ended : job.status.ended) counters.see(ended.role, ended.slot.ordinal);
+  for (const auto& replaced : job.status.replaced) {
+    counters.see(replaced.role, replaced.slot.ordinal);
+  }
+}
+
+// "request-7": an entry that was once seen.
+void see_group(const gang::PodGroup& group, Counters& counters) {
+  constexpr std::string_view kPrefix = "request-";
+  for (const auto& set : group.spec.members) {
+    for (const auto& slot : set.slots) counters.see(job::parse_role(set.role), slot.ordinal);
+    std::int64_t id = 0;
+    const char* end = set.gang.data() + set.gang.size();
+    if (!set.gang.starts_with(kPrefix)) continue;
+    const auto [at, error] = std::from_chars(set.gang.data() + kPrefix.size(), end, id);
+    if (error == std::errc() && at == end) counters.see_id(id);
+  }
+}
+
+void forget_attempts_before(job::Requests& requests, int attempt) {
+  const auto is_over = [attempt](const auto& one) { return one.attempt < attempt; };
+  std::erase_if(requests.entries, is_over);
+  std::erase_if(requests.floor, is_over);
+  std::erase_if(requests.moved, is_over);
+  std::erase_if(requests.calls, is_over);
+}
+
+}  // namespace
+
+int& next_ordinal(job::Requests& requests, Role role) {
+  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
+}
+
+job::Requests sound_requests(const JobView& view) {
+  const job::Status& status = view.job.status;
+  job::Requests requests = view.job.spec.requests;
+  requests.next_collector =
+      std::max({requests.next_collector, status.next_collector, job::kFirstRequestedOrdinal});
+  requests.next_learner =
+      std::max({requests.next_learner, status.next_learner, job::kFirstRequestedOrdinal});
+  Counters counters(requests);
+  see_job(view.job, counters);
+  if (view.group != nullptr) see_group(*view.group, counters);
+  for (const auto& pod : view.pods) {
+    const auto slot = gang::slot_of(*pod);
+    if (slot) counters.see(job::parse_role(slot->role), slot->slot.ordinal);
+  }
+  forget_attempts_before(requests, status.attempt);
+  return requests;
+}
+
+}  // namespace nervex::server

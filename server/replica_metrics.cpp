@@ -1,0 +1,78 @@
+#include "server/replica_metrics.h"
+
+#include <algorithm>
+#include <set>
+
+#include "job/names.h"
+#include "job/slots.h"
+#include "server/given_up.h"
+#include "server/listing.h"
+
+namespace nervex::server {
+namespace {
+
+struct Total {
+  std::size_t collectors = 0;
+  std::size_t learners = 0;
+};
+
+std::vector<MetricSample> by_role(const Total& total) {
+  return {{{{"role", "collector"}}, static_cast<double>(total.collectors)},
+          {{{"role", "learner"}}, static_cast<double>(total.learners)}};
+}
+
+std::vector<std::shared_ptr<const job::Job>> jobs_under_way(const Stores& stores) {
+  auto jobs = stores.jobs.all();
+  std::erase_if(jobs, [](const auto& job) {
+    return job->meta.deleting || job->status.attempt == 0 || job::is_final(job->status.phase);
+  });
+  return jobs;
+}
+
+// Those that have ended on their own are wanted no more: nobody makes them anew.
+std::size_t wanted_of(const job::Job& job, job::Role role) {
+  std::set<job::Slot> ended;
+  for (const auto& of : job.status.ended) {
+    if (of.role == role) ended.insert(of.slot);
+  }
+  const auto units = job::wanted_units(job, role);
+  return static_cast<std::size_t>(std::count_if(
+      units.begin(), units.end(), [&](const auto& unit) { return ended.count(unit.slot) == 0; }));
+}
+
+Total wanted(const Stores& stores) {
+  Total total;
+  for (const auto& job : jobs_under_way(stores)) {
+    total.collectors += wanted_of(*job, job::Role::kCollector);
+    total.learners += wanted_of(*job, job::Role::kLearner);
+  }
+  return total;
+}
+
+Total present(const Stores& stores) {
+  Total total;
+  for (const auto& job : jobs_under_way(stores)) {
+    const auto group =
+        stores.groups.get(job->meta.ns + "/" + job::pod_group_name(*job, job->status.attempt));
+    if (!group) continue;
+    auto pods = stores.pods.by_index(job->meta.uid);
+    const GivenUp given_up(*job);
+    std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
+    const Listing listing = list_replicas(*job, "", group->meta.uid, pods, 0);
+    total.collectors += listing.collectors.size();
+    total.learners += listing.learners.size();
+  }
+  return total;
+}
+
+}  // namespace
+
+void add_replica_metrics(Metrics& metrics, const Stores& stores) {
+  metrics.collect("nervex_server_replicas_wanted", "Replicas that unfinished jobs want",
+                  MetricType::kGauge, [&stores] { return by_role(wanted(stores)); });
+  metrics.collect("nervex_server_replicas_present",
+                  "Replicas of unfinished jobs that clients are shown", MetricType::kGauge,
+                  [&stores] { return by_role(present(stores)); });
+}
+
+}  // namespace nervex::server

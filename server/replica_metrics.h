@@ -1,0 +1,15 @@
+// server/replica_metrics.h - how many replicas do jobs want, and how many are there?
+#pragma once
+
+#include "base/metrics.h"
+#include "server/caches.h"
+
+namespace nervex::server {
+
+// nervex_server_replicas_wanted and nervex_server_replicas_present, both by role (collector,
+// learner), over all jobs that have begun and not finished. A multi-GPU learner is one replica,
+// present while its aggregator is. Counted from the caches when somebody looks; cost: their pods.
+// `stores` is used until the last Metrics::text().
+void add_replica_metrics(Metrics& metrics, const Stores& stores);
+
+}  // namespace nervex::server

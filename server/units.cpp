@@ -1,0 +1,64 @@
+#include "server/units.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "gang/slot.h"
+#include "job/counts.h"
+#include "job/names.h"
+#include "server/caller.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
+
+bool has_finished(const kube::Pod& pod) {
+  const auto state = job::state_of(pod);
+  return state == job::PodState::kSucceeded || state == job::PodState::kFailed;
+}
+
+// What the status says, and what it will say when the controller has seen the same pods.
+std::set<EndedSlot> ended_slots(const JobView& view) {
+  std::set<EndedSlot> ended;
+  for (const auto& one : view.job.status.ended) {
+    ended.emplace(to_string(one.role), one.slot.ordinal, one.slot.incarnation);
+  }
+  for (const auto& pod : view.pods) {
+    const auto slot = gang::slot_of(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    const bool is_current = view.group == nullptr || attempt_uid(*pod) == view.group->meta.uid;
+    if (role && is_current && has_finished(*pod)) {
+      ended.emplace(to_string(*role), slot->slot.ordinal, slot->slot.incarnation);
+    }
+  }
+  return ended;
+}
+
+}  // namespace
+
+job::UnitPod face_of(const job::Unit& unit) { return job::pods_of(unit).front(); }
+
+void name_replica(Listing& listing, const job::Job& job, Role role, job::Slot slot,
+                  int aggregator_port) {
+  auto& urls = role == Role::kCollector ? listing.collectors : listing.learners;
+  urls.push_back(replica_address(job, role, job::pod_name(job, role, slot), aggregator_port));
+}
+
+std::vector<job::Unit> living_units(const JobView& view, Role role) {
+  const std::set<EndedSlot> ended = ended_slots(view);
+  const auto has_ended = [&ended](Role of, job::Slot slot) {
+    return ended.count({to_string(of), slot.ordinal, slot.incarnation}) > 0;
+  };
+  std::vector<job::Unit> units = job::wanted_units(view.job, role);
+  std::erase_if(units, [&](const job::Unit& unit) {
+    const job::UnitPod face = face_of(unit);
+    // The status may know a multi-GPU learner as the learner that it is.
+    return has_ended(face.role, face.slot) || has_ended(unit.role, unit.slot);
+  });
+  return units;
+}
+
+}  // namespace nervex::server

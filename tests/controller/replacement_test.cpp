@@ -1,0 +1,339 @@
+// The table of docs/replacement.md, row by row.
+#include "controller/replacement.h"
+
+#include <functional>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "controller/reconcile.h"
+#include "job/names.h"
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+using testing::a_job;
+using testing::an_entry;
+using testing::World;
+using Strings = std::vector<std::string>;
+using Replaced = std::vector<job::Status::Replaced>;
+
+// Coordinator, aggregator, two collectors, and a learner of 10 GPUs that was asked for; all run.
+World a_running_world() {
+  World world(a_job(2, 0));
+  world.add_aggregator_config();
+  job::RequestEntry learner = an_entry(1, Role::kLearner, 1);
+  learner.gpus = "10";
+  learner.gpu_split = {8, 2};
+  world.seen.job.spec.requests.entries = {learner};
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.commit();
+  world.settle();
+  world.created.clear();
+  world.events.clear();
+  return world;
+}
+
+// Until controller and planner have nothing to do.
+void settle(World& world) {
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(world.settle() >= 0);
+    world.plan();
+  }
+  CHECK(world.settle() == 0);
+}
+
+using Happens = std::function<void(kube::Pod&)>;
+
+Happens fails(const char* reason) {
+  return [reason](kube::Pod& pod) {
+    pod.phase = kube::PodPhase::kFailed;
+    pod.ready = false;
+    pod.reason = reason;
+  };
+}
+
+TEST_CASE("who replaces a collector", "[controller][replacement]") {
+  struct Row {
+    std::string when;
+    Happens what;
+    bool by_the_controller;
+    int failed;
+    int succeeded;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"its program fails", fails(""), false, 1, 0},
+      {"its program ends well", [](kube::Pod& pod) { pod.phase = kube::PodPhase::kSucceeded; },
+       false, 0, 1},
+      {"its own time limit is over", fails("DeadlineExceeded"), false, 1, 0},
+      {"it is evicted", fails("Evicted"), true, 0, 0},
+      {"its node rejects it", fails("OutOfcpu"), true, 0, 0},
+      {"its node cannot admit it", fails("UnexpectedAdmissionError"), true, 0, 0},
+      {"its node is shut down", fails("Terminated"), true, 0, 0},
+      {"its node is lost, and the pod collector ends it",
+       [](kube::Pod& pod) {
+         pod.phase = kube::PodPhase::kFailed;
+         pod.disruption_target = true;
+       },
+       true, 0, 0},
+  }));
+  INFO("when " << row.when);
+  World world = a_running_world();
+  const std::string pod = world.name(Role::kCollector, 1);
+  world.change_pod(pod, row.what);
+  settle(world);
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.collector.failed == row.failed);
+  CHECK(status.collector.succeeded == row.succeeded);
+  const auto next = world.name(Role::kCollector, 1, 1);
+  if (row.by_the_controller) {
+    CHECK(status.replaced == Replaced{{Role::kCollector, {1, 1}}});
+    CHECK(world.deleted == Strings{"pod " + pod, "service " + pod});
+    CHECK(world.created == Strings{"pod " + next, "service " + next});
+    CHECK(world.events.front() == "PodsLost");
+  } else {
+    CHECK(status.replaced.empty());
+    CHECK(world.deleted.empty());
+    CHECK(world.created.empty());
+    CHECK(status.ended.size() == 1);
+  }
+}
+
+TEST_CASE("a pod that is deleted before it has finished is replaced", "[controller][replacement]") {
+  const bool is_slow = GENERATE(true, false);  // with a kubelet that lets it take its leave
+  World world = a_running_world();
+  const std::string pod = world.name(Role::kCollector, 0);
+  if (is_slow) {
+    world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
+    settle(world);
+    CHECK(world.created.empty());  // not before it is gone
+  }
+  world.remove_pod(pod);
+  settle(world);
+  const auto next = world.name(Role::kCollector, 0, 1);
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {0, 1}}});
+  CHECK(world.created == Strings{"pod " + next, "service " + next});
+  CHECK(world.deleted == Strings{"service " + pod});
+  CHECK(world.seen.job.status.collector.failed == 0);
+}
+
+TEST_CASE("one that had finished is not, though somebody deletes it", "[controller][replacement]") {
+  World world = a_running_world();
+  const std::string pod = world.name(Role::kCollector, 0);
+  world.end(pod, false);
+  settle(world);
+  world.remove_pod(pod);
+  settle(world);
+  CHECK(world.created.empty());
+  CHECK(world.deleted == Strings{"service " + pod});
+  CHECK(world.seen.job.status.collector.failed == 1);
+
+  SECTION("but a client may ask for another one") {
+    world.seen.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+    settle(world);
+    CHECK(world.created.front() == "pod " + world.name(Role::kCollector, 0, 1));
+    CHECK(world.seen.job.status.collector.failed == 1);
+  }
+  SECTION("and so may a user, who lowers and raises the floor") {
+    world.seen.job.spec.collector->replicas = 0;
+    settle(world);
+    world.created.clear();
+    world.seen.job.spec.collector->replicas = 2;
+    settle(world);
+    CHECK(world.pod_names().size() == 7);
+  }
+}
+
+TEST_CASE("the job's own aggregator is healed alone", "[controller][replacement]") {
+  World world = a_running_world();
+  SECTION("when it is lost") {
+    if (GENERATE(true, false)) {
+      world.change_pod("dqn-aggregator", [](kube::Pod& pod) { pod.meta.deleting = true; });
+      settle(world);
+    }
+    world.remove_pod("dqn-aggregator");
+    settle(world);
+    CHECK(world.seen.job.status.replaced == Replaced{{Role::kAggregator, {0, 1}}});
+    CHECK(world.created == Strings{"pod dqn-aggregator", "service dqn-aggregator"});
+    CHECK(world.deleted == Strings{"service dqn-aggregator"});
+    for (const auto& pod : world.seen.pods) {
+      if (pod->meta.name != "dqn-aggregator") continue;
+      CHECK(kube::annotation(pod->meta, gang::kIncarnationAnnotation) == "1");
+    }
+  }
+  SECTION("when it is evicted") {
+    world.change_pod("dqn-aggregator", fails("Evicted"));
+    settle(world);
+    CHECK(world.created == Strings{"pod dqn-aggregator", "service dqn-aggregator"});
+    CHECK(world.seen.job.status.aggregator.failed == 0);
+  }
+  SECTION("and kept when it has failed by itself") {
+    world.change_pod("dqn-aggregator", fails(""));
+    settle(world);
+    CHECK(world.created.empty());
+    CHECK(world.seen.job.status.aggregator.failed == 1);
+  }
+}
+
+TEST_CASE("a multi-GPU learner is replaced as a whole", "[controller][replacement]") {
+  World world = a_running_world();
+  const Strings before = {world.name(Role::kAggregator, 4096), world.name(Role::kDdpLearner, 4096),
+                          world.name(Role::kDdpLearner, 4097)};
+  const std::string& lost = before[GENERATE(0U, 1U, 2U)];
+  if (GENERATE(true, false)) {
+    world.remove_pod(lost);
+  } else {
+    world.change_pod(lost, fails("Evicted"));
+  }
+  settle(world);
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kLearner, {4096, 1}}});
+  const Strings pods = world.pod_names();
+  for (const auto& pod : before) CHECK(std::count(pods.begin(), pods.end(), pod) == 0);
+  for (const auto& [role, ordinal] :
+       {std::pair(Role::kAggregator, 4096), {Role::kDdpLearner, 4096}, {Role::kDdpLearner, 4097}}) {
+    const std::string pod = world.name(role, ordinal, 1);
+    CHECK(std::count(pods.begin(), pods.end(), pod) == 1);
+  }
+  CHECK(pods.size() == 7);
+  CHECK(world.service_names() == pods);
+  CHECK(world.seen.job.status.learner.failed == 0);
+}
+
+TEST_CASE("a multi-GPU learner of which a pod has failed is counted and kept",
+          "[controller][replacement]") {
+  World world = a_running_world();
+  world.change_pod(world.name(Role::kDdpLearner, 4097), fails(""));
+  settle(world);
+  CHECK(world.seen.job.status.learner.failed == 1);
+  CHECK(world.seen.job.status.learner.active == 1);
+  SECTION("whatever becomes of its other pods") {
+    world.remove_pod(world.name(Role::kDdpLearner, 4096));
+    settle(world);
+    CHECK(world.seen.job.status.replaced.empty());
+    CHECK(world.created.empty());
+    CHECK(world.seen.job.status.learner.failed == 1);
+  }
+  SECTION("until its client asks for another one") {
+    world.seen.job.spec.requests.entries[0].slots[0].incarnation = 1;
+    settle(world);
+    CHECK(world.pod_names().size() == 7);
+    CHECK(world.seen.job.status.learner.failed == 1);
+  }
+  SECTION("with its aggregator") {
+    world.change_pod(world.name(Role::kAggregator, 4096), fails(""));
+    settle(world);
+    CHECK(world.seen.job.status.aggregator.failed == 1);
+    world.remove_pod(world.name(Role::kAggregator, 4096));
+    settle(world);
+    CHECK(world.seen.job.status.aggregator.failed == 1);
+    CHECK(world.created.empty());
+  }
+}
+
+TEST_CASE("a floor that is lowered and raised goes on with the next incarnation",
+          "[controller][replacement]") {
+  World world = a_running_world();
+  world.seen.job.spec.collector->replicas = 1;
+  settle(world);
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {1, 1}}});
+  CHECK(world.pod_names().size() == 6);
+  world.seen.job.spec.collector->replicas = 2;
+  settle(world);
+  const std::string next = world.name(Role::kCollector, 1, 1);
+  CHECK(world.created == Strings{"pod " + next, "service " + next});
+}
+
+TEST_CASE("what the controller deletes itself was not lost", "[controller][replacement]") {
+  World world = a_running_world();
+  world.seen.job.spec.requests.entries[0].slots[0].incarnation = 3;
+  settle(world);
+  CHECK(world.seen.job.status.replaced.empty());
+}
+
+TEST_CASE("the status that says who is replaced comes before anything is done",
+          "[controller][replacement]") {
+  World world = a_running_world();
+  world.remove_pod(world.name(Role::kCollector, 0));
+  const Actions actions = reconcile(world.seen).actions;
+  REQUIRE(std::holds_alternative<UpdateStatus>(actions[0]));
+  CHECK(std::get<UpdateStatus>(actions[0]).status.replaced.size() == 1);
+  const auto writes = std::count_if(actions.begin(), actions.end(), [](const auto& action) {
+    return std::holds_alternative<PatchPodGroup>(action);
+  });
+  CHECK(writes == 1);
+}
+
+TEST_CASE("whose pods a node keeps rejecting is replaced less and less often",
+          "[controller][replacement]") {
+  using namespace std::chrono_literals;
+  World world = a_running_world();
+  const auto reject = [&](int incarnation) {
+    world.change_pod(world.name(Role::kCollector, 0, incarnation), fails("OutOfcpu"));
+  };
+  reject(0);
+  settle(world);  // at once
+  reject(1);
+  CHECK(world.settle() >= 0);
+  CHECK(reconcile(world.seen).requeue_after == 10s);
+  world.seen.now += 10s;
+  settle(world);
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {0, 2}}});
+  reject(2);
+  CHECK(world.settle() >= 0);
+  CHECK(reconcile(world.seen).requeue_after == 20s);
+  CHECK(world.seen.job.status.collector.failed == 0);
+}
+
+TEST_CASE("a replica whose incarnations are used up is told of and not made again",
+          "[controller][replacement]") {
+  World world(a_job(1, 0));
+  world.seen.job.status.attempt = 0;
+  world.settle();
+  world.seen.job.status.replaced = {{Role::kCollector, {0, job::kMaxIncarnation}}};
+  settle(world);
+  world.remove_pod(world.name(Role::kCollector, 0, job::kMaxIncarnation));
+  settle(world);
+  CHECK(world.pod_names() == Strings{"dqn-coordinator"});
+  const auto* told = find_condition(world.seen.job.status, "ReplacementsUsedUp");
+  REQUIRE(told != nullptr);
+  CHECK(told->message.find("collector 0") == 0);
+}
+
+TEST_CASE("while requests are lost nothing is replaced", "[controller][replacement]") {
+  World world = a_running_world();
+  world.seen.job.status.next_learner = 4098;
+  world.seen.job.spec.requests = {};
+  world.remove_pod(world.name(Role::kDdpLearner, 4096));
+  settle(world);
+  CHECK(world.deleted.empty());
+  CHECK(world.created.empty());
+}
+
+TEST_CASE("a taken name costs an incarnation", "[controller][replacement]") {
+  World world = a_running_world();
+  const auto pass_by = [&](const std::string& name) {
+    return pass_by_taken_name(world.seen.job, name);
+  };
+  SECTION("if it is one of many") {
+    world.apply(pass_by(world.name(Role::kCollector, 1)));
+    CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {1, 1}}});
+  }
+  SECTION("of a multi-GPU learner for all its pods") {
+    world.apply(pass_by(world.name(Role::kDdpLearner, 4097)));
+    CHECK(world.seen.job.status.replaced == Replaced{{Role::kLearner, {4096, 1}}});
+  }
+  SECTION("but not if there is no other one") {
+    CHECK(pass_by("dqn-coordinator").empty());
+    CHECK(pass_by("dqn-aggregator").empty());
+    CHECK(pass_by("somebody-elses").empty());
+  }
+}
+
+}  // namespace
+}  // namespace nervex::controller

@@ -1,0 +1,58 @@
+"""nervexctl replicas: the replicas API for people."""
+
+import json
+
+import pytest
+from support.jobs import job
+from support.replicas_api import pod_of
+from support.wait import wait_for
+
+
+@pytest.fixture
+def replicas(nervexctl, env):
+    """replicas("get", "dqn", ...) against the cluster's nervex-server."""
+    def call(*words):
+        return nervexctl("replicas", *words, "--server", env["NERVEX_SERVER_URL"])
+    return call
+
+
+@pytest.fixture
+def running(jobs, namespace):
+    jobs.create(job("dqn"))
+    jobs.wait_phase("dqn", "Running")
+    return namespace
+
+
+def test_replicas_are_added_and_listed(jobs, running, replicas):
+    added = replicas("add", "dqn", "-n", running, "--collectors", "2", "--cpus", "0.2", "-o", "json")
+    assert added.returncode == 0, added.stderr
+    urls = json.loads(added.stdout)["collectors"]
+    assert len(urls) == 2
+    (entry,) = jobs.get("dqn")["spec"]["requests"]["entries"]
+    assert entry["resources"]["cpus"] == "0.2"
+
+    def shown():
+        said = replicas("get", "dqn", "-n", running)
+        return said.returncode == 0 and all(url in said.stdout for url in urls), said
+    said = wait_for(lambda: shown()[0] and shown()[1], "both to be listed")
+    assert said.stdout.splitlines()[0].split() == ["NAMESPACE", "COORDINATOR", "ROLE", "ADDRESS"]
+    assert running in replicas("get").stdout
+    assert pod_of(urls[0]) in replicas("get", "--name", pod_of(urls[0])).stdout
+
+
+def test_a_refusal_is_the_servers_own_message(replicas, namespace):
+    said = replicas("add", "nobody", "-n", namespace, "--collectors", "1")
+    assert said.returncode == 1
+    assert said.stdout == ""
+    assert f"404 pod {namespace}/nobody-coordinator: there is no such pod" in said.stderr
+
+
+def test_a_server_that_is_not_there_is_named(nervexctl):
+    said = nervexctl("replicas", "get", "--server", "127.0.0.1:1")
+    assert said.returncode == 1
+    assert "http://127.0.0.1:1" in said.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["get", "x"], ["add", "x", "-n", "y"], ["get", "-o", "yaml"], ["scale"]])
+def test_wrong_usage_is_status_2(nervexctl, words):
+    assert nervexctl("replicas", *words).returncode == 2

@@ -1,0 +1,299 @@
+#include "server/changes.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "tests/server/world.h"
+
+namespace nervex::server {
+namespace {
+
+using namespace std::chrono_literals;
+using job::Role;
+using testing::Applied;
+
+AddRequest more(int collectors, int learners = 0) {
+  AddRequest request{"rl", "dqn-coordinator", {}, {}};
+  request.collectors.replicas = collectors;
+  request.learners.replicas = learners;
+  return request;
+}
+
+RemoveRequest less(int collectors) { return {"rl", "dqn-coordinator", collectors, 0}; }
+ReplaceRequest failed(std::vector<std::string> collectors) {
+  return {"rl", "dqn-coordinator", std::move(collectors), {}};
+}
+
+CallId id(const std::string& body, const std::string& key = "") {
+  return {"POST", body_hash(body), key, "10.0.0.7"};
+}
+
+std::vector<std::string> urls(const Result<Listing>& named) {
+  INFO((named ? "" : named.error().message));
+  REQUIRE(named);
+  return named->collectors;
+}
+
+// A second server on the same API server, with caches of its own.
+struct Second {
+  explicit Second(World& world) : replicas(world.api, stores, world.clock, {"second", Limits{}}) {
+    world.fill(stores);
+  }
+  Stores stores;
+  Replicas replicas;
+};
+
+// The call as the route makes it: its reply is written, or is not.
+Result<Listing> add(Replicas& replicas, const AddRequest& request, const CallId& call,
+                    bool written) {
+  Delivery delivery;
+  auto named = replicas.add(request, {call, &delivery});
+  if (named) replicas.changes().settle(delivery, written);
+  return named;
+}
+
+std::size_t wanted(const World& world) {
+  return job::wanted_units(world.job(), Role::kCollector).size();
+}
+
+}  // namespace
+
+TEST_CASE("removing and replacing are one conditional write each", "[server][changes]") {
+  World world;
+  const auto added = urls(world.replicas.add(more(3)));
+  const auto removed = urls(world.replicas.remove(less(1)));
+  CHECK(removed == std::vector{added[2]});
+  const auto replaced = urls(world.replicas.replace(failed({added[0], added[0]})));
+  REQUIRE(replaced.size() == 1);
+  CHECK(replaced[0] != added[0]);
+  CHECK(world.api.writes().size() == 3);
+  for (const auto& write : world.api.writes()) {
+    CHECK(write.body["metadata"].contains("resourceVersion"));
+    CHECK(write.body["spec"].size() == 1);
+  }
+  CHECK(wanted(world) == 2);
+}
+
+TEST_CASE("a write sends only what differs, so that what others keep beside it stays",
+          "[server][changes]") {
+  World world;
+  world.change_job({{"spec", {{"requests", {{"later", "version"}}}}}});
+  world.sync();
+  REQUIRE(world.replicas.add(more(1)));
+  REQUIRE(world.replicas.remove(less(1)));
+  CHECK(world.requests_now()["later"] == "version");
+  CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("next"));
+  CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("floor"));
+}
+
+TEST_CASE("what would change nothing is looked up before it is said", "[server][changes]") {
+  World world;
+  Second second(world);
+  const auto added = urls(world.replicas.add(more(2)));
+  // The other server's cache has heard of none of this.
+  CHECK(urls(second.replicas.remove(less(1))) == std::vector{added[1]});
+
+  const auto replaced = urls(world.replicas.replace(failed({added[0]})));
+  const auto again = urls(world.replicas.replace(failed(replaced)));
+  CHECK(urls(second.replicas.replace(failed({added[0]}))) == again);
+}
+
+TEST_CASE("a name that only the API server knows is found there", "[server][changes]") {
+  World world;
+  // spec.requests was lost, and the cache does not know the pod yet.
+  const std::string pod = world.add_pod(Role::kCollector, {4096, 2});
+  CHECK(urls(world.replicas.replace(failed({pod}))).empty());  // it is no replica any more
+  const auto unknown =
+      world.replicas.replace(failed({job::pod_name(world.job(), Role::kCollector, {4097, 0})}));
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().code == Code::kNotFound);
+
+  world.api.fail_next("GET", "/pods/" + pod, {Code::kTransient, "timeout"});
+  const auto unsure = world.replicas.replace(failed({pod}));
+  REQUIRE_FALSE(unsure);
+  CHECK(unsure.error().code == Code::kTransient);
+}
+
+TEST_CASE("a lost reply of the API server is looked for by any call", "[server][changes]") {
+  World world;
+  const auto added = urls(world.replicas.add(more(2)));
+  const auto lose = [&] {
+    world.api.fail_next("PATCH", "/nervexjobs/", {Code::kTransient, "timeout"}, Applied::kYes);
+  };
+  lose();
+  CHECK(urls(world.replicas.remove(less(1))) == std::vector{added[1]});
+  CHECK(wanted(world) == 1);
+  world.sync();
+  lose();
+  const auto replaced = urls(world.replicas.replace(failed({added[0]})));
+  CHECK(world.api.writes().size() == 3);
+  world.sync();
+  CHECK(urls(world.replicas.replace(failed({added[0]}))) == replaced);
+}
+
+TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
+  World world;
+  Second second(world);
+  const auto first = urls(world.replicas.add(more(2)));
+  const auto other = urls(second.replicas.add(more(1)));  // on a cache that lacks the first
+  CHECK(second.replicas.changes().conflicts() == 1);
+  CHECK(world.replicas.changes().conflicts() == 0);
+  // The newest is the second's, of which the first server has not heard.
+  CHECK(urls(world.replicas.remove(less(1))) == other);
+  CHECK(wanted(world) == 2);
+}
+
+// ---- repeats
+
+TEST_CASE("without a key the same call is a repeat only if its reply may be lost",
+          "[server][changes][repeats]") {
+  struct Row {
+    std::string when;
+    bool first_written;
+    bool elsewhere;  // the second call reaches the other server
+    std::chrono::milliseconds later;
+    std::size_t want;  // replicas wanted in the end
+  };
+  const auto row = GENERATE(values<Row>({
+      {"its caller has the reply", true, false, 0s, 2},
+      {"the reply could not be written", false, false, 0s, 1},
+      {"the other server cannot know", true, true, 0s, 1},
+      {"the server that wrote it is gone", false, true, 29s, 1},
+      {"too much time has passed", false, false, 30s, 2},
+  }));
+  INFO("when " << row.when);
+  World world;
+  Second second(world);
+  const auto first = urls(add(world.replicas, more(1), id("one"), row.first_written));
+  world.clock.advance(row.later);
+  Replicas& next = row.elsewhere ? second.replicas : world.replicas;
+  const auto again = urls(add(next, more(1), id("one"), true));
+  CHECK(wanted(world) == row.want);
+  CHECK((again == first) == (row.want == 1));
+  CHECK(next.changes().repeats() == (row.want == 1 ? 1 : 0));
+
+  // Answered once more, the reply is known to be written: whoever asks now, means it.
+  REQUIRE(add(next, more(1), id("one"), true));
+  CHECK(wanted(world) == row.want + 1);
+}
+
+TEST_CASE("other calls are no repeats", "[server][changes][repeats]") {
+  World world;
+  CallId call = id("one");
+  REQUIRE(add(world.replicas, more(1), call, false));
+  CallId other = call;
+  other.source = "10.0.0.8";
+  REQUIRE(add(world.replicas, more(1), other, true));
+  other = call;
+  other.body_hash = body_hash("two");
+  REQUIRE(add(world.replicas, more(1), other, true));
+  CHECK(wanted(world) == 3);
+}
+
+TEST_CASE("a key makes any number of calls one, on any server", "[server][changes][repeats]") {
+  World world;
+  Second second(world);
+  const auto first = urls(add(world.replicas, more(2), id("one", "k"), true));
+  world.clock.advance(5min);
+  CHECK(urls(add(world.replicas, more(2), id("one", "k"), true)) == first);
+  CHECK(urls(add(second.replicas, more(2), id("one", "k"), true)) == first);
+  CHECK(wanted(world) == 2);
+
+  const auto misused = add(second.replicas, more(3), id("two", "k"), true);
+  REQUIRE_FALSE(misused);
+  CHECK(misused.error().code == Code::kConflict);
+  CHECK(urls(add(second.replicas, more(2), id("one", "k2"), true)) != first);
+}
+
+TEST_CASE("a call with a key that found nothing to do does nothing later either",
+          "[server][changes][repeats]") {
+  World world;
+  CallId call = id("remove", "k");
+  call.method = "DELETE";
+  CHECK(urls(world.replicas.remove(less(1), {call})).empty());
+  REQUIRE(world.replicas.add(more(1)));
+  CHECK(urls(world.replicas.remove(less(1), {call})).empty());
+  CHECK(wanted(world) == 1);
+}
+
+TEST_CASE("a removal is not done twice for a lost reply", "[server][changes][repeats]") {
+  World world;
+  REQUIRE(world.replicas.add(more(3)));
+  CallId call = id("remove");
+  call.method = "DELETE";
+  Delivery lost;
+  const auto removed = urls(world.replicas.remove(less(1), {call, &lost}));
+  world.replicas.changes().settle(lost, false);
+  CHECK(urls(world.replicas.remove(less(1), {call})) == removed);
+  CHECK(wanted(world) == 2);
+}
+
+TEST_CASE("a write of unknown outcome is found when its caller asks again, however late",
+          "[server][changes][repeats]") {
+  World world;
+  world.api.fail_next("PATCH", "/nervexjobs/", {Code::kTransient, "timeout"}, Applied::kYes);
+  world.api.fail_next("GET", "/nervexjobs/", {Code::kTransient, "connection refused"});
+  const auto unsure = add(world.replicas, more(1), id("one"), true);
+  REQUIRE_FALSE(unsure);
+  CHECK(unsure.error().code == Code::kTransient);  // the one answer that clients repeat
+  world.clock.advance(2min);                       // the API server was away
+  CHECK(urls(add(world.replicas, more(1), id("one"), true)).size() == 1);
+  CHECK(wanted(world) == 1);
+}
+
+TEST_CASE("a repeat is answered though the job is at its limit", "[server][changes][repeats]") {
+  World world;
+  world.change_job({{"spec", {{"collector", {{"maxReplicas", 1}}}}}});
+  world.sync();
+  const auto first = urls(add(world.replicas, more(1), id("one"), false));
+  CHECK(urls(add(world.replicas, more(1), id("one"), true)) == first);
+  CHECK_FALSE(add(world.replicas, more(1), id("one"), true));
+}
+
+TEST_CASE("an equal call waits until the first one's reply is written or lost",
+          "[server][changes][repeats]") {
+  const bool written = GENERATE(true, false);
+  INFO("written: " << written);
+  World world;
+  Delivery first;
+  const auto named = world.replicas.add(more(1), {id("one"), &first});
+  REQUIRE(named);
+  std::atomic<bool> settled = false;
+  bool was_settled = false;
+  Result<Listing> again = Error{};
+  {
+    std::jthread waiting([&] {
+      again = add(world.replicas, more(1), id("one"), true);
+      was_settled = settled;
+    });
+    settled = true;
+    world.replicas.changes().settle(first, written);
+  }
+  CHECK(was_settled);
+  CHECK((urls(again) == named->collectors) == !written);
+}
+
+TEST_CASE("what an attempt before did is no answer for this one", "[server][changes][repeats]") {
+  World world;
+  const auto first = urls(add(world.replicas, more(1), id("one", "k"), true));
+  world.api.remove(kube::kPods, "rl", "dqn-coordinator");
+  world.group_uid =
+      kube::string_at(world.api.add(kube::kPodGroups, "rl",
+                                    {{"apiVersion", gang::kApiVersion},
+                                     {"kind", gang::kKind},
+                                     {"metadata", {{"name", "dqn-2"}}},
+                                     {"spec", {{"attempt", 2}, {"members", Json::array()}}}}),
+                      {"metadata", "uid"});
+  world.change_job({{"status", {{"attempt", 2}}}});
+  world.add_pod(Role::kCoordinator, {});
+  world.sync();
+  const auto again = urls(add(world.replicas, more(1), id("one", "k"), true));
+  CHECK(again.size() == 1);
+  CHECK(again != first);
+}
+
+}  // namespace nervex::server
