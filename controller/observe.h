@@ -1,6 +1,7 @@
 // controller/observe.h - what is there of one job, right now? Gathers it for reconcile.h.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -11,9 +12,10 @@
 namespace nervex::controller {
 
 struct ObserveOptions {
-  std::string server_url;         // what pods are told
-  std::string aggregator_config;  // "namespace/name"
-  bool server_token = false;      // pods get a token for nervex-server
+  std::string server_url;                       // what pods are told
+  std::string aggregator_config;                // "namespace/name"
+  bool server_token = false;                    // pods get a token for nervex-server
+  std::chrono::milliseconds counts_delay{200};  // how long changes of counts wait for others
 };
 
 // From the caches; asks the API server only when the coordinator or the PodGroup of an attempt that

@@ -26,7 +26,8 @@ Decision begin(const Observed& seen) {
   after.job.status = first_status(seen);
   return {{UpdateStatus{next_status(after, current_attempt(after), {}, {}, false)},
            normal_event(kJobCreated, "the job has its place in the queue")},
-          std::nullopt};
+          std::nullopt,
+          true};
 }
 
 bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
@@ -63,7 +64,7 @@ std::optional<std::chrono::milliseconds> next_look(const Observed& seen, const A
 Decision go_on(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
   if (auto turn = turn_of(seen, attempt)) {
-    return {{UpdateStatus{std::move(turn->status)}, std::move(turn->event)}, std::nullopt};
+    return {{UpdateStatus{std::move(turn->status)}, std::move(turn->event)}, std::nullopt, true};
   }
   const auto ended = ended_slots(seen.job.status, attempt);
   const Replacement lost = replace_lost(seen, attempt, ended);

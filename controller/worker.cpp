@@ -1,5 +1,6 @@
 #include "controller/worker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -9,6 +10,20 @@
 #include "controller/replacement.h"
 
 namespace nervex::controller {
+namespace {
+
+// After a status that only follows what is there nothing is left to do, and whatever happens next
+// is told by a watch; going on at once would write again for each pod of a gang that starts.
+bool has_more_to_do(const Decision& decision) {
+  return std::any_of(decision.actions.begin(), decision.actions.end(),
+                     [](const Action& action) {
+                       return !std::holds_alternative<UpdateStatus>(action) &&
+                              !std::holds_alternative<RecordEvent>(action);
+                     }) ||
+         decision.is_turn;
+}
+
+}  // namespace
 
 Worker::Worker(kube::Api& api, Caches& caches, kube::WorkQueue& queue, Performer& performer,
                const Clock& clock, ObserveOptions options)
@@ -54,7 +69,11 @@ Result<Outcome> Worker::work(const std::string& key) {
     report(key, *failed);
     return failed->error;
   }
-  queue_.add(key);  // what was written is in the caches: go on from there
+  if (has_more_to_do(decision)) {
+    queue_.add(key);  // what was written is in the caches: go on from there
+  } else {
+    queue_.add_after(key, options_.counts_delay);
+  }
   return Outcome::kRequeue;
 }
 

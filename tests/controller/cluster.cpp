@@ -54,7 +54,7 @@ Process::Process(kube::Api& api, const Clock& clock)
       events(api, clock, "nervex-controller"),
       performer(api, caches, events, 1),
       worker(api, caches, queue, performer, clock,
-             {"server:8080", "nervex-system/aggregator-config"}) {
+             {"server:8080", "nervex-system/aggregator-config", false, {}}) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
 

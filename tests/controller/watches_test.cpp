@@ -25,7 +25,7 @@ TEST_CASE("a running controller takes a job from its creation to its end",
           "[controller][watches]") {
   Cluster cluster;
   testing::Process& parts = *cluster.controller;
-  Watches watches(cluster.api, parts.caches, parts.queue);
+  Watches watches(cluster.api, parts.caches, parts.queue, std::chrono::milliseconds(0));
   const SystemClock clock;
   Metrics metrics;
   const RoundMetrics rounds(metrics, 3);
