@@ -159,6 +159,26 @@ TEST_CASE("the node of a coordinator that is gone is asked for", "[controller][o
   CHECK((*seen)->coordinator_node_is_lost == want);
 }
 
+TEST_CASE("a coordinator that was marked before it went is told with its last state",
+          "[controller][observe]") {
+  RunningCluster cluster;
+  Caches& caches = cluster.controller->caches;
+  kube::Pod last = *caches.pods.get("rl/dqn-coordinator");
+  last.disruption_target = true;
+  bool want = true;
+  SECTION("of this attempt") {}
+  SECTION("of an earlier one, it says nothing") {
+    last.meta.annotations = {{"nervex.sensetime.com/pod-group-uid", "another"}};
+    want = false;
+  }
+  caches.disrupted_coordinators.put(last.meta.key(), last);
+  cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
+  cluster.sync();
+  const auto seen = look(cluster);
+  REQUIRE((seen && *seen));
+  CHECK(((*seen)->last_coordinator != nullptr) == want);
+}
+
 // An attempt that has just ended: its pods and PodGroup are left over.
 struct EndedAttempt : RunningCluster {
   EndedAttempt() {

@@ -269,5 +269,26 @@ TEST_CASE("a merge patch holds what differs and drops what is gone", "[controlle
   CHECK(patched == after);
 }
 
+TEST_CASE("a job is deleted in the version that was decided on, and in no other",
+          "[controller][perform]") {
+  Cluster cluster;
+  cluster.create_job(0, 0);
+  cluster.settle();
+  const job::Job seen = cluster.job();
+  SECTION("nobody wrote") {
+    CHECK_FALSE(cluster.controller->performer.perform(seen, {DeleteJob{}}).has_value());
+    CHECK(cluster.names(kube::kNervexJobs).empty());
+    CHECK(cluster.controller->caches.jobs.size() == 0);
+  }
+  SECTION("its time to live was changed since") {
+    cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                       {{"spec", {{"ttlSecondsAfterFinished", 9000}}}});
+    const auto failed = cluster.controller->performer.perform(seen, {DeleteJob{}});
+    REQUIRE(failed.has_value());
+    CHECK(failed->error.code == Code::kConflict);
+    CHECK(cluster.names(kube::kNervexJobs).size() == 1);
+  }
+}
+
 }  // namespace
 }  // namespace nervex::controller

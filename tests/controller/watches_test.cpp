@@ -66,5 +66,30 @@ TEST_CASE("a running controller takes a job from its creation to its end",
         std::string::npos);
 }
 
+TEST_CASE("the last state of a coordinator that was marked is kept as long as its job",
+          "[controller][watches]") {
+  Cluster cluster;
+  cluster.create_job(1, 0);
+  cluster.settle();
+  cluster.plan();
+  cluster.settle();
+  Caches caches;
+  kube::WorkQueue queue(cluster.clock);
+  Watches watches(cluster.api, caches, queue, std::chrono::milliseconds(0));
+  watches.start();
+  REQUIRE(comes_true([&] { return watches.not_synced().empty() && caches.pods.size() == 2; }));
+  for (const auto& pod : cluster.names(kube::kPods)) {
+    cluster.api.change(
+        kube::kPods, "rl", pod,
+        {{"status",
+          {{"conditions", Json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}}}});
+    cluster.api.remove(kube::kPods, "rl", pod);
+  }
+  REQUIRE(comes_true([&] { return caches.pods.size() == 0; }));
+  CHECK(caches.disrupted_coordinators.keys() == std::vector<std::string>{"rl/dqn-coordinator"});
+  cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
+  CHECK(comes_true([&] { return caches.disrupted_coordinators.size() == 0; }));
+}
+
 }  // namespace
 }  // namespace nervex::controller

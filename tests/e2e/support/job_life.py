@@ -119,7 +119,9 @@ class JobLife:
         return {
             "phase": status["phase"], "reason": status.get("reason"), "attempt": status.get("attempt"),
             "counts": self.jobs.counts(self.name),
-            "conditions": {one["type"]: (one["status"], one.get("reason")) for one in status["conditions"]},
+            # PodsCreated tells of writes that failed twice in a row, and is True when they work again.
+            "conditions": {one["type"]: (one["status"], one.get("reason")) for one in status["conditions"]
+                           if (one["type"], one["status"]) != ("PodsCreated", "True")},
             "pods": sorted((one.metadata.labels["replica-type"], one.status.phase)
                            for one in self.jobs.pods(self.name)),
             "left over": self.left_overs(),
