@@ -68,10 +68,10 @@ Total present(const Stores& stores) {
 }  // namespace
 
 void add_replica_metrics(Metrics& metrics, const Stores& stores) {
-  metrics.collect("nervex_server_replicas_wanted", "Replicas that unfinished jobs want",
+  metrics.collect("nervex_server_replicas_wanted", "Replicas that unfinished jobs want.",
                   MetricType::kGauge, [&stores] { return by_role(wanted(stores)); });
   metrics.collect("nervex_server_replicas_present",
-                  "Replicas of unfinished jobs that clients are shown", MetricType::kGauge,
+                  "Replicas of unfinished jobs that clients are shown.", MetricType::kGauge,
                   [&stores] { return by_role(present(stores)); });
 }
 
