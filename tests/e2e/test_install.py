@@ -21,7 +21,8 @@ from support.commands import command
 from support.jobs import load
 from support.wait import wait_for
 
-EXAMPLES = ["nervex-mock-agconfig.yaml", "nervex-mock-nervexjob.yaml", "gang-first.yaml", "gang-second.yaml"]
+EXAMPLES = ["nervex-mock-agconfig.yaml", "nervex-mock-nervexjob.yaml", "gang-first.yaml", "gang-second.yaml",
+            "job-with-limits.yaml"]
 MANIFEST = os.path.join(ROOT, "manifests", "nervex-manager.yaml")
 
 
