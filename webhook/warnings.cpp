@@ -2,24 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace nervex::webhook {
 namespace {
 
-// In the schema, so that jobs need not change later, but nobody acts on them yet.
-constexpr std::array<std::string_view, 5> kWithoutEffect{"suspend", "activeDeadlineSeconds",
-                                                         "scheduleTimeoutSeconds", "backoffLimit",
-                                                         "ttlSecondsAfterFinished"};
-
-bool says_something(const Json& value) { return !value.is_null() && value != Json(false); }
-
 void warn_of_idle_fields(const Json& spec, std::vector<std::string>& warnings) {
-  for (const auto field : kWithoutEffect) {
-    const Json* value = kube::find(spec, {field});
-    if (value == nullptr || !says_something(*value)) continue;
-    warnings.push_back(fmt::format("spec.{}: has no effect in this version", field));
-  }
   for (const auto role : {"collector", "learner"}) {
     if (kube::int_at(spec, {role, "minReplicas"}) <= kube::int_at(spec, {role, "replicas"}))
       continue;

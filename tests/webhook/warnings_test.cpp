@@ -21,11 +21,9 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
        {{"spec", {{"containers", {{{"ports", {{{"containerPort", 80}, {"hostPort", 80}}}}}}}}}}}};
   const auto row = GENERATE_COPY(values<Row>({
       {"it asks for nothing", Json::object(), {}},
-      {"it is suspended", {{"suspend", true}}, {"spec.suspend: has no effect in this version"}},
+      {"it is suspended", {{"suspend", true}}, {}},
       {"defaults say nothing", {{"suspend", false}, {"holdSeconds", 600}}, {}},
-      {"it has a deadline",
-       {{"activeDeadlineSeconds", 60}},
-       {"spec.activeDeadlineSeconds: has no effect in this version"}},
+      {"it has a deadline", {{"activeDeadlineSeconds", 60}}, {}},
       {"it wants room to be held",
        {{"learner", {{"replicas", 1}, {"minReplicas", 2}}}},
        {"spec.learner.minReplicas: no room is held for them in this version"}},
