@@ -30,12 +30,14 @@ def test_growth_by_64_workers_takes_few_writes(jobs, replicas_api, node_agent, a
     wait_for(lambda: jobs.condition(NAME, "Ready")["status"] == "True", "the base gang to be ready")
     before = audit.writes(jobs.namespace)
     assert replicas_api.add(jobs.namespace, f"{NAME}-coordinator", collectors=WORKERS).status == 200
-    jobs.wait_pods(NAME, WORKERS + 2, "Running", timeout=60)
-    wait_for(lambda: jobs.condition(NAME, "Ready")["status"] == "True", "all pods to be ready")
+    wait_for(lambda: (audit.writes(jobs.namespace) - before)["controller", "create pods"] >= WORKERS,
+             "all pods to be made", 60)
     writes = audit.writes(jobs.namespace) - before
     ours = total(writes, "controller") + total(writes, "server")
-    extenders = total(writes, "extender")
     assert ours <= WORKERS * 2 + 5, f"pods, services and five more are allowed: {writes}"
+    jobs.wait_pods(NAME, WORKERS + 2, "Running", timeout=60)
+    writes = audit.writes(jobs.namespace) - before
+    extenders = total(writes, "extender")
     assert extenders <= WORKERS + 2, f"a binding for each pod and two for the plan are allowed: {writes}"
 
     node_agent.finish(f"{NAME}-coordinator")
