@@ -9,15 +9,19 @@ from support.jobs import GROUP, VERSION, job, template
 from support.wait import wait_for
 
 
+def add_node(target, name):
+    body = control_plane.node(name, gpus=0)
+    body["metadata"]["labels"]["nervex-e2e/doomed"] = name
+    target.cluster.api().post("/api/v1/nodes", body)
+
+
 @pytest.fixture
 def own_node(target, core):
     """The name of a simulated node that nobody else uses."""
     if not target.cluster:
         pytest.skip("needs simulated nodes")
-    body = control_plane.node(f"doomed-{uuid.uuid4().hex[:6]}", gpus=0)
-    name = body["metadata"]["name"]
-    body["metadata"]["labels"]["nervex-e2e/doomed"] = name
-    target.cluster.api().post("/api/v1/nodes", body)
+    name = f"doomed-{uuid.uuid4().hex[:6]}"
+    add_node(target, name)
     yield name
     try:
         core.delete_node(name)
@@ -46,7 +50,7 @@ def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
     jobs.create(job("wants"))
     told = jobs.wait_condition("wants", "PodsCreated", "False")
     assert "service" in told["message"] and "does not belong to this job" in told["message"]
-    assert jobs.pods("wants") == []
+    assert jobs.pods("wants", "coordinator") == []  # it comes last, and after its service
     there = core.read_namespaced_service("wants-coordinator", namespace)
     assert there.metadata.resource_version == stranger.metadata.resource_version
 
@@ -55,8 +59,8 @@ def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
     jobs.wait_condition("wants", "PodsCreated")
 
 
-def test_a_place_on_a_node_that_was_removed_is_told(jobs, core, namespace, own_node):
-    """After ten seconds, in the scheduler's words. The node is not replaced yet: healing is to come."""
+def test_a_replica_whose_node_was_removed_says_why_it_waits_for_another(jobs, core, namespace, own_node, target):
+    """In the planner's words; when there is a node for it again, it goes there."""
     body = job("stays")
     body["spec"]["collector"] = {"replicas": 1, "template": template(nodeSelector={"nervex-e2e/doomed": own_node})}
     jobs.create(body)
@@ -67,5 +71,10 @@ def test_a_place_on_a_node_that_was_removed_is_told(jobs, core, namespace, own_n
     core.delete_namespaced_pod(collector.metadata.name, namespace, grace_period_seconds=0)
     told = jobs.wait_condition("stays", "Scheduled", "False", timeout=40)
     assert told["reason"] == "Unschedulable"
-    assert told["message"].startswith(f"pod {collector.metadata.name}: ")
+    assert told["message"].startswith("collector: no node is allowed: "), told
     assert jobs.phase("stays") == "Running"
+
+    add_node(target, own_node)
+    jobs.wait_pods("stays", 3, "Running", timeout=40)
+    (successor,) = jobs.pods("stays", "collector")
+    assert successor.metadata.name != collector.metadata.name
