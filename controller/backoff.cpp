@@ -5,10 +5,10 @@
 namespace nervex::controller {
 namespace {
 
-using std::chrono::seconds;
+using std::chrono::milliseconds;
 
-constexpr seconds kFirstDelay{10};
-constexpr seconds kLongestDelay{360};
+constexpr std::chrono::minutes kLongestDelay{6};
+constexpr int kMostDoublings = 20;  // more than enough, and no overflow
 
 }  // namespace
 
@@ -24,9 +24,9 @@ bool may_retry(const job::Spec& spec, int failed_attempts) {
   return !limit || failed_attempts <= *limit;
 }
 
-seconds retry_delay(int failed_attempts) {
-  const int doublings = std::clamp(failed_attempts - 1, 0, 6);
-  return std::min(kFirstDelay * (1 << doublings), kLongestDelay);
+milliseconds retry_delay(milliseconds first, int failed_attempts) {
+  const int doublings = std::clamp(failed_attempts - 1, 0, kMostDoublings);
+  return std::min<milliseconds>(first * (1 << doublings), kLongestDelay);
 }
 
 }  // namespace nervex::controller

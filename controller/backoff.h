@@ -15,7 +15,7 @@ std::optional<int> backoff_limit(const job::Spec& spec);
 // True if after `failed_attempts` failures (this one counted) another attempt may follow.
 bool may_retry(const job::Spec& spec, int failed_attempts);
 
-// From the n-th failure to the next attempt: 10 s, doubling, at most 6 min.
-std::chrono::seconds retry_delay(int failed_attempts);
+// From the n-th failure to the next attempt: `first`, doubling, at most 6 min.
+std::chrono::milliseconds retry_delay(std::chrono::milliseconds first, int failed_attempts);
 
 }  // namespace nervex::controller

@@ -49,6 +49,10 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_duration(app, "--counts-delay", flags.counts_delay,
                "changes that only move counts in a job's status wait this long for others, so that "
                "a gang that starts costs a few writes");
+  add_duration(
+      app, "--retry-delay", flags.retry_delay,
+      "from a failed attempt of a job to the next one, doubling up to 6 min; attempts that "
+      "the cluster takes back begin no closer together than this");
   add_help_footer(app,
                   "nervex-controller --kubeconfig ~/.kube/config --leader-elect=false --workers 8");
   return parse_flags(app, argc, argv, flags.common);

@@ -18,6 +18,7 @@ struct Flags {
   bool server_token = false;  // pods of jobs get a token for nervex-server
   int workers = 4;
   std::chrono::milliseconds counts_delay{200};  // of changes that only move counts
+  std::chrono::milliseconds retry_delay{10'000};
 };
 
 // The exit code if the program has to end here (--help, --version, wrong usage).

@@ -52,9 +52,9 @@ int main(int argc, char** argv) {
   kube::WorkQueue queue(clock);
   controller::Caches caches;
   controller::Performer performer(api, caches, events);
-  controller::Worker worker(
-      api, caches, queue, performer, clock,
-      {flags.server_url, flags.aggregator_config, flags.server_token, flags.counts_delay});
+  controller::Worker worker(api, caches, queue, performer, clock,
+                            {flags.server_url, flags.aggregator_config, flags.server_token,
+                             flags.counts_delay, flags.retry_delay});
   controller::Watches watches(client, caches, queue, flags.counts_delay);
   const auto not_synced = [&watches] { return watches.not_synced(); };
   show(metrics, caches, queue, leadership, not_synced);

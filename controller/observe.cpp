@@ -23,6 +23,7 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
+  seen.retry_delay = options.retry_delay;
   seen.now = now;
   return seen;
 }

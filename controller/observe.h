@@ -16,6 +16,7 @@ struct ObserveOptions {
   std::string aggregator_config;                // "namespace/name"
   bool server_token = false;                    // pods get a token for nervex-server
   std::chrono::milliseconds counts_delay{200};  // how long changes of counts wait for others
+  std::chrono::milliseconds retry_delay = kRetryDelay;
 };
 
 // From the caches; asks the API server only when the coordinator or the PodGroup of an attempt that

@@ -1,6 +1,7 @@
 // controller/observed.h - all that a decision about one job may depend on; observe.h gathers it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@ namespace nervex::controller {
 
 template <typename T>
 using Ptrs = std::vector<std::shared_ptr<const T>>;
+
+// From an attempt that failed to the next one; doubles with each failure. Also between the starts
+// of attempts that the cluster takes back, which never doubles.
+inline constexpr std::chrono::seconds kRetryDelay{10};
 
 struct Observed {
   job::Job job;  // as stored, defaults filled in
@@ -33,6 +38,7 @@ struct Observed {
   bool coordinator_node_is_lost = false;
   // The attempt has run, and a live read just now found no PodGroup of it.
   bool pod_group_is_gone = false;
+  std::chrono::milliseconds retry_delay = kRetryDelay;
   SysTime now{};  // the only clock
 };
 

@@ -20,8 +20,6 @@ namespace {
 using job::Phase;
 using std::chrono::seconds;
 
-// Attempts that the cluster takes back at once, again and again, begin no closer than this.
-constexpr seconds kRequeueInterval{10};
 constexpr std::size_t kMaxLastWords = 4096;
 
 job::LastAttempt last_attempt(const Observed& seen, const Verdict& verdict) {
@@ -74,18 +72,20 @@ job::Status completed(const Observed& seen, job::Status status) {
 Turn retry(const Observed& seen, const Verdict& verdict) {
   job::Status status = next_attempt(seen, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
-  const seconds delay = retry_delay(++status.failed_attempts);
-  status.next_attempt_time = std::chrono::ceil<seconds>(seen.now) + delay;
+  const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
+  status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + delay);
   return {completed(seen, std::move(status)),
-          warning_event(verdict.reason, fmt::format("{}; another attempt follows in {} s",
-                                                    verdict.message, delay.count()))};
+          warning_event(verdict.reason,
+                        fmt::format("{}; another attempt follows in {} s", verdict.message,
+                                    std::chrono::ceil<seconds>(delay).count()))};
 }
 
 Turn requeue(const Observed& seen, const Verdict& verdict) {
   job::Status status = next_attempt(seen, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
-  const SysTime earliest =
-      std::chrono::ceil<seconds>(seen.job.status.queued_time.value_or(seen.now)) + kRequeueInterval;
+  // What the cluster takes back at once, again and again, shall not keep it busy.
+  const SysTime queued = seen.job.status.queued_time.value_or(seen.now);
+  const SysTime earliest = std::chrono::ceil<seconds>(queued + seen.retry_delay);
   if (earliest > seen.now) status.next_attempt_time = earliest;
   set_condition(seen, status, kRequeued, true, verdict.reason, verdict.message);
   return {completed(seen, std::move(status)),

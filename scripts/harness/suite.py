@@ -87,6 +87,7 @@ def arguments(settings, program, port, metrics_port, urls):
         command += ["--kubeconfig", kubeconfig, "--metrics-listen", f"127.0.0.1:{metrics_port}"]
         command += [] if program == "controller" else ["--listen", f"127.0.0.1:{port}"]
         command += LEASE if program in LEADERS else []
+        command += ["--retry-delay=1s"] if program == "controller" else []
     if program == "webhook":
         folder = settings.path("webhook")
         command += ["--tls-cert-file", os.path.join(folder, "tls.crt"),

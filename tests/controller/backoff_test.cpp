@@ -43,11 +43,13 @@ TEST_CASE("as many attempts are followed by another as backoffLimit says",
 }
 
 TEST_CASE("the back-off doubles up to six minutes", "[controller][backoff]") {
-  CHECK(retry_delay(1) == seconds(10));
-  CHECK(retry_delay(2) == seconds(20));
-  CHECK(retry_delay(6) == seconds(320));
-  CHECK(retry_delay(7) == seconds(360));
-  CHECK(retry_delay(1'000'000) == seconds(360));
+  CHECK(retry_delay(seconds(10), 1) == seconds(10));
+  CHECK(retry_delay(seconds(10), 2) == seconds(20));
+  CHECK(retry_delay(seconds(10), 6) == seconds(320));
+  CHECK(retry_delay(seconds(10), 7) == seconds(360));
+  CHECK(retry_delay(seconds(10), 1'000'000) == seconds(360));
+  CHECK(retry_delay(std::chrono::milliseconds(500), 2) == seconds(1));
+  CHECK(retry_delay(std::chrono::hours(1), 1) == seconds(360));
 }
 
 }  // namespace
