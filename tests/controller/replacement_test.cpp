@@ -303,6 +303,11 @@ TEST_CASE("a replica whose incarnations are used up is told of and not made agai
   const auto* told = find_condition(world.seen.job.status, "ReplacementsUsedUp");
   REQUIRE(told != nullptr);
   CHECK(told->message.find("collector 0") == 0);
+
+  world.seen.job.spec.backoff_limit = 1;  // the next attempt has all of them again
+  world.end("dqn-coordinator", false);
+  CHECK(world.settle() >= 0);
+  CHECK(find_condition(world.seen.job.status, "ReplacementsUsedUp") == nullptr);
 }
 
 TEST_CASE("while requests are lost nothing is replaced", "[controller][replacement]") {
