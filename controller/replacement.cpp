@@ -238,7 +238,13 @@ std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& atte
   for (const auto& slot : slots.all()) {
     if (slot.role == Role::kCoordinator || slot.is_over) continue;
     std::string name = job::pod_name(seen.job, slot.role, slot.slot);
-    if (left.count(name) != 0) vanished.push_back(std::move(name));
+    if (left.count(name) == 0) continue;
+    // Without a place there never was such a pod. The job's own aggregator keeps its name: what is
+    // left is an earlier one's.
+    const auto role = to_string(slot.role);
+    if (gang::find_placement(attempt.group->status, role, slot_id(slot.slot)) != nullptr) {
+      vanished.push_back(std::move(name));
+    }
   }
   return vanished;
 }

@@ -310,6 +310,19 @@ TEST_CASE("a replica whose incarnations are used up is told of and not made agai
   CHECK(find_condition(world.seen.job.status, "ReplacementsUsedUp") == nullptr);
 }
 
+TEST_CASE("an aggregator is lost once, however often the next round fails",
+          "[controller][replacement]") {
+  World world = a_running_world();
+  world.remove_pod("dqn-aggregator");
+  for (int round = 0; round < 3; ++round) {  // the PodGroup is not changed, its service not deleted
+    world.look();
+    for (const auto& action : reconcile(world.seen).actions) {
+      if (std::holds_alternative<UpdateStatus>(action)) world.apply({action});
+    }
+  }
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kAggregator, {0, 1}}});
+}
+
 TEST_CASE("while requests are lost nothing is replaced", "[controller][replacement]") {
   World world = a_running_world();
   world.seen.job.status.next_learner = 4098;
