@@ -6,6 +6,7 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "job/disruption.h"
 #include "job/names.h"
 #include "server/caller.h"
 
@@ -15,9 +16,11 @@ namespace {
 using job::Role;
 using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
 
+// By itself: what was taken away from it comes back, so it counts as living.
 bool has_finished(const kube::Pod& pod) {
   const auto state = job::state_of(pod);
-  return state == job::PodState::kSucceeded || state == job::PodState::kFailed;
+  const bool is_over = state == job::PodState::kSucceeded || state == job::PodState::kFailed;
+  return is_over && !job::was_taken_away(pod);
 }
 
 // What the status says, and what it will say when the controller has seen the same pods.
