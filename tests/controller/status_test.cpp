@@ -49,6 +49,31 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][status]") {
+  World world = a_running_world();
+  job::Job& job = world.seen.job;
+  const std::string last = world.name(Role::kCollector, 1);
+  world.end(last, false);
+  world.settle();
+  world.seen.job.spec.requests.next_collector = job.status.next_collector = 6000;
+  for (int i = 0; i < 1000; ++i) {  // a client has removed these since
+    job.status.ended.push_back({Role::kCollector, {4096 + i, 0}, i % 4 == 0});
+  }
+  job.status.collector = {1, 250, 751};
+  job.spec.collector->replicas = 3;  // something to write
+  CHECK(world.settle() >= 1);
+  CHECK(job.status.collector == RoleCounts{1, 250, 751});
+  CHECK(job.status.ended == std::vector<job::Status::Ended>{{Role::kCollector, {1, 0}, false}});
+
+  world.end(world.name(Role::kCollector, 0), true);
+  world.remove_pod(last);
+  CHECK(world.settle() >= 1);
+  CHECK(job.status.collector == RoleCounts{0, 251, 751});
+  job.spec.requests.floor = {{1, Role::kCollector, {1, 1}, false}};  // replaced: still counted
+  CHECK(world.settle() >= 1);
+  CHECK(job.status.collector == RoleCounts{0, 251, 751});
+}
+
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {
   World world = a_running_world();
   world.end(world.name(Role::kCollector, 0), false);
