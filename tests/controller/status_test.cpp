@@ -49,6 +49,29 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("learners with several GPUs say that they wait for an AggregatorConfig",
+          "[controller][status]") {
+  World world = a_running_world();
+  job::RequestEntry learner = testing::an_entry(1, Role::kLearner, 1);
+  learner.gpu_split = {8, 2};
+  world.seen.job.spec.requests.entries = {learner};
+  CHECK(world.settle() >= 0);
+  const job::Status& status = world.seen.job.status;
+  REQUIRE(find_condition(status, "AggregatorMissing") != nullptr);
+  CHECK(find_condition(status, "AggregatorMissing")->status);
+  CHECK(find_condition(status, "AggregatorMissing")->reason == "WaitsForAggregatorConfig");
+  CHECK(status.reason == "AggregatorMissing");
+
+  world.add_aggregator_config();
+  CHECK(world.settle() >= 0);
+  world.plan();
+  CHECK(world.settle() >= 0);
+  CHECK_FALSE(status.reason == "AggregatorMissing");
+  world.seen.aggregator_config = nullptr;  // it has served its purpose
+  CHECK(world.settle() >= 0);
+  CHECK(status.reason == "Running");
+}
+
 TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][status]") {
   World world = a_running_world();
   job::Job& job = world.seen.job;
