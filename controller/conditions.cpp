@@ -8,6 +8,7 @@
 #include "controller/limits.h"
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
+#include "controller/wanted.h"
 #include "job/job_name.h"
 
 namespace nervex::controller {
@@ -94,19 +95,38 @@ std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& a
   return verdict;
 }
 
+bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.role == job::Role::kAggregator && of.slot.ordinal == ordinal;
+  });
+}
+
+// Learners with several GPUs were asked for while there was a config, and it is gone.
+bool learners_wait_for_config(const Observed& seen, const Attempt& attempt) {
+  if (seen.aggregator_config != nullptr || attempt.group == nullptr) return false;
+  const WantedSlots slots(seen.job, false);
+  return std::any_of(slots.all().begin(), slots.all().end(), [&](const WantedSlot& slot) {
+    return slot.role == job::Role::kAggregator && !slot.is_over &&
+           !has_aggregator_pod(attempt, slot.slot.ordinal);
+  });
+}
+
 bool waits_for_config(const Observed& seen, const Attempt& attempt) {
   const bool config_exists = seen.aggregator_config != nullptr;
   if (attempt.group == nullptr) return waits_for_aggregator(seen.job.spec, config_exists);
-  const bool is_made = std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const auto& of) {
-    return of.role == job::Role::kAggregator;
-  });
-  return attempt.has_aggregator && !config_exists && !is_made;
+  return attempt.has_aggregator && !config_exists && !has_aggregator_pod(attempt, 0);
 }
 
 std::optional<Finding> aggregator_missing(const Observed& seen, const Attempt& attempt) {
   if (waits_for_config(seen, attempt)) {
     return Finding{true, kWaitsForConfig,
                    "the job waits for the AggregatorConfig that its aggregator is made from"};
+  }
+  if (learners_wait_for_config(seen, attempt)) {
+    return Finding{
+        true, kWaitsForConfig,
+        "learners with several GPUs wait for the AggregatorConfig that their aggregators "
+        "are made from"};
   }
   if (!attempt.has_aggregator && seen.job.spec.aggregator.empty()) {
     return Finding{true, kNoConfig,
@@ -211,7 +231,8 @@ void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_t
   }
   set_requests_lost(seen, status);
   apply(seen, status, kReady, ready(status));
-  status.reason = reason_of(status, waits_for_config(seen, attempt));
+  status.reason =
+      reason_of(status, waits_for_config(seen, attempt) || learners_wait_for_config(seen, attempt));
 }
 
 void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status) {

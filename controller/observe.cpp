@@ -32,9 +32,20 @@ bool is_coordinator_of(const kube::Pod& pod, const gang::PodGroup& group) {
   return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
 }
 
-// Its coordinator runs, or has run.
-bool is_under_way(const job::Job& job) {
-  return !job.meta.deleting && job.status.phase == job::Phase::kRunning;
+// The coordinator has had a call to nervex-server answered, which proves that it ran, even if the
+// phase does not say so: nobody may have looked while it did. A job that was made from another
+// one's manifest may hold that one's calls; they are older than its PodGroup.
+bool has_called(const job::Job& job, const gang::PodGroup& group) {
+  const auto& calls = job.spec.requests.calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const job::CallRecord& call) {
+    return call.attempt == job.status.attempt && call.time > group.meta.created;
+  });
+}
+
+// Its coordinator runs, or has run: another one in the same attempt would not know its workers.
+bool is_under_way(const job::Job& job, const gang::PodGroup* group) {
+  if (job.meta.deleting) return false;
+  return job.status.phase == job::Phase::kRunning || (group != nullptr && has_called(job, *group));
 }
 
 bool seems_gone(const Observed& seen, const gang::PodGroup& group) {
@@ -152,7 +163,7 @@ Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
 Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt& attempt,
                                    Observed& seen) {
   if (seen.job.status.phase == job::Phase::kNone || is_final(seen.job.status.phase)) return ok();
-  if (is_under_way(seen.job)) {
+  if (is_under_way(seen.job, attempt.group)) {
     if (attempt.group == nullptr) {
       if (auto none = check_no_pod_group(api, seen.job); !none) return none;
       seen.pod_group_is_gone = true;

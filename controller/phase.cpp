@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "controller/disruption.h"
 #include "controller/reasons.h"
+#include "job/disruption.h"
 
 namespace nervex::controller {
 namespace {
@@ -52,7 +52,7 @@ Verdict disrupted(std::string_view reason, const kube::Pod& pod) {
 
 Verdict lost(const Observed& seen) {
   if (seen.last_coordinator != nullptr) {
-    if (const auto reason = disruption_of(*seen.last_coordinator)) {
+    if (const auto reason = job::disruption_of(*seen.last_coordinator)) {
       return disrupted(*reason, *seen.last_coordinator);
     }
   }
@@ -94,10 +94,10 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
     case PodState::kSucceeded:
       return {Course::kSucceeded, kCompleted, "the coordinator has completed", 0, ""};
     case PodState::kFailed:
-      if (const auto reason = disruption_of(pod)) return disrupted(*reason, pod);
+      if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
       return failed(pod);
     case PodState::kTerminating:  // a mark now says why, which nobody can read when it is gone
-      if (const auto reason = disruption_of(pod)) return disrupted(*reason, pod);
+      if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
       return {};
     case PodState::kRunning:
     case PodState::kPending:

@@ -39,13 +39,19 @@ bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Plac
   return place->second->number != of.placement;
 }
 
+// A later incarnation is wanted: no loss of requests makes that up, somebody asked for it.
+bool has_successor(const AttemptPod& of, const WantedSlots& slots) {
+  const WantedSlot* now = slots.find(of.role, of.slot.ordinal);
+  return now != nullptr && now->slot.incarnation > of.slot.incarnation;
+}
+
 Leaving leaving_pods(const Attempt& attempt, const WantedSlots& slots, const Places& places,
                      bool is_lost) {
   Leaving leaving;
   for (const auto& of : attempt.pods) {
     if (of.pod->meta.deleting) continue;
     if (slots.find(of.role, of.slot) == nullptr) {
-      if (!is_lost) leaving.unwanted.push_back(of.pod);
+      if (!is_lost || has_successor(of, slots)) leaving.unwanted.push_back(of.pod);
     } else if (is_plan_current(*attempt.group) && is_superseded(of, *attempt.group, places)) {
       leaving.superseded.push_back(of.pod);
     }

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "job/disruption.h"
+
 namespace nervex::controller {
 
 // Condition types.
@@ -52,13 +54,13 @@ inline constexpr std::string_view kScheduleTimeout = "ScheduleTimeout";
 inline constexpr std::string_view kInvalidName = "InvalidName";
 
 // Why an attempt was taken back without a failure: of condition Requeued, status.lastAttempt.
-inline constexpr std::string_view kEvicted = "Evicted";
-inline constexpr std::string_view kPreempted = "Preempted";
-inline constexpr std::string_view kNodeLost = "NodeLost";          // gone, or not heard of
-inline constexpr std::string_view kNodeTainted = "NodeTainted";    // NoExecute
-inline constexpr std::string_view kNodeShutdown = "NodeShutdown";  // a graceful one
-inline constexpr std::string_view kRejected = "Rejected";          // by the kubelet, before it ran
-inline constexpr std::string_view kDisrupted = "Disrupted";  // by whoever set DisruptionTarget
+using job::kDisrupted;
+using job::kEvicted;
+using job::kNodeLost;
+using job::kNodeShutdown;
+using job::kNodeTainted;
+using job::kPreempted;
+using job::kRejected;
 
 // Of conditions that are False.
 inline constexpr std::string_view kResumed = "Resumed";        // of Suspended; an event too

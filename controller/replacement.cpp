@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "controller/conditions.h"
-#include "controller/disruption.h"
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
 #include "controller/wanted.h"
+#include "job/disruption.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -90,7 +90,7 @@ class Losses {
       if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} is gone", name));
     } else if (of->pod->meta.deleting) {
       if (has_its_place(*of)) replace(slot, words_about(*of->pod));
-    } else if (was_taken_away(*of->pod)) {
+    } else if (job::was_taken_away(*of->pod)) {
       const auto left = std::chrono::ceil<seconds>(of->pod->meta.created +
                                                    delay_of(slot.slot.incarnation) - seen_.now);
       if (left <= seconds::zero()) return replace(slot, words_about(*of->pod));
@@ -150,17 +150,13 @@ class Losses {
 
 }  // namespace
 
-bool was_taken_away(const kube::Pod& pod) {
-  return pod.phase == kube::PodPhase::kFailed && disruption_of(pod).has_value();
-}
-
 std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
   std::vector<job::Status::Ended> ended = status.ended;
   std::set<std::pair<Role, job::Slot>> known;
   for (const auto& of : ended) known.emplace(of.role, of.slot);
   for (const auto& of : attempt.pods) {
     const bool has_ended = of.state == PodState::kSucceeded || of.state == PodState::kFailed;
-    if (!is_worker(of.role, of.slot) || !has_ended || was_taken_away(*of.pod)) continue;
+    if (!is_worker(of.role, of.slot) || !has_ended || job::was_taken_away(*of.pod)) continue;
     if (!known.emplace(of.role, of.slot).second) continue;
     ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
   }
@@ -238,7 +234,13 @@ std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& atte
   for (const auto& slot : slots.all()) {
     if (slot.role == Role::kCoordinator || slot.is_over) continue;
     std::string name = job::pod_name(seen.job, slot.role, slot.slot);
-    if (left.count(name) != 0) vanished.push_back(std::move(name));
+    if (left.count(name) == 0) continue;
+    // Without a place there never was such a pod. The job's own aggregator keeps its name: what is
+    // left is an earlier one's.
+    const auto role = to_string(slot.role);
+    if (gang::find_placement(attempt.group->status, role, slot_id(slot.slot)) != nullptr) {
+      vanished.push_back(std::move(name));
+    }
   }
   return vanished;
 }

@@ -15,10 +15,6 @@
 
 namespace nervex::controller {
 
-// The pod has finished because of where it was, not because of what it did: evicted, preempted,
-// rejected by its kubelet, shut down with its node.
-bool was_taken_away(const kube::Pod& pod);
-
 // The slots of pods that have finished by themselves, but for coordinator and the job's own
 // aggregator: those that the status knows and those seen now, sorted by role and slot.
 std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt);

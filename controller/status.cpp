@@ -30,12 +30,49 @@ std::string collector_selector(const job::Job& job) {
                      job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
 }
 
+// More ends than these are counted, but no longer told one by one if nobody can ask for them.
+constexpr std::size_t kManyEnded = 1'000;
+
 job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
   if (role == Role::kAggregator) return status.aggregator;  // a multi-GPU learner's
   return role == Role::kCollector ? status.collector : status.learner;
 }
 
-void set_counts(const Attempt& attempt, job::Status& status) {
+// The ends that the status counts and no longer names.
+job::RoleCounts forgotten(const job::Status& before, Role role) {
+  job::Status named;
+  for (const auto& of : before.ended) {
+    job::RoleCounts& counts = counts_of_worker(named, of.role);
+    ++(of.succeeded ? counts.succeeded : counts.failed);
+  }
+  job::Status told = before;
+  const job::RoleCounts& counted = counts_of_worker(told, role);
+  const job::RoleCounts& listed = counts_of_worker(named, role);
+  return {0, std::max(0, counted.succeeded - listed.succeeded),
+          std::max(0, counted.failed - listed.failed)};
+}
+
+// A client that replaces crashed replicas for weeks must not let the job grow out of what the API
+// server stores. Goes without: an end of a slot that is not wanted in that incarnation any more,
+// nor will be, and whose pod is gone, so that nothing counts it again. (But for a new leader's old
+// cache: then one is counted twice.) The few aggregators stay, whose counts are not only of these.
+void forget_many(const job::Job& job, const Attempt& attempt, job::Status& status) {
+  if (status.ended.size() <= kManyEnded || requests_lost(job)) return;
+  const WantedSlots slots(job, attempt.has_aggregator);
+  std::set<std::pair<Role, job::Slot>> pods;
+  for (const auto& of : attempt.pods) pods.emplace(of.role, of.slot);
+  std::erase_if(status.ended, [&](const job::Status::Ended& of) {
+    if (of.role == Role::kAggregator || pods.count({of.role, of.slot}) != 0) return false;
+    const WantedSlot* now = slots.find(of.role, of.slot.ordinal);
+    if (now != nullptr) return now->slot.incarnation > of.slot.incarnation;
+    // The floor may be raised again: what it had is remembered till something else says so.
+    return of.slot.ordinal >= job::kFirstRequestedOrdinal ||
+           job::current_slot(job, of.role, of.slot).incarnation > of.slot.incarnation;
+  });
+}
+
+// `before`: the status as it is stored.
+void set_counts(const job::Status& before, const Attempt& attempt, job::Status& status) {
   std::vector<const kube::Pod*> pods;
   for (const auto& of : attempt.pods) pods.push_back(of.pod);
   const job::Counts counts = job::count(pods);
@@ -46,8 +83,10 @@ void set_counts(const Attempt& attempt, job::Status& status) {
     status.aggregator.succeeded += of.state == PodState::kSucceeded ? 1 : 0;
     status.aggregator.failed += of.state == PodState::kFailed ? 1 : 0;
   }
-  status.collector = {counts.collector.active, 0, 0};
-  status.learner = {counts.learner.active, 0, 0};
+  status.collector = forgotten(before, Role::kCollector);
+  status.collector.active = counts.collector.active;
+  status.learner = forgotten(before, Role::kLearner);
+  status.learner.active = counts.learner.active;
   for (const auto& ended : status.ended) {
     job::RoleCounts& of_role = counts_of_worker(status, ended.role);
     ++(ended.succeeded ? of_role.succeeded : of_role.failed);
@@ -98,7 +137,7 @@ void set_facts(const Observed& seen, const Attempt& attempt, std::vector<job::St
   status.next_collector = std::max(status.next_collector, requests.next_collector);
   status.next_learner = std::max(status.next_learner, requests.next_learner);
   status.ended = std::move(ended);
-  set_counts(attempt, status);
+  set_counts(seen.job.status, attempt, status);
   const bool has_run = status.phase != Phase::kCreated;
   if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
 }
@@ -130,6 +169,7 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
   job::Job known = seen.job;
   known.status = status;
   status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known);
+  forget_many(known, attempt, status);
   set_conditions(seen, attempt, nothing_to_create, status);
   tell_used_up(seen, status);
   return status;

@@ -37,7 +37,9 @@ void turn_conditions(const Observed& seen, std::string_view reason, const std::s
   if (is_true(status, kRequeued)) {
     set_condition(seen, status, kRequeued, false, reason, message);
   }
-  std::erase_if(status.conditions, [](const auto& c) { return c.type == kRequestsScheduled; });
+  std::erase_if(status.conditions, [](const auto& c) {
+    return c.type == kRequestsScheduled || c.type == kReplacementsUsedUp;
+  });
   if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
     set_condition(seen, status, kRequestsLost, false, kNewAttempt,
                   "what was requested in an earlier attempt is not asked for any more");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
@@ -38,7 +40,29 @@ Result<Nothing> check_template(const job::Job& job, Role role) {
                fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
 }
 
-Result<Nothing> check_bounds(const JobView& view, const job::Requests& requests,
+bool has_room(const job::Requests& requests, std::int64_t pods, const Limits& limits) {
+  return count_pods(requests) + pods <= limits.replicas_per_job &&
+         requests.entries.size() < kMaxEntriesPerJob;
+}
+
+// A job that goes on for weeks asks for many that end by themselves, and whoever is refused here
+// never asks again. Pods that are left of them go; multi-GPU learners stay, of which only a part
+// may have ended.
+void forget_ended(const JobView& view, job::Requests& requests) {
+  std::set<std::pair<Role, int>> ended;
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    for (const auto& unit : ended_units(view, role)) ended.emplace(role, unit.slot.ordinal);
+  }
+  for (auto& entry : requests.entries) {
+    if (is_multi_gpu(entry) || entry.attempt != view.job.status.attempt) continue;
+    std::erase_if(entry.slots, [&](job::Slot slot) {
+      return ended.count({entry.role, slot.ordinal}) > 0;
+    });
+  }
+  std::erase_if(requests.entries, [](const auto& entry) { return entry.slots.empty(); });
+}
+
+Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
                              const job::RequestEntry& entry, int more, const Limits& limits) {
   const Role role = entry.role;
   const auto& spec = spec_of(view.job, role);
@@ -49,8 +73,8 @@ Result<Nothing> check_bounds(const JobView& view, const job::Requests& requests,
                              more, now + more, *spec->max_replicas)};
   }
   const std::int64_t pods = std::int64_t{more} * pods_per_replica(entry);
-  if (count_pods(requests) + pods > limits.replicas_per_job ||
-      requests.entries.size() >= kMaxEntriesPerJob) {
+  if (!has_room(requests, pods, limits)) forget_ended(view, requests);
+  if (!has_room(requests, pods, limits)) {
     return Error{Code::kConflict,
                  fmt::format("{}s: {} more pods would be more requested pods ({}) or requests ({}) "
                              "than one job can have",

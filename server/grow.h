@@ -14,6 +14,7 @@
 namespace nervex::server {
 
 // Bounds of spec.requests, which is a part of one API object of at most 1.5 MiB.
+// Those that have ended make room when there is none otherwise.
 inline constexpr int kMaxRequestedPerJob = 10'000;  // pods of one attempt
 inline constexpr int kMaxEntriesPerJob = 2'000;
 

@@ -93,9 +93,8 @@ Result<const CallRecord*> find_repeat(
 }
 
 void remember_call(std::vector<CallRecord>& calls, CallRecord record, SysTime now) {
-  std::erase_if(calls, [now](const CallRecord& one) {
-    return !is_younger(one, now, one.key.empty() ? std::chrono::seconds(kRepeatAge) : kKeyAge);
-  });
+  // Those without a key, too: their callers may have been told to ask again.
+  std::erase_if(calls, [now](const CallRecord& one) { return !is_younger(one, now, kKeyAge); });
   calls.push_back(std::move(record));
   drop_oldest(calls, false, kMaxCallsWithoutKey);
   drop_oldest(calls, true, kMaxCallsWithKey);

@@ -6,6 +6,7 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "job/disruption.h"
 #include "job/names.h"
 #include "server/caller.h"
 
@@ -15,9 +16,11 @@ namespace {
 using job::Role;
 using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
 
+// By itself: what was taken away from it comes back, so it counts as living.
 bool has_finished(const kube::Pod& pod) {
   const auto state = job::state_of(pod);
-  return state == job::PodState::kSucceeded || state == job::PodState::kFailed;
+  const bool is_over = state == job::PodState::kSucceeded || state == job::PodState::kFailed;
+  return is_over && !job::was_taken_away(pod);
 }
 
 // What the status says, and what it will say when the controller has seen the same pods.
@@ -37,6 +40,20 @@ std::set<EndedSlot> ended_slots(const JobView& view) {
   return ended;
 }
 
+std::vector<job::Unit> units_that_have(bool ended, const JobView& view, Role role) {
+  const std::set<EndedSlot> slots = ended_slots(view);
+  const auto is_ended = [&slots](Role of, job::Slot slot) {
+    return slots.count({to_string(of), slot.ordinal, slot.incarnation}) > 0;
+  };
+  std::vector<job::Unit> units = job::wanted_units(view.job, role);
+  std::erase_if(units, [&](const job::Unit& unit) {
+    const job::UnitPod face = face_of(unit);
+    // The status may know a multi-GPU learner as the learner that it is.
+    return ended != (is_ended(face.role, face.slot) || is_ended(unit.role, unit.slot));
+  });
+  return units;
+}
+
 }  // namespace
 
 job::UnitPod face_of(const job::Unit& unit) { return job::pods_of(unit).front(); }
@@ -48,17 +65,11 @@ void name_replica(Listing& listing, const job::Job& job, Role role, job::Slot sl
 }
 
 std::vector<job::Unit> living_units(const JobView& view, Role role) {
-  const std::set<EndedSlot> ended = ended_slots(view);
-  const auto has_ended = [&ended](Role of, job::Slot slot) {
-    return ended.count({to_string(of), slot.ordinal, slot.incarnation}) > 0;
-  };
-  std::vector<job::Unit> units = job::wanted_units(view.job, role);
-  std::erase_if(units, [&](const job::Unit& unit) {
-    const job::UnitPod face = face_of(unit);
-    // The status may know a multi-GPU learner as the learner that it is.
-    return has_ended(face.role, face.slot) || has_ended(unit.role, unit.slot);
-  });
-  return units;
+  return units_that_have(false, view, role);
+}
+
+std::vector<job::Unit> ended_units(const JobView& view, Role role) {
+  return units_that_have(true, view, role);
 }
 
 }  // namespace nervex::server

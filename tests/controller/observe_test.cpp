@@ -115,6 +115,39 @@ TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
   }
 }
 
+// Nobody saw it run: the controller was away.
+TEST_CASE("a coordinator that has made a call is known to have run", "[controller][observe]") {
+  Cluster cluster;
+  cluster.create_job(1, 0);
+  cluster.settle();
+  cluster.plan();
+  cluster.settle();
+  REQUIRE(cluster.job().status.phase == job::Phase::kCreated);
+  cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
+
+  int attempt = 1;
+  std::chrono::seconds after_creation{5};
+  bool want = true;
+  SECTION("in this attempt") {}
+  SECTION("in the one before") {
+    attempt = 0;
+    want = false;
+  }
+  SECTION("of the job whose manifest it was made from") {
+    after_creation = -after_creation;
+    want = false;
+  }
+  const SysTime created = cluster.controller->caches.pod_groups.all().front()->meta.created;
+  const Json call = {
+      {"attempt", attempt}, {"method", "POST"}, {"time", to_rfc3339(created + after_creation)}};
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                     {{"spec", {{"requests", {{"calls", Json::array({call})}}}}}});
+  cluster.sync();
+  const auto seen = look(cluster);
+  REQUIRE((seen && *seen));
+  CHECK((*seen)->coordinator_is_gone == want);
+}
+
 TEST_CASE("a job whose PodGroup was deleted under it learns that", "[controller][observe]") {
   RunningCluster cluster;
   const auto group = cluster.controller->caches.pod_groups.all().front();

@@ -264,6 +264,22 @@ TEST_CASE("while requests are lost their pods stay", "[controller][pods]") {
   CHECK(world.created.empty());
 }
 
+TEST_CASE("a pod that a client gives up is replaced though requests were lost",
+          "[controller][pods]") {
+  World world = a_running_world();
+  world.seen.job.status.next_collector = 4098;
+  world.seen.job.spec.requests = {};
+  world.settle();
+  const std::string before = world.name(Role::kCollector, 0);
+  world.seen.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+  world.settle();
+  world.plan();
+  world.settle();
+  CHECK(world.deleted == Strings{"pod " + before});
+  const std::string next = world.name(Role::kCollector, 0, 1);
+  CHECK(world.created == Strings{"pod " + next, "service " + next});
+}
+
 TEST_CASE("a service whose spec was edited is made again", "[controller][pods]") {
   World world = a_running_world();
   for (auto& service : world.seen.services) {

@@ -303,6 +303,24 @@ TEST_CASE("a replica whose incarnations are used up is told of and not made agai
   const auto* told = find_condition(world.seen.job.status, "ReplacementsUsedUp");
   REQUIRE(told != nullptr);
   CHECK(told->message.find("collector 0") == 0);
+
+  world.seen.job.spec.backoff_limit = 1;  // the next attempt has all of them again
+  world.end("dqn-coordinator", false);
+  CHECK(world.settle() >= 0);
+  CHECK(find_condition(world.seen.job.status, "ReplacementsUsedUp") == nullptr);
+}
+
+TEST_CASE("an aggregator is lost once, however often the next round fails",
+          "[controller][replacement]") {
+  World world = a_running_world();
+  world.remove_pod("dqn-aggregator");
+  for (int round = 0; round < 3; ++round) {  // the PodGroup is not changed, its service not deleted
+    world.look();
+    for (const auto& action : reconcile(world.seen).actions) {
+      if (std::holds_alternative<UpdateStatus>(action)) world.apply({action});
+    }
+  }
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kAggregator, {0, 1}}});
 }
 
 TEST_CASE("while requests are lost nothing is replaced", "[controller][replacement]") {

@@ -49,6 +49,54 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("learners with several GPUs say that they wait for an AggregatorConfig",
+          "[controller][status]") {
+  World world = a_running_world();
+  job::RequestEntry learner = testing::an_entry(1, Role::kLearner, 1);
+  learner.gpu_split = {8, 2};
+  world.seen.job.spec.requests.entries = {learner};
+  CHECK(world.settle() >= 0);
+  const job::Status& status = world.seen.job.status;
+  REQUIRE(find_condition(status, "AggregatorMissing") != nullptr);
+  CHECK(find_condition(status, "AggregatorMissing")->status);
+  CHECK(find_condition(status, "AggregatorMissing")->reason == "WaitsForAggregatorConfig");
+  CHECK(status.reason == "AggregatorMissing");
+
+  world.add_aggregator_config();
+  CHECK(world.settle() >= 0);
+  world.plan();
+  CHECK(world.settle() >= 0);
+  CHECK_FALSE(status.reason == "AggregatorMissing");
+  world.seen.aggregator_config = nullptr;  // it has served its purpose
+  CHECK(world.settle() >= 0);
+  CHECK(status.reason == "Running");
+}
+
+TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][status]") {
+  World world = a_running_world();
+  job::Job& job = world.seen.job;
+  const std::string last = world.name(Role::kCollector, 1);
+  world.end(last, false);
+  world.settle();
+  world.seen.job.spec.requests.next_collector = job.status.next_collector = 6000;
+  for (int i = 0; i < 1000; ++i) {  // a client has removed these since
+    job.status.ended.push_back({Role::kCollector, {4096 + i, 0}, i % 4 == 0});
+  }
+  job.status.collector = {1, 250, 751};
+  job.spec.collector->replicas = 3;  // something to write
+  CHECK(world.settle() >= 1);
+  CHECK(job.status.collector == RoleCounts{1, 250, 751});
+  CHECK(job.status.ended == std::vector<job::Status::Ended>{{Role::kCollector, {1, 0}, false}});
+
+  world.end(world.name(Role::kCollector, 0), true);
+  world.remove_pod(last);
+  CHECK(world.settle() >= 1);
+  CHECK(job.status.collector == RoleCounts{0, 251, 751});
+  job.spec.requests.floor = {{1, Role::kCollector, {1, 1}, false}};  // replaced: still counted
+  CHECK(world.settle() >= 1);
+  CHECK(job.status.collector == RoleCounts{0, 251, 751});
+}
+
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {
   World world = a_running_world();
   world.end(world.name(Role::kCollector, 0), false);

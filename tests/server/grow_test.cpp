@@ -165,6 +165,32 @@ TEST_CASE("limits are what the flags say", "[server][grow]") {
   CHECK(refused.error().message.find("(3)") != std::string::npos);
 }
 
+TEST_CASE("replicas that have ended make room for new ones", "[server][grow]") {
+  job::Job job = running_job();
+  job.spec.requests.entries = {an_entry(1, Role::kCollector, 1),
+                               an_entry(2, Role::kCollector, 2, 4097)};
+  job.status.ended = {{Role::kCollector, {4096, 0}, true}, {Role::kCollector, {4098, 0}, false}};
+  Limits limits;
+  limits.replicas_per_job = 4;
+  SECTION("when there is none otherwise") {
+    const auto growth = grow(job, {}, ask(3, 0), limits);
+    REQUIRE(growth);
+    CHECK(growth->requests.entries == std::vector{an_entry(2, Role::kCollector, 1, 4097),
+                                                  an_entry(3, Role::kCollector, 3, 4099)});
+  }
+  SECTION("and are kept for their clients else") {
+    const auto growth = grow(job, {}, ask(1, 0), limits);
+    REQUIRE(growth);
+    CHECK(growth->requests.entries.size() == 3);
+  }
+  SECTION("but those that live do not") { CHECK_FALSE(grow(job, {}, ask(4, 0), limits)); }
+  SECTION("nor multi-GPU learners") {
+    job.spec.requests.entries = {testing::multi_gpu_entry(1, {4096}, {8, 2})};
+    job.status.ended = {{Role::kAggregator, {4096, 0}, true}};
+    CHECK_FALSE(grow(job, {}, ask(2, 0), limits));
+  }
+}
+
 TEST_CASE("ids count up even when the counter was lost", "[server][grow]") {
   job::Job job = running_job();
   job.spec.requests.entries = {an_entry(7, Role::kLearner, 1)};

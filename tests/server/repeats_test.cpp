@@ -106,7 +106,8 @@ TEST_CASE("records are kept as long as they are of use", "[server][repeats]") {
     bool kept;
   };
   const auto row = GENERATE(values<Row>({{"young", "", 29s, true},
-                                         {"old", "", 30s, false},
+                                         {"old, but its reply may be owed", "", 599s, true},
+                                         {"very old", "", 600s, false},
                                          {"old, with a key", "k", 599s, true},
                                          {"very old, with a key", "k", 600s, false},
                                          {"of a clock far ahead", "k", -1h, false}}));

@@ -103,6 +103,13 @@ TEST_CASE("a replica that has ended is not removed in the place of a living one"
          pods.push_back(finished(job, {4098, 0}));
        },
        {4096, 4098}},
+      {"its pod was evicted: the controller makes another one",
+       [&](job::Job& job, auto& pods) {
+         kube::Pod pod = *finished(job, {4098, 0});
+         pod.reason = "Evicted";
+         pods.push_back(share(std::move(pod)));
+       },
+       {4096, 4097}},
       {"the end was of an earlier incarnation",
        [&](job::Job& job, auto& pods) {
          job.status.ended = {{Role::kCollector, {4098, 0}, false}};

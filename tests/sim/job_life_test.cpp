@@ -9,6 +9,7 @@
 
 #include "gang/slot.h"
 #include "job/names.h"
+#include "job/slots.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/job_builders.h"
 
@@ -400,6 +401,153 @@ TEST_CASE("a job keeps its pods whoever takes them away, and never has two for o
   CHECK(live_pods_by_slot(cluster.api) == want);
   CHECK(cluster.names(kube::kPods) == cluster.names(kube::kServices));
   CHECK(cluster.job().status.collector == job::RoleCounts{2, 0, 0});
+}
+
+// What a client does to the job's requests, as nervex-server would write it.
+void call_server(Cluster& cluster, unsigned choice) {
+  job::Job job = cluster.job();
+  job::Requests& requests = job.spec.requests;
+  const int attempt = job.status.attempt;
+  const auto is_old = [&](const auto& one) { return one.attempt != attempt; };
+  std::erase_if(requests.entries, is_old);
+  std::erase_if(requests.floor, is_old);
+  switch (choice % 5) {
+    case 0: {
+      job::RequestEntry entry =
+          an_entry(requests.next_id++, job::Role::kCollector, 2, requests.next_collector);
+      entry.attempt = attempt;
+      requests.next_collector += 2;
+      requests.entries.push_back(std::move(entry));
+      break;
+    }
+    case 1: {
+      auto entry = multi_gpu_entry(requests.next_id++, {requests.next_learner}, {8, 2});
+      entry.attempt = attempt;
+      requests.next_learner += 2;
+      requests.entries.push_back(std::move(entry));
+      break;
+    }
+    case 2:
+      if (!requests.entries.empty()) requests.entries.pop_back();
+      break;
+    case 3:
+      if (!requests.entries.empty()) ++requests.entries.back().slots[0].incarnation;
+      break;
+    default: {
+      const job::Slot now = current_slot(job, job::Role::kLearner, {0, 0});
+      requests.floor = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
+    }
+  }
+  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
+                     {{"spec", {{"requests", job::encode_requests(requests)}}}});
+}
+
+TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
+          "[sim][property]") {
+  const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  const auto below = [&rng](unsigned n) { return static_cast<unsigned>(rng() % n); };
+  Cluster cluster;
+  cluster.api.add(kube::kAggregatorConfigs, "nervex-system",
+                  {{"metadata", {{"name", "aggregator-config"}}},
+                   {"spec", {{"aggregator", {{"template", a_template()}}}}}});
+  cluster.create_job(2, 1);
+  const auto set = [&](const Json& spec) {
+    cluster.api.change(kube::kNervexJobs, kNamespace, "dqn", {{"spec", spec}});
+  };
+  set({{"backoffLimit", 1000}});
+  cluster.settle();
+  if (below(2) == 0) cluster.api.terminate_pods_slowly();
+  const auto let_go = [&](bool all) {
+    for (const auto& pod : cluster.api.list(kube::kPods)) {
+      if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
+      if (all || below(3) == 0) {
+        cluster.api.remove(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}));
+      }
+    }
+  };
+  const auto hit_coordinator = [&] {
+    const auto pods = cluster.names(kube::kPods);
+    if (std::find(pods.begin(), pods.end(), "dqn-coordinator") == pods.end()) return;
+    switch (below(3)) {
+      case 0:
+        cluster.api.remove(kube::kPods, kNamespace, "dqn-coordinator");
+        break;
+      case 1:
+        cluster.end_pod("dqn-coordinator", false);
+        break;
+      default:
+        cluster.api.change(kube::kPods, kNamespace, "dqn-coordinator",
+                           {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}}}});
+    }
+  };
+  for (int round = 0; round < 100; ++round) {
+    switch (below(10)) {
+      case 0:
+        if (below(2) == 0) {
+          hit_coordinator();
+        } else if (const auto worker = any_worker(cluster.api, below(8)); !worker.empty()) {
+          cluster.api.remove(kube::kPods, kNamespace, worker);
+        }
+        break;
+      case 1:
+        let_go(false);
+        break;
+      case 2:
+        set({{"suspend", below(3) == 0}});
+        break;
+      case 3:
+        cluster.api.fail_next(nth_write(static_cast<int>(below(4))), {Code::kTransient, "injected"},
+                              below(2) == 0 ? Applied::kYes : Applied::kNo);
+        break;
+      case 4:
+        if (below(4) == 0) cluster.restart();
+        break;
+      case 5:
+        if (cluster.job().status.phase == Phase::kRunning) call_server(cluster, below(5));
+        break;
+      case 6:
+        if (below(4) == 0) {
+          for (const auto& name : cluster.names(kube::kPodGroups)) {
+            cluster.api.remove(kube::kPodGroups, kNamespace, name);
+          }
+        }
+        break;
+      default:
+        cluster.plan();
+        cluster.run_pods();
+    }
+    if (below(3) != 0) cluster.sync_some(below(16));
+    cluster.controller->worker.process(kJobKey);
+    cluster.clock.advance(std::chrono::milliseconds(below(30'000)));
+    for (const auto& [slot, count] : live_pods_by_slot(cluster.api)) {
+      INFO("slot " << slot);
+      CHECK(count == 1);
+    }
+  }
+  set({{"suspend", false}});
+  for (int round = 0; round < 12; ++round) {
+    let_go(true);
+    cluster.clock.advance(std::chrono::minutes(7));
+    REQUIRE(cluster.settle() >= 0);
+    cluster.plan();
+    cluster.run_pods();
+  }
+  const job::Job job = cluster.job();
+  std::map<std::string, int> want = {{"coordinator/0", 1}, {"aggregator/0", 1}};
+  for (const auto role : {job::Role::kCollector, job::Role::kLearner}) {
+    for (const auto& unit : job::wanted_units(job, role)) {
+      for (const auto& pod : job::pods_of(unit)) {
+        want[fmt::format("{}/{}", to_string(pod.role), pod.slot.ordinal)] = 1;
+      }
+    }
+  }
+  CHECK(live_pods_by_slot(cluster.api) == want);
+  CHECK(cluster.names(kube::kPods) == cluster.names(kube::kServices));
+  CHECK(cluster.names(kube::kPodGroups).size() == 1);
+  CHECK(job.status.phase == Phase::kRunning);
+  CHECK(job.status.reason == "Running");
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
-#include "controller/disruption.h"
+#include "job/disruption.h"
 
 #include <algorithm>
 #include <array>
 
-#include "controller/reasons.h"
-
-namespace nervex::controller {
+namespace nervex::job {
 namespace {
 
 struct Row {
@@ -51,4 +49,8 @@ std::optional<std::string_view> disruption_of(const kube::Pod& pod) {
   return find(kConditionReasons, pod.disruption_reason.str()).value_or(kDisrupted);
 }
 
-}  // namespace nervex::controller
+bool was_taken_away(const kube::Pod& pod) {
+  return pod.phase == kube::PodPhase::kFailed && disruption_of(pod).has_value();
+}
+
+}  // namespace nervex::job

@@ -1,13 +1,12 @@
-#include "controller/disruption.h"
+#include "job/disruption.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-namespace nervex::controller {
+namespace nervex::job {
 namespace {
 
-TEST_CASE("what the cluster does to a pod is told from what the pod does",
-          "[controller][disruption]") {
+TEST_CASE("what the cluster does to a pod is told from what the pod does", "[job][disruption]") {
   struct Row {
     std::string when;
     std::string reason;     // status.reason
@@ -41,4 +40,4 @@ TEST_CASE("what the cluster does to a pod is told from what the pod does",
 }
 
 }  // namespace
-}  // namespace nervex::controller
+}  // namespace nervex::job
