@@ -224,6 +224,10 @@ void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Sta
   set_condition(seen, status, kRunning, false, reason, verdict.message);
   set_condition(seen, status, kReady, false, reason, "the job has ended");
   if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
+  // A request that still waited waits no more.
+  if (is_false(status, kRequestsScheduled)) {
+    set_condition(seen, status, kRequestsScheduled, false, reason, "the job has ended");
+  }
   set_condition(seen, status, is_good ? kSucceeded : kFailed, true, reason, verdict.message);
   set_condition(seen, status, kFinished, true, reason, verdict.message);
   status.reason = verdict.reason;

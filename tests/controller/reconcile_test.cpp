@@ -156,6 +156,25 @@ TEST_CASE("a request that is removed while it waits leaves no word behind",
   CHECK(world.seen.job.status.reason == "Running");
 }
 
+TEST_CASE("a request that waits when the job ends waits no more", "[controller][reconcile]") {
+  World world(a_job(1, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};
+  ++world.seen.job.meta.generation;
+  world.settle();
+  REQUIRE_FALSE(find_condition(world.seen.job.status, "RequestsScheduled")->status);
+
+  world.end("dqn-coordinator", true);
+  world.settle();
+  const auto* condition = find_condition(world.seen.job.status, "RequestsScheduled");
+  CHECK_FALSE(condition->status);
+  CHECK(condition->message == "the job has ended");
+}
+
 TEST_CASE("the final status is written alone, before anything is cleaned up",
           "[controller][reconcile]") {
   const bool well = GENERATE(true, false);
