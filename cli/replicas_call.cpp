@@ -99,6 +99,9 @@ Result<ReplicasCall> call_for(const ReplicasAsk& ask) {
   const bool by_name = ask.verb == ReplicasVerb::kReplace;
   Json body = by_name ? names_body(ask) : counts_body(ask);
   if (by_name && ask.pods.empty()) return wrong("name at least one replica");
+  if (ask.collectors < 0 || ask.learners < 0) {
+    return wrong("--collectors and --learners must not be negative");
+  }
   if (body.empty()) return wrong("--collectors or --learners must be given, above zero");
   body["namespace"] = ask.ns;
   body["coordinator"] = *coordinator;

@@ -89,8 +89,7 @@ void add_counts(CLI::App* command, ReplicasFlags& flags) {
   for (const auto& [name, count] :
        {std::pair{"collectors", &flags.ask.collectors}, {"learners", &flags.ask.learners}}) {
     command->add_option(fmt::format("--{}", name), *count, fmt::format("how many {}", name))
-        ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->type_name("N");
   }
 }
 

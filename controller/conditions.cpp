@@ -74,13 +74,22 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
   return {true, base->reason, base->message};
 }
 
-// Of what was requested on top, the first gang that waits. Nullopt: nothing was requested.
+bool is_false(const job::Status& status, std::string_view type) {
+  const auto* condition = find_condition(status, type);
+  return condition != nullptr && !condition->status;
+}
+
+// Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
+// gang that waited and was given up again leaves no word behind: nothing waits any more.
 std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) return std::nullopt;
   std::optional<Finding> verdict;
+  if (is_false(seen.job.status, kRequestsScheduled)) {
+    verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
+  }
   for (const auto& set : attempt.group->spec.members) {
     if (set.gang == gang::kBaseGang) continue;
-    if (!verdict) verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
+    verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
     const auto* of = gang::find_gang(attempt.group->status, set.gang);
     if (of != nullptr && of->planned) {
       std::string objection = scheduler_objection(seen, attempt, set.gang);
@@ -144,11 +153,6 @@ Finding ready(const job::Status& status) {
 
 void apply(const Observed& seen, job::Status& status, std::string_view type, Finding verdict) {
   set_condition(seen, status, type, verdict.is_true, verdict.reason, std::move(verdict.message));
-}
-
-bool is_false(const job::Status& status, std::string_view type) {
-  const auto* condition = find_condition(status, type);
-  return condition != nullptr && !condition->status;
 }
 
 void set_pods_created(const Observed& seen, bool nothing_to_create, job::Status& status) {
@@ -241,6 +245,10 @@ void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Sta
   set_condition(seen, status, kRunning, false, reason, verdict.message);
   set_condition(seen, status, kReady, false, reason, "the job has ended");
   if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
+  // A request that still waited waits no more.
+  if (is_false(status, kRequestsScheduled)) {
+    set_condition(seen, status, kRequestsScheduled, false, reason, "the job has ended");
+  }
   set_condition(seen, status, is_good ? kSucceeded : kFailed, true, reason, verdict.message);
   set_condition(seen, status, kFinished, true, reason, verdict.message);
   status.reason = verdict.reason;

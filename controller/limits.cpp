@@ -52,7 +52,10 @@ std::optional<SysTime> schedule_deadline(const Observed& seen, const Attempt& at
   return after(from, *seen.job.spec.schedule_timeout_seconds);
 }
 
+// What the API server refused to create comes first: it is why places that are there stay empty.
 std::string why_it_waits(const job::Status& status) {
+  const auto* created = find_condition(status, kPodsCreated);
+  if (created != nullptr && !created->status) return created->message;
   const auto* scheduled = find_condition(status, kScheduled);
   return scheduled == nullptr || scheduled->status ? "not all of its pods are bound"
                                                    : scheduled->message;

@@ -96,6 +96,13 @@ TEST_CASE("what makes no sense is said before anything is sent", "[cli][replicas
       {"a job and a name", ask(Verb::kGet, [](auto& a) { a.name = "p"; }), "only one"},
       {"a job without its namespace", ask(Verb::kGet, [](auto& a) { a.ns = ""; }), "--namespace"},
       {"nothing to add", ask(Verb::kAdd, [](auto&) {}), "--collectors or --learners"},
+      {"a negative count",
+       ask(Verb::kAdd,
+           [](auto& a) {
+             a.collectors = 2;
+             a.learners = -1;
+           }),
+       "negative"},
       {"no job to add to",
        ask(Verb::kAdd,
            [](auto& a) {

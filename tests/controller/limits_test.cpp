@@ -91,6 +91,23 @@ TEST_CASE("a job that waits for room for too long has failed, and says what it w
   CHECK_FALSE(world.seen.job.status.start_time.has_value());
 }
 
+TEST_CASE("a job whose pods cannot be created has waited for that", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.schedule_timeout_seconds = 30;
+  World world(std::move(job));
+  world.settle();
+  world.plan();
+  world.settle();
+  job::set_condition(
+      world.seen.job.status,
+      {std::string(kPodsCreated), false, "FailedCreate", "create pod: 403 no such account", {}, 1});
+  world.seen.now += 30s;
+  world.settle();
+  CHECK(message(world, kFailed) ==
+        "the job waited for room for longer than the 30 s that its scheduleTimeoutSeconds allows: "
+        "create pod: 403 no such account");
+}
+
 TEST_CASE("a gang whose pods are all bound does not wait any more", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;

@@ -129,6 +129,52 @@ TEST_CASE("a request is added to the PodGroup in one write, and made when it has
   CHECK(find_condition(world.seen.job.status, "RequestsScheduled")->status);
 }
 
+TEST_CASE("a request that is removed while it waits leaves no word behind",
+          "[controller][reconcile]") {
+  const bool was_looked_at = GENERATE(true, false);
+  World world(a_job(1, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  REQUIRE(find_condition(world.seen.job.status, "RequestsScheduled") == nullptr);
+
+  world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};
+  ++world.seen.job.meta.generation;
+  world.settle();
+  if (was_looked_at) {
+    world.refuse("collector: can never fit");
+    world.settle();
+  }
+  REQUIRE_FALSE(find_condition(world.seen.job.status, "RequestsScheduled")->status);
+
+  world.seen.job.spec.requests.entries.clear();
+  ++world.seen.job.meta.generation;
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, "RequestsScheduled")->status);
+  CHECK(world.seen.job.status.reason == "Running");
+}
+
+TEST_CASE("a request that waits when the job ends waits no more", "[controller][reconcile]") {
+  World world(a_job(1, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};
+  ++world.seen.job.meta.generation;
+  world.settle();
+  REQUIRE_FALSE(find_condition(world.seen.job.status, "RequestsScheduled")->status);
+
+  world.end("dqn-coordinator", true);
+  world.settle();
+  const auto* condition = find_condition(world.seen.job.status, "RequestsScheduled");
+  CHECK_FALSE(condition->status);
+  CHECK(condition->message == "the job has ended");
+}
+
 TEST_CASE("the final status is written alone, before anything is cleaned up",
           "[controller][reconcile]") {
   const bool well = GENERATE(true, false);
