@@ -26,7 +26,11 @@ bool may_retry(const job::Spec& spec, int failed_attempts) {
 
 milliseconds retry_delay(milliseconds first, int failed_attempts) {
   const int doublings = std::clamp(failed_attempts - 1, 0, kMostDoublings);
-  return std::min<milliseconds>(first * (1 << doublings), kLongestDelay);
+  return at_most_longest(first * (1 << doublings));
+}
+
+milliseconds at_most_longest(milliseconds delay) {
+  return std::min<milliseconds>(delay, kLongestDelay);
 }
 
 }  // namespace nervex::controller

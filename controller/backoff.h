@@ -18,4 +18,7 @@ bool may_retry(const job::Spec& spec, int failed_attempts);
 // From the n-th failure to the next attempt: `first`, doubling, at most 6 min.
 std::chrono::milliseconds retry_delay(std::chrono::milliseconds first, int failed_attempts);
 
+// No back-off is longer: 6 min.
+std::chrono::milliseconds at_most_longest(std::chrono::milliseconds delay);
+
 }  // namespace nervex::controller

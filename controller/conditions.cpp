@@ -155,11 +155,20 @@ void apply(const Observed& seen, job::Status& status, std::string_view type, Fin
   set_condition(seen, status, type, verdict.is_true, verdict.reason, std::move(verdict.message));
 }
 
-void set_pods_created(const Observed& seen, bool nothing_to_create, job::Status& status) {
+// Of a gang that was taken back nothing is left to create either: only its coordinator, which comes
+// last, shows that all of it could be made.
+bool is_still_refused(const Attempt& attempt, const job::Status& status) {
+  return status.phase == Phase::kCreated && is_creation_refused(status) &&
+         !is_true(status, kSuspended) && coordinator_of(attempt) == nullptr;
+}
+
+void set_pods_created(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
+                      job::Status& status) {
   auto objection = job::objection_to_job_name(seen.job.meta.name);
   if (!objection.empty()) {
     set_condition(seen, status, kPodsCreated, false, kInvalidName, std::move(objection));
-  } else if (nothing_to_create && is_false(status, kPodsCreated)) {
+  } else if (nothing_to_create && is_false(status, kPodsCreated) &&
+             !is_still_refused(attempt, status)) {
     set_condition(seen, status, kPodsCreated, true, kSuccessfulCreate,
                   "all objects that the job may have were created");
   }
@@ -194,6 +203,11 @@ std::string reason_of(const job::Status& status, bool waits) {
 
 }  // namespace
 
+bool is_creation_refused(const job::Status& status) {
+  const auto* condition = find_condition(status, kPodsCreated);
+  return condition != nullptr && !condition->status && condition->reason == kFailedCreate;
+}
+
 bool is_true(const job::Status& status, std::string_view type) {
   const auto* condition = find_condition(status, type);
   return condition != nullptr && condition->status;
@@ -226,7 +240,7 @@ void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_t
   if (auto verdict = aggregator_missing(seen, attempt)) {
     apply(seen, status, kAggregatorMissing, *std::move(verdict));
   }
-  set_pods_created(seen, nothing_to_create, status);
+  set_pods_created(seen, attempt, nothing_to_create, status);
   if (status.phase == Phase::kRunning) {
     set_condition(seen, status, kRunning, true, kJobRunning, "the coordinator runs");
     if (is_true(status, kRequeued)) {

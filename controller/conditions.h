@@ -25,6 +25,8 @@ std::optional<std::chrono::seconds> time_until_late(const Observed& seen, const 
 void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status);
 
 bool is_true(const job::Status& status, std::string_view type);
+// PodsCreated=False says that the API server refuses to create something.
+bool is_creation_refused(const job::Status& status);
 
 // A condition with the observed generation and, if it is new or turns, the time of now.
 void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,

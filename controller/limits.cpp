@@ -48,7 +48,11 @@ std::optional<SysTime> schedule_deadline(const Observed& seen, const Attempt& at
   const job::Status& status = seen.job.status;
   if (!seen.job.spec.schedule_timeout_seconds || !status.queued_time) return std::nullopt;
   if (status.phase == job::Phase::kRunning || is_base_gang_bound(attempt)) return std::nullopt;
-  const SysTime from = std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{}));
+  // A refusal is waited for in the queue; the back-off after a failure is not.
+  const SysTime from =
+      is_creation_refused(status)
+          ? *status.queued_time
+          : std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{}));
   return after(from, *seen.job.spec.schedule_timeout_seconds);
 }
 

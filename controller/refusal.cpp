@@ -35,6 +35,8 @@ Actions report_refusal(const job::Job& job, std::string_view reason, const std::
   return {UpdateStatus{std::move(status)}, warning_event(reason, words)};
 }
 
+bool is_definite(Code code) { return code == Code::kInvalid || code == Code::kDenied; }
+
 bool is_worth_telling(Code code, int failures_before) {
   switch (code) {
     case Code::kInvalid:

@@ -16,6 +16,9 @@ namespace nervex::controller {
 Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& words,
                        SysTime now);
 
+// The same request will be refused again: what it asks for is wrong, or not allowed.
+bool is_definite(Code code);
+
 // Is a failure worth telling of, after so many failed rounds in a row before this one? At once if
 // the answer will be the same again. What may pass by itself, the second time; a cache that lags
 // behind, which is part of every controller's day, only when it does not catch up.

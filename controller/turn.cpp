@@ -96,6 +96,12 @@ Turn requeue(const Observed& seen, const Verdict& verdict) {
                                     verdict.reason, verdict.message))};
 }
 
+// When the refusal that lasts was told of first.
+SysTime refused_since(const Observed& seen) {
+  const auto* condition = find_condition(seen.job.status, kPodsCreated);
+  return is_creation_refused(seen.job.status) ? condition->last_transition : seen.now;
+}
+
 // The deadline counts from when the job runs again.
 Turn suspend(const Observed& seen) {
   constexpr std::string_view kMessage = "the job was suspended: it has no pods and holds no room";
@@ -156,6 +162,21 @@ std::optional<Turn> end_by(const Observed& seen, const Attempt& attempt, const V
 }
 
 }  // namespace
+
+Turn turn_of_refusal(const Observed& seen, const std::string& words) {
+  const Verdict verdict{Course::kDisrupted, kFailedCreate, words, std::nullopt, ""};
+  job::Status status = next_attempt(seen, kFailedCreate, words);
+  status.queued_time = seen.job.status.queued_time;
+  status.last_attempt = last_attempt(seen, verdict);
+  const auto lasts = std::chrono::ceil<seconds>(seen.now - refused_since(seen));
+  const auto delay = std::max<std::chrono::milliseconds>(seen.retry_delay, lasts);
+  status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + at_most_longest(delay));
+  set_condition(seen, status, kPodsCreated, false, kFailedCreate, words);
+  return {completed(seen, std::move(status)),
+          warning_event(
+              kFailedCreate,
+              fmt::format("{}; what was made of the gang goes until it is tried again", words))};
+}
 
 // How the coordinator ended comes first: it is a fact, and the rest are wishes.
 std::optional<Turn> turn_of(const Observed& seen, const Attempt& attempt) {

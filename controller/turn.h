@@ -20,4 +20,10 @@ struct Turn {
 // nullopt: the attempt goes on. Else the status is to be written before anything else is done.
 std::optional<Turn> turn_of(const Observed& seen, const Attempt& attempt);
 
+// The API server refuses for good, in these words, an object that the base gang cannot start
+// without: what was made of the gang gives its room back. The next attempt begins after as long
+// again as the refusal has lasted, at least `retry_delay` and at most 6 min. The job keeps its
+// place in the queue, its scheduleTimeoutSeconds go on, and it costs no retry.
+Turn turn_of_refusal(const Observed& seen, const std::string& words);
+
 }  // namespace nervex::controller

@@ -8,6 +8,7 @@
 #include "controller/reconcile.h"
 #include "controller/refusal.h"
 #include "controller/replacement.h"
+#include "controller/turn.h"
 
 namespace nervex::controller {
 namespace {
@@ -90,11 +91,9 @@ void Worker::report(const std::string& key, const Failure& failure) {
   }
   const int before = queue_.failures(key);
   if (!job || failure.event_reason.empty() || !is_worth_telling(error.code, before)) return;
-  Actions actions;
-  if (!failure.taken_name.empty()) actions = pass_by_taken_name(*job, failure.taken_name);
-  if (actions.empty()) {
-    actions = report_refusal(*job, failure.event_reason, error.message, clock_.now());
-  }
+  Actions actions = is_refused_start(*job, failure)
+                        ? take_back(*job, error.message)
+                        : report_refusal(*job, failure.event_reason, error.message, clock_.now());
   const bool is_first = before == 0 || !is_worth_telling(error.code, before - 1);
   if (is_final(job->status.phase) && is_first) {  // its status is not written any more
     actions = {warning_event(failure.event_reason, error.message)};
@@ -102,6 +101,23 @@ void Worker::report(const std::string& key, const Failure& failure) {
   if (const auto failed = performer_.perform(*job, actions)) {
     log_warn("refusal not written on the job", {{"job", key}, {"error", failed->error.message}});
   }
+}
+
+// Without an answer that may change by itself, for something that the base gang cannot start
+// without.
+bool Worker::is_refused_start(const job::Job& job, const Failure& failure) const {
+  const bool is_refused = failure.event_reason == kFailedCreate && is_definite(failure.error.code);
+  const bool is_starting = !job.meta.deleting && job.status.phase == job::Phase::kCreated;
+  return is_refused && is_starting && !caches_.pod_groups.by_index(job.meta.uid).empty();
+}
+
+Actions Worker::take_back(const job::Job& job, const std::string& words) const {
+  Observed seen;
+  seen.job = job;
+  seen.retry_delay = options_.retry_delay;
+  seen.now = clock_.now();
+  Turn turn = turn_of_refusal(seen, words);
+  return {UpdateStatus{std::move(turn.status)}, std::move(turn.event)};
 }
 
 }  // namespace nervex::controller

@@ -31,6 +31,13 @@ struct PlannedCluster : Cluster {
     api.clear_writes();
   }
   void process() { controller->worker.process(kJobKey); }
+  // After the longest back-off.
+  void try_again() {
+    clock.advance(std::chrono::minutes(6));
+    settle();
+    plan();
+    CHECK(settle() >= 0);
+  }
   std::string collector() const {
     return nervex::job::pod_name(job(), nervex::job::Role::kCollector, {0, 0});
   }
@@ -89,19 +96,15 @@ TEST_CASE("a name held by somebody else is reported and left alone", "[controlle
   const auto status = cluster.job().status;
   CHECK(find_condition(status, "PodsCreated")->message.find("does not belong to this job") !=
         std::string::npos);
-  // Again and again, without further status writes or events.
+  // What was made goes, and nothing more is written until it is time to try again.
+  CHECK(cluster.settle() >= 0);
   cluster.api.clear_writes();
-  for (int i = 0; i < 5; ++i) {
-    cluster.sync();
-    cluster.process();
-  }
-  CHECK(cluster.api.writes("PATCH", "/status").empty());
-  CHECK(cluster.event_reasons().empty());
-  CHECK(cluster.controller->queue.failures(kJobKey) == 6);
+  for (int i = 0; i < 5; ++i) cluster.process();
+  CHECK(cluster.api.writes().empty());
 
   SECTION("and is used when it is free again") {
     cluster.api.remove(kind, "rl", "dqn-coordinator");
-    CHECK(cluster.settle() >= 0);
+    cluster.try_again();
     CHECK(cluster.names(kube::kPods).size() == 2);
     CHECK(cluster.job().status.reason == "Starting");
     CHECK(cluster.controller->queue.failures(kJobKey) == 0);
@@ -213,11 +216,50 @@ TEST_CASE("what the API refuses shows on the job in its own words", "[controller
   }
   const auto status = cluster.job().status;
   CHECK(status.phase == Phase::kCreated);
+  CHECK(status.reason == "FailedCreate");
   CHECK(find_condition(status, "PodsCreated")->message ==
         "create pod rl/" + cluster.collector() + ": 403 pods is forbidden: no quota");
-  CHECK(cluster.api.writes("POST", "/pods").size() == 5);  // one try each time
+  CHECK(cluster.api.writes("POST", "/pods").size() == 1);  // one try, then the back-off
   CHECK(cluster.api.writes("PATCH", "/status").size() == 2);
   CHECK(cluster.event_reasons() == Strings{"FailedCreate"});
+}
+
+TEST_CASE("of a gang that cannot be made whole nothing stays", "[controller][perform]") {
+  PlannedCluster cluster;
+  const Json taken = cluster.someone_elses("dqn-coordinator");
+  cluster.api.add(kube::kServices, "rl", taken);  // so that the worker is made before it is met
+  const auto queued = cluster.job().status.queued_time;
+  cluster.process();
+  CHECK(cluster.api.writes("POST", "/pods").size() == 1);
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods).empty());
+  CHECK(cluster.names(kube::kPodGroups).empty());
+  auto status = cluster.job().status;
+  CHECK(status.attempt == 2);
+  CHECK(status.failed_attempts == 0);
+  CHECK(status.queued_time == queued);
+  CHECK(status.last_attempt->reason == "FailedCreate");
+
+  // Each try waits as long again as the refusal has lasted, which stays on the job meanwhile.
+  const auto wait = [&] { return *cluster.job().status.next_attempt_time - cluster.clock.now(); };
+  CHECK(wait() >= std::chrono::seconds(10));
+  CHECK(wait() <= std::chrono::seconds(11));
+  cluster.clock.advance(std::chrono::seconds(60));
+  cluster.settle();
+  CHECK(cluster.job().status.reason == "FailedCreate");
+  cluster.plan();
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.job().status.attempt == 3);
+  CHECK(cluster.names(kube::kPods).empty());
+  CHECK(wait() >= std::chrono::seconds(60));
+  CHECK(wait() <= std::chrono::seconds(61));
+
+  cluster.api.remove(kube::kServices, "rl", "dqn-coordinator");
+  cluster.try_again();
+  CHECK(cluster.names(kube::kPods).size() == 2);
+  status = cluster.job().status;
+  CHECK(find_condition(status, "PodsCreated")->status);
+  CHECK(status.reason == "Starting");
 }
 
 TEST_CASE("a status that was decided on an old version is not written", "[controller][perform]") {

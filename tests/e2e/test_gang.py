@@ -121,3 +121,19 @@ def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes):
     wait_for(settled, "as many gangs as there are GPU nodes to run", 30)
     whole = sorted(len(jobs.pods(name)) for name in gangs)
     assert whole == [0] * (6 - min(free_gpu_nodes, 6)) + [3] * min(free_gpu_nodes, 6)
+
+
+def test_a_gang_that_cannot_be_made_whole_gives_its_room_back(jobs, core, namespace):
+    """Its coordinator names a ServiceAccount that does not exist, which shows when the workers are there."""
+    body = job("half", learner={"replicas": 2, "template": template(gpus=8)},
+               coordinator={"template": template(serviceAccountName="nobody-yet")})
+    jobs.create(body)
+    told = jobs.wait_condition("half", "PodsCreated", "False")
+    assert "nobody-yet" in told["message"]
+    wait_for(lambda: not jobs.pods("half"), "the workers to go")
+    assert jobs.get("half")["status"]["reason"] == "FailedCreate"
+
+    core.create_namespaced_service_account(namespace, {"metadata": {"name": "nobody-yet"}})
+    jobs.wait_phase("half", "Running", timeout=60)
+    jobs.wait_pods("half", 4, "Running")
+    jobs.wait_condition("half", "PodsCreated")
