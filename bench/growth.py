@@ -3,7 +3,7 @@
 
 Runs against the cluster whose environment file is given (make up, then .local/<name>/env). In each
 round a job's coordinator runs; then one POST asks nervex-server for WORKERS collectors. Times are
-taken on this side, from just before the POST until a watch has shown the last pod: created, bound.
+taken on this side, from just before the POST until the last pod was seen: created, bound.
 Prints a table and one JSON line.
 """
 
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from kubernetes import client, config
 from environment import read_env
 from job_start import GROUP, PLURAL, VERSION, a_job, wait_until_gone
-from pods import follow
+from pods import wait_for_pods
 
 
 def main():
@@ -45,16 +45,15 @@ def one_round(options, env, number):
     jobs, core = client.CustomObjectsApi(), client.CoreV1Api()
     jobs.create_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL, a_job(name, 0))
     selector = f"nervexjob-name={name}"
-    follow(core, options, selector, "0", lambda pods: any(
-        pod.status.phase == "Running" for key, pod in pods.items() if key.endswith("-coordinator")))
-    version = core.list_namespaced_pod(options.namespace, limit=1).metadata.resource_version
+    wait_for_pods(core, options, f"{selector},replica-type=coordinator", lambda pods: any(
+        pod["status"].get("phase") == "Running" for pod in pods))
     began = time.monotonic()
     asked = post(env["NERVEX_SERVER_URL"], options, name)
     answered = time.monotonic()
     workers = f"{selector},replica-type=collector"
-    created = follow(core, options, workers, version, lambda pods: len(pods) == len(asked))
-    bound = follow(core, options, workers, version, lambda pods: len(pods) == len(asked) and all(
-        pod.spec.node_name for pod in pods.values()))
+    created = wait_for_pods(core, options, workers, lambda pods: len(pods) == len(asked))
+    bound = wait_for_pods(core, options, workers, lambda pods: len(pods) == len(asked) and all(
+        "nodeName" in pod["spec"] for pod in pods))
     jobs.delete_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL, name)
     wait_until_gone(core, options, name)
     return {"answer": answered - began, "all_created": created - began, "all_bound": bound - began}
