@@ -307,7 +307,12 @@ TEST_CASE("hostile bodies leave no memory behind", "[server][hostile]") {
   for (int i = 0; i < 3; ++i) round();
   const std::size_t before = resident_bytes();
   for (int i = 0; i < 20; ++i) round();
-  CHECK(resident_bytes() < before + (8 << 20));
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kMost = 600 << 20;  // the sanitizer keeps what was freed, and shadows it
+#else
+  constexpr std::size_t kMost = 8 << 20;
+#endif
+  CHECK(resident_bytes() < before + kMost);
 }
 
 }  // namespace nervex::server
