@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include "extender/gang_work.h"
 #include "extender/ledger.h"
@@ -14,21 +15,18 @@ struct GroupWork {
   std::vector<GangWork> gangs;
 };
 
-std::size_t slots_of(const gang::PodGroup& group, std::string_view gang) {
-  std::size_t count = 0;
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang == gang) count += set.slots.size();
-  }
-  return count;
-}
-
 // The status has all that the spec asks for, and no more: nobody has edited it.
 bool is_whole(const gang::PodGroup& group) {
   std::size_t slots = 0;
   std::size_t places = 0;
-  for (const gang::MemberSet& set : group.spec.members) slots += set.slots.size();
+  std::unordered_map<std::string_view, std::size_t> slots_of;  // by gang; each pass asks each group
+  for (const gang::MemberSet& set : group.spec.members) {
+    slots_of[set.gang] += set.slots.size();
+    slots += set.slots.size();
+  }
   for (const gang::GangStatus& gang : group.status.gangs) {
-    if (gang.placements.size() != slots_of(group, gang.name)) return false;
+    const auto asked = slots_of.find(gang.name);
+    if (gang.placements.size() != (asked == slots_of.end() ? 0 : asked->second)) return false;
     places += gang.placements.size();
   }
   return slots == places;
