@@ -99,6 +99,23 @@ Result<Json> parse_object(std::string_view body) {
   return *std::move(json);
 }
 
+// What all changing calls have in common: who asks, and what is asked for of each role.
+template <typename Request, typename ParsePart>
+Result<Request> parse_request(std::string_view body, ParsePart parse_part) {
+  const auto json = parse_object(body);
+  if (!json) return json.error();
+  auto ns = parse_name(*json, "namespace");
+  if (!ns) return ns.error();
+  auto coordinator = parse_name(*json, "coordinator");
+  if (!coordinator) return coordinator.error();
+  auto collectors = parse_part(*json, "collectors");
+  if (!collectors) return collectors.error();
+  auto learners = parse_part(*json, "learners");
+  if (!learners) return learners.error();
+  return Request{*std::move(ns), *std::move(coordinator), *std::move(collectors),
+                 *std::move(learners)};
+}
+
 }  // namespace
 
 Result<std::int64_t> gpus_of(const Ask& ask) {
@@ -107,48 +124,22 @@ Result<std::int64_t> gpus_of(const Ask& ask) {
 }
 
 Result<AddRequest> parse_add_request(std::string_view body, int most) {
-  const auto json = parse_object(body);
-  if (!json) return json.error();
-  auto ns = parse_name(*json, "namespace");
-  if (!ns) return ns.error();
-  auto coordinator = parse_name(*json, "coordinator");
-  if (!coordinator) return coordinator.error();
-  auto collectors = parse_ask(*json, "collectors", most);
-  if (!collectors) return collectors.error();
-  auto learners = parse_ask(*json, "learners", most);
-  if (!learners) return learners.error();
-  if (const auto gpus = check_gpus(*learners); !gpus) return gpus.error();
-  return AddRequest{*std::move(ns), *std::move(coordinator), *std::move(collectors),
-                    *std::move(learners)};
+  auto request = parse_request<AddRequest>(body, [most](const Json& json, std::string_view group) {
+    return parse_ask(json, group, most);
+  });
+  if (!request) return request;
+  if (const auto gpus = check_gpus(request->learners); !gpus) return gpus.error();
+  return request;
 }
 
 Result<RemoveRequest> parse_remove_request(std::string_view body) {
-  const auto json = parse_object(body);
-  if (!json) return json.error();
-  auto ns = parse_name(*json, "namespace");
-  if (!ns) return ns.error();
-  auto coordinator = parse_name(*json, "coordinator");
-  if (!coordinator) return coordinator.error();
-  const auto collectors = parse_count(*json, "collectors");
-  if (!collectors) return collectors.error();
-  const auto learners = parse_count(*json, "learners");
-  if (!learners) return learners.error();
-  return RemoveRequest{*std::move(ns), *std::move(coordinator), *collectors, *learners};
+  return parse_request<RemoveRequest>(body, parse_count);
 }
 
 Result<ReplaceRequest> parse_replace_request(std::string_view body, int most) {
-  const auto json = parse_object(body);
-  if (!json) return json.error();
-  auto ns = parse_name(*json, "namespace");
-  if (!ns) return ns.error();
-  auto coordinator = parse_name(*json, "coordinator");
-  if (!coordinator) return coordinator.error();
-  auto collectors = parse_names(*json, "collectors", most);
-  if (!collectors) return collectors.error();
-  auto learners = parse_names(*json, "learners", most);
-  if (!learners) return learners.error();
-  return ReplaceRequest{*std::move(ns), *std::move(coordinator), *std::move(collectors),
-                        *std::move(learners)};
+  return parse_request<ReplaceRequest>(body, [most](const Json& json, std::string_view group) {
+    return parse_names(json, group, most);
+  });
 }
 
 Result<std::string> parse_key(const std::map<std::string, std::string>& headers) {
