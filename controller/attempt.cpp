@@ -45,12 +45,14 @@ Attempt current_attempt(const Observed& seen) {
   }
   find_pods(seen, attempt);
   // Its pod bears witness, too, should somebody take the set out of the PodGroup.
-  attempt.has_aggregator =
-      has_aggregator_set(*attempt.group) ||
-      std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& of) {
-        return of.role == job::Role::kAggregator && of.slot.ordinal == 0;
-      });
+  attempt.has_aggregator = has_aggregator_set(*attempt.group) || has_aggregator_pod(attempt, 0);
   return attempt;
+}
+
+bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.role == job::Role::kAggregator && of.slot.ordinal == ordinal;
+  });
 }
 
 const AttemptPod* coordinator_of(const Attempt& attempt) {

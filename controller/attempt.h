@@ -33,6 +33,9 @@ Attempt current_attempt(const Observed& seen);
 // Null if there is none. One that is being deleted counts.
 const AttemptPod* coordinator_of(const Attempt& attempt);
 
+// Of ordinal 0: the job's own. One that is being deleted counts.
+bool has_aggregator_pod(const Attempt& attempt, int ordinal);
+
 // What templates are rendered with.
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt);
 

@@ -104,12 +104,6 @@ std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& a
   return verdict;
 }
 
-bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
-  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
-    return of.role == job::Role::kAggregator && of.slot.ordinal == ordinal;
-  });
-}
-
 // Learners with several GPUs were asked for while there was a config, and it is gone.
 bool learners_wait_for_config(const Observed& seen, const Attempt& attempt) {
   if (seen.aggregator_config != nullptr || attempt.group == nullptr) return false;

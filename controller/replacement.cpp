@@ -45,6 +45,13 @@ const AttemptPod* pod_of(const Attempt& attempt, const WantedSlot& slot) {
   return at == attempt.pods.end() ? nullptr : &*at;
 }
 
+template <typename T>
+void sort_by_slot(std::vector<T>& items) {
+  std::sort(items.begin(), items.end(), [](const T& a, const T& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  });
+}
+
 // How long after it was made a pod of that incarnation is replaced at the soonest.
 seconds delay_of(int incarnation) {
   if (incarnation == 0) return seconds::zero();
@@ -160,9 +167,7 @@ std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Att
     if (!known.emplace(of.role, of.slot).second) continue;
     ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
   }
-  std::sort(ended.begin(), ended.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
-  });
+  sort_by_slot(ended);
   return ended;
 }
 
@@ -188,9 +193,7 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
       return of.role == slot.unit.role && of.slot.ordinal == next.ordinal;
     });
     status.replaced.push_back({slot.unit.role, next});
-    std::sort(status.replaced.begin(), status.replaced.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
-    });
+    sort_by_slot(status.replaced);
     return {UpdateStatus{std::move(status)},
             warning_event(kFailedCreate,
                           fmt::format("the name {} is taken by an object that does not belong to "
