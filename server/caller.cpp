@@ -74,4 +74,8 @@ Result<Nothing> may_grow(const Caller& caller) {
   return ok();
 }
 
+Error about_pod(const std::string& ns, const std::string& pod, const Error& error) {
+  return with_context(fmt::format("pod {}/{}", ns, pod), error);
+}
+
 }  // namespace nervex::server

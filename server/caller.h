@@ -33,4 +33,7 @@ Result<Nothing> is_known(const Caller& caller);
 //               status names: it, or its successor, may ask again
 Result<Nothing> may_grow(const Caller& caller);
 
+// The error, said of that pod.
+Error about_pod(const std::string& ns, const std::string& pod, const Error& error);
+
 }  // namespace nervex::server

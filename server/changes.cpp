@@ -17,10 +17,6 @@ constexpr int kMaxTries = 10;
 // A client that names more pods that nobody has heard of is answered for the first of them.
 constexpr std::size_t kMaxLiveLooks = 16;
 
-Error about(const std::string& ns, const std::string& pod, const Error& error) {
-  return with_context(fmt::format("pod {}/{}", ns, pod), error);
-}
-
 bool is_same(const job::CallRecord& a, const job::CallRecord& b) {
   return a.writer == b.writer && a.number == b.number;
 }
@@ -111,7 +107,7 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
     if (!again) return again.error();
     look = Look{ns, coordinator, *std::move(again), true};
   }
-  return about(
+  return about_pod(
       ns, coordinator,
       {Code::kTransient, "the job is being changed by others, ask again: " + overtaken.message});
 }
@@ -131,7 +127,7 @@ Result<Changes::Look> Changes::first_look(const std::string& ns, const std::stri
 Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
                                         const Decide& decide) const {
   const Caller& caller = look.caller;
-  if (const auto may = may_grow(caller); !may) return about(look.ns, look.pod, may.error());
+  if (const auto may = may_grow(caller); !may) return about_pod(look.ns, look.pod, may.error());
   const auto repeated =
       find_repeat(*caller.job, call.id, clock_.now(),
                   [this](const job::CallRecord& record) { return replies_.state_of(record); });

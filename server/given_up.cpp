@@ -46,4 +46,10 @@ bool GivenUp::was_removed(Role role, int ordinal) const {
   });
 }
 
+std::vector<PodPtr> kept_pods(const job::Job& job, std::vector<PodPtr> pods) {
+  const GivenUp given_up(job);
+  std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
+  return pods;
+}
+
 }  // namespace nervex::server

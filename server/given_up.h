@@ -3,10 +3,12 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "job/slots.h"
 #include "job/types.h"
 #include "kube/model/pod.h"
+#include "server/listing.h"
 
 namespace nervex::server {
 
@@ -27,5 +29,8 @@ class GivenUp {
   bool is_lost_ = false;
   std::map<std::pair<job::Role, int>, int> wanted_;  // incarnations by role and ordinal
 };
+
+// Those of the job's `pods` that it has not given up.
+std::vector<PodPtr> kept_pods(const job::Job& job, std::vector<PodPtr> pods);
 
 }  // namespace nervex::server

@@ -55,9 +55,7 @@ Total present(const Stores& stores) {
     const auto group =
         stores.groups.get(job->meta.ns + "/" + job::pod_group_name(*job, job->status.attempt));
     if (!group) continue;
-    auto pods = stores.pods.by_index(job->meta.uid);
-    const GivenUp given_up(*job);
-    std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
+    const auto pods = kept_pods(*job, stores.pods.by_index(job->meta.uid));
     const Listing listing = list_replicas(*job, "", group->meta.uid, pods, 0);
     total.collectors += listing.collectors.size();
     total.learners += listing.learners.size();

@@ -8,14 +8,6 @@
 #include "server/listing.h"
 
 namespace nervex::server {
-namespace {
-
-Error about(const std::string& ns, const std::string& pod, const Error& error) {
-  return with_context(fmt::format("pod {}/{}", ns, pod), error);
-}
-
-}  // namespace
-
 Result<Replicas::Listed> Replicas::list(const ListQuery& query) const {
   if (query.coordinator) return list_by_coordinator(*query.ns, *query.coordinator);
   if (query.aggregator) return list_by_aggregator(*query.ns, *query.aggregator);
@@ -28,15 +20,12 @@ Result<Caller> Replicas::find(const std::string& ns, const std::string& pod) con
   if (is_known(cached)) return cached;
   auto live = lookup_.live(ns, pod);
   if (!live) return live;
-  if (const auto known = is_known(*live); !known) return about(ns, pod, known.error());
+  if (const auto known = is_known(*live); !known) return about_pod(ns, pod, known.error());
   return live;
 }
 
 std::vector<PodPtr> Replicas::pods_of(const job::Job& job) const {
-  auto pods = stores_.pods.by_index(job.meta.uid);
-  const GivenUp given_up(job);
-  std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
-  return pods;
+  return kept_pods(job, stores_.pods.by_index(job.meta.uid));
 }
 
 std::vector<Listing> Replicas::list_all(const std::optional<std::string>& ns) const {
@@ -65,7 +54,7 @@ Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
   const auto caller = find(ns, name);
   if (!caller) return caller.error();
   if (job::role_of(*caller->pod) != job::Role::kAggregator) {
-    return about(ns, name, {Code::kNotFound, "it is no aggregator"});
+    return about_pod(ns, name, {Code::kNotFound, "it is no aggregator"});
   }
   return Listed(list_aggregator(*caller->job, *caller->pod, pods_of(*caller->job)));
 }
@@ -90,7 +79,7 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
   if (!caller) return caller.error();
   const auto one = list_one(*caller->job, *caller->pod, aggregator_port(stores_));
   if (!one || GivenUp(*caller->job).has(*caller->pod)) {
-    return about(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
+    return about_pod(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
   }
   return Listed(*one);
 }
