@@ -17,8 +17,9 @@ std::size_t wanted_by_group(const gang::PodGroup& group, Role role) {
 
 std::size_t wanted_by_job(const job::Job& job, Role role) {
   if (role == Role::kCoordinator) return 1;
-  const auto& spec = role == Role::kCollector ? job.spec.collector : job.spec.learner;
-  if (role == Role::kAggregator || !spec) return 0;
+  if (role == Role::kAggregator) return 0;
+  const auto& spec = role_spec(job.spec, role);
+  if (!spec) return 0;
   std::size_t slots = static_cast<std::size_t>(spec->replicas);
   for (const auto& entry : job.spec.requests.entries) {
     if (entry.role == role && entry.attempt == job.status.attempt) slots += entry.slots.size();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "job/disruption.h"
+#include "job/types.h"
 
 namespace nervex::controller {
 
@@ -14,7 +15,7 @@ inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // 
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
 inline constexpr std::string_view kReplacementsUsedUp = "ReplacementsUsedUp";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
-inline constexpr std::string_view kRequestsLost = "RequestsLost";  // spec.requests vanished
+using job::kRequestsLost;
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kSucceeded = "Succeeded";

@@ -122,8 +122,7 @@ class Losses {
   void lower_floors() {
     const auto lower = [&](Role role, job::Slot slot) {
       if (!is_of_floor(role, slot.ordinal)) return;
-      const auto& spec =
-          role == Role::kCollector ? seen_.job.spec.collector : seen_.job.spec.learner;
+      const auto& spec = role_spec(seen_.job.spec, role);
       if (spec && slot.ordinal < spec->replicas) return;
       raise(role, {slot.ordinal, slot.incarnation + 1});
     };
@@ -162,8 +161,8 @@ std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Att
   std::set<std::pair<Role, job::Slot>> known;
   for (const auto& of : ended) known.emplace(of.role, of.slot);
   for (const auto& of : attempt.pods) {
-    const bool has_ended = of.state == PodState::kSucceeded || of.state == PodState::kFailed;
-    if (!is_worker(of.role, of.slot) || !has_ended || job::was_taken_away(*of.pod)) continue;
+    if (!is_worker(of.role, of.slot) || !has_ended(of.state)) continue;
+    if (job::was_taken_away(*of.pod)) continue;
     if (!known.emplace(of.role, of.slot).second) continue;
     ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
   }

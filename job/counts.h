@@ -14,6 +14,9 @@ enum class PodState { kPending, kRunning, kSucceeded, kFailed, kTerminating };
 // still runs. A pod with a deletionTimestamp is kTerminating, however its containers ended:
 // finished pods are removed at once, so the deletion is what ended this one.
 PodState state_of(const kube::Pod& pod);
+inline bool has_ended(PodState state) {
+  return state == PodState::kSucceeded || state == PodState::kFailed;
+}
 
 // What the kubelet says of the main container; nullptr: nothing yet.
 const kube::ContainerState* main_state(const kube::Pod& pod);

@@ -52,6 +52,9 @@ struct NamedSlot {
 };
 std::optional<NamedSlot> slot_of_pod_name(const Job& job, std::string_view pod);
 
+// Of the gang that holds one request's slots: this and the entry's id, in the PodGroup.
+inline constexpr std::string_view kRequestGang = "request-";
+
 // `<job>-<attempt>`
 std::string pod_group_name(const Job& job, int attempt);
 

@@ -10,10 +10,6 @@
 namespace nervex::job {
 namespace {
 
-const std::optional<RoleSpec>& spec_of(const Job& job, Role role) {
-  return role == Role::kCollector ? job.spec.collector : job.spec.learner;
-}
-
 // What has changed about one role's slots, by ordinal.
 struct Changes {
   std::map<int, int> incarnations;  // at least this one
@@ -53,7 +49,7 @@ Slot current_slot(const Job& job, Role role, Slot slot) {
 }
 
 std::vector<Unit> wanted_units(const Job& job, Role role) {
-  const auto& spec = spec_of(job, role);
+  const auto& spec = role_spec(job.spec, role);
   std::vector<Unit> units;
   if (!spec || !spec->pod_template.is_object()) return units;
   const Changes changes = changes_of(job, role);

@@ -209,6 +209,14 @@ Result<Job> decode_job(const Json& object);
 Json encode_status(const Status& status);
 Json encode_requests(const Requests& requests);
 
+// What the job says of `role`, kCollector or kLearner; nullopt: it has no such template.
+inline const std::optional<RoleSpec>& role_spec(const Spec& spec, Role role) {
+  return role == Role::kCollector ? spec.collector : spec.learner;
+}
+
+// A condition: spec.requests vanished from the job. The controller sets it, and the server minds
+// it.
+inline constexpr std::string_view kRequestsLost = "RequestsLost";
 const Condition* find_condition(const Status& status, std::string_view type);
 // Sets or adds the condition; last_transition changes only when its status does.
 void set_condition(Status& status, Condition condition);

@@ -19,11 +19,6 @@ bool is_the_owner(const Caller& caller) {
   return caller.job && caller.job->meta.uid == caller.pod->meta.owner->uid;
 }
 
-bool has_ended(const kube::Pod& pod) {
-  const auto state = job::state_of(pod);
-  return state == job::PodState::kSucceeded || state == job::PodState::kFailed;
-}
-
 bool is_of_current_attempt(const Caller& caller) {
   const auto& [pod, job, group] = caller;
   return group && group->spec.attempt == job->status.attempt && !group->meta.uid.empty() &&
@@ -44,7 +39,9 @@ constexpr std::array<Rule, 7> kRules{{
     {[](const Caller& c) { return !is_the_owner(c); }, Code::kConflict, "its job was deleted"},
     {[](const Caller& c) { return c.job->meta.deleting; }, Code::kConflict,
      "its job is being deleted"},
-    {[](const Caller& c) { return job::is_final(c.job->status.phase) || has_ended(*c.pod); },
+    {[](const Caller& c) {
+       return job::is_final(c.job->status.phase) || has_ended(job::state_of(*c.pod));
+     },
      Code::kConflict, "its job has finished"},
     {[](const Caller& c) { return c.pod->meta.deleting; }, Code::kTransient,
      "the pod is being deleted"},

@@ -3,18 +3,17 @@
 #include <algorithm>
 
 #include "gang/slot.h"
+#include "server/ordinals.h"
 
 namespace nervex::server {
 namespace {
 
 using job::Role;
 
-constexpr std::string_view kRequestsLost = "RequestsLost";
-
 }  // namespace
 
 GivenUp::GivenUp(const job::Job& job) : job_(job) {
-  const auto* lost = job::find_condition(job.status, kRequestsLost);
+  const auto* lost = find_condition(job.status, job::kRequestsLost);
   is_lost_ = lost != nullptr && lost->status;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& unit : job::wanted_units(job, role)) {
@@ -37,8 +36,7 @@ bool GivenUp::has(const kube::Pod& pod) const {
 bool GivenUp::was_removed(Role role, int ordinal) const {
   const auto& requests = job_.spec.requests;
   if (ordinal >= job::kFirstRequestedOrdinal) {
-    const bool is_collector = role == Role::kCollector;
-    return !is_lost_ && ordinal < (is_collector ? requests.next_collector : requests.next_learner);
+    return !is_lost_ && ordinal < next_ordinal(requests, role);
   }
   return std::any_of(requests.floor.begin(), requests.floor.end(), [&](const auto& change) {
     return change.removed && change.role == role && change.slot.ordinal == ordinal &&

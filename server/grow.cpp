@@ -16,10 +16,6 @@ namespace {
 
 using job::Role;
 
-const std::optional<job::RoleSpec>& spec_of(const job::Job& job, Role role) {
-  return role == Role::kCollector ? job.spec.collector : job.spec.learner;
-}
-
 // Of one replica of the entry.
 int pods_per_replica(const job::RequestEntry& entry) {
   return is_multi_gpu(entry) ? 1 + static_cast<int>(entry.gpu_split.size()) : 1;
@@ -34,7 +30,7 @@ std::int64_t count_pods(const job::Requests& requests) {
 }
 
 Result<Nothing> check_template(const job::Job& job, Role role) {
-  const auto& spec = spec_of(job, role);
+  const auto& spec = role_spec(job.spec, role);
   if (spec && spec->pod_template.is_object()) return ok();
   return Error{Code::kInvalid,
                fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
@@ -65,7 +61,7 @@ void forget_ended(const JobView& view, job::Requests& requests) {
 Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
                              const job::RequestEntry& entry, int more, const Limits& limits) {
   const Role role = entry.role;
-  const auto& spec = spec_of(view.job, role);
+  const auto& spec = role_spec(view.job.spec, role);
   const int now = static_cast<int>(living_units(view, role).size());
   if (spec->max_replicas && now + more > *spec->max_replicas) {
     return Error{Code::kConflict,

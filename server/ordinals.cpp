@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "gang/slot.h"
+#include "job/names.h"
 
 namespace nervex::server {
 namespace {
@@ -54,13 +55,12 @@ void see_job(const job::Job& job, Counters& counters) {
 
 // "request-7": an entry that was once seen.
 void see_group(const gang::PodGroup& group, Counters& counters) {
-  constexpr std::string_view kPrefix = "request-";
   for (const auto& set : group.spec.members) {
     for (const auto& slot : set.slots) counters.see(job::parse_role(set.role), slot.ordinal);
     std::int64_t id = 0;
     const char* end = set.gang.data() + set.gang.size();
-    if (!set.gang.starts_with(kPrefix)) continue;
-    const auto [at, error] = std::from_chars(set.gang.data() + kPrefix.size(), end, id);
+    if (!set.gang.starts_with(job::kRequestGang)) continue;
+    const auto [at, error] = std::from_chars(set.gang.data() + job::kRequestGang.size(), end, id);
     if (error == std::errc() && at == end) counters.see_id(id);
   }
 }
@@ -76,6 +76,10 @@ void forget_attempts_before(job::Requests& requests, int attempt) {
 }  // namespace
 
 int& next_ordinal(job::Requests& requests, Role role) {
+  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
+}
+
+int next_ordinal(const job::Requests& requests, Role role) {
   return role == Role::kCollector ? requests.next_collector : requests.next_learner;
 }
 

@@ -107,8 +107,7 @@ class Names {
   bool was_used(const job::NamedSlot& named) const {
     const auto& [role, slot] = named;
     if (slot.ordinal >= job::kFirstRequestedOrdinal) {
-      return slot.ordinal <
-             (role == Role::kCollector ? sound_.next_collector : sound_.next_learner);
+      return slot.ordinal < next_ordinal(sound_, role);
     }
     const auto is_same = [&](const auto& one) {
       return one.role == named.role && one.slot.ordinal == named.slot.ordinal;

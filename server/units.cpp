@@ -18,9 +18,7 @@ using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, inc
 
 // By itself: what was taken away from it comes back, so it counts as living.
 bool has_finished(const kube::Pod& pod) {
-  const auto state = job::state_of(pod);
-  const bool is_over = state == job::PodState::kSucceeded || state == job::PodState::kFailed;
-  return is_over && !job::was_taken_away(pod);
+  return has_ended(job::state_of(pod)) && !job::was_taken_away(pod);
 }
 
 // What the status says, and what it will say when the controller has seen the same pods.
