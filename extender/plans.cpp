@@ -31,6 +31,23 @@ void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   }
 }
 
+void Plans::pod_list_begins() {
+  MutexLock lock(mutex_);
+  ++pod_lists_;
+}
+
+bool Plans::pods_listed(const kube::Store<kube::Pod>& pods) {
+  MutexLock lock(mutex_);
+  std::vector<std::pair<std::string, gang::PodSlot>> gone;
+  for (const auto& [uid, claim] : claims_) {
+    const PodPtr pod = pods.get(claim.pod);
+    const bool is_there = pod && pod->meta.uid == uid;
+    if (!is_there && claim.list < pod_lists_) gone.emplace_back(uid, claim.slot);
+  }
+  for (const auto& [uid, slot] : gone) give_up_claim(slot, uid);
+  return !gone.empty();
+}
+
 void Plans::refresh_slot(const gang::PodSlot& slot) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry != by_uid_.end()) entry->second.places.refresh(slot);
@@ -206,7 +223,7 @@ std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod, const 
   std::string other = pods_.other_live_pod(slot, pod);
   if (!other.empty()) return other;
   pods_.claim(slot, pod, node);
-  const Claim claim{slot.pod_group_uid, node, pod.requests};
+  const Claim claim{slot, pod.meta.key(), node, pod.requests, pod_lists_};
   if (!pods_.is_seen_bound(slot, pod.meta.uid) && claims_.emplace(pod.meta.uid, claim).second) {
     nodes_.hold(node, pod.requests, true);
   }
@@ -216,8 +233,12 @@ std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod, const 
 
 void Plans::unclaim(const gang::PodSlot& slot, const kube::Pod& pod) {
   MutexLock lock(mutex_);
-  pods_.unclaim(slot, pod.meta.uid);
-  end_claim(pod.meta.uid);
+  give_up_claim(slot, pod.meta.uid);
+}
+
+void Plans::give_up_claim(const gang::PodSlot& slot, const std::string& pod_uid) {
+  pods_.unclaim(slot, pod_uid);
+  end_claim(pod_uid);
   refresh_slot(slot);
 }
 
@@ -230,11 +251,11 @@ void Plans::end_claim(const std::string& pod_uid) {
 
 // Whatever was being bound for a PodGroup that is gone is deleted next.
 void Plans::end_claims_of(const std::string& group_uid) {
-  std::vector<std::string> pods;
+  std::vector<std::pair<std::string, gang::PodSlot>> pods;
   for (const auto& [uid, claim] : claims_) {
-    if (claim.group_uid == group_uid) pods.push_back(uid);
+    if (claim.slot.pod_group_uid == group_uid) pods.emplace_back(uid, claim.slot);
   }
-  for (const std::string& uid : pods) end_claim(uid);
+  for (const auto& [uid, slot] : pods) give_up_claim(slot, uid);
 }
 
 }  // namespace nervex::extender

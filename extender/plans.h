@@ -34,6 +34,11 @@ class Plans {
   // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
   void node_changed(const NodePtr& before, const NodePtr& after);
   void pod_changed(const PodPtr& before, const PodPtr& after);
+  // All pods are about to be listed, and were listed: `pods` has them. A list alone can tell of a
+  // pod that came and went while nobody watched, so it ends the claims made before it of pods that
+  // are not there. True if there were any: their room is free.
+  void pod_list_begins();
+  bool pods_listed(const kube::Store<kube::Pod>& pods);
   // The store has another state of this PodGroup, or none. By any thread.
   void group_changed(const std::string& key);
   // What the API server answered to a write or a live read of ours. Ends the PodGroup's doubt if it
@@ -88,8 +93,8 @@ class Plans {
 
   // Two pods for one slot may be in bind at the same time: only the one that claims the slot may go
   // on. Returns the other pod's name, or "". A claim ends when its pod is seen bound or deleted, or
-  // with unclaim(), or with its PodGroup. Till then the pod's room on `node` is nobody else's, even
-  // if its place is given up meanwhile.
+  // is missing in a later list, or with unclaim(), or with its PodGroup. Till then the pod's room
+  // on `node` is nobody else's, even if its place is given up meanwhile.
   std::string claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
   void unclaim(const gang::PodSlot& slot, const kube::Pod& pod);
 
@@ -106,11 +111,14 @@ class Plans {
   };
 
   struct Claim {
-    std::string group_uid;
+    gang::PodSlot slot;
+    std::string pod;  // namespace/name
     std::string node;
     kube::Resources requests;
+    int list = 0;  // the last one that had begun
   };
   void end_claim(const std::string& pod_uid) REQUIRES(mutex_);
+  void give_up_claim(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
   void end_claims_of(const std::string& group_uid) REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void end_doubt(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
@@ -121,6 +129,7 @@ class Plans {
   CondVar commit_ended_;
   NodeTable nodes_ GUARDED_BY(mutex_);
   SlotPods pods_ GUARDED_BY(mutex_);
+  int pod_lists_ GUARDED_BY(mutex_) = 0;                    // that have begun
   std::map<std::string, Claim> claims_ GUARDED_BY(mutex_);  // by pod UID
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name

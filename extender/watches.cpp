@@ -13,13 +13,23 @@ kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Plan
 }
 
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Planner& planner) {
-  return kube::sink_into<kube::Pod>(
+  kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
       store,
       [filter = pod_filter()](std::string_view json) { return kube::decode_pod(json, filter); },
       [&](const PodPtr& before, const PodPtr& after) {
         plans.pod_changed(before, after);
         if (matters(before, after)) planner.wake();
       });
+  sink.begin_list = [&plans, begin = std::move(sink.begin_list)] {
+    plans.pod_list_begins();
+    begin();
+  };
+  sink.end_list = [&store, &plans, &planner,
+                   end = std::move(sink.end_list)](std::string_view version) {
+    end(version);
+    if (plans.pods_listed(store)) planner.wake();
+  };
+  return sink;
 }
 
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Planner& planner) {

@@ -85,6 +85,41 @@ TEST_CASE("many binds of a gang that cannot start bind nobody", "[extender][bind
   CHECK(c.api.writes().empty());
 }
 
+// A watch that was away while a pod was made, bound and deleted never tells of it.
+TEST_CASE("a pod that came and went unseen keeps its slot until the next list",
+          "[extender][bind]") {
+  Planned c;
+  const auto take_away = [&](const std::string& name) { c.api.remove(kube::kPods, kNs, name); };
+  const auto make_again = [&] {
+    const gang::PodGroup group = c.group("a");
+    return c.add_gang_pod(group, group.status.gangs[0].placements[0]);
+  };
+  for (const std::string& name : c.names) take_away(name);
+  c.see_pods();
+  const auto sink = pod_sink(c.pods, c.plans, c.planner);
+  const auto bind_and_take_away = [&] {
+    const std::string name = make_again();
+    CHECK(c.bind(name, "n1").empty());
+    take_away(name);
+    return name;
+  };
+
+  SECTION("which does not have it") {
+    const std::string first = bind_and_take_away();
+    const std::string second = make_again();
+    CHECK(c.bind(second, "n1") == "learner/0 is pod " + first + " already");
+    c.see_pods();
+    CHECK(c.bind(second, "n1").empty());
+    CHECK(c.node_of(second) == "n1");
+  }
+  SECTION("not one that was asked for before: it may not have it yet") {
+    sink.begin_list();
+    const std::string first = bind_and_take_away();
+    sink.end_list("1");
+    CHECK(c.bind(make_again(), "n1") == "learner/0 is pod " + first + " already");
+  }
+}
+
 TEST_CASE("a gang is not committed when a node became unfit", "[extender][bind]") {
   Planned c;
   c.set_ready("n2", false);
