@@ -63,6 +63,12 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
             fmt::format("attempt {} begins at {}", seen.job.status.attempt,
                         to_rfc3339(*seen.job.status.next_attempt_time))};
   }
+  if (attempt.group == nullptr && !seen.predecessor.empty()) {
+    return {false, kWaitsForPredecessor,
+            fmt::format("{} of the deleted job of the same name is still there: this one starts "
+                        "when it is gone",
+                        seen.predecessor)};
+  }
   const auto* base =
       attempt.group == nullptr ? nullptr : gang::find_gang(attempt.group->status, gang::kBaseGang);
   if (base == nullptr || base->reason.empty()) {

@@ -20,8 +20,8 @@ std::optional<Verdict> passed_limit(const Observed& seen, const Attempt& attempt
 std::optional<std::chrono::milliseconds> time_until_limit(const Observed& seen,
                                                           const Attempt& attempt);
 
-// May anything of the attempt be made: the job is not suspended, its back-off is over, and its name
-// can be that of pods and services.
+// May anything of the attempt be made: the job is not suspended, its back-off is over, its name can
+// be that of pods and services, and no deleted job of that name has any left.
 bool may_begin(const Observed& seen);
 bool is_backing_off(const Observed& seen);
 

@@ -5,6 +5,7 @@
 
 #include "controller/attempt.h"
 #include "controller/live_pods.h"
+#include "controller/predecessor.h"
 #include "controller/replacement.h"
 #include "controller/requests_lost.h"
 #include "controller/strays.h"
@@ -20,6 +21,7 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.pods = caches.pods.by_index(job.meta.uid);
   seen.services = caches.services.by_index(job.meta.uid);
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
+  if (seen.pod_groups.empty()) seen.predecessor = predecessor_remains(caches, job);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;

@@ -38,6 +38,9 @@ struct Observed {
   bool coordinator_node_is_lost = false;
   // The attempt has run, and a live read just now found no PodGroup of it.
   bool pod_group_is_gone = false;
+  // Nothing of the attempt was made yet, and this object of a deleted job of the same name still
+  // has a name that it needs, "pod dqn-coordinator"; "" if none has.
+  std::string predecessor;
   std::chrono::milliseconds retry_delay = kRetryDelay;
   SysTime now{};  // the only clock
 };

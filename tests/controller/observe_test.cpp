@@ -1,6 +1,7 @@
 #include "controller/observe.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "job/names.h"
 #include "tests/controller/cluster.h"
@@ -50,6 +51,58 @@ TEST_CASE("a job is seen with what it owns, and nothing else", "[controller][obs
   CHECK((*seen)->pod_groups.size() == 1);
   CHECK((*seen)->aggregator_config != nullptr);
   CHECK_FALSE((*seen)->coordinator_is_gone);
+}
+
+// Its owner has the job's name and another uid.
+Json of_deleted_job(const std::string& name, const char* owner = "dqn") {
+  return {{"metadata",
+           {{"name", name},
+            {"ownerReferences",
+             {{{"apiVersion", job::kApiVersion},
+               {"kind", job::kKind},
+               {"name", owner},
+               {"uid", "of-before"},
+               {"controller", true}}}}}}};
+}
+
+TEST_CASE("a job waits for what is left of a deleted one of its name", "[controller][observe]") {
+  struct Row {
+    const kube::ResourceKind& kind;
+    const char* name;
+    const char* remains;
+  };
+  const Row row = GENERATE(Row{kube::kPods, "dqn-coordinator", "pod dqn-coordinator"},
+                           Row{kube::kPods, "dqn-aggregator", "pod dqn-aggregator"},
+                           Row{kube::kServices, "dqn-coordinator", "service dqn-coordinator"},
+                           Row{kube::kPodGroups, "dqn-1", "podgroup dqn-1"});
+  CAPTURE(row.remains);
+  Cluster cluster;
+  cluster.api.add(row.kind, "rl", of_deleted_job(row.name));
+  cluster.create_job(1, 0);
+  cluster.settle();
+  const job::Job waiting = cluster.job();
+  const auto* scheduled = find_condition(waiting.status, "Scheduled");
+  REQUIRE(scheduled != nullptr);
+  CHECK(scheduled->reason == "WaitsForPredecessor");
+  CHECK(scheduled->message == std::string(row.remains) +
+                                  " of the deleted job of the same name is still there: this one "
+                                  "starts when it is gone");
+  CHECK(cluster.api.writes("POST", "/podgroups").empty());
+
+  cluster.api.remove(row.kind, "rl", row.name);
+  cluster.settle();
+  CHECK(cluster.job().status.reason == "Queued");
+  CHECK(cluster.api.writes("POST", "/podgroups").size() == 1);  // its PodGroup
+}
+
+TEST_CASE("what others have, and names that are not needed, hold nothing up",
+          "[controller][observe]") {
+  Cluster cluster;
+  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-collector-bcdfg"));
+  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-aggregator", "another"));
+  cluster.create_job(1, 0);
+  cluster.settle();
+  CHECK(cluster.job().status.reason == "Queued");
 }
 
 TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]") {
