@@ -53,7 +53,7 @@ test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to py
 	@scripts/test --only e2e -- $(ARGS)
 
 .PHONY: faults
-faults: ## kill controller, extender and server at every write of a job's life, one after another (hours)
+faults: ## kill controller, extender and server at every write of a job's life, one after another (half an hour)
 	@NERVEX_E2E_CRASH_POINTS=all scripts/test --only e2e -- -k test_kill $(ARGS)
 
 .PHONY: test-asan
