@@ -4,7 +4,8 @@
 Runs against the cluster whose environment file is given (CPU_NODES=25 make up gives room for the
 default). Creates JOBS jobs of a coordinator, an aggregator (if there is an AggregatorConfig) and
 collectors, all at once, and waits until each is Running with all its pods; then deletes them. Prints
-the time, CPU time and resident memory of each program, and one JSON line.
+the time, CPU time and resident memory of each program, and one JSON line. A second run needs other
+names or a fresh cluster: see the end of tests/controlplane/README.md.
 """
 
 import argparse
