@@ -29,7 +29,7 @@ struct Rule {
 };
 
 // The first that applies is said; each may rely on those before it not applying.
-constexpr std::array<Rule, 12> kRules{{
+constexpr std::array<Rule, 13> kRules{{
     {[](const JobView& v) { return v.job.meta.deleting; }, "nothing: the job is being deleted."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kSucceeded; },
      "nothing: the job is done. What its coordinator said, as long as the pod is kept: "
@@ -42,6 +42,9 @@ constexpr std::array<Rule, 12> kRules{{
      "kubectl get deployments -n nervex-system"},
     {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
      "mend what the API server objects to; creating the pods is tried again by itself."},
+    {[](const JobView& v) { return v.job.status.reason == "WaitsForPredecessor"; },
+     "nothing: the job starts by itself when what a deleted job of its name has left is gone. If "
+     "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
     {[](const JobView& v) { return !v.group; },
      "nothing yet: the job is about to be queued. If that lasts: "
      "kubectl logs -n nervex-system deployment/nervex-operator"},

@@ -19,6 +19,8 @@ Result<std::optional<gang::PodGroup>> read_group(kube::Api& api, const job::Job&
   if (!object) return object.error();
   auto group = gang::decode_pod_group(*object);
   if (!group) return group.error();
+  const auto& owner = group->meta.owner;  // it may be left of a deleted job of the same name
+  if (owner && owner->uid != job.meta.uid) return std::optional<gang::PodGroup>();
   return std::optional(*std::move(group));
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "controller/attempt.h"
+#include "controller/desired_pod_group.h"
 #include "controller/live_pods.h"
 #include "controller/predecessor.h"
 #include "controller/replacement.h"
@@ -21,8 +22,11 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.pods = caches.pods.by_index(job.meta.uid);
   seen.services = caches.services.by_index(job.meta.uid);
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
-  if (seen.pod_groups.empty()) seen.predecessor = predecessor_remains(caches, job);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
+  if (seen.pod_groups.empty()) {
+    const bool has_config = seen.aggregator_config != nullptr;
+    seen.predecessor = predecessor_remains(caches, job, wants_aggregator(job.spec, has_config));
+  }
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;

@@ -12,8 +12,8 @@ namespace nervex::controller {
 // out: they are given their grace period, and the garbage collector takes its time. Till then the
 // names belong to them. Returns the first object, "pod dqn-coordinator", that has a name which the
 // job's attempt needs at its start and is owned by another job of the same name; "" if there is
-// none. Each of its events brings the job up again, for owner_job_key() goes by name. Cost: five
-// look-ups. Thread-safe.
-std::string predecessor_remains(const Caches& caches, const job::Job& job);
+// none. Workers' names are never the same. Each of the object's events brings the job up again, for
+// owner_job_key() goes by name. Cost: at most five look-ups. Thread-safe.
+std::string predecessor_remains(const Caches& caches, const job::Job& job, bool wants_aggregator);
 
 }  // namespace nervex::controller

@@ -15,11 +15,23 @@ std::string path_of_ours(const kube::ResourceKind& kind) {
                      job::kGroupLabelValue);
 }
 
+// An object may change hands, or be let go: whoever waits for its end has to hear of that.
+template <typename Ptr>
+std::string former_owner_key(const Ptr& before, const Ptr& after) {
+  if (!before || !after) return "";
+  const std::string key = owner_job_key(before->meta);
+  return key == owner_job_key(after->meta) ? "" : key;
+}
+
+void add_unless_empty(kube::WorkQueue& queue, const std::string& key) {
+  if (!key.empty()) queue.add(key);
+}
+
 template <typename T>
 Watches::Changed<T> add_owner_to(kube::WorkQueue& queue) {
   return [&queue](const auto& before, const auto& after) {
-    const std::string key = owner_job_key(after ? after->meta : before->meta);
-    if (!key.empty()) queue.add(key);
+    add_unless_empty(queue, former_owner_key(before, after));
+    add_unless_empty(queue, owner_job_key(after ? after->meta : before->meta));
   };
 }
 
@@ -33,6 +45,7 @@ Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
                                         std::chrono::milliseconds counts_delay) {
   return [&caches, &queue, counts_delay](const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(caches, *before);
+    add_unless_empty(queue, former_owner_key(before, after));
     const std::string key = owner_job_key(after ? after->meta : before->meta);
     if (key.empty()) return;
     if (after != nullptr && can_wait(*after)) {

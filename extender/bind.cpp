@@ -90,15 +90,32 @@ std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& p
     return reason;
   }
   if (auto reason = check(); !reason.empty()) return reason;  // the place may have moved since
-  const std::string other = plans_.claim(slot, pod, args.node);
-  if (!other.empty()) {
-    return fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal), other);
+  auto other = plans_.claim(slot, pod, args.node);
+  if (other && is_gone_unseen(args.pod_namespace, *other)) {
+    plans_.unclaim(slot, other->uid);
+    other = plans_.claim(slot, pod, args.node);
+  }
+  if (other) {
+    return fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal),
+                       other->name);
   }
   const auto bound = write_binding(args);
   if (bound) return "";
   // After a lost reply the pod may be bound: the claim stays until the pod was seen.
-  if (bound.error().code != Code::kTransient) plans_.unclaim(slot, pod);
+  if (bound.error().code != Code::kTransient) plans_.unclaim(slot, pod.meta.uid);
   return bound.error().message;
+}
+
+// One that came and went while a list of all pods was under way is told of by nobody.
+bool Binder::is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const {
+  const PodPtr known = pods_.get(ns + "/" + pod.name);
+  if (known && known->meta.uid == pod.uid) return false;  // its end will be told
+  kube::BindArgs args;
+  args.pod_namespace = ns;
+  args.pod_name = pod.name;
+  args.pod_uid = pod.uid;
+  const auto live = read_pod(api_, args);
+  return !live && live.error().code == Code::kNotFound;
 }
 
 std::string Binder::commit(const std::string& uid, const std::string& gang) {

@@ -29,6 +29,7 @@ class Binder {
   Result<PodPtr> find_pod(const kube::BindArgs& args) const;
   std::string bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
                             const gang::PodSlot& slot);
+  bool is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const;
   std::string commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
   Result<Nothing> write_binding(const kube::BindArgs& args) const;

@@ -218,22 +218,22 @@ void Plans::settle_commit(const DoubtfulCommit& commit) {
   }
 }
 
-std::string Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
+std::optional<SlotPods::Named> Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod,
+                                            const std::string& node) {
   MutexLock lock(mutex_);
-  std::string other = pods_.other_live_pod(slot, pod);
-  if (!other.empty()) return other;
+  if (auto other = pods_.other_live_pod(slot, pod)) return other;
   pods_.claim(slot, pod, node);
   const Claim claim{slot, pod.meta.key(), node, pod.requests, pod_lists_};
   if (!pods_.is_seen_bound(slot, pod.meta.uid) && claims_.emplace(pod.meta.uid, claim).second) {
     nodes_.hold(node, pod.requests, true);
   }
   refresh_slot(slot);
-  return "";
+  return std::nullopt;
 }
 
-void Plans::unclaim(const gang::PodSlot& slot, const kube::Pod& pod) {
+void Plans::unclaim(const gang::PodSlot& slot, const std::string& pod_uid) {
   MutexLock lock(mutex_);
-  give_up_claim(slot, pod.meta.uid);
+  give_up_claim(slot, pod_uid);
 }
 
 void Plans::give_up_claim(const gang::PodSlot& slot, const std::string& pod_uid) {

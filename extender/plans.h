@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -92,11 +93,12 @@ class Plans {
   void settle_commit(const DoubtfulCommit& commit);
 
   // Two pods for one slot may be in bind at the same time: only the one that claims the slot may go
-  // on. Returns the other pod's name, or "". A claim ends when its pod is seen bound or deleted, or
-  // is missing in a later list, or with unclaim(), or with its PodGroup. Till then the pod's room
-  // on `node` is nobody else's, even if its place is given up meanwhile.
-  std::string claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
-  void unclaim(const gang::PodSlot& slot, const kube::Pod& pod);
+  // on. Returns the other pod, if there is one. A claim ends when its pod is seen bound or deleted,
+  // or is missing in a later list, or with unclaim(), or with its PodGroup. Till then the pod's
+  // room on `node` is nobody else's, even if its place is given up meanwhile.
+  std::optional<SlotPods::Named> claim(const gang::PodSlot& slot, const kube::Pod& pod,
+                                       const std::string& node);
+  void unclaim(const gang::PodSlot& slot, const std::string& pod_uid);
 
  private:
   struct CommitState {

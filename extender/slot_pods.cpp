@@ -41,11 +41,13 @@ bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid
   return at != pods.end() && !at->second.node.empty();
 }
 
-std::string SlotPods::other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const {
+auto SlotPods::other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const
+    -> std::optional<Named> {
   for (const auto& [uid, other] : find(slot.pod_group_uid, {slot.role, slot.slot.ordinal})) {
-    if (uid != pod.meta.uid && other.ns == pod.meta.ns && !other.finished) return other.name;
+    if (uid != pod.meta.uid && other.ns == pod.meta.ns && !other.finished)
+      return Named{other.name, uid};
   }
-  return "";
+  return std::nullopt;
 }
 
 auto SlotPods::find(const std::string& group_uid, const SlotName& name) const -> const PodsOfSlot& {

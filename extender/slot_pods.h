@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,9 +27,13 @@ class SlotPods {
   bool is_bound(const std::string& group_uid, std::string_view ns,
                 const gang::Placement& placement) const;
   bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
-  // The name of another pod of its namespace that was bound for the slot, or is being bound, and
-  // has not finished; "" if there is none.
-  std::string other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
+  struct Named {
+    std::string name;
+    std::string uid;
+  };
+  // Another pod of its namespace that was bound for the slot, or is being bound, and has not
+  // finished. nullopt: there is none.
+  std::optional<Named> other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
 
   // From now on this pod is being bound to that node for the slot; until it is added or removed.
   void claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);

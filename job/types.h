@@ -217,6 +217,7 @@ inline const std::optional<RoleSpec>& role_spec(const Spec& spec, Role role) {
 // A condition: spec.requests vanished from the job. The controller sets it, and the server minds
 // it.
 inline constexpr std::string_view kRequestsLost = "RequestsLost";
+
 const Condition* find_condition(const Status& status, std::string_view type);
 // Sets or adds the condition; last_transition changes only when its status does.
 void set_condition(Status& status, Condition condition);

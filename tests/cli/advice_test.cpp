@@ -29,6 +29,8 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          job::set_condition(v.job.status, a_condition("PodsCreated", false, "quota"));
        },
        "mend what the API server objects to"},
+      {"something of a deleted job is in the way", Phase::kCreated,
+       [](JobView& v) { v.job.status.reason = "WaitsForPredecessor"; }, "starts by itself"},
       {"there is no PodGroup yet", Phase::kCreated, [](JobView&) {}, "about to be queued"},
       {"the planner has not answered", Phase::kCreated,
        [](JobView& v) {

@@ -73,10 +73,14 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
   };
   const Row row = GENERATE(Row{kube::kPods, "dqn-coordinator", "pod dqn-coordinator"},
                            Row{kube::kPods, "dqn-aggregator", "pod dqn-aggregator"},
+                           Row{kube::kServices, "dqn-aggregator", "service dqn-aggregator"},
                            Row{kube::kServices, "dqn-coordinator", "service dqn-coordinator"},
                            Row{kube::kPodGroups, "dqn-1", "podgroup dqn-1"});
   CAPTURE(row.remains);
   Cluster cluster;
+  cluster.api.add(kube::kAggregatorConfigs, "nervex-system",
+                  {{"metadata", {{"name", "aggregator-config"}}},
+                   {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
   cluster.api.add(row.kind, "rl", of_deleted_job(row.name));
   cluster.create_job(1, 0);
   cluster.settle();
@@ -88,6 +92,7 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
                                   " of the deleted job of the same name is still there: this one "
                                   "starts when it is gone");
   CHECK(cluster.api.writes("POST", "/podgroups").empty());
+  CHECK(cluster.api.writes("PATCH", "/status").size() == 1);
 
   cluster.api.remove(row.kind, "rl", row.name);
   cluster.settle();
@@ -99,10 +104,46 @@ TEST_CASE("what others have, and names that are not needed, hold nothing up",
           "[controller][observe]") {
   Cluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-collector-bcdfg"));
-  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-aggregator", "another"));
+  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator", "another"));
+  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-aggregator"));  // no config: none is made
   cluster.create_job(1, 0);
   cluster.settle();
   CHECK(cluster.job().status.reason == "Queued");
+}
+
+TEST_CASE("who waits for a deleted job can be suspended and resumed", "[controller][observe]") {
+  Cluster cluster;
+  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
+  cluster.create_job(1, 0);
+  cluster.settle();
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"suspend", true}}}});
+  cluster.settle();
+  CHECK(cluster.job().status.reason == "Suspended");
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"suspend", false}}}});
+  cluster.settle();
+  CHECK(cluster.job().status.reason == "WaitsForPredecessor");
+  const auto writes = cluster.api.writes().size();
+  cluster.restart();
+  cluster.settle();
+  CHECK(cluster.api.writes().size() == writes);
+  cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
+  cluster.settle();
+  CHECK(cluster.job().status.reason == "Queued");
+  CHECK(cluster.names(kube::kPodGroups) == std::vector<std::string>{"dqn-2"});
+}
+
+TEST_CASE("a timeout ends the wait and leaves the deleted job's objects alone",
+          "[controller][observe]") {
+  Cluster cluster;
+  cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
+  cluster.create_job(1, 0);
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"scheduleTimeoutSeconds", 5}}}});
+  cluster.settle();
+  cluster.clock.advance(std::chrono::seconds(6));
+  cluster.settle();
+  CHECK(cluster.job().status.phase == job::Phase::kFailed);
+  CHECK(cluster.job().status.reason == "ScheduleTimeout");
+  CHECK(cluster.names(kube::kPods) == std::vector<std::string>{"dqn-coordinator"});
 }
 
 TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]") {

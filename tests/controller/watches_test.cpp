@@ -4,8 +4,10 @@
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "controller/runner.h"
+#include "job/names.h"
 #include "tests/controller/cluster.h"
 
 namespace nervex::controller {
@@ -89,6 +91,35 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   CHECK(caches.disrupted_coordinators.keys() == std::vector<std::string>{"rl/dqn-coordinator"});
   cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
   CHECK(comes_true([&] { return caches.disrupted_coordinators.size() == 0; }));
+}
+
+TEST_CASE("an object that changes hands brings up the job that had it", "[controller][watches]") {
+  const auto owned_by = [](const char* job) {
+    return Json{{"metadata",
+                 {{"name", "x"},
+                  {"labels", {{job::kGroupLabel, job::kGroupLabelValue}}},
+                  {"ownerReferences",
+                   {{{"apiVersion", job::kApiVersion},
+                     {"kind", job::kKind},
+                     {"name", job},
+                     {"uid", std::string("uid-of-") + job},
+                     {"controller", true}}}}}}};
+  };
+  const auto& kind = *GENERATE(&kube::kPods, &kube::kServices);
+  Cluster cluster;
+  cluster.api.add(kind, "rl", owned_by("dqn"));
+  testing::Process& parts = *cluster.controller;
+  Watches watches(cluster.api, parts.caches, parts.queue, std::chrono::milliseconds(0));
+  watches.start();
+  CHECK(parts.queue.next() == "rl/dqn");
+  parts.queue.done("rl/dqn");
+  REQUIRE(parts.queue.size() == 0);
+  SECTION("it is orphaned") {
+    cluster.api.change(kind, "rl", "x", {{"metadata", {{"ownerReferences", nullptr}}}});
+  }
+  SECTION("it is somebody else's") { cluster.api.change(kind, "rl", "x", owned_by("another")); }
+  REQUIRE(comes_true([&] { return parts.queue.size() > 0; }));
+  CHECK(parts.queue.next() == "rl/dqn");
 }
 
 }  // namespace

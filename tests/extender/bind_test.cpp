@@ -86,37 +86,70 @@ TEST_CASE("many binds of a gang that cannot start bind nobody", "[extender][bind
 }
 
 // A watch that was away while a pod was made, bound and deleted never tells of it.
-TEST_CASE("a pod that came and went unseen keeps its slot until the next list",
-          "[extender][bind]") {
-  Planned c;
-  const auto take_away = [&](const std::string& name) { c.api.remove(kube::kPods, kNs, name); };
-  const auto make_again = [&] {
-    const gang::PodGroup group = c.group("a");
-    return c.add_gang_pod(group, group.status.gangs[0].placements[0]);
-  };
-  for (const std::string& name : c.names) take_away(name);
-  c.see_pods();
-  const auto sink = pod_sink(c.pods, c.plans, c.planner);
-  const auto bind_and_take_away = [&] {
-    const std::string name = make_again();
-    CHECK(c.bind(name, "n1").empty());
-    take_away(name);
-    return name;
-  };
-
-  SECTION("which does not have it") {
-    const std::string first = bind_and_take_away();
-    const std::string second = make_again();
-    CHECK(c.bind(second, "n1") == "learner/0 is pod " + first + " already");
-    c.see_pods();
-    CHECK(c.bind(second, "n1").empty());
-    CHECK(c.node_of(second) == "n1");
+struct Unwatched : Planned {
+  kube::ReflectorSink sink = pod_sink(pods, plans, planner);
+  Unwatched() {
+    for (const std::string& name : names) take_away(name);
+    see_pods();
   }
-  SECTION("not one that was asked for before: it may not have it yet") {
-    sink.begin_list();
-    const std::string first = bind_and_take_away();
-    sink.end_list("1");
-    CHECK(c.bind(make_again(), "n1") == "learner/0 is pod " + first + " already");
+  std::string make() {
+    const gang::PodGroup now = group("a");
+    return add_gang_pod(now, now.status.gangs[0].placements[0]);
+  }
+  void take_away(const std::string& name) { api.remove(kube::kPods, kNs, name); }
+  void bind_and_take_away() {
+    const std::string name = make();
+    CHECK(bind(name, "n1").empty());
+    take_away(name);
+  }
+};
+
+TEST_CASE("a pod that came and went unseen leaves its slot to the next one", "[extender][bind]") {
+  Unwatched c;
+  SECTION("whatever the lists say") {
+    c.sink.begin_list();
+    c.bind_and_take_away();
+    c.sink.end_list(std::to_string(c.api.resource_version()));
+  }
+  SECTION("without any list") { c.bind_and_take_away(); }
+  const std::string next = c.make();
+  CHECK(c.bind(next, "n1").empty());
+  CHECK(c.node_of(next) == "n1");
+}
+
+TEST_CASE("a pod that was never seen but is there keeps its slot", "[extender][bind]") {
+  Unwatched c;
+  const std::string first = c.make();
+  Json second = c.api.get(kube::kPods, kNs, first);
+  second["metadata"]["name"] = "second";
+  second["metadata"].erase("uid");
+  c.api.add(kube::kPods, kNs, second);
+  CHECK(c.bind(first, "n1").empty());
+  CHECK(c.bind("second", "n1") == "learner/0 is pod " + first + " already");
+}
+
+TEST_CASE("a list gives back the room of a pod that came and went unseen before it",
+          "[extender][bind]") {
+  Unwatched c;
+  const auto has_room = [&] { return !c.filter("plain", {"n1"}).node_names.empty(); };
+  c.add_plain_pod("plain", ask(8));
+  SECTION("it was asked for later") {
+    c.bind_and_take_away();
+    c.set_members("a", {});
+    c.see_groups();
+    c.planner.pass();
+    CHECK_FALSE(has_room());
+    c.see_pods();
+    CHECK(has_room());
+  }
+  SECTION("not if it was asked for before: it may not have it yet") {
+    c.sink.begin_list();
+    c.bind_and_take_away();
+    c.set_members("a", {});
+    c.see_groups();
+    c.planner.pass();
+    c.sink.end_list("1");
+    CHECK_FALSE(has_room());
   }
 }
 
