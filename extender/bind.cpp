@@ -110,11 +110,7 @@ std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& p
 bool Binder::is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const {
   const PodPtr known = pods_.get(ns + "/" + pod.name);
   if (known && known->meta.uid == pod.uid) return false;  // its end will be told
-  kube::BindArgs args;
-  args.pod_namespace = ns;
-  args.pod_name = pod.name;
-  args.pod_uid = pod.uid;
-  const auto live = read_pod(api_, args);
+  const auto live = read_pod(api_, {pod.name, ns, pod.uid, ""});
   return !live && live.error().code == Code::kNotFound;
 }
 

@@ -38,14 +38,11 @@ void Plans::pod_list_begins() {
 
 bool Plans::pods_listed(const kube::Store<kube::Pod>& pods) {
   MutexLock lock(mutex_);
-  std::vector<std::pair<std::string, gang::PodSlot>> gone;
-  for (const auto& [uid, claim] : claims_) {
+  return give_up_claims_if([&pods, list = pod_lists_](const std::string& uid, const Claim& claim) {
     const PodPtr pod = pods.get(claim.pod);
     const bool is_there = pod && pod->meta.uid == uid;
-    if (!is_there && claim.list < pod_lists_) gone.emplace_back(uid, claim.slot);
-  }
-  for (const auto& [uid, slot] : gone) give_up_claim(slot, uid);
-  return !gone.empty();
+    return !is_there && claim.list < list;
+  });
 }
 
 void Plans::refresh_slot(const gang::PodSlot& slot) {
@@ -251,11 +248,18 @@ void Plans::end_claim(const std::string& pod_uid) {
 
 // Whatever was being bound for a PodGroup that is gone is deleted next.
 void Plans::end_claims_of(const std::string& group_uid) {
+  give_up_claims_if([&group_uid](const std::string&, const Claim& claim) {
+    return claim.slot.pod_group_uid == group_uid;
+  });
+}
+
+bool Plans::give_up_claims_if(const std::function<bool(const std::string&, const Claim&)>& is_one) {
   std::vector<std::pair<std::string, gang::PodSlot>> pods;
   for (const auto& [uid, claim] : claims_) {
-    if (claim.slot.pod_group_uid == group_uid) pods.emplace_back(uid, claim.slot);
+    if (is_one(uid, claim)) pods.emplace_back(uid, claim.slot);
   }
   for (const auto& [uid, slot] : pods) give_up_claim(slot, uid);
+  return !pods.empty();
 }
 
 }  // namespace nervex::extender

@@ -4,6 +4,7 @@
 // from the API again; what exists here alone is the room of writes that are under way.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,6 +123,9 @@ class Plans {
   void end_claim(const std::string& pod_uid) REQUIRES(mutex_);
   void give_up_claim(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
   void end_claims_of(const std::string& group_uid) REQUIRES(mutex_);
+  // Of pods by uid. True if there were any.
+  bool give_up_claims_if(const std::function<bool(const std::string& uid, const Claim&)>& is_one)
+      REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void end_doubt(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
   std::string check_room(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);

@@ -44,8 +44,8 @@ bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid
 auto SlotPods::other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const
     -> std::optional<Named> {
   for (const auto& [uid, other] : find(slot.pod_group_uid, {slot.role, slot.slot.ordinal})) {
-    if (uid != pod.meta.uid && other.ns == pod.meta.ns && !other.finished)
-      return Named{other.name, uid};
+    if (uid == pod.meta.uid || other.ns != pod.meta.ns || other.finished) continue;
+    return Named{other.name, uid};
   }
   return std::nullopt;
 }
