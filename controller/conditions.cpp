@@ -63,7 +63,7 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
             fmt::format("attempt {} begins at {}", seen.job.status.attempt,
                         to_rfc3339(*seen.job.status.next_attempt_time))};
   }
-  if (attempt.group == nullptr && !seen.predecessor.empty()) {
+  if (!seen.predecessor.empty()) {
     return {false, kWaitsForPredecessor,
             fmt::format("{} of the deleted job of the same name is still there: this one starts "
                         "when it is gone",

@@ -33,11 +33,13 @@ std::optional<SetName> parse_floor(std::string_view name) {
   return std::nullopt;
 }
 
+std::string request_gang(std::int64_t id) { return fmt::format("{}{}", job::kRequestGang, id); }
+
 std::optional<SetName> parse_request(std::string_view name) {
   std::string_view rest = name;
   std::int64_t id = 0;
   if (!take_number(rest, job::kRequestGang, id)) return std::nullopt;
-  const std::string gang = fmt::format("{}{}", job::kRequestGang, id);
+  const std::string gang = request_gang(id);
   std::int64_t part = 0;
   if (take_number(rest, "-ddp-learner-", part)) {
     if (!rest.empty()) return std::nullopt;
@@ -63,7 +65,7 @@ SetName floor_set_name(Role role, int first_ordinal) {
 }
 
 SetName request_set_name(const WantedSlot& slot) {
-  const std::string gang = fmt::format("{}{}", job::kRequestGang, slot.entry()->id);
+  const std::string gang = request_gang(slot.entry()->id);
   std::string name = fmt::format("{}-{}", gang, to_string(slot.role));
   if (slot.role == Role::kDdpLearner) name += fmt::format("-{}", slot.part);
   return {std::move(name), gang, slot.role, slot.entry()->id};

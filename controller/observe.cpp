@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "controller/attempt.h"
-#include "controller/desired_pod_group.h"
 #include "controller/live_pods.h"
 #include "controller/predecessor.h"
 #include "controller/replacement.h"
@@ -23,10 +22,6 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.services = caches.services.by_index(job.meta.uid);
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
-  if (seen.pod_groups.empty()) {
-    const bool has_config = seen.aggregator_config != nullptr;
-    seen.predecessor = predecessor_remains(caches, job, wants_aggregator(job.spec, has_config));
-  }
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;
@@ -193,6 +188,9 @@ Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
   if (!job) return std::optional<Observed>();
   Observed seen = from_caches(caches, options, *job, now);
   const Attempt attempt = current_attempt(seen);
+  if (seen.pod_groups.empty()) {
+    seen.predecessor = predecessor_remains(caches, *job, attempt.has_aggregator);
+  }
   if (auto checked = check_against_live(api, caches, attempt, seen); !checked) {
     return checked.error();
   }
