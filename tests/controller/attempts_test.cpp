@@ -33,11 +33,7 @@ kube::ContainerState container(const char* name, int restarts, int exit_code = 0
 
 World running(job::Job job) {
   World world(std::move(job));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   world.created.clear();
   world.deleted.clear();
   world.events.clear();
@@ -220,9 +216,7 @@ TEST_CASE("last words are kept to the size of a termination message", "[controll
 TEST_CASE("what belongs to one attempt does not come into the next", "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.run_all();
   world.end(world.name(Role::kCollector), false);
   world.settle();
@@ -316,9 +310,7 @@ TEST_CASE("a requeued job is requeued no more when it runs", "[controller][attem
 TEST_CASE("free attempts follow one another no faster than every ten seconds",
           "[controller][attempts]") {
   World world(a_job());
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.end(kCoordinator, false);
   world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.reason = "OutOfcpu"; });
   world.settle();

@@ -27,9 +27,7 @@ TEST_CASE("an ended job keeps the pods that its policy says", "[controller][clea
   INFO("when " << row.when);
   World world(a_job(3, 1));
   world.seen.job.spec.clean_pod_policy = row.policy;
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.run("dqn-coordinator");
   world.run(world.name(Role::kCollector, 0));                        // goes
   world.end(world.name(Role::kCollector, 1), false);                 // stays; 2 is Pending and goes
@@ -52,9 +50,7 @@ TEST_CASE("an ended job keeps the pods that its policy says", "[controller][clea
 
 TEST_CASE("clean-up does not repeat what is under way", "[controller][cleanup]") {
   World world(a_job(1, 0));
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.run_all();
   world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) { pod.meta.deleting = true; });
   const Actions actions = clean_up(world.seen);

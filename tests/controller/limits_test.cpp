@@ -17,11 +17,7 @@ using testing::World;
 World started(job::Job job) {
   World world(std::move(job));
   world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   return world;
 }
 
@@ -95,9 +91,7 @@ TEST_CASE("a job whose pods cannot be created has waited for that", "[controller
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;
   World world(std::move(job));
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   job::set_condition(
       world.seen.job.status,
       {std::string(kPodsCreated), false, "FailedCreate", "create pod: 403 no such account", {}, 1});
@@ -112,9 +106,7 @@ TEST_CASE("a gang whose pods are all bound does not wait any more", "[controller
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;
   World world(std::move(job));
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.bind("dqn-coordinator");
   world.settle();
   CHECK(reconcile(world.seen).requeue_after.has_value());

@@ -21,9 +21,7 @@ using Strings = std::vector<std::string>;
 // All pods of a job with one collector exist, unbound.
 World a_started_world() {
   World world(a_job(1, 0));
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.created.clear();
   return world;
 }
@@ -168,9 +166,7 @@ World a_running_world() {
   World world(a_job(3, 0));
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
   world.seen.job.spec.requests.next_collector = 4098;
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.run_all();
   world.commit();
   world.settle();
@@ -199,9 +195,7 @@ TEST_CASE("pods of slots that are not wanted any more go, with their services",
     world.seen.job.spec.requests.entries.clear();
     gone = {world.name(Role::kCollector, 4096), world.name(Role::kCollector, 4097)};
   }
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   Strings want;
   for (const auto& pod : gone) want.push_back("pod " + pod);
   for (const auto& pod : gone) want.push_back("service " + pod);
@@ -235,9 +229,7 @@ TEST_CASE("a slot's next pod waits for the one before", "[controller][pods]") {
     if (!std::holds_alternative<DeletePods>(action)) world.apply({action});
   }
   world.change_pod(before, [](kube::Pod& pod) { pod.meta.deleting = true; });
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   CHECK(world.created.empty());
   SECTION("to be gone") { world.remove_pod(before); }
   SECTION("to have finished") {
@@ -272,9 +264,7 @@ TEST_CASE("a pod that a client gives up is replaced though requests were lost",
   world.settle();
   const std::string before = world.name(Role::kCollector, 0);
   world.seen.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   CHECK(world.deleted == Strings{"pod " + before});
   const std::string next = world.name(Role::kCollector, 0, 1);
   CHECK(world.created == Strings{"pod " + next, "service " + next});

@@ -100,11 +100,7 @@ TEST_CASE("a job runs when its coordinator does and is ready when all pods are",
 TEST_CASE("a request is added to the PodGroup in one write, and made when it has places",
           "[controller][reconcile]") {
   World world(a_job(1, 1));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   world.created.clear();
 
   world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2),
@@ -133,11 +129,7 @@ TEST_CASE("a request that is removed while it waits leaves no word behind",
           "[controller][reconcile]") {
   const bool was_looked_at = GENERATE(true, false);
   World world(a_job(1, 1));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   REQUIRE(find_condition(world.seen.job.status, "RequestsScheduled") == nullptr);
 
   world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};
@@ -158,11 +150,7 @@ TEST_CASE("a request that is removed while it waits leaves no word behind",
 
 TEST_CASE("a request that waits when the job ends waits no more", "[controller][reconcile]") {
   World world(a_job(1, 1));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};
   ++world.seen.job.meta.generation;
   world.settle();
@@ -179,11 +167,7 @@ TEST_CASE("the final status is written alone, before anything is cleaned up",
           "[controller][reconcile]") {
   const bool well = GENERATE(true, false);
   World world(a_job(2, 0));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   world.end("dqn-coordinator", well);
   const Actions actions = reconcile(world.seen).actions;
   REQUIRE(actions.size() == 2);
@@ -234,9 +218,7 @@ TEST_CASE("a coordinator that the scheduler will not bind is told of after a whi
           "[controller][reconcile]") {
   using namespace std::chrono_literals;
   World world(a_job());
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.change_pod("dqn-coordinator",
                    [](kube::Pod& pod) { pod.unscheduled_message = "volume is elsewhere"; });
   CHECK(reconcile(world.seen).actions.empty());
@@ -252,18 +234,12 @@ TEST_CASE("a coordinator that the scheduler will not bind is told of after a whi
 TEST_CASE("a place on a node that is gone is told of, whoever has it", "[controller][reconcile]") {
   using namespace std::chrono_literals;
   World world(a_job(1, 1));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   REQUIRE(find_condition(world.seen.job.status, "Scheduled")->status);
 
   // Its pod is deleted, and the next one is pinned to a node that does not exist any more.
   world.remove_pod(world.name(job::Role::kLearner));
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   const std::string learner = world.name(job::Role::kLearner, 0, 1);
   world.change_pod(learner, [&](kube::Pod& pod) {
     pod.meta.created = world.seen.now;

@@ -74,9 +74,7 @@ TEST_CASE("what may pass by itself is told of when it happens again", "[controll
 TEST_CASE("a deletion that keeps failing shows too, and while the job is suspended",
           "[controller][refusal]") {
   World world(a_job());
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.seen.job.spec.suspend = true;
   world.apply(reconcile(world.seen).actions);
   world.apply(report_refusal(world.seen.job, kFailedDelete, "delete pod: no", world.seen.now));

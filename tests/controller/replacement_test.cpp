@@ -29,9 +29,7 @@ World a_running_world() {
   learner.gpus = "10";
   learner.gpu_split = {8, 2};
   world.seen.job.spec.requests.entries = {learner};
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.run_all();
   world.commit();
   world.settle();

@@ -18,11 +18,7 @@ using testing::World;
 // Two collectors, one learner, a coordinator: all run.
 World a_running_world() {
   World world(a_job(2, 1));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   world.status_writes = 0;
   return world;
 }
@@ -204,9 +200,7 @@ TEST_CASE("a terminating coordinator changes no phase", "[controller][status]") 
 TEST_CASE("a coordinator that ends before it was seen running has a start time",
           "[controller][status]") {
   World world(a_job());
-  world.settle();
-  world.plan();
-  world.settle();
+  world.make_gang();
   world.end("dqn-coordinator", true);
   world.settle();
   CHECK(world.seen.job.status.phase == Phase::kSucceeded);

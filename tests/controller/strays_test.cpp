@@ -14,11 +14,7 @@ using Strings = std::vector<std::string>;
 
 World a_started_world() {
   World world(a_job(1, 0));
-  world.settle();
-  world.plan();
-  world.settle();
-  world.run_all();
-  world.settle();
+  world.start();
   return world;
 }
 

@@ -173,6 +173,18 @@ int World::settle() {
   return -1;
 }
 
+void World::make_gang() {
+  settle();
+  plan();
+  settle();
+}
+
+void World::start() {
+  make_gang();
+  run_all();
+  settle();
+}
+
 void World::add_aggregator_config() {
   AggregatorConfig config;
   config.meta.name = "aggregator-config";

@@ -29,6 +29,8 @@ class World {
   // look, reconcile and apply until there is nothing to do; the number of rounds that did
   // something, or -1 if 20 were not enough.
   int settle();
+  void make_gang();  // settles before and after its plan
+  void start();      // that, and all its pods run
 
   void add_aggregator_config();
   // The planner gives every slot of the spec that has none a place, and forgets those that are not

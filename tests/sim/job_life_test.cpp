@@ -322,24 +322,63 @@ std::map<std::string, int> live_pods_by_slot(const FakeApi& api) {
   return live;
 }
 
+// Chance decides what happens in it: the same seed, the same life.
+class RandomCluster : public Cluster {
+ public:
+  explicit RandomCluster(unsigned seed) : rng_(seed) {}
+
+  unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
+
+  // Pods that end slowly come to their end: all, or a third of them.
+  void let_go(bool all) {
+    for (const auto& pod : api.list(kube::kPods)) {
+      if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
+      if (all || below(3) == 0) {
+        api.remove(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}));
+      }
+    }
+  }
+
+  void fail_a_write() {
+    api.fail_next(nth_write(static_cast<int>(below(4))), {Code::kTransient, "injected"},
+                  below(2) == 0 ? Applied::kYes : Applied::kNo);
+  }
+
+  // One round of the controller, on caches of any age; no slot has two live pods after it.
+  void work(std::chrono::milliseconds longest_pause) {
+    if (below(3) != 0) sync_some(below(16));
+    controller->worker.process(kJobKey);
+    clock.advance(std::chrono::milliseconds(below(static_cast<unsigned>(longest_pause.count()))));
+    for (const auto& [slot, count] : live_pods_by_slot(api)) {
+      INFO("slot " << slot);
+      CHECK(count == 1);
+    }
+  }
+
+  // Nothing goes wrong any more, each time after so long a pause that every back-off is over.
+  void come_to_rest(std::chrono::minutes pause) {
+    for (int round = 0; round < 12; ++round) {
+      let_go(true);
+      clock.advance(pause);
+      REQUIRE(settle() >= 0);
+      plan();
+      run_pods();
+    }
+  }
+
+ private:
+  std::mt19937 rng_;
+};
+
 TEST_CASE("a job keeps its pods whoever takes them away, and never has two for one slot",
           "[sim][property]") {
   const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
   INFO("seed " << seed);
-  std::mt19937 rng(seed);
-  const auto below = [&rng](unsigned n) { return static_cast<unsigned>(rng() % n); };
-  Cluster cluster;
+  RandomCluster cluster(seed);
+  const auto below = [&cluster](unsigned n) { return cluster.below(n); };
   cluster.create_job(3, 1);
   cluster.settle();
   if (below(2) == 0) cluster.api.terminate_pods_slowly();
-  const auto let_go = [&](bool all) {
-    for (const auto& pod : cluster.api.list(kube::kPods)) {
-      if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
-      if (all || below(3) == 0) {
-        cluster.api.remove(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}));
-      }
-    }
-  };
   const auto lose_one = [&] {
     const std::string name = any_worker(cluster.api, below(8));
     if (name.empty()) return;
@@ -362,15 +401,14 @@ TEST_CASE("a job keeps its pods whoever takes them away, and never has two for o
         lose_one();
         break;
       case 1:
-        let_go(false);
+        cluster.let_go(false);
         break;
       case 2:
         cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
                            {{"spec", {{"collector", {{"replicas", below(5)}}}}}});
         break;
       case 3:
-        cluster.api.fail_next(nth_write(static_cast<int>(below(4))), {Code::kTransient, "injected"},
-                              below(2) == 0 ? Applied::kYes : Applied::kNo);
+        cluster.fail_a_write();
         break;
       case 4:
         if (below(4) == 0) cluster.restart();
@@ -379,23 +417,11 @@ TEST_CASE("a job keeps its pods whoever takes them away, and never has two for o
         cluster.plan();
         cluster.run_pods();
     }
-    if (below(3) != 0) cluster.sync_some(below(16));
-    cluster.controller->worker.process(kJobKey);
-    cluster.clock.advance(std::chrono::milliseconds(below(60'000)));
-    for (const auto& [slot, count] : live_pods_by_slot(cluster.api)) {
-      INFO("slot " << slot);
-      CHECK(count == 1);
-    }
+    cluster.work(std::chrono::milliseconds(60'000));
   }
   cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
                      {{"spec", {{"collector", {{"replicas", 2}}}}}});
-  for (int round = 0; round < 12; ++round) {
-    let_go(true);
-    cluster.clock.advance(std::chrono::minutes(6));
-    REQUIRE(cluster.settle() >= 0);
-    cluster.plan();
-    cluster.run_pods();
-  }
+  cluster.come_to_rest(std::chrono::minutes(6));
   const std::map<std::string, int> want = {
       {"coordinator/0", 1}, {"collector/0", 1}, {"collector/1", 1}, {"learner/0", 1}};
   CHECK(live_pods_by_slot(cluster.api) == want);
@@ -446,9 +472,8 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
           "[sim][property]") {
   const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
   INFO("seed " << seed);
-  std::mt19937 rng(seed);
-  const auto below = [&rng](unsigned n) { return static_cast<unsigned>(rng() % n); };
-  Cluster cluster;
+  RandomCluster cluster(seed);
+  const auto below = [&cluster](unsigned n) { return cluster.below(n); };
   cluster.api.add(kube::kAggregatorConfigs, "nervex-system",
                   {{"metadata", {{"name", "aggregator-config"}}},
                    {"spec", {{"aggregator", {{"template", a_template()}}}}}});
@@ -459,14 +484,6 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
   set({{"backoffLimit", 1000}});
   cluster.settle();
   if (below(2) == 0) cluster.api.terminate_pods_slowly();
-  const auto let_go = [&](bool all) {
-    for (const auto& pod : cluster.api.list(kube::kPods)) {
-      if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
-      if (all || below(3) == 0) {
-        cluster.api.remove(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}));
-      }
-    }
-  };
   const auto hit_coordinator = [&] {
     const auto pods = cluster.names(kube::kPods);
     if (std::find(pods.begin(), pods.end(), "dqn-coordinator") == pods.end()) return;
@@ -492,14 +509,13 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
         }
         break;
       case 1:
-        let_go(false);
+        cluster.let_go(false);
         break;
       case 2:
         set({{"suspend", below(3) == 0}});
         break;
       case 3:
-        cluster.api.fail_next(nth_write(static_cast<int>(below(4))), {Code::kTransient, "injected"},
-                              below(2) == 0 ? Applied::kYes : Applied::kNo);
+        cluster.fail_a_write();
         break;
       case 4:
         if (below(4) == 0) cluster.restart();
@@ -518,22 +534,10 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
         cluster.plan();
         cluster.run_pods();
     }
-    if (below(3) != 0) cluster.sync_some(below(16));
-    cluster.controller->worker.process(kJobKey);
-    cluster.clock.advance(std::chrono::milliseconds(below(30'000)));
-    for (const auto& [slot, count] : live_pods_by_slot(cluster.api)) {
-      INFO("slot " << slot);
-      CHECK(count == 1);
-    }
+    cluster.work(std::chrono::milliseconds(30'000));
   }
   set({{"suspend", false}});
-  for (int round = 0; round < 12; ++round) {
-    let_go(true);
-    cluster.clock.advance(std::chrono::minutes(7));
-    REQUIRE(cluster.settle() >= 0);
-    cluster.plan();
-    cluster.run_pods();
-  }
+  cluster.come_to_rest(std::chrono::minutes(7));
   const job::Job job = cluster.job();
   std::map<std::string, int> want = {{"coordinator/0", 1}, {"aggregator/0", 1}};
   for (const auto role : {job::Role::kCollector, job::Role::kLearner}) {
