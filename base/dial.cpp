@@ -18,7 +18,7 @@ using Dialed = std::unique_ptr<DialedConnection>;
 
 Error describe(const Connection& connection) {
   const bool untrusted = connection.failed_by() == Connection::Failure::kUntrusted;
-  return Error{untrusted ? Code::kDenied : Code::kTransient, connection.why()};
+  return Error{untrusted ? Code::kUnauthorized : Code::kTransient, connection.why()};
 }
 
 void set_option(int socket, int level, int name, int value) {

@@ -38,7 +38,7 @@ inline constexpr int kKeepAliveProbes = 3;
 inline constexpr std::chrono::milliseconds kUnacknowledgedLimit{45'000};
 
 // Tries the name's addresses in the resolver's order until one accepts, then does the handshake.
-// kTransient, or kDenied if the server could not prove who it is. Asking the resolver may take
+// kTransient, or kUnauthorized if the server could not prove who it is. Asking the resolver may take
 // longer than `deadline` and is not woken by `wake_fd`, all else is.
 Result<std::unique_ptr<DialedConnection>> dial(const DialPlan& plan, MonoTime deadline,
                                                int wake_fd);

@@ -19,8 +19,10 @@ const char* to_string(Code code) {
       return "expired";
     case Code::kTransient:
       return "transient";
-    case Code::kDenied:
-      return "denied";
+    case Code::kUnauthorized:
+      return "unauthorized";
+    case Code::kForbidden:
+      return "forbidden";
     case Code::kInternal:
       return "internal";
   }

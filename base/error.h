@@ -16,7 +16,10 @@ enum class Code {
   kConflict,   // stale resourceVersion, or the name is taken (409): read again, decide again
   kExpired,    // the watch position is too old (410): list again
   kTransient,  // timeout, 429, 5xx, broken connection: retry with back-off
-  kDenied,     // 401, 403: a person must act
+  // 401, or 403 while the right is missing: both may pass by themselves (a starting API server
+  // answers 403 until its roles are read). Shown, asked again, never a reason to end anything.
+  kUnauthorized,
+  kForbidden,  // 403 all the same: admission or quota refused it; final, a person must act
   kInternal,   // a bug in this program
 };
 

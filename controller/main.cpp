@@ -6,6 +6,7 @@
 #include "controller/flags.h"
 #include "controller/runner.h"
 #include "controller/watches.h"
+#include "kube/access_review.h"
 #include "kube/client.h"
 #include "kube/config.h"
 #include "kube/leader_api.h"
@@ -47,7 +48,8 @@ int main(int argc, char** argv) {
                             "nervex-controller/leader-election", observer);
   kube::Leadership leadership(lease_client, clock, kube::lease_options(flags.leader),
                               [&stop] { stop.fail(); });
-  kube::LeaderApi api(client, leadership);
+  kube::AccessReviewApi reviewed(client);
+  kube::LeaderApi api(reviewed, leadership);
   kube::EventRecorder events(client, clock, "nervex-controller");
   kube::WorkQueue queue(clock);
   controller::Caches caches;

@@ -109,7 +109,7 @@ std::string planned_node_of_coordinator(const gang::PodGroup& group) {
   return "";
 }
 
-// A node that may not be read is taken for a good one: then the attempt counts as failed.
+// Whether the node may be read at all may change: an attempt is not ended on a guess.
 Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
   if (name.empty()) return false;
   const auto live = kube::get_object(api, kube::kNodes, "", name);
@@ -118,7 +118,6 @@ Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
     return node && !node->ready;
   }
   if (live.error().code == Code::kNotFound) return true;
-  if (live.error().code == Code::kDenied) return false;
   return live.error();
 }
 

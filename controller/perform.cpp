@@ -43,7 +43,7 @@ struct Perform {
     auto failed = failure(slow_start(manifests.size(), parallel_writes,
                                      [&](std::size_t i) {
                                        auto done = (writes.*write)(manifests[i]);
-                                       if (!done && done.error().code == Code::kDenied) denied = i;
+                                       if (!done && done.error().code == Code::kForbidden) denied = i;
                                        return done;
                                      }),
                           kFailedCreate);

@@ -35,18 +35,19 @@ Actions report_refusal(const job::Job& job, std::string_view reason, const std::
   return {UpdateStatus{std::move(status)}, warning_event(reason, words)};
 }
 
-bool is_definite(Code code) { return code == Code::kInvalid || code == Code::kDenied; }
+bool is_definite(Code code) { return code == Code::kInvalid || code == Code::kForbidden; }
 
 bool is_worth_telling(Code code, int failures_before) {
   switch (code) {
     case Code::kInvalid:
-    case Code::kDenied:
+    case Code::kForbidden:
       return true;
     case Code::kConflict:
     case Code::kExpired:
       return failures_before >= 6;
     case Code::kNotFound:
     case Code::kTransient:
+    case Code::kUnauthorized:
     case Code::kInternal:
       return failures_before >= 1;
   }

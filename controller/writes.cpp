@@ -94,7 +94,7 @@ Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manif
   if (owner_job_uid(there->meta) != job_.meta.uid) {
     return failure(
         "create", kind.name, key, "",
-        {Code::kDenied,
+        {Code::kForbidden,
          fmt::format("the name is taken by a {} that does not belong to this job: delete it, "
                      "or give the job another name",
                      kind.name)});

@@ -17,7 +17,7 @@ class Writes {
   Writes(kube::Api& api, Caches& caches, const job::Job& job);
 
   // A name that is taken counts as success if the object is this job's and is what was wanted;
-  // another object of this job: kConflict (look again); of somebody else: kDenied.
+  // another object of this job: kConflict (look again); of somebody else: kForbidden.
   Result<Nothing> create_pod(const Json& manifest);
   Result<Nothing> create_service(const Json& manifest);
   Result<Nothing> create_pod_group(const Json& manifest);

@@ -47,7 +47,7 @@ bool Identity::refused(const Presented& shown) {
 
 bool Identity::failed(const Error& error) {
   files_.look_soon();
-  return error.code == Code::kDenied && adopt_files();
+  return error.code == Code::kUnauthorized && adopt_files();
 }
 
 // A file that makes no sense changes nothing: it may be half written, or the other half of a pair

@@ -117,7 +117,8 @@ std::string Reflector::not_synced(std::string_view what) const {
 
 // That a watch ends is a part of every day; but without a first list the program does nothing.
 void Reflector::log_failure(const char* event, const Error& error) {
-  const bool is_ordinary = synced() && error.code != Code::kDenied;
+  const bool is_refused = error.code == Code::kUnauthorized || error.code == Code::kForbidden;
+  const bool is_ordinary = synced() && !is_refused;
   const auto log = is_ordinary ? log_info : log_warn;
   log(event, {{"path", options_.path}, {"error", error.message}});
   const MutexLock lock(mutex_);

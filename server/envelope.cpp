@@ -27,13 +27,14 @@ int status_of(Code code) {
   switch (code) {
     case Code::kInvalid:
       return 400;
-    case Code::kDenied:
+    case Code::kForbidden:
       return 403;
     case Code::kNotFound:
       return 404;
     case Code::kConflict:
       return 409;
     case Code::kExpired:
+    case Code::kUnauthorized:  // of us, by the API server: may pass
     case Code::kTransient:
     case Code::kInternal:
       break;

@@ -61,7 +61,7 @@ Result<Nothing> Gate::allow(const Identity& who, const Subject& subject) {
       ask("authorization.k8s.io", "subjectaccessreviews", subject_access_review(who, access));
   if (!reply) return not_now(reply.error());
   if (is_allowed(*reply)) return ok();
-  return Error{Code::kDenied,
+  return Error{Code::kForbidden,
                fmt::format("{} is no pod of that job, and may not {}", who.user, describe(access))};
 }
 

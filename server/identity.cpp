@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kScheme = "bearer ";
 constexpr std::string_view kServiceAccountPrefix = "system:serviceaccount:";
 
-Error denied(std::string message) { return {Code::kDenied, std::move(message)}; }
+Error denied(std::string message) { return {Code::kUnauthorized, std::move(message)}; }
 
 char lower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 

@@ -27,11 +27,11 @@ struct Identity {
   bool is_pod() const { return !pod_uid.empty(); }
 };
 
-// The token of "Authorization: Bearer <token>". kDenied, saying what to send, if there is none.
+// The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is none.
 Result<std::string> bearer_token(const std::map<std::string, std::string>& headers);
 
 Json token_review(std::string_view token);
-// kDenied with the API server's reason if it is nobody's token, or was made for another audience:
+// kUnauthorized with the API server's reason if it is nobody's token, or was made for another audience:
 // one for the API server is worth more than its holder should ever have to show here.
 Result<Identity> identity_in(const Json& token_review);
 

@@ -37,7 +37,7 @@ HttpReply refuse(const HttpRequest& request, const Error& error) {
 
 HttpReply refuse_unknown(const HttpRequest& request, const Error& error) {
   const HttpReply reply = refuse(request, error);
-  return error.code == Code::kDenied ? unauthenticated(error.message) : reply;
+  return error.code == Code::kUnauthorized ? unauthenticated(error.message) : reply;
 }
 
 // Null without --auth=token: then everybody may do everything.

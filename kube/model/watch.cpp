@@ -68,8 +68,9 @@ Error error_event(std::string_view status) {
 Code code_of(int http_status) {
   switch (http_status) {
     case 401:
+      return Code::kUnauthorized;
     case 403:
-      return Code::kDenied;
+      return Code::kForbidden;  // or the authorizer said so: kube/access_review.h asks
     case 404:
       return Code::kNotFound;
     case 408:

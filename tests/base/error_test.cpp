@@ -42,7 +42,8 @@ TEST_CASE("Every code has a name", "[base][error]") {
                                                    {Code::kConflict, "conflict"},
                                                    {Code::kExpired, "expired"},
                                                    {Code::kTransient, "transient"},
-                                                   {Code::kDenied, "denied"},
+                                                   {Code::kUnauthorized, "unauthorized"},
+                                                   {Code::kForbidden, "forbidden"},
                                                    {Code::kInternal, "internal"}}));
   CHECK(to_string(code) == name);
 }

@@ -95,7 +95,7 @@ TEST_CASE("A server must prove who it is", "[base][tls]") {
   CHECK(reply.has_value() == row.trusted);
   if (!reply) {
     INFO(reply.error().message);
-    CHECK(reply.error().code == Code::kDenied);
+    CHECK(reply.error().code == Code::kUnauthorized);
     CHECK_THAT(reply.error().message, ContainsSubstring("certificate not accepted"));
   }
 }

@@ -82,7 +82,7 @@ TEST_CASE("a job that does not exist is not found", "[cli][gather]") {
 
 TEST_CASE("what one may not read is left out, and named", "[cli][gather]") {
   Cluster cluster;
-  cluster.api.fail_next("GET", "/events", {Code::kDenied, "forbidden"});
+  cluster.api.fail_next("GET", "/events", {Code::kForbidden, "forbidden"});
   std::vector<std::string> left_out;
   const auto view = gather(cluster.api, "rl", "dqn", kNow, left_out);
   REQUIRE(view);

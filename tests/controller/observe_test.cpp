@@ -277,13 +277,23 @@ TEST_CASE("the node of a coordinator that is gone is asked for", "[controller][o
     want = true;
   }
   SECTION("it is gone") { want = true; }
-  SECTION("it may not be read") { cluster.api.fail_next("GET", "/nodes/", {Code::kDenied, "no"}); }
   cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
   cluster.sync();
   const auto seen = look(cluster);
   REQUIRE((seen && *seen));
   CHECK((*seen)->coordinator_is_gone);
   CHECK((*seen)->coordinator_node_is_lost == want);
+}
+
+TEST_CASE("while its node may not be read, a coordinator that is gone ends nothing",
+          "[controller][observe]") {
+  RunningCluster cluster;
+  cluster.api.fail_next("GET", "/nodes/", {Code::kUnauthorized, "403 not yet"});
+  cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
+  cluster.sync();
+  const auto seen = look(cluster);
+  REQUIRE_FALSE(seen);
+  CHECK(seen.error().code == Code::kUnauthorized);
 }
 
 TEST_CASE("a coordinator that was marked before it went is told with its last state",

@@ -32,7 +32,7 @@ TEST_CASE("slow_start doubles until a call fails, then begins no more", "[contro
   std::atomic<int> calls = 0;
   const auto error = slow_start(100, 8, [&](std::size_t i) -> Result<Nothing> {
     ++calls;
-    if (i >= row.bad) return Error{Code::kDenied, std::to_string(i)};
+    if (i >= row.bad) return Error{Code::kForbidden, std::to_string(i)};
     return ok();
   });
   CHECK(calls == row.want_calls);

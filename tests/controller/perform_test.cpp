@@ -208,7 +208,7 @@ TEST_CASE("a pod of this job for another place is not taken for the one wanted",
 
 TEST_CASE("what the API refuses shows on the job in its own words", "[controller][perform]") {
   PlannedCluster cluster;
-  cluster.api.fail_next("POST", "/pods", {Code::kDenied, "403 pods is forbidden: no quota"},
+  cluster.api.fail_next("POST", "/pods", {Code::kForbidden, "403 pods is forbidden: no quota"},
                         Applied::kNo, 100);
   for (int i = 0; i < 5; ++i) {
     cluster.process();
@@ -295,7 +295,7 @@ TEST_CASE("a deletion that is refused is told of once", "[controller][perform]")
   cluster.sync();
   cluster.process();
   cluster.api.clear_writes();
-  cluster.api.fail_next("DELETE", "/services", {Code::kDenied, "403 no"}, Applied::kNo, 100);
+  cluster.api.fail_next("DELETE", "/services", {Code::kForbidden, "403 no"}, Applied::kNo, 100);
   for (int i = 0; i < 4; ++i) cluster.process();
   CHECK(cluster.event_reasons() == Strings{"FailedDelete"});
   CHECK(cluster.api.writes("PATCH", "").empty());

@@ -60,7 +60,8 @@ TEST_CASE("what may pass by itself is told of when it happens again", "[controll
   };
   const auto row = GENERATE(values<Row>({
       {"the object is wrong", Code::kInvalid, 0},
-      {"the right is missing", Code::kDenied, 0},
+      {"admission refuses it", Code::kForbidden, 0},
+      {"the right is missing", Code::kUnauthorized, 1},
       {"the API server has a bad moment", Code::kTransient, 1},
       {"the namespace is not there", Code::kNotFound, 1},
       {"something in this program failed", Code::kInternal, 1},

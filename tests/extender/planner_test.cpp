@@ -150,7 +150,7 @@ TEST_CASE("a refusal for good is tried again with back-off", "[extender][planner
   c.add_group("a", learners(1), 1);
   c.add_group("b", learners(1), 2);
   c.see();
-  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kDenied, "forbidden"}, Applied::kNo, 2);
+  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kForbidden, "forbidden"}, Applied::kNo, 2);
   c.planner.pass();
   CHECK(c.places("a") == "undecided");
   CHECK(c.places("b") == "waits");  // decided in the same pass

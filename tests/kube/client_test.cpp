@@ -152,7 +152,7 @@ TEST_CASE("the token file is read again after a 401, and the request repeated", 
   CHECK(server.last().headers.at("authorization") == "Bearer second");
 
   for (int i = 0; i < 3; ++i) server.reply(401);
-  CHECK(client.send(get("/api")).error().code == Code::kDenied);
+  CHECK(client.send(get("/api")).error().code == Code::kUnauthorized);
   CHECK(server.count() == 6);  // 2 + 2 + 2: a second token that is refused is not followed by one
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("a fixed token is not tried again", "[kube][client]") {
   config.token = "t";
   Client client(config, "t");
   server.reply(401);
-  CHECK(client.send(get("/api")).error().code == Code::kDenied);
+  CHECK(client.send(get("/api")).error().code == Code::kUnauthorized);
   CHECK(server.count() == 1);
 }
 

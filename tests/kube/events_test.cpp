@@ -103,7 +103,7 @@ TEST_CASE("an event that cannot be written is forgotten", "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
-  api.fail_next("POST", "/events", {Code::kDenied, "403"});
+  api.fail_next("POST", "/events", {Code::kForbidden, "403"});
   recorder.record(kJob, {EventType::kNormal, "R", "m"});
   CHECK(api.list(kEvents).empty());
   CHECK(recorder.stats() == EventStats{.failed = 1});

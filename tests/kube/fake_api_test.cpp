@@ -253,12 +253,12 @@ TEST_CASE("faults hit the next matching requests, with or without effect", "[kub
   FakeApi api;
   const Error lost{Code::kTransient, "timeout"};
   api.fail_next("POST", "/pods", lost, Applied::kYes);
-  api.fail_next("POST", "/pods", {Code::kDenied, "quota"}, Applied::kNo, 2);
+  api.fail_next("POST", "/pods", {Code::kForbidden, "quota"}, Applied::kNo, 2);
   CHECK(create_object(api, kServices, "a", named("s")));  // does not match
   CHECK(create_object(api, kPods, "a", named("p")).error() == lost);
   CHECK_FALSE(api.get(kPods, "a", "p").is_null());
-  CHECK(create_object(api, kPods, "a", named("q")).error().code == Code::kDenied);
-  CHECK(create_object(api, kPods, "a", named("q")).error().code == Code::kDenied);
+  CHECK(create_object(api, kPods, "a", named("q")).error().code == Code::kForbidden);
+  CHECK(create_object(api, kPods, "a", named("q")).error().code == Code::kForbidden);
   CHECK(create_object(api, kPods, "a", named("q")));
   const auto writes = api.writes("POST", "/pods");
   REQUIRE(writes.size() == 4);

@@ -86,7 +86,7 @@ TEST_CASE("a plugin whose credentials are refused is not asked without end", "[k
   plugin.answer({{"token", "bad"}});
   ScriptedServer server({whole_reply(401, "{}"), whole_reply(401, "{}"), whole_reply(401, "{}")});
   Client client(config_with(plugin, server.url()), "t");
-  CHECK(client.send(kGet).error().code == Code::kDenied);
+  CHECK(client.send(kGet).error().code == Code::kUnauthorized);
   CHECK(plugin.runs() == 2);
   CHECK(server.requests().size() == 2);
 }
@@ -98,7 +98,7 @@ TEST_CASE("a watch that was refused leads to another credential", "[kube][identi
   ScriptedServer server({whole_reply(401, "{}"), testing::stream_reply({"line"}, true)});
   Client client(config_with(plugin, server.url()), "t");
   const auto ignore = [](std::string_view) { return true; };
-  CHECK(client.stream("/api?watch=true", ignore, {}).error().code == Code::kDenied);
+  CHECK(client.stream("/api?watch=true", ignore, {}).error().code == Code::kUnauthorized);
   plugin.answer({{"token", "second"}});
   CHECK(client.stream("/api?watch=true", ignore, {}));
   CHECK_THAT(server.requests().at(1), ContainsSubstring("Bearer second\r\n"));
@@ -191,7 +191,7 @@ TEST_CASE("a server with a new authority is trusted when the file says so", "[ku
   Client client(config_in(folder, server.url(), old_ca, me), "t");
   const auto refused = client.send(kGet);
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == Code::kDenied);
+  CHECK(refused.error().code == Code::kUnauthorized);
   CHECK(server.connections() == 1);  // the same file would lead to the same end
 
   folder.write("ca.crt", old_ca.pem() + new_ca.pem());
@@ -227,7 +227,7 @@ TEST_CASE("a changed client certificate is shown on new connections", "[kube][id
   CHECK(shown() == second.cert);
 
   folder.write("ca.crt", "no certificate");
-  CHECK_FALSE(identity.failed({Code::kDenied, "untrusted"}));
+  CHECK_FALSE(identity.failed({Code::kUnauthorized, "untrusted"}));
   CHECK(shown() == second.cert);
 }
 

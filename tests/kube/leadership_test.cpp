@@ -54,7 +54,7 @@ TEST_CASE("who waits for leadership is woken by it, or by a stop", "[kube][leade
 TEST_CASE("a candidate that cannot get at the lease is not ready", "[kube][leadership]") {
   FakeApi api;
   FakeClock clock;
-  api.fail_next("", "/leases", {Code::kDenied, "forbidden"}, testing::Applied::kNo, 1'000'000);
+  api.fail_next("", "/leases", {Code::kForbidden, "forbidden"}, testing::Applied::kNo, 1'000'000);
   Leadership a(api, clock, quick("a"), [] {});
   a.start();
   CHECK(a.not_ready().empty());  // it has only just begun

@@ -23,7 +23,7 @@ TEST_CASE("what comes after a watch, and when", "[kube][reflector]") {
       {"it was cut late", {Code::kTransient, 5min, true, told}, 3, {false, false, 0}},
       {"it was cut early too often", {Code::kTransient, 10ms, true, told}, 19, {true, false, 20}},
       {"its position is too old", {Code::kExpired, 10ms, true, told}, 0, {true, false, 1}},
-      {"it is forbidden", {Code::kDenied, 10ms, true, false}, 0, {true, false, 1}},
+      {"it is forbidden", {Code::kForbidden, 10ms, true, false}, 0, {true, false, 1}},
       {"a line could not be read", {Code::kInvalid, 5s, true, told}, 0, {true, false, 0}},
       {"not even a bookmark came", {Code::kTransient, 150s, true, false}, 0, {true, false, 0}},
       {"nothing came, for a short while",
@@ -42,7 +42,7 @@ TEST_CASE("streaming lists are given up if they are refused, not if the server i
   CHECK(refuses_streaming({Code::kInvalid, 1ms, false, false}));
   CHECK_FALSE(refuses_streaming({Code::kInvalid, 1ms, true, true}));  // a broken line, later
   CHECK_FALSE(refuses_streaming({Code::kTransient, 1ms, false, false}));
-  CHECK_FALSE(refuses_streaming({Code::kDenied, 1ms, false, false}));
+  CHECK_FALSE(refuses_streaming({Code::kForbidden, 1ms, false, false}));
   CHECK(broke_off({Code::kTransient, 1s, false, true}));
   CHECK(broke_off({{}, 1s, false, false}));
   CHECK_FALSE(broke_off({Code::kTransient, 1s, false, false}));

@@ -181,7 +181,7 @@ TEST_CASE("an expired position, in either form, leads to a new list that misses 
 }
 
 TEST_CASE("lists and watches that fail are tried again with back-off", "[kube][reflector]") {
-  const auto code = GENERATE(Code::kTransient, Code::kDenied, Code::kNotFound, Code::kExpired);
+  const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kNotFound, Code::kExpired);
   FakeApi api;
   const bool streaming = GENERATE(false, true);
   api.add(kPods, "ns", a_pod("a"));
@@ -195,7 +195,7 @@ TEST_CASE("lists and watches that fail are tried again with back-off", "[kube][r
 
 TEST_CASE("why nothing is listed yet is told with the last failure", "[kube][reflector]") {
   FakeApi api;
-  api.fail_next("", "/pods", {Code::kDenied, "403 pods is forbidden"}, testing::Applied::kNo,
+  api.fail_next("", "/pods", {Code::kForbidden, "403 pods is forbidden"}, testing::Applied::kNo,
                 1'000'000);
   Mirror mirror(api, quick(api_path(kPods), true));
   CHECK(wait_until([&] {
@@ -204,7 +204,7 @@ TEST_CASE("why nothing is listed yet is told with the last failure", "[kube][ref
 }
 
 TEST_CASE("no form of failure makes a busy loop", "[kube][reflector]") {
-  const auto code = GENERATE(Code::kTransient, Code::kDenied, Code::kExpired, Code::kInvalid,
+  const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kExpired, Code::kInvalid,
                              Code::kNotFound, Code::kConflict);
   const auto* const method = GENERATE("WATCH", "GET", "");
   const bool streaming = GENERATE(false, true);

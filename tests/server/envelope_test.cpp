@@ -23,7 +23,8 @@ TEST_CASE("the status tells the client whether to try again", "[server][envelope
     int status;
   };
   const auto row = GENERATE(values<Row>({{Code::kInvalid, 400},
-                                         {Code::kDenied, 403},
+                                         {Code::kForbidden, 403},
+                                         {Code::kUnauthorized, 200},
                                          {Code::kNotFound, 404},
                                          {Code::kConflict, 409},
                                          {Code::kTransient, 200},

@@ -143,7 +143,7 @@ TEST_CASE("a forged token is not reviewed again and again", "[server][auth]") {
 
 TEST_CASE("what could not be checked may be asked again", "[server][auth]") {
   Guarded world;
-  const auto code = GENERATE(Code::kTransient, Code::kDenied, Code::kInternal);
+  const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kInternal);
   SECTION("the token") {
     world.api.answer("tokenreviews", [code](const Json&) { return Error{code, "away"}; });
     const auto who = world.gate.identify(bearing("pod"));

@@ -35,7 +35,7 @@ TEST_CASE("a bearer token is read from its header, whatever the scheme's case", 
   const auto token = bearer_token(row.headers);
   REQUIRE(token.has_value() == !row.want.empty());
   if (token) CHECK(*token == row.want);
-  if (!token) CHECK(token.error().code == Code::kDenied);
+  if (!token) CHECK(token.error().code == Code::kUnauthorized);
 }
 
 TEST_CASE("a review asks for the audience of this server", "[server][auth]") {
@@ -77,7 +77,7 @@ TEST_CASE("a token that proves nothing here is denied", "[server][auth]") {
   review.merge_patch(row.patch);
   const auto who = identity_in(review);
   REQUIRE_FALSE(who);
-  CHECK(who.error().code == Code::kDenied);
+  CHECK(who.error().code == Code::kUnauthorized);
 }
 
 TEST_CASE("access is asked for with everything that is known of the asker", "[server][auth]") {

@@ -140,11 +140,11 @@ TEST_CASE("each failure is one that the client can act on", "[server][replicas]"
       {"looking up is forbidden to us",
        [](World& w) {
          w.stores.pods.erase("rl/dqn-coordinator");
-         w.api.fail_next("GET", "/pods/", {Code::kDenied, "forbidden"});
+         w.api.fail_next("GET", "/pods/", {Code::kForbidden, "forbidden"});
        },
        Code::kTransient},
       {"the API server is away when writing", patch_fails(Code::kTransient), Code::kTransient},
-      {"writing is forbidden to us", patch_fails(Code::kDenied), Code::kTransient},
+      {"writing is forbidden to us", patch_fails(Code::kForbidden), Code::kTransient},
       {"the object is refused", patch_fails(Code::kInvalid), Code::kConflict},
       {"every write meets a conflict", patch_fails(Code::kConflict, 100), Code::kTransient},
   }));

@@ -156,8 +156,8 @@ TEST_CASE("status_error says what the caller can do about it", "[kube][watch]") 
   const auto row = GENERATE(values<Row>({
       {301, Code::kInvalid},
       {400, Code::kInvalid},
-      {401, Code::kDenied},
-      {403, Code::kDenied},
+      {401, Code::kUnauthorized},
+      {403, Code::kForbidden},
       {404, Code::kNotFound},
       {405, Code::kInvalid},
       {408, Code::kTransient},
@@ -177,7 +177,7 @@ TEST_CASE("status_error says what the caller can do about it", "[kube][watch]") 
 
 TEST_CASE("status_error uses the API's own words", "[kube][watch]") {
   CHECK(status_error("create pod a/b", 403, R"({"kind":"Status","message":"exceeded quota"})") ==
-        Error{Code::kDenied, "create pod a/b: 403 exceeded quota"});
+        Error{Code::kForbidden, "create pod a/b: 403 exceeded quota"});
   CHECK(status_error("get", 503, "no endpoints\n").message == "get: 503 no endpoints");
   CHECK(status_error("get", 500, "").message == "get: 500");
   CHECK(status_error("get", 500, R"({"message":7,"reason":"Odd"})").message == "get: 500 Odd");
