@@ -55,6 +55,12 @@ struct DeletePods {
   std::vector<Target> targets;
   bool operator==(const DeletePods&) const = default;
 };
+// Takes the tracking finalizer off pods of which all is recorded that will be asked for: those that
+// are being deleted go then.
+struct ReleasePods {
+  std::vector<Target> targets;
+  bool operator==(const ReleasePods&) const = default;
+};
 struct DeleteServices {
   std::vector<Target> targets;
   bool operator==(const DeleteServices&) const = default;
@@ -82,7 +88,8 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
 
 using Action =
     std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
-                 DeletePodGroups, DeletePods, DeleteServices, UpdateStatus, DeleteJob, RecordEvent>;
+                 DeletePodGroups, DeletePods, ReleasePods, DeleteServices, UpdateStatus, DeleteJob,
+                 RecordEvent>;
 using Actions = std::vector<Action>;
 
 }  // namespace nervex::controller

@@ -17,10 +17,16 @@ kube::PodFilter pod_filter() {
   return filter;
 }
 
+// Pods whose job is gone have to be found, too.
+std::string by_job_key(const kube::Pod& pod) {
+  std::string key = owner_job_key(pod.meta);
+  return key.empty() && pod.has_finalizer ? orphans_key(pod.meta.ns) : key;
+}
+
 }  // namespace
 
 Caches::Caches()
-    : pods(by_job<kube::Pod>), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
+    : pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
 
 Result<job::Job> decode_cached_job(std::string_view json) {
   const auto object = kube::parse_json(json);

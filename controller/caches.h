@@ -11,7 +11,12 @@
 
 namespace nervex::controller {
 
-// Indexed by the uid of the owning job. Thread-safe, as the stores are.
+// The queue's key, and that of the index, of pods in this namespace that have our finalizer and no
+// job as their owner. No job is called so.
+inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
+
+// Pods are indexed by the key of the owning job, the others by its uid. Thread-safe, as the stores
+// are.
 struct Caches {
   Caches();
 

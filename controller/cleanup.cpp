@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controller/reasons.h"
+#include "controller/tracked_pods.h"
 #include "job/counts.h"
 
 namespace nervex::controller {
@@ -43,7 +44,9 @@ Actions clean_up(const Observed& seen) {
     if (pod->meta.deleting || !must_go(*pod, seen.job.spec.clean_pod_policy)) continue;
     pods.push_back({pod->meta.name, pod->meta.uid});
   }
+  std::vector<Target> released = pods_to_release_at_end(seen, pods);
   const std::size_t count = pods.size();
+  if (!released.empty()) actions.push_back(ReleasePods{std::move(released)});
   if (count > 0) actions.push_back(DeletePods{std::move(pods)});
 
   std::vector<Target> services = living(seen.services);

@@ -89,6 +89,12 @@ bool is_false(const job::Status& status, std::string_view type) {
 // gang that waited and was given up again leaves no word behind: nothing waits any more.
 std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) return std::nullopt;
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    if (of.requeue_at <= seen.now) continue;
+    return Finding{false, kBackOff,
+                   fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
+                               of.name, to_rfc3339(of.requeue_at))};
+  }
   std::optional<Finding> verdict;
   if (is_false(seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
@@ -155,9 +161,10 @@ void apply(const Observed& seen, job::Status& status, std::string_view type, Fin
   set_condition(seen, status, type, verdict.is_true, verdict.reason, std::move(verdict.message));
 }
 
-// Of a gang that was taken back nothing is left to create either: only its coordinator, which comes
-// last, shows that all of it could be made.
+// Of a gang that was taken back nothing is left to create either. That all of it could be created
+// is shown by its coordinator, which comes last, or of a gang that came later by all of its pods.
 bool is_still_refused(const Attempt& attempt, const job::Status& status) {
+  if (!status.requeued_gangs.empty()) return true;
   return status.phase == Phase::kCreated && is_creation_refused(status) &&
          !is_true(status, kSuspended) && coordinator_of(attempt) == nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include "controller/member_set.h"
 #include "controller/merge_patch.h"
+#include "controller/requeued_gangs.h"
 #include "controller/requests_lost.h"
 #include "job/names.h"
 
@@ -15,12 +16,13 @@ using job::Role;
 
 class Members {
  public:
-  Members(const job::Job& job, const Attempt& attempt, const job::PodContext& context)
-      : job_(job),
+  Members(const Observed& seen, const Attempt& attempt, const job::PodContext& context)
+      : observed_(seen),
+        job_(seen.job),
         attempt_(attempt),
         context_(context),
-        wanted_(job, attempt.has_aggregator),
-        is_lost_(requests_lost(job)) {}
+        wanted_(job_, attempt.has_aggregator),
+        is_lost_(requests_lost(job_)) {}
 
   std::vector<gang::MemberSet> follow() {
     for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
@@ -46,7 +48,7 @@ class Members {
   static std::pair<int, std::int64_t> rank(std::string_view name) {
     const auto known = parse_set_name(name);
     if (known->gang == gang::kBaseGang) return {0, 0};
-    if (known->gang == known->set) return {1, 0};
+    if (is_floor(*known)) return {1, 0};
     return {2, known->id};
   }
 
@@ -60,6 +62,7 @@ class Members {
     const bool is_double = std::any_of(sets_.begin(), sets_.end(),
                                        [&](const auto& other) { return other.name == set.name; });
     if (!known || is_double) return;  // somebody else's hand
+    if (is_backing_off(observed_, known->gang)) return;
     gang::MemberSet kept = set;
     kept.gang = known->gang;
     kept.role = to_string(known->role);
@@ -131,6 +134,7 @@ class Members {
 
   void add(const WantedSlot& slot) {
     const SetName name = name_for(slot);
+    if (is_backing_off(observed_, name.gang)) return;
     auto at = std::find_if(sets_.begin(), sets_.end(),
                            [&](const auto& set) { return set.name == name.set; });
     if (at == sets_.end()) at = sets_.insert(sets_.end(), new_set(name, slot));
@@ -148,6 +152,7 @@ class Members {
     return set;
   }
 
+  const Observed& observed_;
   const job::Job& job_;
   const Attempt& attempt_;
   const job::PodContext& context_;
@@ -169,17 +174,18 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists) {
   return !config_exists && spec.aggregator == "PerJob";
 }
 
-gang::PodGroupSpec desired_spec(const job::Job& job, const Attempt& attempt,
+gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
                                 const job::PodContext& context) {
   gang::PodGroupSpec spec;
-  spec.attempt = job.status.attempt;
-  spec.queued_since = place_in_queue(job);
-  spec.members = Members(job, attempt, context).follow();
+  spec.attempt = seen.job.status.attempt;
+  spec.queued_since = place_in_queue(seen.job);
+  spec.members = Members(seen, attempt, context).follow();
   return spec;
 }
 
-Json pod_group_manifest(const job::Job& job, const Attempt& attempt,
+Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
                         const job::PodContext& context) {
+  const job::Job& job = seen.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
   return {{"apiVersion", gang::kApiVersion},
@@ -192,7 +198,7 @@ Json pod_group_manifest(const job::Job& job, const Attempt& attempt,
               {job::kJobLabel, job.meta.name},
               {job::kControllerLabel, job::kControllerLabelValue}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
-          {"spec", gang::encode_spec(desired_spec(job, attempt, context))}};
+          {"spec", gang::encode_spec(desired_spec(seen, attempt, context))}};
 }
 
 Actions group_steps(const Observed& seen, const Attempt& attempt) {
@@ -200,9 +206,9 @@ Actions group_steps(const Observed& seen, const Attempt& attempt) {
   if (attempt.group == nullptr) {
     const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
     if (waits || attempt.name_is_held) return {};
-    return {CreatePodGroup{pod_group_manifest(seen.job, attempt, context)}};
+    return {CreatePodGroup{pod_group_manifest(seen, attempt, context)}};
   }
-  const gang::PodGroupSpec spec = desired_spec(seen.job, attempt, context);
+  const gang::PodGroupSpec spec = desired_spec(seen, attempt, context);
   if (spec == attempt.group->spec) return {};
   const kube::Meta& meta = attempt.group->meta;
   return {PatchPodGroup{

@@ -18,7 +18,7 @@ bool wants_aggregator(const job::Spec& spec, bool config_exists);
 // The job must not start before an AggregatorConfig exists.
 bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 
-// The spec that the attempt's PodGroup should have, or should be made with if there is none. `job`
+// The spec that the attempt's PodGroup should have, or should be made with if there is none. `seen`
 // with the status that this round writes (ended, replaced). Equal to the one it has if there is
 // nothing to do; whatever else stands there (somebody edited it) is put right.
 //
@@ -29,13 +29,14 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 //  - of a floor that is raised later into a gang of their own, "floor-collector-<first ordinal>";
 //  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
 //    aggregators and one per item of the GPU split.
+// Gangs that back off (requeued_gangs.h) have no slots in it.
 // Slots that have finished and whose pods are gone are left out, and so are sets without slots.
 // While what was requested is lost (requests_lost.h) nothing is taken out for want of a request.
-gang::PodGroupSpec desired_spec(const job::Job& job, const Attempt& attempt,
+gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
                                 const job::PodContext& context);
 
 // The whole PodGroup of an attempt that has none.
-Json pod_group_manifest(const job::Job& job, const Attempt& attempt,
+Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
                         const job::PodContext& context);
 
 // The one write that the PodGroup needs, if it needs any: it is made, or its spec is changed.

@@ -71,6 +71,23 @@ SetName request_set_name(const WantedSlot& slot) {
   return {std::move(name), gang, slot.role, slot.entry()->id};
 }
 
+bool is_floor(const SetName& name) { return name.gang == name.set; }
+
+int first_ordinal_of(const SetName& floor) {
+  std::string_view rest = floor.gang;
+  std::int64_t first = 0;
+  take_number(rest, fmt::format("floor-{}-", to_string(floor.role)), first);
+  return static_cast<int>(first);
+}
+
+std::optional<SetName> parse_gang_name(std::string_view name) {
+  if (auto floor = parse_floor(name)) return floor;
+  std::string_view rest = name;
+  std::int64_t id = 0;
+  if (!take_number(rest, job::kRequestGang, id) || !rest.empty()) return std::nullopt;
+  return SetName{"", std::string(name), Role::kCoordinator, id};
+}
+
 std::optional<SetName> parse_set_name(std::string_view name) {
   for (const Role role :
        {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner}) {

@@ -24,6 +24,14 @@ SetName floor_set_name(job::Role role, int first_ordinal);
 // Of a slot with an entry.
 SetName request_set_name(const WantedSlot& slot);
 
+// Is it one that floor_set_name() names? The ordinal that it begins with.
+bool is_floor(const SetName& name);
+int first_ordinal_of(const SetName& floor);
+
+// What a gang of that name is, "request-7" or "floor-collector-4": its set name if it is a floor,
+// else one with that gang and number. nullopt: the base gang, or none of ours.
+std::optional<SetName> parse_gang_name(std::string_view name);
+
 // The inverse: what a set of that name is. nullopt: none of ours is called so.
 std::optional<SetName> parse_set_name(std::string_view name);
 

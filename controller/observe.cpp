@@ -18,7 +18,9 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
                      SysTime now) {
   Observed seen;
   seen.job = job;
-  seen.pods = caches.pods.by_index(job.meta.uid);
+  seen.pods = caches.pods.by_index(job.meta.key());
+  std::erase_if(seen.pods,
+                [&](const auto& pod) { return owner_job_uid(pod->meta) != job.meta.uid; });
   seen.services = caches.services.by_index(job.meta.uid);
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
@@ -179,6 +181,12 @@ Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt
 }
 
 }  // namespace
+
+std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
+                                       const std::string& key, SysTime now) {
+  const auto job = caches.jobs.get(key);
+  return job ? std::optional(from_caches(caches, options, *job, now)) : std::nullopt;
+}
 
 Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
                                         const ObserveOptions& options, const std::string& key,

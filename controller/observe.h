@@ -19,6 +19,11 @@ struct ObserveOptions {
   std::chrono::milliseconds retry_delay = kRetryDelay;
 };
 
+// From the caches alone: what this process knows now, its own writes included. nullopt: there is no
+// such job.
+std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
+                                       const std::string& key, SysTime now);
+
 // From the caches; asks the API server only when the coordinator or the PodGroup of an attempt that
 // ran seems to be gone, since that ends it, when another pod does, since that is replaced, and when
 // something seems to be left over, since that is deleted. nullopt: there is no such job. Fails only

@@ -5,6 +5,7 @@
 
 #include "controller/parallel.h"
 #include "controller/reasons.h"
+#include "controller/refusal.h"
 #include "controller/writes.h"
 
 namespace nervex::controller {
@@ -12,12 +13,12 @@ namespace {
 
 std::optional<Failure> failure(Result<Nothing> done, std::string_view event_reason) {
   if (done) return std::nullopt;
-  return Failure{done.error(), event_reason, ""};
+  return Failure{done.error(), event_reason};
 }
 
 std::optional<Failure> failure(std::optional<Error> error, std::string_view event_reason) {
   if (!error) return std::nullopt;
-  return Failure{*std::move(error), event_reason, ""};
+  return Failure{*std::move(error), event_reason};
 }
 
 // One action after the other; each says how it failed, if it did.
@@ -35,20 +36,27 @@ struct Perform {
                    event_reason);
   }
 
-  // A refusal may come from a name that somebody else holds.
+  // A refusal may come from a name that somebody else holds. The refused one is the error's own:
+  // what failed before it may pass by itself, and then it is the error.
   std::optional<Failure> create_each(const std::vector<Json>& manifests,
                                      Result<Nothing> (Writes::*write)(const Json&)) const {
     constexpr std::size_t kNone = ~std::size_t{0};
-    std::atomic<std::size_t> denied = kNone;
-    auto failed = failure(slow_start(manifests.size(), parallel_writes,
-                                     [&](std::size_t i) {
-                                       auto done = (writes.*write)(manifests[i]);
-                                       if (!done && done.error().code == Code::kForbidden) denied = i;
-                                       return done;
-                                     }),
-                          kFailedCreate);
-    if (failed && denied != kNone && writes.is_somebody_elses(manifests[denied])) {
-      failed->taken_name = kube::string_at(manifests[denied], {"metadata", "name"});
+    std::atomic<std::size_t> refused = kNone;
+    auto failed = failure(
+        slow_start(manifests.size(), parallel_writes,
+                   [&](std::size_t i) {
+                     auto done = (writes.*write)(manifests[i]);
+                     if (!done && is_definite(done.error().code)) {
+                       std::size_t first = refused;
+                       while (i < first && !refused.compare_exchange_weak(first, i)) continue;
+                     }
+                     return done;
+                   }),
+        kFailedCreate);
+    if (failed && refused != kNone) {
+      failed->refused_name = kube::string_at(manifests[refused], {"metadata", "name"});
+      failed->is_taken = failed->error.code == Code::kForbidden &&
+                         writes.is_somebody_elses(manifests[refused]);
     }
     return failed;
   }
@@ -70,6 +78,9 @@ struct Perform {
   }
   std::optional<Failure> operator()(const DeletePods& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_pod);
+  }
+  std::optional<Failure> operator()(const ReleasePods& action) const {
+    return each(action.targets, kFailedDelete, &Writes::release_pod);
   }
   std::optional<Failure> operator()(const DeleteServices& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_service);

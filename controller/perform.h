@@ -15,7 +15,9 @@ namespace nervex::controller {
 struct Failure {
   Error error;
   std::string_view event_reason;  // kFailedCreate, kFailedDelete, or "" for other writes
-  std::string taken_name{};       // of a pod or service: held by an object of somebody else
+  // Of a pod or service that was refused for good (is_definite), one of those of the action.
+  std::string refused_name{};
+  bool is_taken = false;  // that name is held by an object of somebody else
 };
 
 // Thread-safe: several jobs at once, each by one thread.

@@ -77,15 +77,23 @@ bool has_another_place(const AttemptPod& of, const gang::PodGroup& group) {
   return false;
 }
 
+bool has_run(const kube::Pod& pod) {
+  return pod.phase == kube::PodPhase::kRunning || pod.is_finished();
+}
+
+Verdict runs() {
+  Verdict verdict;
+  verdict.course = Course::kRuns;
+  return verdict;
+}
+
 Verdict judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
   if (has_another_place(coordinator, group)) {
     return {Course::kDisrupted, kNodeLost, "the coordinator's node is lost", std::nullopt, ""};
   }
   const kube::ContainerState* main = job::main_state(*coordinator.pod);
   if (main != nullptr && main->restarts > 0) return restarted(*main);
-  Verdict verdict;
-  if (coordinator.state == PodState::kRunning) verdict.course = Course::kRuns;
-  return verdict;
+  return coordinator.state == PodState::kRunning ? runs() : Verdict{};
 }
 
 Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& group) {
@@ -98,7 +106,8 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
       return failed(pod);
     case PodState::kTerminating:  // a mark now says why, which nobody can read when it is gone
       if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
-      return {};
+      // It ran, though nobody may have looked while it did: the attempt ends when it is gone.
+      return has_run(pod) ? runs() : Verdict{};
     case PodState::kRunning:
     case PodState::kPending:
       return judge_live(coordinator, group);

@@ -193,7 +193,7 @@ Actions pod_steps(const Observed& seen, const Attempt& attempt) {
   Actions steps;
   if (attempt.group == nullptr) return steps;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
-  const Places places = places_of(attempt.group->status);
+  const Places places = places_of(seen, *attempt.group);
   Leaving pods = leaving_pods(attempt, slots, places, requests_lost(seen.job));
   const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());

@@ -12,8 +12,10 @@
 #include "controller/pods.h"
 #include "controller/reasons.h"
 #include "controller/replacement.h"
+#include "controller/requeued_gangs.h"
 #include "controller/status.h"
 #include "controller/strays.h"
+#include "controller/tracked_pods.h"
 #include "controller/turn.h"
 
 namespace nervex::controller {
@@ -57,7 +59,12 @@ Actions creation_steps(const Observed& seen, const Attempt& attempt) {
 std::optional<std::chrono::milliseconds> next_look(const Observed& seen, const Attempt& attempt) {
   const auto limit = time_until_limit(seen, attempt);
   const auto late = time_until_late(seen, attempt);
-  return sooner(limit, late);
+  return sooner(sooner(limit, late), time_until_requeue(seen));
+}
+
+Actions release(const Observed& seen) {
+  std::vector<Target> targets = pods_to_release(seen);
+  return targets.empty() ? Actions{} : Actions{ReleasePods{std::move(targets)}};
 }
 
 // The status comes first: it records what has ended before anything is done about the rest.
@@ -83,6 +90,8 @@ Decision go_on(const Observed& seen) {
   add_events(seen.job.status, status, actions);
   const Actions events = lost_events(lost);
   actions.insert(actions.end(), events.begin(), events.end());
+  const Actions released = release(seen);
+  actions.insert(actions.end(), released.begin(), released.end());
   actions.insert(actions.end(), steps.begin(), steps.end());
   return {actions, sooner(next_look(seen, attempt), lost.look_again)};
 }
@@ -99,7 +108,7 @@ Decision wind_up(const Observed& seen) {
 }  // namespace
 
 Decision reconcile(const Observed& seen) {
-  if (seen.job.meta.deleting) return {};
+  if (seen.job.meta.deleting) return {release(seen), std::nullopt};
   if (is_final(seen.job.status.phase)) return wind_up(seen);
   if (seen.job.status.phase == Phase::kNone) return begin(seen);
   return go_on(seen);

@@ -11,6 +11,7 @@
 #include "controller/phase.h"
 #include "controller/reasons.h"
 #include "controller/replacement.h"
+#include "controller/requeued_gangs.h"
 #include "controller/requests_lost.h"
 #include "controller/wanted.h"
 #include "job/names.h"
@@ -166,10 +167,12 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
   if (judge_attempt(seen, attempt).course == Course::kRuns) status.phase = Phase::kRunning;
   set_facts(seen, attempt, std::move(ended), status);
   status.replaced = std::move(replaced);
-  job::Job known = seen.job;
-  known.status = status;
-  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known);
-  forget_many(known, attempt, status);
+  Observed known = seen;
+  known.job.status = status;
+  status.requeued_gangs =
+      still_requeued(known, attempt, WantedSlots(known.job, attempt.has_aggregator));
+  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known.job);
+  forget_many(known.job, attempt, status);
   set_conditions(seen, attempt, nothing_to_create, status);
   tell_used_up(seen, status);
   return status;

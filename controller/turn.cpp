@@ -57,6 +57,7 @@ job::Status next_attempt(const Observed& seen, std::string_view reason,
   status.coordinator = status.aggregator = status.collector = status.learner = {};
   status.ended.clear();
   status.replaced.clear();
+  status.requeued_gangs.clear();
   turn_conditions(seen, reason, message, status);
   return status;
 }

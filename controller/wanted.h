@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "controller/observed.h"
 #include "gang/pod_group.h"
 #include "job/slots.h"
 #include "job/types.h"
@@ -57,9 +58,10 @@ struct WantedPod {
   bool is_of_base = false;  // of the gang that the job starts with
 };
 
-// Of the gangs that are planned, by role and slot. Borrows from the status.
+// Of the gangs that are planned and do not back off (requeued_gangs.h), by role and slot. Borrows
+// from the PodGroup.
 using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
-Places places_of(const gang::PodGroupStatus& status);
+Places places_of(const Observed& seen, const gang::PodGroup& group);
 
 struct Wanted {
   std::vector<WantedPod> pods;  // in the order of the slots

@@ -46,7 +46,8 @@ Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
   return [&caches, &queue, counts_delay](const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(caches, *before);
     add_unless_empty(queue, former_owner_key(before, after));
-    const std::string key = owner_job_key(after ? after->meta : before->meta);
+    std::string key = owner_job_key(after ? after->meta : before->meta);
+    if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
     if (key.empty()) return;
     if (after != nullptr && can_wait(*after)) {
       queue.add_after(key, counts_delay);  // later ones fold into it

@@ -8,6 +8,8 @@
 #include "controller/reconcile.h"
 #include "controller/refusal.h"
 #include "controller/replacement.h"
+#include "controller/requeued_gangs.h"
+#include "controller/tracked_pods.h"
 #include "controller/turn.h"
 
 namespace nervex::controller {
@@ -22,6 +24,35 @@ bool has_more_to_do(const Decision& decision) {
                               !std::holds_alternative<RecordEvent>(action);
                      }) ||
          decision.is_turn;
+}
+
+// The API server gave an answer that will not change by itself.
+bool is_refused_creation(const Failure& failure) {
+  return failure.event_reason == kFailedCreate && is_definite(failure.error.code);
+}
+
+// What to write about it, and what to take back for it: nothing of a gang whose pods cannot all be
+// created goes on holding capacity.
+Actions actions_about(const Observed& seen, const Failure& failure, bool is_first) {
+  const std::string& words = failure.error.message;
+  if (is_final(seen.job.status.phase)) {  // its status is not written any more
+    return is_first ? Actions{warning_event(failure.event_reason, words)} : Actions{};
+  }
+  if (failure.is_taken) {
+    if (Actions actions = pass_by_taken_name(seen.job, failure.refused_name); !actions.empty()) {
+      return actions;
+    }
+  }
+  const Attempt attempt = current_attempt(seen);
+  if (is_refused_creation(failure) && attempt.group != nullptr && !seen.job.meta.deleting) {
+    Actions actions = requeue_gang_of(seen, attempt, failure.refused_name, words);
+    if (!actions.empty()) return actions;
+    if (seen.job.status.phase == job::Phase::kCreated) {
+      Turn turn = turn_of_refusal(seen, words);
+      return {UpdateStatus{std::move(turn.status)}, std::move(turn.event)};
+    }
+  }
+  return report_refusal(seen.job, failure.event_reason, words, seen.now);
 }
 
 }  // namespace
@@ -58,6 +89,7 @@ Outcome Worker::process(const std::string& key) {
 }
 
 Result<Outcome> Worker::work(const std::string& key) {
+  if (auto released = release_orphans(key); !released) return released.error();
   const auto seen = observe(api_, caches_, options_, key, clock_.now());
   if (!seen) return seen.error();
   if (!*seen) return Outcome::kSuccess;
@@ -78,46 +110,27 @@ Result<Outcome> Worker::work(const std::string& key) {
   return Outcome::kRequeue;
 }
 
+// Pods of a job that was deleted wait for nobody's record, and nobody else releases them.
+Result<Nothing> Worker::release_orphans(const std::string& key) {
+  const auto job = caches_.jobs.get(key);
+  auto targets = orphans_to_release(caches_.pods.by_index(key), job ? job->meta.uid : "");
+  if (targets.empty()) return ok();
+  job::Job gone;
+  gone.meta.ns = key.substr(0, key.find('/'));
+  const auto failed = performer_.perform(gone, {ReleasePods{std::move(targets)}});
+  return failed ? Result<Nothing>(failed->error) : ok();
+}
+
 void Worker::report(const std::string& key, const Failure& failure) {
-  const auto job = caches_.jobs.get(key);  // with the status that this round may have written
-  const Error& error = failure.error;
-  if (job && !failure.taken_name.empty()) {
-    if (const Actions actions = pass_by_taken_name(*job, failure.taken_name); !actions.empty()) {
-      if (const auto failed = performer_.perform(*job, actions)) {
-        log_warn("taken name not passed by", {{"job", key}, {"error", failed->error.message}});
-      }
-      return;
-    }
-  }
   const int before = queue_.failures(key);
-  if (!job || failure.event_reason.empty() || !is_worth_telling(error.code, before)) return;
-  Actions actions = is_refused_start(*job, failure)
-                        ? take_back(*job, error.message)
-                        : report_refusal(*job, failure.event_reason, error.message, clock_.now());
-  const bool is_first = before == 0 || !is_worth_telling(error.code, before - 1);
-  if (is_final(job->status.phase) && is_first) {  // its status is not written any more
-    actions = {warning_event(failure.event_reason, error.message)};
-  }
-  if (const auto failed = performer_.perform(*job, actions)) {
+  if (failure.event_reason.empty() || !is_worth_telling(failure.error.code, before)) return;
+  // With the status, and the objects, that this round has written.
+  const auto seen = observe_caches(caches_, options_, key, clock_.now());
+  if (!seen) return;
+  const bool is_first = before == 0 || !is_worth_telling(failure.error.code, before - 1);
+  if (const auto failed = performer_.perform(seen->job, actions_about(*seen, failure, is_first))) {
     log_warn("refusal not written on the job", {{"job", key}, {"error", failed->error.message}});
   }
-}
-
-// Without an answer that may change by itself, for something that the base gang cannot start
-// without.
-bool Worker::is_refused_start(const job::Job& job, const Failure& failure) const {
-  const bool is_refused = failure.event_reason == kFailedCreate && is_definite(failure.error.code);
-  const bool is_starting = !job.meta.deleting && job.status.phase == job::Phase::kCreated;
-  return is_refused && is_starting && !caches_.pod_groups.by_index(job.meta.uid).empty();
-}
-
-Actions Worker::take_back(const job::Job& job, const std::string& words) const {
-  Observed seen;
-  seen.job = job;
-  seen.retry_delay = options_.retry_delay;
-  seen.now = clock_.now();
-  Turn turn = turn_of_refusal(seen, words);
-  return {UpdateStatus{std::move(turn.status)}, std::move(turn.event)};
 }
 
 }  // namespace nervex::controller

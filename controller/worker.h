@@ -32,10 +32,9 @@ class Worker {
 
  private:
   Result<Outcome> work(const std::string& key);
+  Result<Nothing> release_orphans(const std::string& key);
   // Writes on the job what it should tell of the failure.
   void report(const std::string& key, const Failure& failure);
-  bool is_refused_start(const job::Job& job, const Failure& failure) const;
-  Actions take_back(const job::Job& job, const std::string& words) const;
 
   kube::Api& api_;
   Caches& caches_;

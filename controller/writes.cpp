@@ -8,6 +8,7 @@
 #include "controller/live_pods.h"
 #include "controller/merge_patch.h"
 #include "gang/slot.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 namespace {
@@ -27,6 +28,12 @@ Error failure(std::string_view verb, const char* kind, const std::string& key,
 
 Json guard(const std::string& uid, const std::string& resource_version) {
   return {{"uid", uid}, {"resourceVersion", resource_version}};
+}
+
+bool is_gone(const Json& object) {
+  return kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr &&
+         kube::int_at(object, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
+         kube::array_at(object, {"metadata", "finalizers"}).empty();
 }
 
 // The pod that is there fills the very slot and place that was wanted.
@@ -133,6 +140,25 @@ Result<Nothing> Writes::create_pod_group(const Json& manifest) {
   return create(pod_groups(), manifest);
 }
 Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
+// A pod that is left with nothing to wait for is gone with this write; the answer is its last state.
+Result<Nothing> Writes::release_pod(const Target& target) {
+  const std::string key = job_.meta.ns + "/" + target.name;
+  const auto released = kube::remove_finalizer(api_, kube::kPods, job_.meta.ns, target.name,
+                                               target.uid, job::kTrackingFinalizer);
+  const bool was_gone = !released && (released.error().code == Code::kNotFound ||
+                                      released.error().code == Code::kConflict);
+  if (!released && !was_gone) {
+    return failure("release", "pod", key,
+                   "PATCH " + kube::api_path(kube::kPods, job_.meta.ns, target.name),
+                   released.error());
+  }
+  if (was_gone || is_gone(*released)) {
+    caches_.pods.forget(key, target.uid);
+  } else {
+    fold(pods(), *released);
+  }
+  return ok();
+}
 Result<Nothing> Writes::delete_service(const Target& target) { return remove(services(), target); }
 Result<Nothing> Writes::delete_pod_group(const Target& target) {
   return remove(pod_groups(), target);

@@ -38,6 +38,8 @@ class Writes {
 
   // What is gone already counts as deleted.
   Result<Nothing> delete_pod(const Target& target);
+  // What is gone already counts as released.
+  Result<Nothing> release_pod(const Target& target);
   Result<Nothing> delete_service(const Target& target);
   Result<Nothing> delete_pod_group(const Target& target);
 

@@ -10,6 +10,12 @@ namespace {
 // An end that the kubelet or the cluster imposed says nothing about what the program returned.
 bool was_stopped(const kube::Pod& pod) { return !pod.reason.empty() || pod.disruption_target; }
 
+// It had ended by itself when somebody deleted it.
+bool ended_before_deletion(const kube::Pod& pod) {
+  const kube::ContainerState* main = main_state(pod);
+  return main != nullptr && main->ended_before_deletion;
+}
+
 PodState finished_state(const kube::Pod& pod) {
   if (pod.phase == kube::PodPhase::kSucceeded) return PodState::kSucceeded;
   const kube::ContainerState* main = main_state(pod);
@@ -46,7 +52,7 @@ const kube::ContainerState* main_state(const kube::Pod& pod) {
 }
 
 PodState state_of(const kube::Pod& pod) {
-  if (pod.meta.deleting) return PodState::kTerminating;
+  if (pod.meta.deleting && !ended_before_deletion(pod)) return PodState::kTerminating;
   if (pod.is_finished()) return finished_state(pod);
   const kube::ContainerState* main = main_state(pod);
   if (main != nullptr && main->terminated) {
@@ -78,6 +84,7 @@ kube::PodFilter pod_filter() {
   kube::PodFilter filter;
   filter.label_keys.emplace_back(kRoleLabel);  // the others are not read, and cost memory
   filter.annotation_keys.emplace_back(kMainContainerAnnotation);
+  filter.finalizer = kTrackingFinalizer;
   filter.detail_label = kGroupLabel;
   return filter;
 }

@@ -11,8 +11,8 @@ namespace nervex::job {
 enum class PodState { kPending, kRunning, kSucceeded, kFailed, kTerminating };
 
 // The main container decides: a pod whose main container has ended is finished even while a sidecar
-// still runs. A pod with a deletionTimestamp is kTerminating, however its containers ended:
-// finished pods are removed at once, so the deletion is what ended this one.
+// still runs. A pod with a deletionTimestamp is kTerminating, unless its main container had ended
+// before somebody asked for the deletion.
 PodState state_of(const kube::Pod& pod);
 inline bool has_ended(PodState state) {
   return state == PodState::kSucceeded || state == PodState::kFailed;

@@ -201,6 +201,10 @@ Status read_status(Fields fields) {
     const Role role = read_role(replaced);
     status.replaced.push_back({role, read_slot(replaced, kMaxIncarnation + 1)});  // 1 more: used up
   });
+  fields.each("requeuedGangs", [&](Fields gang) {
+    status.requeued_gangs.push_back({gang.text("name"), gang.small_integer("count", 0),
+                                     gang.time("requeueAt").value_or(SysTime{})});
+  });
   Fields next = fields.object("next");
   status.next_collector = next.small_integer("collector", status.next_collector);
   status.next_learner = next.small_integer("learner", status.next_learner);

@@ -23,6 +23,10 @@ inline constexpr std::string_view kMainPort = "nervex-port";
 // On pods whose main container has another name: the kubelet lists states by name, not as in the
 // spec, so the first of them would be a guess.
 inline constexpr std::string_view kMainContainerAnnotation = "nervex.sensetime.com/main-container";
+// Keeps a pod of coordinator, collector, learner or ddp-learner until the controller has recorded
+// how it ended, however it goes and whoever deletes it, as batch/v1 Job does with its pods. The
+// job's own aggregator has none: nothing is counted of it when it is gone.
+inline constexpr std::string_view kTrackingFinalizer = "nervex.sensetime.com/job-tracking";
 inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
 
 inline constexpr int kMaxOrdinal = 65'535;

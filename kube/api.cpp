@@ -113,6 +113,16 @@ Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view 
                          {"PUT", with_dry_run(path, dry_run), to_text(object), "application/json"});
 }
 
+Result<Json> remove_finalizer(Api& api, const ResourceKind& kind, std::string_view ns,
+                              std::string_view name, std::string_view uid,
+                              std::string_view finalizer) {
+  const Json patch = {
+      {"metadata",
+       {{"uid", uid}, {"$deleteFromPrimitiveList/finalizers", Json::array({finalizer})}}}};
+  return send_for_object(api, {"PATCH", api_path(kind, ns, name), to_text(patch),
+                               "application/strategic-merge-patch+json"});
+}
+
 Result<Json> apply_object(Api& api, const ResourceKind& kind, std::string_view ns,
                           const Json& object, std::string_view field_manager, Force force,
                           std::string_view sub_resource, DryRun dry_run) {

@@ -78,6 +78,12 @@ Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view 
                            const Json& object, std::string_view sub_resource = "",
                            DryRun dry_run = DryRun::kNo);
 
+// Takes one finalizer off the object of that uid and leaves the others. Of a built-in kind only (a
+// strategic merge patch). kConflict: the name now belongs to another object.
+Result<Json> remove_finalizer(Api& api, const ResourceKind& kind, std::string_view ns,
+                              std::string_view name, std::string_view uid,
+                              std::string_view finalizer);
+
 // Server-side apply: the object's fields, and no others, are to be what `object` says; it is
 // created if need be. Fields that this manager applied before and no longer names are removed.
 // kConflict: a field belongs to another manager and has another value; kYes takes it over. `object`

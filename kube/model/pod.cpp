@@ -1,6 +1,8 @@
 #include "kube/model/pod.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 
 #include "kube/model/pod_need.h"
 #include "kube/model/scan_parts.h"
@@ -13,6 +15,9 @@ struct Draft {
   Pod pod;
   PodNeed need;
   std::vector<ContainerState> containers;
+  std::vector<std::optional<SysTime>> finished_at;  // one per container
+  std::optional<SysTime> deletion_timestamp;        // when its time is up
+  std::int64_t deletion_grace_seconds = 0;          // that much later than it was asked to go
   bool has_detail_label = false;
   std::string restart_policy;            // of the pod
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
@@ -49,10 +54,24 @@ void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
   });
 }
 
-void scan_times(std::string_view key, Value item, Meta& meta) {
-  if (key == "deletionTimestamp") meta.deleting = !text_of(item).empty();
-  if (key == "creationTimestamp") {
-    if (const auto created = parse_rfc3339(text_of(item))) meta.created = *created;
+std::optional<SysTime> scan_time(Value item) {
+  const auto time = parse_rfc3339(text_of(item));
+  return time ? std::optional(*time) : std::nullopt;
+}
+
+void scan_life(std::string_view key, Value item, const PodFilter& filter, Draft& draft) {
+  Meta& meta = draft.pod.meta;
+  if (key == "deletionTimestamp") {
+    draft.deletion_timestamp = scan_time(item);
+    meta.deleting = !text_of(item).empty();
+  } else if (key == "deletionGracePeriodSeconds") {
+    draft.deletion_grace_seconds = int_of(item);
+  } else if (key == "creationTimestamp") {
+    if (const auto created = scan_time(item)) meta.created = *created;
+  } else if (key == "finalizers" && !filter.finalizer.empty()) {
+    each_item(item, [&](Value one) {
+      if (text_of(one) == filter.finalizer) draft.pod.has_finalizer = true;
+    });
   }
 }
 
@@ -76,7 +95,7 @@ void scan_metadata(Value value, const PodFilter& filter, Draft& draft) {
     } else if (key == "annotations") {
       meta.annotations = scan_strings(item, filter.annotation_keys);
     } else {
-      scan_times(key, item, meta);
+      scan_life(key, item, filter, draft);
     }
   });
 }
@@ -123,20 +142,23 @@ void scan_spec(Value value, Draft& draft) {
   });
 }
 
-void scan_state_detail(Value value, ContainerState& state) {
+using MaybeTime = std::optional<SysTime>;
+
+void scan_state_detail(Value value, ContainerState& state, MaybeTime& finished_at) {
   each_field(value, [&](std::string_view key, Value item) {
+    if (key == "finishedAt") finished_at = scan_time(item);
     if (key == "exitCode") state.exit_code = static_cast<int>(int_of(item));
     if (key == "reason") state.reason = text_of(item);
     if (key == "message") state.message = text_of(item);
   });
 }
 
-void scan_state(Value value, ContainerState& state) {
+void scan_state(Value value, ContainerState& state, MaybeTime& finished_at) {
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == "waiting") scan_state_detail(item, state);
+    if (key == "waiting") scan_state_detail(item, state, finished_at);
     if (key == "terminated" && item.type() == simdjson::ondemand::json_type::object) {
       state.terminated = true;
-      scan_state_detail(item, state);
+      scan_state_detail(item, state, finished_at);
     }
   });
 }
@@ -148,18 +170,21 @@ void add_last_end(ContainerState last, ContainerState& state) {
   if (!last.message.empty()) state.message = std::move(last.message);
 }
 
-ContainerState scan_container_status(Value value) {
+void scan_container_status(Value value, Draft& draft) {
   ContainerState state;
   ContainerState last;
+  MaybeTime finished_at;
+  MaybeTime last_finished_at;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "name") state.name = text_of(item);
     if (key == "ready") state.ready = is_true(item);
     if (key == "restartCount") state.restarts = static_cast<int>(int_of(item));
-    if (key == "state") scan_state(item, state);
-    if (key == "lastState") scan_state(item, last);
+    if (key == "state") scan_state(item, state, finished_at);
+    if (key == "lastState") scan_state(item, last, last_finished_at);
   });
   add_last_end(std::move(last), state);
-  return state;
+  draft.containers.push_back(std::move(state));
+  draft.finished_at.push_back(finished_at);
 }
 
 void apply_condition(Condition condition, Pod& pod) {
@@ -195,7 +220,7 @@ void scan_status(Value value, Draft& draft) {
     } else if (key == "conditions") {
       each_item(item, [&](Value entry) { apply_condition(scan_condition(entry), pod); });
     } else if (key == "containerStatuses") {
-      each_item(item, [&](Value c) { draft.containers.push_back(scan_container_status(c)); });
+      each_item(item, [&](Value c) { scan_container_status(c, draft); });
     }
   });
 }
@@ -209,6 +234,23 @@ bool comes_again(const ContainerState& state, const Draft& draft) {
   return policy == "Always" || (policy == "OnFailure" && state.exit_code != 0);
 }
 
+// The API server moves the timestamp when the grace period is shortened, so that this is always the
+// time of the first request to delete the pod.
+std::optional<SysTime> deletion_requested_at(const Draft& draft) {
+  if (!draft.deletion_timestamp) return std::nullopt;
+  return *draft.deletion_timestamp - std::chrono::seconds(draft.deletion_grace_seconds);
+}
+
+void compare_with_deletion(Draft& draft) {
+  const auto requested = deletion_requested_at(draft);
+  if (!requested) return;
+  for (std::size_t i = 0; i < draft.containers.size(); ++i) {
+    ContainerState& state = draft.containers[i];
+    const auto& finished = draft.finished_at[i];
+    state.ended_before_deletion = state.terminated && finished && *finished < *requested;
+  }
+}
+
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   pod.requests = total_of(draft.need);
@@ -216,6 +258,7 @@ Pod complete(Draft draft) {
     for (auto& state : draft.containers) {
       if (state.terminated && comes_again(state, draft)) state.terminated = false;
     }
+    compare_with_deletion(draft);
     pod.containers = std::move(draft.containers);
   } else {
     pod.message = {};

@@ -22,6 +22,8 @@ struct ContainerState {
   int exit_code = 0;        // if terminated; after a restart that of the end before it
   std::string reason;       // of waiting or terminated: "CrashLoopBackOff", "OOMKilled"
   std::string message;      // after a restart the last words before it, if there were any
+  // Terminated, in a second before the one in which the pod was asked to go: not because of it.
+  bool ended_before_deletion = false;
   bool operator==(const ContainerState&) const = default;
 };
 
@@ -33,6 +35,7 @@ struct Pod {
   PodPhase phase = PodPhase::kPending;
   SharedString reason;                      // status.reason: "Evicted", "OutOfcpu"
   SharedString message;                     // status.message
+  bool has_finalizer = false;               // that of PodFilter
   bool ready = false;                       // condition Ready
   bool disruption_target = false;           // condition DisruptionTarget is True
   SharedString disruption_reason;           // of that condition: "EvictionByEvictionAPI"
@@ -50,6 +53,7 @@ struct Pod {
 struct PodFilter {
   std::vector<std::string> label_keys;       // kept if present
   std::vector<std::string> annotation_keys;  // kept if present
+  std::string finalizer;                     // Pod::has_finalizer tells whether the pod has it
   std::string detail_label;  // container states and messages are kept only of pods with this label
 };
 

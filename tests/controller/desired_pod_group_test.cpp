@@ -32,12 +32,18 @@ struct Followed {
     if (job.status.attempt == 0) job.status.attempt = 1;
     Attempt none;
     none.has_aggregator = context.has_aggregator;
-    group = *gang::decode_pod_group(pod_group_manifest(job, none, context));
+    group = *gang::decode_pod_group(pod_group_manifest(observed(), none, context));
   }
   job::Job job;
   job::PodContext context;
   gang::PodGroup group;
   std::vector<AttemptPod> pods;
+
+  Observed observed() const {
+    Observed seen;
+    seen.job = job;
+    return seen;
+  }
 
   // True if the PodGroup had to be changed; then it is as it should be, or that shows.
   bool follow() {
@@ -45,10 +51,10 @@ struct Followed {
     attempt.group = &group;
     attempt.pods = pods;
     attempt.has_aggregator = context.has_aggregator;
-    gang::PodGroupSpec spec = desired_spec(job, attempt, context);
+    gang::PodGroupSpec spec = desired_spec(observed(), attempt, context);
     if (spec == group.spec) return false;
     group.spec = std::move(spec);
-    CHECK(desired_spec(job, attempt, context) == group.spec);
+    CHECK(desired_spec(observed(), attempt, context) == group.spec);
     return true;
   }
   void commit() {

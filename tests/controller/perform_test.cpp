@@ -298,7 +298,7 @@ TEST_CASE("a deletion that is refused is told of once", "[controller][perform]")
   cluster.api.fail_next("DELETE", "/services", {Code::kForbidden, "403 no"}, Applied::kNo, 100);
   for (int i = 0; i < 4; ++i) cluster.process();
   CHECK(cluster.event_reasons() == Strings{"FailedDelete"});
-  CHECK(cluster.api.writes("PATCH", "").empty());
+  CHECK(cluster.api.writes("PATCH", "/status").empty());
 }
 
 TEST_CASE("a merge patch holds what differs and drops what is gone", "[controller][perform]") {

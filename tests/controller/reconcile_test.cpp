@@ -177,7 +177,7 @@ TEST_CASE("the final status is written alone, before anything is cleaned up",
   CHECK(std::get<RecordEvent>(actions[1]).event.reason ==
         (well ? "NerveXJobSucceeded" : "NerveXJobFailed"));
 
-  CHECK(world.settle() == 2);
+  CHECK(world.settle() == 3);  // status, deletions, finalizers
   CHECK(world.pod_names() == Strings{"dqn-coordinator"});
   CHECK(world.service_names().empty());
   CHECK(world.seen.pod_groups.empty());

@@ -126,8 +126,18 @@ void World::perform(const DeletePodGroups& action) {
 
 void World::perform(const DeletePods& action) {
   for (const auto& target : action.targets) {
-    erase(seen.pods, target);
     deleted.push_back("pod " + target.name);
+    const bool is_there = std::any_of(seen.pods.begin(), seen.pods.end(), [&](const auto& pod) {
+      return pod->meta.uid == target.uid;
+    });
+    if (is_there) delete_pod(target.name);
+  }
+}
+
+void World::perform(const ReleasePods& action) {
+  for (const auto& target : action.targets) {
+    change_pod(target.name, [](kube::Pod& pod) { pod.has_finalizer = false; });
+    if (held_.erase(target.uid) != 0) erase(seen.pods, target);
   }
 }
 
@@ -270,6 +280,21 @@ void World::end(std::string_view pod, bool well) {
     p.phase = well ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
     p.ready = false;
   });
+}
+
+void World::delete_pod(std::string_view name) {
+  bool is_held = false;
+  change_pod(name, [&](kube::Pod& pod) {
+    pod.meta.deleting = true;
+    is_held = pod.has_finalizer;
+    std::vector<kube::ContainerState> states = pod.containers;
+    for (auto& state : states) state.ended_before_deletion = state.terminated;
+    pod.containers = std::move(states);
+  });
+  if (!is_held) return remove_pod(name);
+  for (const auto& pod : seen.pods) {
+    if (pod->meta.name == name) held_.insert(pod->meta.uid);
+  }
 }
 
 void World::remove_pod(std::string_view name) {

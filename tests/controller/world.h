@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,8 @@ class World {
   void bind(std::string_view pod);
   void run(std::string_view pod);
   void end(std::string_view pod, bool well);
-  void remove_pod(std::string_view pod);
+  void delete_pod(std::string_view pod);  // by a user; gone when the controller releases it
+  void remove_pod(std::string_view pod);  // at once, whatever its finalizer says
   void change_pod(std::string_view pod, const std::function<void(kube::Pod&)>& change);
   void change_group(const std::function<void(gang::PodGroup&)>& change);
   void run_all();
@@ -62,12 +64,14 @@ class World {
   void perform(const controller::ConfirmFree& action);
   void perform(const controller::DeletePodGroups& action);
   void perform(const controller::DeletePods& action);
+  void perform(const controller::ReleasePods& action);
   void perform(const controller::DeleteServices& action);
   void perform(const controller::UpdateStatus& action);
   void perform(const controller::DeleteJob& action);
   void perform(const controller::RecordEvent& action);
 
   std::shared_ptr<const kube::Pod> last_disrupted_;
+  std::set<std::string> held_;  // uids of deleted pods that only their finalizer keeps
   int next_uid_ = 1;
 };
 

@@ -41,6 +41,7 @@ TEST_CASE("a pod is made exactly as the contract says", "[job][pod_manifest][gol
                  "controller-name": "nervex-operator", "replica-type": "coordinator",
                  "pod-name": "dqn-coordinator"},
       "annotations": {"note": "kept", "nervex.sensetime.com/slot": "coordinator/0"},
+      "finalizers": ["nervex.sensetime.com/job-tracking"],
       "ownerReferences": [{"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
         "name": "dqn", "uid": "uid-dqn", "controller": true, "blockOwnerDeletion": true}]},
     "spec": {

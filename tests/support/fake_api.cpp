@@ -60,6 +60,9 @@ Result<Json> FakeApi::handle(const kube::ApiRequest& request, const FakePath& pa
   }
   if (request.method == "PATCH") {
     if (request.content_type == "application/apply-patch+yaml") return handle_apply(path, body);
+    if (request.content_type == "application/strategic-merge-patch+json") {
+      return handle_update(path, without_finalizers(path, body), true);
+    }
     if (request.content_type != "application/merge-patch+json") {
       return refuse(415, "UnsupportedMediaType", "the fake knows merge patches and apply only");
     }
@@ -157,6 +160,24 @@ Result<Json> FakeApi::handle_binding(const FakePath& path, const Json& binding) 
   return Json{{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}, {"code", 201}};
 }
 
+// The merge patch that a strategic one with $deleteFromPrimitiveList/finalizers comes to; more of
+// these patches the fake does not know.
+Json FakeApi::without_finalizers(const FakePath& path, Json patch) const {
+  constexpr const char* kDirective = "$deleteFromPrimitiveList/finalizers";
+  const Json removed = patch["metadata"].value(kDirective, Json::array());
+  patch["metadata"].erase(kDirective);
+  const Json* stored = object_at(path);
+  if (stored == nullptr) return patch;
+  Json kept = Json::array();
+  for (const auto& finalizer : kube::array_at(*stored, {"metadata", "finalizers"})) {
+    if (std::find(removed.begin(), removed.end(), finalizer) == removed.end()) {
+      kept.push_back(finalizer);
+    }
+  }
+  patch["metadata"]["finalizers"] = std::move(kept);
+  return patch;
+}
+
 Result<Json> FakeApi::handle_update(const FakePath& path, const Json& body, bool is_patch) {
   const Json* stored = object_at(path);
   if (stored == nullptr) return not_found(path);
@@ -219,7 +240,8 @@ Json FakeApi::store_changed(const FakePath& path, Json after) {
   stored = after;
   const bool was_released = find(after, {"metadata", "deletionTimestamp"}) != nullptr &&
                             !kube::array_at(before, {"metadata", "finalizers"}).empty() &&
-                            kube::array_at(after, {"metadata", "finalizers"}).empty();
+                            kube::array_at(after, {"metadata", "finalizers"}).empty() &&
+                            int_at(after, {"metadata", "deletionGracePeriodSeconds"}) == 0;
   publish({version_, "MODIFIED", path.collection, std::move(before), after});
   if (was_released) erase(path);
   return after;

@@ -50,6 +50,7 @@ class FakeApi final : public kube::Api {
   //   PATCH application/merge-patch+json and PUT, both also of /status; 409 if metadata's
   //     resourceVersion or uid differ; an update that changes nothing keeps the resourceVersion.
   //     PUT of a custom resource needs a resourceVersion (422)
+  //   PATCH application/strategic-merge-patch+json with $deleteFromPrimitiveList/finalizers
   //   PATCH application/apply-patch+yaml with fieldManager (422 without), force, also of /status:
   //     creates, takes over fields, removes those that the manager no longer names, 409 on another
   //     manager's fields. Simplified: the body is JSON; lists are one field each, whatever their
@@ -57,7 +58,7 @@ class FakeApi final : public kube::Api {
   //   DELETE with preconditions.uid and .resourceVersion (409). Dependants wait for
   //     collect_garbage(), which first ends those of an owner deleted with Foreground; with Orphan
   //     they lose their owner reference at once. An object with finalizers only gets its
-  //     deletionTimestamp
+  //     deletionTimestamp, by collect_garbage() too
   Result<std::string> send(const kube::ApiRequest& request) override;
   // Any path with watch=true. Lines from resourceVersion on (absent or 0: first everything as
   // ADDED, and with sendInitialEvents a bookmark that says so) until `stop`, until on_line returns
@@ -162,8 +163,10 @@ class FakeApi final : public kube::Api {
   Result<Json> handle_create(const FakePath& path, Json object);
   Result<Json> handle_binding(const FakePath& path, const Json& binding);
   Result<Json> handle_update(const FakePath& path, const Json& body, bool is_patch);
+  Json without_finalizers(const FakePath& path, Json patch) const;
   Result<Json> handle_apply(const FakePath& path, const Json& body);
   Result<Json> handle_delete(const FakePath& path, const Json& options);
+  void mark_deleted(Json& object, int grace_seconds) const;
   std::vector<FakePath> dependants_of(const std::string& uid) const;
   void orphan_dependants(const std::string& uid);
   int collect_orphans();

@@ -61,11 +61,18 @@ Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
   const bool is_held = !array_at(last, {"metadata", "finalizers"}).empty();
   if (is_slow || is_held) {
     if (is_leaving(last)) return *stored;
-    last["metadata"]["deletionTimestamp"] = timestamp();
+    mark_deleted(last, is_slow ? 30 : 0);
     return store_changed(path, std::move(last));
   }
   erase(path);
   return last;
+}
+
+// As the API server does it: the timestamp is when the time is up, not when it was asked.
+void FakeApi::mark_deleted(Json& object, int grace_seconds) const {
+  object["metadata"]["deletionGracePeriodSeconds"] = grace_seconds;
+  const SysTime now = *parse_rfc3339(timestamp());
+  object["metadata"]["deletionTimestamp"] = to_rfc3339(now + std::chrono::seconds(grace_seconds));
 }
 
 // ---- dependants
@@ -115,8 +122,20 @@ int FakeApi::collect_orphans() {
       if (!has_owner) orphans.push_back(path_of(name, key));
     }
   }
-  for (const auto& orphan : orphans) erase(orphan);
-  return static_cast<int>(orphans.size());
+  int deleted = 0;
+  for (const auto& orphan : orphans) {
+    Json last = *object_at(orphan);
+    const bool is_held = !array_at(last, {"metadata", "finalizers"}).empty();
+    if (is_held && is_leaving(last)) continue;
+    ++deleted;
+    if (is_held) {
+      mark_deleted(last, 0);
+      store_changed(orphan, std::move(last));
+    } else {
+      erase(orphan);
+    }
+  }
+  return deleted;
 }
 
 int FakeApi::end_foreground_deletions() {

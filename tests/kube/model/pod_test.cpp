@@ -11,6 +11,7 @@ constexpr std::int64_t kMi = 1024 * 1024;
 
 const PodFilter kOurs{.label_keys = {"nervexjob-name", "replica-type"},
                       .annotation_keys = {"nervex.sensetime.com/slot"},
+                      .finalizer = "ours/tracking",
                       .detail_label = "nervexjob-name"};
 
 // A pod of ours with this spec and status, as JSON texts.
@@ -169,6 +170,52 @@ TEST_CASE("a container has ended for good only if the kubelet will not start it 
   CHECK(pod.containers[0].exit_code == row.exit_code);
   CHECK(pod.containers[0].reason == row.reason);
   CHECK(pod.containers[0].restarts == 4);
+}
+
+TEST_CASE("a container ended before the deletion only if it did so in an earlier second",
+          "[kube][pod]") {
+  struct Row {
+    std::string when;
+    std::string deletion;  // metadata
+    std::string finished_at;
+    bool want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nobody deletes the pod", "", "10:00:00", false},
+      {"it ended before, and had no time left to be given",
+       R"("deletionTimestamp":"2026-11-21T10:00:05Z","deletionGracePeriodSeconds":0,)", "10:00:04",
+       true},
+      {"it ended in the same second",
+       R"("deletionTimestamp":"2026-11-21T10:00:05Z","deletionGracePeriodSeconds":0,)", "10:00:05",
+       false},
+      {"it ended before it was asked to go",
+       R"("deletionTimestamp":"2026-11-21T10:00:35Z","deletionGracePeriodSeconds":30,)", "10:00:04",
+       true},
+      {"it ended within its grace period",
+       R"("deletionTimestamp":"2026-11-21T10:00:35Z","deletionGracePeriodSeconds":30,)", "10:00:06",
+       false},
+  }));
+  INFO("when " << row.when);
+  const auto pod = decode_pod(
+      R"({"status":{"phase":"Failed","containerStatuses":[{"name":"c","state":{"terminated":
+            {"exitCode":1,"finishedAt":"2026-11-21T)" +
+          row.finished_at + R"(Z"}}}]},"metadata":{)" + row.deletion +
+          R"("labels":{"nervexjob-name":"j"},"name":"p"}})",
+      kOurs);
+  REQUIRE(pod);
+  REQUIRE(pod->containers.size() == 1);
+  CHECK(pod->containers[0].ended_before_deletion == row.want);
+}
+
+TEST_CASE("of finalizers only the one that is asked for is told", "[kube][pod]") {
+  const auto has = [](const std::string& finalizers) {
+    const auto pod =
+        decode_pod(R"({"metadata":{"name":"p","finalizers":)" + finalizers + "}}", kOurs);
+    return pod && pod->has_finalizer;
+  };
+  CHECK(has(R"(["theirs/x","ours/tracking"])"));
+  CHECK_FALSE(has(R"(["theirs/x"])"));
+  CHECK_FALSE(has("[]"));
 }
 
 TEST_CASE("the order of fields does not matter", "[kube][pod]") {

@@ -1,0 +1,162 @@
+#include "controller/requeued_gangs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "controller/backoff.h"
+#include "controller/conditions.h"
+#include "controller/member_set.h"
+#include "controller/reasons.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+using Requeued = job::Status::RequeuedGang;
+using Number = std::pair<Role, int>;  // role and ordinal
+
+// Which gang each slot of the PodGroup is in.
+std::map<Number, std::string_view> gangs_of(const gang::PodGroup& group) {
+  std::map<Number, std::string_view> gangs;
+  for (const auto& set : group.spec.members) {
+    const auto role = job::parse_role(set.role);
+    if (!role) continue;
+    for (const auto slot : set.slots) gangs.emplace(Number(*role, slot.ordinal), set.gang);
+  }
+  return gangs;
+}
+
+// Also of slots that a gang which backs off has out of the PodGroup: those of a request by its
+// number; base replicas by the number that their gang begins with.
+bool belongs_to(const WantedSlot& slot, const SetName& gang,
+                const std::map<Number, std::string_view>& gangs) {
+  const auto at = gangs.find({slot.role, slot.slot.ordinal});
+  if (at != gangs.end()) return at->second == gang.gang;
+  if (slot.entry() != nullptr) return request_set_name(slot).gang == gang.gang;
+  return is_floor(gang) && slot.role == gang.role && slot.slot.ordinal >= first_ordinal_of(gang);
+}
+
+bool is_multi_gpu(const WantedSlot& slot) {
+  return slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+}
+
+const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
+                               std::string_view name) {
+  for (const auto& slot : slots.all()) {
+    if (job::pod_name(job, slot.role, slot.slot) == name) return &slot;
+  }
+  return nullptr;
+}
+
+// Its first pod was refused, so the gang has never been whole; or not since it was taken back.
+bool is_starting(const job::Status& status, const WantedSlot& slot, std::string_view gang) {
+  const bool was_replaced =
+      std::any_of(status.replaced.begin(), status.replaced.end(), [&](const auto& of) {
+        return of.role == slot.unit.role && of.slot.ordinal == slot.unit.slot.ordinal;
+      });
+  const bool was_requeued =
+      std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
+                  [&](const Requeued& of) { return of.name == gang; });
+  return !was_replaced || was_requeued;
+}
+
+// The pods that are there get no second life: each slot goes on with the next incarnation.
+void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, std::string_view gang,
+                        job::Status& status) {
+  std::map<Number, int> raised;
+  for (const auto& of : status.replaced) raised[{of.role, of.slot.ordinal}] = of.slot.incarnation;
+  const auto gangs = gangs_of(*attempt.group);
+  for (const auto& of : attempt.pods) {
+    const auto at = gangs.find({of.role, of.slot.ordinal});
+    const WantedSlot* slot = slots.find(of.role, of.slot);
+    if (at == gangs.end() || at->second != gang || slot == nullptr || slot->is_over) continue;
+    int& incarnation = raised[{slot->unit.role, slot->unit.slot.ordinal}];
+    incarnation = std::max(incarnation, of.slot.incarnation + 1);
+  }
+  status.replaced.clear();
+  for (const auto& [number, incarnation] : raised) {
+    status.replaced.push_back({number.first, {number.second, incarnation}});
+  }
+}
+
+Requeued& entry_of(job::Status& status, std::string_view gang) {
+  auto& all = status.requeued_gangs;
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Requeued& of) { return of.name == gang; });
+  return at != all.end() ? *at : all.emplace_back(Requeued{std::string(gang), 0, {}});
+}
+
+}  // namespace
+
+bool is_backing_off(const Observed& seen, std::string_view gang) {
+  const auto& all = seen.job.status.requeued_gangs;
+  return std::any_of(all.begin(), all.end(), [&](const Requeued& of) {
+    return of.name == gang && of.requeue_at > seen.now;
+  });
+}
+
+std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen) {
+  std::optional<std::chrono::milliseconds> first;
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    if (of.requeue_at <= seen.now) continue;
+    const std::chrono::milliseconds left = of.requeue_at - seen.now;
+    if (!first || left < *first) first = left;
+  }
+  return first;
+}
+
+Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
+                        const std::string& words) {
+  if (attempt.group == nullptr) return {};
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
+  const WantedSlot* refused = find_by_name(seen.job, slots, name);
+  if (refused == nullptr) return {};
+  const auto gangs = gangs_of(*attempt.group);
+  const auto at = gangs.find({refused->role, refused->slot.ordinal});
+  if (at == gangs.end() || at->second == gang::kBaseGang) return {};
+  const std::string gang(at->second);
+  if (!is_starting(seen.job.status, *refused, gang) && !is_multi_gpu(*refused)) return {};
+
+  job::Status status = seen.job.status;
+  Requeued& entry = entry_of(status, gang);
+  const auto delay = retry_delay(seen.retry_delay, ++entry.count);
+  entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(seen.now + delay);
+  raise_incarnations(attempt, slots, gang, status);
+  set_condition(seen, status, kPodsCreated, false, kFailedCreate, words);
+  status.reason = kFailedCreate;
+  return {UpdateStatus{std::move(status)},
+          warning_event(kFailedCreate,
+                        fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
+                                    "again in {} s",
+                                    words, gang,
+                                    std::chrono::ceil<std::chrono::seconds>(delay).count()))};
+}
+
+std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attempt,
+                                     const WantedSlots& slots) {
+  std::vector<Requeued> kept;
+  if (seen.job.status.requeued_gangs.empty() || attempt.group == nullptr) return kept;
+  std::set<std::pair<Role, job::Slot>> pods;
+  for (const auto& of : attempt.pods) {
+    if (!of.pod->meta.deleting) pods.emplace(of.role, of.slot);
+  }
+  const auto gangs = gangs_of(*attempt.group);
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    const auto gang = parse_gang_name(of.name);
+    const auto lacks_its_pod = [&](const WantedSlot& slot) {
+      return !slot.is_over && belongs_to(slot, *gang, gangs) &&
+             pods.count({slot.role, slot.slot}) == 0;
+    };
+    const bool is_kept =
+        gang && std::any_of(slots.all().begin(), slots.all().end(), lacks_its_pod);
+    if (is_kept) kept.push_back(of);
+  }
+  return kept;
+}
+
+}  // namespace nervex::controller

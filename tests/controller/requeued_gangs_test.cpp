@@ -1,0 +1,236 @@
+#include "controller/requeued_gangs.h"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "gang/pod_group.h"
+#include "job/names.h"
+#include "job/slots.h"
+#include "tests/controller/cluster.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+using testing::Applied;
+using testing::Cluster;
+using testing::kNamespace;
+using Strings = std::vector<std::string>;
+
+const Error kQuota{Code::kForbidden, "403 pods is forbidden: exceeded quota"};
+
+// The job runs with its coordinator alone, and may grow.
+struct GrowingCluster : Cluster {
+  GrowingCluster() {
+    create_job(0, 0);
+    start_planned();
+    run_pods();
+    settle();
+    api.clear_writes();
+  }
+
+  void start_planned() {
+    CHECK(settle() >= 0);
+    plan();
+    CHECK(settle() >= 0);
+  }
+  void request(std::vector<job::RequestEntry> entries) {
+    job::Requests requests;
+    requests.entries = std::move(entries);
+    requests.next_collector = requests.next_learner = job::kFirstRequestedOrdinal + 100;
+    api.change(kube::kNervexJobs, kNamespace, "dqn",
+               {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  }
+  void add_aggregator_config() {
+    api.add({"nervex.sensetime.com", "v1alpha1", "aggregatorconfigs"}, "nervex-system",
+            {{"metadata", {{"name", "aggregator-config"}}},
+             {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
+  }
+  // Until refusals.clear().
+  void refuse(const std::string& pod) {
+    refused.push_back(pod);
+    api.fail_next(
+        [this](const kube::ApiRequest& r) {
+          if (r.method != "POST" || !r.path.ends_with("/pods")) return false;
+          const std::string name = kube::string_at(*kube::parse_json(r.body), {"metadata", "name"});
+          return std::find(refused.begin(), refused.end(), name) != refused.end();
+        },
+        kQuota, Applied::kNo, 1'000'000);
+  }
+  std::string name(Role role, int ordinal, int incarnation = 0) const {
+    return job::pod_name(job(), role, {ordinal, incarnation});
+  }
+  Strings gangs() const {
+    Strings names;
+    for (const auto& object : api.list(kube::kPodGroups)) {
+      const gang::PodGroup group = *gang::decode_pod_group(object);
+      for (const auto& set : group.spec.members) names.push_back(set.gang);
+    }
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
+  const job::Condition& condition(const char* type) {
+    status = job().status;
+    const auto* found = find_condition(status, type);
+    REQUIRE(found != nullptr);
+    return *found;
+  }
+
+  Strings refused;
+  job::Status status;
+};
+
+constexpr int kFirst = job::kFirstRequestedOrdinal;
+
+TEST_CASE("a request of which one pod is refused has no pods at all", "[controller][requeue]") {
+  GrowingCluster cluster;
+  const int pods_before = GENERATE(0, 1, 2);  // that can be created before the refused one
+  cluster.request({testing::an_entry(1, Role::kCollector, 3)});
+  cluster.refuse(cluster.name(Role::kCollector, kFirst + pods_before));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  CHECK(cluster.gangs() == Strings{"base"});  // its capacity is free
+  const job::Job job = cluster.job();
+  CHECK(job.status.attempt == 1);
+  CHECK(job.status.phase == job::Phase::kRunning);
+  CHECK(job.status.reason == "FailedCreate");
+  REQUIRE(job.status.requeued_gangs.size() == 1);
+  CHECK(job.status.requeued_gangs[0].name == "request-1");
+  CHECK(job.status.replaced.size() == static_cast<std::size_t>(pods_before));
+  CHECK_FALSE(cluster.condition("PodsCreated").status);
+  CHECK(cluster.condition("PodsCreated").message.find("exceeded quota") != std::string::npos);
+  CHECK_FALSE(cluster.condition("RequestsScheduled").status);
+  CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
+
+  SECTION("and all of them when the refusal is over") {
+    cluster.refused.clear();
+    cluster.clock.advance(std::chrono::seconds(11));
+    cluster.start_planned();
+    Strings want = {"dqn-coordinator"};
+    for (int i = 0; i < 3; ++i) {
+      want.push_back(cluster.name(Role::kCollector, kFirst + i, i < pods_before ? 1 : 0));
+    }
+    std::sort(want.begin(), want.end());
+    CHECK(cluster.names(kube::kPods) == want);
+    CHECK(cluster.job().status.requeued_gangs.empty());
+    CHECK(cluster.condition("PodsCreated").status);
+    CHECK(cluster.condition("RequestsScheduled").status);
+  }
+  SECTION("and is tried after ten seconds, then twenty, and not in between") {
+    cluster.clock.advance(std::chrono::seconds(9));
+    cluster.api.clear_writes();
+    cluster.start_planned();
+    CHECK(cluster.api.writes("POST", "/pods").empty());
+    cluster.clock.advance(std::chrono::seconds(2));
+    cluster.start_planned();
+    const auto again = cluster.job().status.requeued_gangs;
+    REQUIRE(again.size() == 1);
+    CHECK(again[0].count == 2);
+    CHECK(again[0].requeue_at - cluster.clock.now() == std::chrono::seconds(20));
+  }
+  SECTION("and is forgotten when it is asked for no more") {
+    cluster.request({});
+    cluster.start_planned();
+    CHECK(cluster.job().status.requeued_gangs.empty());
+    CHECK(cluster.condition("PodsCreated").status);
+  }
+}
+
+TEST_CASE("only the gang that was refused is taken back", "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 1),
+                   testing::an_entry(2, Role::kCollector, 2, kFirst + 1)});
+  cluster.refuse(cluster.name(Role::kCollector, kFirst + 2));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods).size() == 2);
+  CHECK(cluster.gangs() == Strings{"base", "request-1"});
+}
+
+TEST_CASE("base replicas that are added later are taken back as one gang",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  for (const auto& object : cluster.api.list(kube::kPodGroups)) {
+    Json gangs = object["status"]["gangs"];
+    for (auto& gang : gangs) gang["committed"] = true;
+    cluster.api.change(kube::kPodGroups, kNamespace, kube::string_at(object, {"metadata", "name"}),
+                       {{"status", {{"gangs", gangs}}}});
+  }
+  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
+                     {{"spec", {{"collector", {{"replicas", 3}}}}}});
+  cluster.refuse(cluster.name(Role::kCollector, 1));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  CHECK(cluster.job().status.attempt == 1);
+  cluster.refused.clear();
+  cluster.clock.advance(std::chrono::seconds(11));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods).size() == 4);
+  CHECK(cluster.job().status.requeued_gangs.empty());
+}
+
+TEST_CASE("a multi-GPU learner is taken back as a whole", "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.add_aggregator_config();
+  cluster.request({testing::multi_gpu_entry(1, {kFirst}, {8, 2})});
+  cluster.refuse(cluster.name(Role::kDdpLearner, kFirst + 1));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  cluster.refused.clear();
+  cluster.clock.advance(std::chrono::seconds(11));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods).size() == 4);
+}
+
+TEST_CASE("a gang that was whole goes on when the pod that replaces one of its is refused",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 2)});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  cluster.refuse(cluster.name(Role::kCollector, kFirst, 1));
+  cluster.api.remove(kube::kPods, kNamespace, cluster.name(Role::kCollector, kFirst));
+  for (int i = 0; i < 10; ++i) {
+    cluster.sync();
+    cluster.controller->worker.process(testing::kJobKey);
+    cluster.plan();
+  }
+  CHECK(cluster.names(kube::kPods).size() == 2);
+  CHECK(cluster.job().status.requeued_gangs.empty());
+  CHECK_FALSE(cluster.condition("PodsCreated").status);
+}
+
+TEST_CASE("a start that is refused does not tell of an aggregator that is missing",
+          "[controller][requeue]") {
+  Cluster cluster;
+  cluster.api.add({"nervex.sensetime.com", "v1alpha1", "aggregatorconfigs"}, "nervex-system",
+                {{"metadata", {{"name", "aggregator-config"}}},
+                 {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
+  cluster.create_job(1, 0);
+  cluster.settle();
+  cluster.plan();
+  cluster.api.fail_next("POST", "/pods", kQuota, Applied::kNo, 1);
+  cluster.settle();
+  const auto status = cluster.job().status;
+  CHECK(status.attempt == 2);
+  CHECK(find_condition(status, "AggregatorMissing") == nullptr);
+  CHECK(status.reason == "FailedCreate");
+}
+
+TEST_CASE("what may pass takes nothing back", "[controller][requeue]") {
+  GrowingCluster cluster;
+  const auto code = GENERATE(Code::kUnauthorized, Code::kTransient);
+  cluster.request({testing::an_entry(1, Role::kCollector, 2)});
+  CHECK(cluster.settle() >= 0);
+  cluster.plan();
+  cluster.api.fail_next("POST", "/pods", {code, "not now"}, Applied::kNo, 5);
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods).size() == 3);
+  CHECK(cluster.job().status.requeued_gangs.empty());
+}
+
+}  // namespace
+}  // namespace nervex::controller
