@@ -1,21 +1,73 @@
 #include "gang/pod_group.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace nervex::gang {
 namespace {
 
-Json encode_slot(SlotId slot) {
-  return Json{{"ordinal", slot.ordinal}, {"incarnation", slot.incarnation}};
+// Zero and one, the values that an absent field stands for, are left out: 5,000 slots add up.
+Json encode_run(SlotId first, std::int64_t count) {
+  Json run{{"ordinal", first.ordinal}};
+  if (count != 1) run["count"] = count;
+  if (first.incarnation != 0) run["incarnation"] = first.incarnation;
+  return run;
+}
+
+// Calls `add(first, count)` for each longest run of neighbours that `follows`.
+template <typename T, typename Follows, typename Add>
+void for_each_run(const std::vector<T>& items, const Follows& follows, const Add& add) {
+  for (auto first = items.begin(); first != items.end();) {
+    auto end = first + 1;
+    while (end != items.end() && follows(*(end - 1), *end)) ++end;
+    add(*first, end - first);
+    first = end;
+  }
+}
+
+Json encode_slots(const std::vector<SlotId>& slots) {
+  Json out = Json::array();
+  const auto follows = [](SlotId a, SlotId b) {
+    return b.incarnation == a.incarnation && b.ordinal == a.ordinal + 1;
+  };
+  for_each_run(slots, follows, [&out](SlotId first, std::int64_t count) {
+    out.push_back(encode_run(first, count));
+  });
+  return out;
+}
+
+// By role, then by node. What neighbours on one node share is written once.
+Json encode_placements(const std::vector<Placement>& placements) {
+  std::vector<const Placement*> sorted;
+  sorted.reserve(placements.size());
+  for (const Placement& placement : placements) sorted.push_back(&placement);
+  std::sort(sorted.begin(), sorted.end(), [](const Placement* a, const Placement* b) {
+    return std::tie(a->role, a->node, a->slot) < std::tie(b->role, b->node, b->slot);
+  });
+  const auto follows = [](const Placement* a, const Placement* b) {
+    return a->role == b->role && a->node == b->node &&
+           a->slot.incarnation == b->slot.incarnation && b->slot.ordinal == a->slot.ordinal + 1 &&
+           b->number == a->number + 1;
+  };
+  Json out = Json::array();
+  for_each_run(sorted, follows, [&out](const Placement* first, std::int64_t count) {
+    if (out.empty() || out.back()["role"] != first->role) {
+      out.push_back({{"role", first->role}, {"nodes", Json::array()}});
+    }
+    Json run = encode_run(first->slot, count);
+    run["node"] = first->node;
+    run["number"] = first->number;
+    out.back()["nodes"].push_back(std::move(run));
+  });
+  return out;
 }
 
 Json encode_member(const MemberSet& member) {
-  Json slots = Json::array();
-  for (const SlotId slot : member.slots) slots.push_back(encode_slot(slot));
   Json out{{"name", member.name},
            {"gang", member.gang},
            {"role", member.role},
-           {"slots", std::move(slots)},
+           {"slots", encode_slots(member.slots)},
            {"requests", kube::encode_resources(member.requests)}};
   if (member.held > 0) out["held"] = member.held;
   const kube::NodeConstraints& constraints = member.constraints;
@@ -28,21 +80,13 @@ Json encode_member(const MemberSet& member) {
 }
 
 Json encode_gang(const GangStatus& gang) {
-  Json placements = Json::array();
-  for (const Placement& placement : gang.placements) {
-    Json entry = encode_slot(placement.slot);
-    entry["role"] = placement.role;
-    entry["node"] = placement.node;
-    entry["number"] = placement.number;
-    placements.push_back(std::move(entry));
-  }
   return Json{{"name", gang.name},
               {"planned", gang.planned},
               {"committed", gang.committed},
               {"reason", gang.reason},
               {"message", gang.message},
               {"since", to_rfc3339_micro(gang.since)},
-              {"placements", std::move(placements)}};
+              {"placements", encode_placements(gang.placements)}};
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace nervex::gang {
 inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";
+// A short text can name many slots: one that names more than a role has ordinals is not read.
+inline constexpr int kMostSlots = 65'536;
 
 // One place for one pod: role/ordinal names the slot, the incarnation counts its pods.
 struct SlotId {
@@ -65,10 +67,10 @@ struct GangStatus {
   bool planned = false;
   // Checked against the cluster by the first bind; only healed from then on.
   bool committed = false;
-  std::string reason;   // CamelCase: Planned, Unschedulable
+  std::string reason;   // CamelCase: kReasonPlanned and the like
   std::string message;  // for people; mirrored on the job
   SysTime since{};      // when the reason last changed
-  std::vector<Placement> placements;
+  std::vector<Placement> placements;  // decoded: by role and slot
   bool operator==(const GangStatus&) const = default;
 };
 
@@ -88,8 +90,13 @@ struct PodGroup {
 
 inline constexpr std::string_view kReasonPlanned = "Planned";
 inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
+// The API server does not store the plan: it is too large, or the schema does not allow it.
+inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 
-// Codec. decode: kInvalid names the field.
+// Codec. decode: kInvalid names the field. Neighbouring slots are written as one entry with a
+// count, places by role and node: 5,000 slots, each on a node of its own with a name of
+// 100 characters, stay below 1 MiB (tests/gang/pod_group_size_test.cpp). The older form, an entry
+// per slot, is read as well.
 Result<PodGroup> decode_pod_group(const Json& object);
 Json encode_spec(const PodGroupSpec& spec);
 Json encode_status(const PodGroupStatus& status);

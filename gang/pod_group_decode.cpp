@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace nervex::gang {
@@ -59,15 +61,29 @@ Result<SysTime> read_time(const Json& from, std::string_view field, const std::s
   return time;
 }
 
-Result<SlotId> decode_slot(const Json& from, const std::string& where) {
-  SlotId slot;
+// `count` neighbours of one incarnation.
+struct Run {
+  SlotId first;
+  int count = 1;
+};
+
+Result<Run> decode_run(const Json& from, const std::string& where) {
+  Run run;
   if (!from.is_object()) return wrong(where, "must be an object");
   if (kube::find(from, {"ordinal"}) == nullptr) return wrong(where + ".ordinal", "is required");
-  if (auto read = read_int(from, "ordinal", where, 0, slot.ordinal); !read) return read.error();
-  if (auto read = read_int(from, "incarnation", where, 0, slot.incarnation); !read) {
+  if (auto read = read_int(from, "ordinal", where, 0, run.first.ordinal); !read) {
     return read.error();
   }
-  return slot;
+  if (auto read = read_int(from, "incarnation", where, 0, run.first.incarnation); !read) {
+    return read.error();
+  }
+  if (auto read = read_int(from, "count", where, 1, run.count); !read) {
+    return read.error();
+  }
+  if (run.count > kMostSlots || run.first.ordinal > std::numeric_limits<int>::max() - run.count) {
+    return wrong(where + ".count", "names more slots than there are ordinals");
+  }
+  return run;
 }
 
 // A slot wanted by two sets, or twice by one, would get two places.
@@ -76,14 +92,21 @@ using Taken = std::set<std::pair<std::string, int>>;
 Result<std::vector<SlotId>> decode_slots(const Json& from, const std::string& role,
                                          const std::string& where, Taken& taken) {
   std::vector<SlotId> slots;
+  int entries = 0;
   for (const Json& entry : kube::array_at(from, {"slots"})) {
-    const std::string here = fmt::format("{}.slots[{}]", where, slots.size());
-    auto slot = decode_slot(entry, here);
-    if (!slot) return slot.error();
-    if (!taken.emplace(role, slot->ordinal).second) {
-      return wrong(here, fmt::format("{}/{} is wanted twice", role, slot->ordinal));
+    const std::string here = fmt::format("{}.slots[{}]", where, entries++);
+    const auto run = decode_run(entry, here);
+    if (!run) return run.error();
+    if (taken.size() + static_cast<std::size_t>(run->count) > kMostSlots) {
+      return wrong(here, fmt::format("a PodGroup has at most {} slots", kMostSlots));
     }
-    slots.push_back(*slot);
+    for (int i = 0; i < run->count; ++i) {
+      const int ordinal = run->first.ordinal + i;
+      if (!taken.emplace(role, ordinal).second) {
+        return wrong(here, fmt::format("{}/{} is wanted twice", role, ordinal));
+      }
+      slots.push_back({ordinal, run->first.incarnation});
+    }
   }
   return slots;
 }
@@ -144,16 +167,38 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
   return spec;
 }
 
-Result<Placement> decode_placement(const Json& from, const std::string& where) {
-  auto role = required_text(from, "role", where);
-  if (!role) return role.error();
-  auto slot = decode_slot(from, where);
-  if (!slot) return slot.error();
+Result<Nothing> decode_places(const Json& from, const std::string& where, const std::string& role,
+                              std::vector<Placement>& out) {
+  const auto run = decode_run(from, where);
+  if (!run) return run.error();
   auto node = required_text(from, "node", where);
   if (!node) return node.error();
-  Placement placement{*std::move(role), *slot, *std::move(node), 0};
-  if (auto read = read_int64(from, "number", where, placement.number); !read) return read.error();
-  return placement;
+  std::int64_t number = 0;
+  if (auto read = read_int64(from, "number", where, number); !read) return read.error();
+  if (out.size() + static_cast<std::size_t>(run->count) > kMostSlots ||
+      number > std::numeric_limits<std::int64_t>::max() - run->count) {
+    return wrong(where + ".count", "is too large");
+  }
+  for (int i = 0; i < run->count; ++i) {
+    out.push_back({role, {run->first.ordinal + i, run->first.incarnation}, *node, number + i});
+  }
+  return ok();
+}
+
+Result<Nothing> decode_placements(const Json& from, const std::string& where,
+                                  std::vector<Placement>& out) {
+  if (!from.is_object()) return wrong(where, "must be an object");
+  const auto role = required_text(from, "role", where);
+  if (!role) return role.error();
+  // An entry per slot, as it was written before places were grouped: a plan that a running cluster
+  // has stored so must not be lost.
+  if (kube::find(from, {"nodes"}) == nullptr) return decode_places(from, where, *role, out);
+  int entries = 0;
+  for (const Json& entry : kube::array_at(from, {"nodes"})) {
+    const std::string here = fmt::format("{}.nodes[{}]", where, entries++);
+    if (auto read = decode_places(entry, here, *role, out); !read) return read.error();
+  }
+  return ok();
 }
 
 Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
@@ -168,12 +213,15 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
                   kube::string_at(from, {"message"}),
                   *since,
                   {}};
+  int entries = 0;
   for (const Json& entry : kube::array_at(from, {"placements"})) {
-    auto placement =
-        decode_placement(entry, fmt::format("{}.placements[{}]", where, gang.placements.size()));
-    if (!placement) return placement.error();
-    gang.placements.push_back(*std::move(placement));
+    const std::string here = fmt::format("{}.placements[{}]", where, entries++);
+    if (auto read = decode_placements(entry, here, gang.placements); !read) return read.error();
   }
+  std::sort(gang.placements.begin(), gang.placements.end(),
+            [](const Placement& a, const Placement& b) {
+              return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+            });
   return gang;
 }
 

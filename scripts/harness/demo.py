@@ -8,7 +8,7 @@ import threading
 import time
 
 from harness import cluster as local
-from harness import control_plane, kubelet
+from harness import control_plane, kubelet, pod_groups
 from harness.api import ApiError
 from harness.console import Failure, say, wait_for
 
@@ -88,8 +88,7 @@ class Demo:
         places = []
         for group in self.api.get(GROUPS)["items"]:
             if any(o["name"] == job for o in group["metadata"].get("ownerReferences", [])):
-                for gang in group.get("status", {}).get("gangs", []):
-                    places += [(p["role"], p["node"]) for p in gang.get("placements", [])]
+                places += [(p["role"], p["node"]) for p in pod_groups.placements(group)]
         return collections.Counter(places)
 
     def scheduled_by(self, pod):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from harness import pod_groups
 from support.jobs import job, load_job
 from support.wait import wait_for
 
@@ -17,8 +18,7 @@ def role_of(pod):
 
 def placements(group):
     """{(role, ordinal): node} of a PodGroup's plan."""
-    return {(one["role"], one["ordinal"]): one["node"]
-            for gang in group["status"]["gangs"] for one in gang.get("placements", [])}
+    return {(one["role"], one["ordinal"]): one["node"] for one in pod_groups.placements(group)}
 
 
 def slot_of(pod):

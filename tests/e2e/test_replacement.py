@@ -1,6 +1,7 @@
 """Who replaces a pod that is no more: rows of docs/replacement.md, on a real control plane."""
 
 import pytest
+from harness import pod_groups
 from support.jobs import GROUP, VERSION, job
 from support.replicas_api import pod_of
 from support.wait import always, wait_for
@@ -15,12 +16,6 @@ def names(pods, role="collector"):
 
 def uids(pods):
     return {pod.metadata.name: pod.metadata.uid for pod in pods}
-
-
-def slots(group):
-    """{(role, ordinal): incarnation} of a PodGroup's spec."""
-    return {(member["role"], slot["ordinal"]): slot.get("incarnation", 0)
-            for member in group["spec"]["members"] for slot in member["slots"]}
 
 
 @pytest.fixture
@@ -200,7 +195,7 @@ def test_a_floor_pod_that_a_client_removed_stays_away(jobs, running):
     as_server(jobs, requests)
     jobs.wait_pods(NAME, 3, "Running")
     (group,) = jobs.pod_groups(NAME)
-    wait_for(lambda: ("collector", 0) not in slots(jobs.pod_groups(NAME)[0]), "its slot to go")
+    wait_for(lambda: ("collector", 0) not in pod_groups.slots(jobs.pod_groups(NAME)[0]), "its slot to go")
 
 
 def test_a_multi_gpu_learner_is_replaced_as_a_whole(jobs, core, namespace):
@@ -265,7 +260,7 @@ def test_a_plan_that_was_emptied_comes_back_beside_the_coordinator(jobs, running
 
     def look():
         now = jobs.pod_groups(NAME)[0]
-        numbers = {place["number"] for gang in now["status"]["gangs"] for place in gang["placements"]}
+        numbers = {place["number"] for place in pod_groups.placements(now)}
         pods = jobs.pods(NAME)
         theirs = {int(pod.metadata.annotations["nervex.sensetime.com/placement"]) for pod in pods}
         return len(pods) == 4 and numbers == theirs and all(p.status.phase == "Running" for p in pods), (numbers, theirs)

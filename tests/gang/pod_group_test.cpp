@@ -85,21 +85,34 @@ TEST_CASE("an unreadable PodGroup is refused with the field's name", "[gang][pod
   const auto row = GENERATE(values<Row>({
       {"a set has no name", "/spec/members/0/name", "", "spec.members[0].name"},
       {"a role is a number", "/spec/members/1/role", 3, "spec.members[1].role"},
-      {"an ordinal is text", "/spec/members/1/slots/1/ordinal", "1",
-       "spec.members[1].slots[1].ordinal"},
-      {"an ordinal is negative", "/spec/members/1/slots/1/ordinal", -1,
-       "spec.members[1].slots[1].ordinal"},
-      {"an ordinal is beyond int", "/spec/members/1/slots/1/ordinal", 4'294'967'296,
-       "spec.members[1].slots[1].ordinal"},
-      {"a slot is wanted twice", "/spec/members/1/slots/1/ordinal", 0, "learner/0 is wanted twice"},
+      {"an ordinal is text", "/spec/members/1/slots/0/ordinal", "1",
+       "spec.members[1].slots[0].ordinal"},
+      {"an ordinal is negative", "/spec/members/1/slots/0/ordinal", -1,
+       "spec.members[1].slots[0].ordinal"},
+      {"an ordinal is beyond int", "/spec/members/1/slots/0/ordinal", 4'294'967'296,
+       "spec.members[1].slots[0].ordinal"},
+      {"a count is zero", "/spec/members/1/slots/0/count", 0, "spec.members[1].slots[0].count"},
+      {"a short text names millions of slots", "/spec/members/1/slots/0/count", 2'000'000,
+       "spec.members[1].slots[0].count"},
+      {"a count goes beyond int", "/spec/members/1/slots/0/ordinal", 2'147'483'647,
+       "spec.members[1].slots[0].count"},
+      {"a slot is wanted twice", "/spec/members/1/slots/1", Json{{"ordinal", 1}},
+       "learner/1 is wanted twice"},
       {"a slot is null", "/spec/members/1/slots/0", nullptr, "spec.members[1].slots[0]"},
+      {"all sets together name too many slots", "/spec/members/1/slots",
+       Json::array({{{"ordinal", 0}, {"count", 40'000}}, {{"ordinal", 40'000}, {"count", 40'000}}}),
+       "spec.members[1].slots[1]: a PodGroup has at most 65536 slots"},
       {"requests are no quantities", "/spec/members/0/requests/cpu", "many",
        "spec.members[0].requests"},
       {"the queue time is no time", "/spec/queuedSince", "yesterday", "spec.queuedSince"},
-      {"a placement has no node", "/status/gangs/0/placements/0/node", "",
-       "status.gangs[0].placements[0].node"},
-      {"a placement's number is negative", "/status/gangs/0/placements/0/number", -4,
-       "status.gangs[0].placements[0].number"},
+      {"a placement has no node", "/status/gangs/0/placements/0/nodes/0/node", "",
+       "status.gangs[0].placements[0].nodes[0].node"},
+      {"a placement's number is negative", "/status/gangs/0/placements/1/nodes/0/number", -4,
+       "status.gangs[0].placements[1].nodes[0].number"},
+      {"a placement has no ordinal", "/status/gangs/0/placements/0/nodes/0", Json::object(),
+       "status.gangs[0].placements[0].nodes[0].ordinal"},
+      {"a placement names neither nodes nor a slot", "/status/gangs/0/placements/0",
+       Json{{"role", "learner"}}, "status.gangs[0].placements[0].ordinal"},
       {"the object has no name", "/metadata/name", "", "metadata.name"},
   }));
   INFO("when " << row.when);
@@ -110,6 +123,49 @@ TEST_CASE("an unreadable PodGroup is refused with the field's name", "[gang][pod
   CHECK(decoded.error().code == Code::kInvalid);
   INFO(decoded.error().message);
   CHECK(decoded.error().message.find(row.names) != std::string::npos);
+}
+
+TEST_CASE("slots and places are written once for many", "[gang][pod_group]") {
+  PodGroup group = a_pod_group();
+  group.spec.members[1].slots = {{0, 0}, {1, 0}, {2, 1}, {3, 0}};
+  group.status.gangs[0].placements = {{"learner", {0, 0}, "n2", 2},
+                                      {"learner", {1, 0}, "n2", 3},
+                                      {"learner", {2, 1}, "n2", 9},
+                                      {"learner", {3, 0}, "n1", 4},
+                                      {"learner", {4, 0}, "n2", 5}};
+  const Json object = as_json(group);
+  CHECK(object["spec"]["members"][1]["slots"] ==
+        Json::array({{{"ordinal", 0}, {"count", 2}},
+                     {{"ordinal", 2}, {"incarnation", 1}},
+                     {{"ordinal", 3}}}));
+  CHECK(object["status"]["gangs"][0]["placements"] ==
+        Json::array({{{"role", "learner"},
+                      {"nodes", Json::array({{{"node", "n1"}, {"ordinal", 3}, {"number", 4}},
+                                             {{"node", "n2"}, {"ordinal", 0}, {"count", 2}, {"number", 2}},
+                                             {{"node", "n2"},
+                                              {"ordinal", 2},
+                                              {"incarnation", 1},
+                                              {"number", 9}},
+                                             {{"node", "n2"}, {"ordinal", 4}, {"number", 5}}})}}}));
+}
+
+TEST_CASE("a plan that was stored slot by slot is read", "[gang][pod_group]") {
+  const PodGroup group = a_pod_group();
+  Json object = as_json(group);
+  object["spec"]["members"][1]["slots"] = Json::array(
+      {{{"ordinal", 0}, {"incarnation", 0}}, {{"ordinal", 1}, {"incarnation", 0}}});
+  Json places = Json::array();
+  for (const Placement& place : group.status.gangs[0].placements) {
+    places.push_back({{"role", place.role},
+                      {"ordinal", place.slot.ordinal},
+                      {"incarnation", place.slot.incarnation},
+                      {"node", place.node},
+                      {"number", place.number}});
+  }
+  object["status"]["gangs"][0]["placements"] = places;
+  const auto decoded = decode_pod_group(object);
+  REQUIRE(decoded.has_value());
+  CHECK(*decoded == group);
 }
 
 TEST_CASE("placements are found by role, ordinal and incarnation", "[gang][pod_group]") {

@@ -1,0 +1,106 @@
+"""A PodGroup of 5,000 pods, as large as one can become, is stored by a real API server."""
+
+import json
+
+import pytest
+from harness import pod_groups
+from support.jobs import GROUP, VERSION
+from support.wait import wait_for
+
+SLOTS = 5000
+MIB = 1 << 20
+NAME = "large-1"
+
+
+def in_each_gang(gangs):
+    return [(f"request-{10000 + i}" if i else "base", range(i * SLOTS // gangs, (i + 1) * SLOTS // gangs))
+            for i in range(gangs)]
+
+
+def incarnation(i):
+    return 100 + i * 7 % 118  # no two neighbours share theirs
+
+
+def large_group(gangs):
+    """No slot can share an entry with its neighbour."""
+    members = [{"name": gang if gang == "base" else f"{gang}-ddp-learner", "gang": gang, "role": "ddp-learner",
+                "requests": {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8", "pods": "1"},
+                "slots": [{"ordinal": 60000 + i, "incarnation": incarnation(i)} for i in which]}
+               for gang, which in in_each_gang(gangs)]
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "PodGroup", "metadata": {"name": NAME},
+            "spec": {"attempt": 1, "queuedSince": "2026-01-01T00:00:00.000000Z", "members": members}}
+
+
+def large_status(gangs, generation):
+    """Committed, on nodes of their own with long names: the planner leaves it as it is."""
+    def place(i):
+        return {"node": f"node-{i}-".ljust(100, "x"), "ordinal": 60000 + i, "incarnation": incarnation(i),
+                "number": 9999999 - i}
+    return {"observedGeneration": generation, "nextPlacement": 10000000, "gangs": [
+        {"name": gang, "planned": True, "committed": True, "reason": "Planned", "message": "all have their places",
+         "since": "2026-01-01T00:00:00.000000Z",
+         "placements": [{"role": "ddp-learner", "nodes": [place(i) for i in which]}]}
+        for gang, which in in_each_gang(gangs)]}
+
+
+def stored_bytes(thing):
+    return len(json.dumps(thing, separators=(",", ":")).encode())
+
+
+@pytest.fixture
+def groups(jobs):
+    class Groups:
+        path = f"/apis/{GROUP}/{VERSION}/namespaces/{jobs.namespace}/podgroups"
+
+        def call(self, method, path="", body=None, content_type="application/json"):
+            return jobs.custom.api_client.call_api(
+                self.path + path, method, body=body,
+                header_params={"Content-Type": content_type, "Accept": "application/json"},
+                auth_settings=["BearerToken"], response_type="object", _return_http_data_only=True)
+
+        def get(self):
+            return self.call("GET", f"/{NAME}")
+
+        def patch_status(self, status):
+            return self.call("PATCH", f"/{NAME}/status", {"status": status}, "application/merge-patch+json")
+    found = Groups()
+    yield found
+    found.call("DELETE", f"/{NAME}")
+
+
+@pytest.mark.parametrize("gangs", [1, 20])
+def test_a_pod_group_of_5000_pods_is_stored(groups, gangs, record_property):
+    created = groups.call("POST", body=large_group(gangs))
+    stored = groups.patch_status(large_status(gangs, created["metadata"]["generation"]))
+    whole, managed = stored_bytes(stored), stored_bytes(stored["metadata"]["managedFields"])
+    record_property("bytes", whole)
+    record_property("managedFields bytes", managed)
+    print(f"{gangs} gangs: {whole} bytes, {managed} of them managedFields")
+    assert whole < MIB
+    assert managed < 2048
+    assert len(pod_groups.placements(stored)) == len(pod_groups.slots(stored)) == SLOTS
+
+
+def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
+    """As versions before the grouping wrote it: its fields are not pruned, and the planner goes on from it."""
+    body = large_group(1)
+    member = body["spec"]["members"][0]
+    member["slots"] = [{"ordinal": i, "incarnation": 0} for i in range(3)]
+    created = groups.call("POST", body=body)
+    old = [{"role": "ddp-learner", "ordinal": i, "incarnation": 0, "node": "gone-node", "number": 7 + i}
+           for i in range(3)]
+    groups.patch_status({
+        "observedGeneration": created["metadata"]["generation"], "nextPlacement": 10, "gangs": [
+            {"name": "base", "planned": True, "committed": True, "reason": "Planned", "message": "3 pods",
+             "since": "2026-01-01T00:00:00.000000Z", "placements": old}]})
+    assert groups.get()["status"]["gangs"][0]["placements"] == old
+    member["slots"] = [{"ordinal": 0, "count": 2}]
+    groups.call("PATCH", f"/{NAME}", {"spec": {"members": [member]}}, "application/merge-patch+json")
+
+    def look():
+        gang = groups.get()["status"]["gangs"][0]
+        return gang["placements"] != old, gang
+    gang = wait_for(look, "the planner to follow the spec")
+    assert gang["committed"]
+    assert gang["placements"] == [
+        {"role": "ddp-learner", "nodes": [{"node": "gone-node", "ordinal": 0, "count": 2, "number": 7}]}]

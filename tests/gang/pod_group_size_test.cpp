@@ -1,0 +1,95 @@
+// How large does a PodGroup of 5,000 slots become? Below 1 MiB as it is sent and stored, whatever
+// its pods went through: etcd takes 1.5 MiB, and managedFields come on top.
+#include <catch2/catch_message.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <string>
+
+#include "gang/pod_group.h"
+#include "tests/support/gang_builders.h"
+
+namespace nervex::gang {
+namespace {
+
+constexpr int kSlots = 5000;
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+struct Shape {
+  std::string when;
+  int name_length = 63;  // of a node
+  int pods_a_node = 1;
+  int gangs = 1;
+  bool mixed = false;  // no two neighbours of one incarnation, or with neighbouring numbers
+};
+
+std::string node_name(int i, int length) {
+  std::string name = "node-" + std::to_string(i) + "-";
+  name.resize(static_cast<std::size_t>(length), 'x');
+  return name;
+}
+
+// Five digits an ordinal, seven a number, and three an incarnation where they are mixed.
+PodGroup a_large_group(const Shape& shape) {
+  PodGroup group;
+  group.meta.ns = std::string(63, 'n');
+  group.meta.name = std::string(63, 'j') + "-1000";
+  group.status.next_placement = 10'000'000;
+  const int in_each = kSlots / shape.gangs;
+  for (int g = 0; g < shape.gangs; ++g) {
+    MemberSet set = testing::a_set("ddp-learner", 0, testing::ask(8, 32));
+    if (g > 0) set = testing::in_gang(std::move(set), "request-" + std::to_string(10'000 + g));
+    set = testing::selecting(std::move(set), "example.com/accelerator", "a-rather-long-model-name");
+    set.constraints.tolerations = Json::array(
+        {{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}});
+    GangStatus gang{set.gang, true, true, std::string(kReasonPlanned), "5000 pods have their places",
+                    SysTime(std::chrono::milliseconds(1'795'269'364'123)), {}};
+    for (int i = 0; i < in_each; ++i) {
+      const int n = g * in_each + i;
+      const SlotId slot{60'000 + n, shape.mixed ? 100 + n * 7 % 118 : 0};
+      set.slots.push_back(slot);
+      gang.placements.push_back({set.role, slot, node_name(n / shape.pods_a_node, shape.name_length),
+                                 shape.mixed ? 9'999'999 - n : 1'000'000 + n});
+    }
+    group.spec.members.push_back(std::move(set));
+    group.status.gangs.push_back(std::move(gang));
+  }
+  return group;
+}
+
+Json as_json(const PodGroup& group) {
+  return Json{{"apiVersion", kApiVersion},
+              {"kind", kKind},
+              {"metadata", {{"namespace", group.meta.ns}, {"name", group.meta.name}}},
+              {"spec", encode_spec(group.spec)},
+              {"status", encode_status(group.status)}};
+}
+
+TEST_CASE("a PodGroup of 5,000 slots stays below 1 MiB", "[gang][pod_group][size]") {
+  const auto shape = GENERATE(values<Shape>({
+      {"all run on nodes of 8", 63, 8, 1, false},
+      {"each is alone on its node", 63, 1, 1, false},
+      {"the nodes' names have 100 characters", 100, 1, 1, false},
+      {"each was replaced another hundred times", 100, 1, 1, true},
+      {"many share a node and each was replaced", 100, 100, 1, true},
+      {"they are twenty gangs", 100, 1, 20, true},
+      {"they are 500 gangs", 63, 1, 500, false},
+  }));
+  INFO("when " << shape.when);
+  const PodGroup group = a_large_group(shape);
+  const std::string text = kube::to_text(as_json(group));
+  UNSCOPED_INFO(text.size() << " bytes");
+  CHECK(text.size() < kMiB);
+  const auto decoded = decode_pod_group(*kube::parse_json(text));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->spec == group.spec);
+  CHECK(decoded->status == group.status);
+}
+
+TEST_CASE("slots that are neighbours cost no more than a few", "[gang][pod_group][size]") {
+  const PodGroup group = a_large_group({"", 63, kSlots, 1, false});
+  CHECK(kube::to_text(as_json(group)).size() < 2000);
+}
+
+}  // namespace
+}  // namespace nervex::gang
