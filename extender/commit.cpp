@@ -20,6 +20,20 @@ Places places_of(const gang::GangStatus& gang) {
   return places;
 }
 
+// The spec may have moved slots to another gang whose plan was not written yet: then this plan is
+// not one of a whole gang.
+std::string moved_slot(const gang::PodGroup& group, std::string_view gang, const Places& places) {
+  for (const gang::MemberSet& set : group.spec.members) {
+    if (set.gang == gang) continue;
+    for (const gang::SlotId slot : set.slots) {
+      if (places.count({set.role, slot}) == 0) continue;
+      return fmt::format("{} belongs to gang {} now, whose plan is not written yet",
+                         gang::slot_key(set.role, slot.ordinal), set.gang);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string check_commit(const gang::PodGroup& group, std::string_view gang_name,
@@ -27,6 +41,7 @@ std::string check_commit(const gang::PodGroup& group, std::string_view gang_name
   const gang::GangStatus* gang = gang::find_gang(group.status, gang_name);
   if (gang == nullptr || !gang->planned) return fmt::format("gang {} has no plan", gang_name);
   const Places places = places_of(*gang);
+  if (std::string moved = moved_slot(group, gang_name, places); !moved.empty()) return moved;
   Ledger ledger({nodes.begin(), nodes.end()});
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang != gang_name) continue;

@@ -10,7 +10,8 @@
 namespace nervex::extender {
 
 // "" if every member of the gang still has its place; else the reason, for people: the plan is not
-// whole, a node is gone or no longer allowed, or has too little room.
+// whole, slots of it have moved to another gang, a node is gone or no longer allowed, or has too
+// little room.
 //
 // `nodes` are those of the places, sorted by name; their free = allocatable - occupying pods -
 // committed places of others whose pod is not bound. Plans of others that are not committed do not

@@ -8,13 +8,24 @@ namespace nervex::extender {
 namespace {
 
 using SlotKey = std::pair<std::string_view, gang::SlotId>;
-using Places = std::map<SlotKey, const gang::Placement*>;
+struct KnownPlace {
+  const gang::Placement* placement = nullptr;
+  bool is_counted = false;
+  bool is_stored_committed = false;
+};
+using Places = std::map<SlotKey, KnownPlace>;
 
-Places places_of(const gang::GangStatus* gang) {
+// Of all gangs. Should a slot have two, the committed one is it.
+Places places_of(const GroupSeen& seen) {
   Places places;
-  if (gang == nullptr) return places;
-  for (const gang::Placement& placement : gang->placements) {
-    places.emplace(SlotKey(placement.role, placement.slot), &placement);
+  for (const bool committed : {true, false}) {
+    for (const gang::GangStatus& gang : seen.group->status.gangs) {
+      if (seen.is_committed(gang) != committed) continue;
+      for (const gang::Placement& placement : gang.placements) {
+        places.emplace(SlotKey(placement.role, placement.slot),
+                       KnownPlace{&placement, committed, gang.committed});
+      }
+    }
   }
   return places;
 }
@@ -38,7 +49,10 @@ void add_set(GangWork& work, const gang::MemberSet& set, const Places& places) {
     if (place == places.end()) {
       missing.push_back(slot);
     } else {
-      work.placed.push_back({&set, *place->second});
+      const KnownPlace& known = place->second;
+      work.placed.push_back({&set, *known.placement, known.is_counted});
+      work.committed = work.committed || known.is_counted;
+      work.is_stored_committed = work.is_stored_committed || known.is_stored_committed;
     }
   }
   if (!missing.empty()) work.missing.push_back(with_slots(set, std::move(missing)));
@@ -50,7 +64,7 @@ GangWork start_work(const GroupSeen& seen, const std::string& name) {
   work.name = name;
   work.before = gang::find_gang(seen.group->status, name);
   work.committed = work.before != nullptr && seen.is_committed(*work.before);
-  work.holds = work.committed;
+  work.is_stored_committed = work.before != nullptr && work.before->committed;
   return work;
 }
 
@@ -69,13 +83,27 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
   for (const PlacedSlot& slot : placed) {
     if (!ledger.fits(*slot.set, slot.placement.node)) continue;
     ledger.take(*slot.set, slot.placement.node);
-    kept.emplace(SlotKey(slot.placement.role, slot.placement.slot), &slot.placement);
+    kept.emplace(SlotKey(slot.placement.role, slot.placement.slot),
+                 KnownPlace{&slot.placement, false, false});
   }
   const std::vector<const gang::MemberSet*> sets = std::move(work.sets);
   work.sets.clear();
   work.placed.clear();
   work.missing.clear();
   for (const gang::MemberSet* set : sets) add_set(work, *set, kept);
+}
+
+void recheck_committed(GangWork& work, Ledger& ledger) {
+  std::erase_if(work.placed, [&](const PlacedSlot& slot) {
+    if (slot.is_counted) return false;
+    const bool fits = ledger.fits(*slot.set, slot.placement.node);
+    if (fits) {
+      ledger.take(*slot.set, slot.placement.node);
+    } else {
+      work.missing.push_back(with_slots(*slot.set, {slot.placement.slot}));
+    }
+    return !fits;
+  });
 }
 
 std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
@@ -88,7 +116,7 @@ std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   for (gang::Assignment& place : std::get<std::vector<gang::Assignment>>(plan)) {
     const gang::MemberSet* set = set_of.at(SlotKey(place.role, place.slot));
     ledger.take(*set, place.node);
-    work.placed.push_back({set, {set->role, place.slot, std::move(place.node), 0}});
+    work.placed.push_back({set, {set->role, place.slot, std::move(place.node), 0}, false});
   }
   work.missing.clear();
   work.holds = true;
@@ -105,27 +133,28 @@ std::size_t GangWork::wanted() const {
 
 std::vector<GangWork> gangs_of(const GroupSeen& seen) {
   std::vector<GangWork> works;
-  std::vector<Places> places;
+  const Places places = places_of(seen);
+  std::map<std::string_view, std::size_t> index;
   for (const gang::MemberSet& set : seen.group->spec.members) {
-    auto found = std::find_if(works.begin(), works.end(),
-                              [&](const GangWork& work) { return work.name == set.gang; });
-    if (found == works.end()) {
-      works.push_back(start_work(seen, set.gang));
-      places.push_back(places_of(works.back().before));
-      found = works.end() - 1;
-    }
-    add_set(*found, set, places[static_cast<std::size_t>(found - works.begin())]);
+    if (set.slots.empty()) continue;
+    const auto [at, is_new] = index.emplace(set.gang, works.size());
+    if (is_new) works.push_back(start_work(seen, set.gang));
+    add_set(works[at->second], set, places);
   }
+  for (GangWork& work : works) work.holds = work.committed;
   return works;
 }
 
 void hold_blindly(GangWork& work, Ledger& ledger) {
-  for (const PlacedSlot& slot : work.placed) ledger.take(*slot.set, slot.placement.node);
+  for (const PlacedSlot& slot : work.placed) {
+    if (!slot.is_counted) ledger.take(*slot.set, slot.placement.node);
+  }
   work.holds = true;
 }
 
 void recheck(GangWork& work, Ledger& ledger) {
-  if (work.committed || !work.missing.empty()) return;
+  if (work.committed) return recheck_committed(work, ledger);
+  if (!work.missing.empty()) return;
   for (std::size_t i = 0; i < work.placed.size(); ++i) {
     const PlacedSlot& slot = work.placed[i];
     if (ledger.fits(*slot.set, slot.placement.node)) {
@@ -138,6 +167,11 @@ void recheck(GangWork& work, Ledger& ledger) {
     return;
   }
   work.holds = true;
+}
+
+void refuse(GangWork& work) {
+  work.is_refused = true;
+  if (!work.committed) forget_places(work);
 }
 
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {

@@ -55,10 +55,9 @@ SlotSeen GroupPlaces::seen(std::string_view role, int ordinal) const {
   if (number == numbers_.end()) return seen;
   const Place& place = places_.at(number->second);
   seen.placement = place.placement;
-  seen.gang = place.set->gang;
+  seen.gang = place.gang->name;
+  seen.committed = place.gang->committed;
   seen.requests = place.set->requests;
-  const gang::GangStatus* gang = gang::find_gang(group_->status, place.set->gang);
-  seen.committed = gang != nullptr && gang->committed;
   return seen;
 }
 
@@ -86,7 +85,7 @@ void GroupPlaces::add_places(const gang::PodGroup& group) {
       if (set == wanted.end()) continue;
       const bool bound = pods_.is_bound(group.meta.uid, group.meta.ns, placement);
       places_.try_emplace(placement.number,
-                          Place{placement, set->second, &group, committed, bound});
+                          Place{placement, set->second, &group, &gang, committed, bound});
     }
   }
 }

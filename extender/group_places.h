@@ -41,6 +41,7 @@ class GroupPlaces {
     gang::Placement placement;
     const gang::MemberSet* set = nullptr;  // of group_ or attempted_
     const gang::PodGroup* group = nullptr;
+    const gang::GangStatus* gang = nullptr;  // of that group's status
     bool committed = false;
     bool bound = false;
   };

@@ -13,6 +13,15 @@ namespace {
 struct GroupWork {
   const GroupSeen* seen = nullptr;
   std::vector<GangWork> gangs;
+  const Refusal* refusal = nullptr;
+
+  bool stands_refused(Refusal::Extent extent) const {
+    return refusal != nullptr && refusal->extent >= extent;
+  }
+  // Its status stays as it is.
+  bool is_left_alone() const {
+    return seen->in_doubt || stands_refused(Refusal::Extent::kAnything);
+  }
 };
 
 // The status has all that the spec asks for, and no more: nobody has edited it.
@@ -44,11 +53,17 @@ auto queue_key(const gang::PodGroup& group) {
                     std::string_view(group.meta.ns), std::string_view(group.meta.name));
 }
 
-std::vector<GroupWork> queue_of(const Snapshot& snapshot) {
+const Refusal* refusal_of(const gang::PodGroup& group, const Refusals& refusals) {
+  const auto found = refusals.find(group.meta.uid);
+  if (found == refusals.end() || found->second.generation != group.meta.generation) return nullptr;
+  return &found->second;
+}
+
+std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Refusals& refusals) {
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting || (!seen.in_doubt && is_settled(*seen.group))) continue;
-    queue.push_back({&seen, gangs_of(seen)});
+    queue.push_back({&seen, gangs_of(seen), refusal_of(*seen.group, refusals)});
   }
   std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
     return queue_key(*a.seen->group) < queue_key(*b.seen->group);
@@ -61,12 +76,23 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot) {
 void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
-      if (work.seen->in_doubt && !gang.committed) hold_blindly(gang, ledger);
+      if (work.seen->in_doubt) hold_blindly(gang, ledger);
     }
   }
   for (GroupWork& work : queue) {
     if (work.seen->in_doubt) continue;
     for (GangWork& gang : work.gangs) recheck(gang, ledger);
+  }
+}
+
+// What the API server does not store takes no places from those that it does.
+void refuse_some(std::vector<GroupWork>& queue) {
+  for (GroupWork& work : queue) {
+    for (GangWork& gang : work.gangs) {
+      const auto extent =
+          gang.committed ? Refusal::Extent::kNewPlaces : Refusal::Extent::kNewGangs;
+      if (!gang.is_whole() && work.stands_refused(extent)) refuse(gang);
+    }
   }
 }
 
@@ -78,7 +104,7 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
     for (GroupWork& work : queue) {
       if (work.seen->in_doubt) continue;
       for (GangWork& gang : work.gangs) {
-        if (gang.holds && gang.missing.empty()) continue;
+        if (gang.is_whole() || gang.is_refused) continue;
         gang.no_fit = complete(gang, ledger);
         again = again || !gang.no_fit;
       }
@@ -86,43 +112,60 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
   }
 }
 
-// A place that is as it was keeps its number; every other one gets the next.
-std::vector<gang::Placement> number_places(const GangWork& work, std::int64_t& next) {
-  std::vector<gang::Placement> places;
-  for (const PlacedSlot& slot : work.placed) places.push_back(slot.placement);
-  const auto key = [](const gang::Placement& place) { return std::tie(place.role, place.slot); };
-  std::sort(places.begin(), places.end(),
-            [&](const gang::Placement& a, const gang::Placement& b) { return key(a) < key(b); });
-  std::map<std::tuple<std::string_view, gang::SlotId, std::string_view>, std::int64_t> numbers;
-  if (work.before != nullptr) {
-    for (const auto& [role, slot, node, number] : work.before->placements) {
-      numbers.emplace(std::tuple(std::string_view(role), slot, std::string_view(node)), number);
+// The numbers of a status' places, whichever gang they stand in.
+class Numbers {
+ public:
+  explicit Numbers(const gang::PodGroupStatus& status) : next_(status.next_placement) {
+    for (const gang::GangStatus& gang : status.gangs) {
+      for (const auto& [role, slot, node, number] : gang.placements) {
+        known_.emplace(std::tuple(std::string_view(role), slot, std::string_view(node)), number);
+      }
     }
   }
-  for (gang::Placement& place : places) {
-    if (place.number != 0) continue;
-    const auto known = numbers.find({place.role, place.slot, place.node});
-    place.number = known == numbers.end() ? next++ : known->second;
+
+  // A place that is as it was keeps its number; every other one gets the next.
+  std::vector<gang::Placement> number_places(const GangWork& work) {
+    std::vector<gang::Placement> places;
+    for (const PlacedSlot& slot : work.placed) places.push_back(slot.placement);
+    std::sort(places.begin(), places.end(), [](const gang::Placement& a, const gang::Placement& b) {
+      return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+    });
+    for (gang::Placement& place : places) {
+      if (place.number != 0) continue;
+      const auto known = known_.find({place.role, place.slot, place.node});
+      place.number = known == known_.end() ? next_++ : known->second;
+    }
+    return places;
   }
-  return places;
-}
+  std::int64_t next() const { return next_; }
+
+ private:
+  std::int64_t next_;
+  std::map<std::tuple<std::string_view, gang::SlotId, std::string_view>, std::int64_t> known_;
+};
 
 struct Decided {
   gang::GangStatus status;
   Verdict verdict;
 };
 
-Decided decide(const GangWork& work, const Told* told, std::int64_t& next, SysTime now) {
+Verdict verdict_of(const GangWork& work, const Refusal* refusal, const Told* told, SysTime now) {
+  if (work.is_refused) return refused_verdict(work.before, work.wanted(), refusal->words, now);
+  return work.no_fit ? waiting_verdict(work.before, *work.no_fit, told, now)
+                     : planned_verdict(work.before, work.wanted(), now);
+}
+
+Decided decide(const GangWork& work, const Refusal* refusal, const Told* told, Numbers& numbers,
+               SysTime now) {
   Decided out;
-  out.verdict = work.no_fit ? waiting_verdict(work.before, *work.no_fit, told, now)
-                            : planned_verdict(work.before, work.wanted(), now);
+  out.verdict = verdict_of(work, refusal, told, now);
   out.status.name = work.name;
-  out.status.planned = !work.no_fit;
-  out.status.committed = work.before != nullptr && work.before->committed;
+  out.status.planned = !work.no_fit && !work.is_refused;
+  out.status.committed = work.is_stored_committed;
   out.status.reason = out.verdict.reason;
   out.status.message = out.verdict.message;
   out.status.since = out.verdict.since;
-  out.status.placements = number_places(work, next);
+  out.status.placements = numbers.number_places(work);
   return out;
 }
 
@@ -130,30 +173,33 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Pass
   const gang::PodGroup& group = *work.seen->group;
   gang::PodGroupStatus status;
   status.observed_generation = group.meta.generation;
-  status.next_placement = group.status.next_placement;
+  Numbers numbers(group.status);
   for (const GangWork& gang : work.gangs) {
     const auto key = std::pair(group.meta.uid, gang.name);
     const auto told = memory.find(key);
-    Decided decided =
-        decide(gang, told == memory.end() ? nullptr : &told->second, status.next_placement, now);
+    Decided decided = decide(gang, work.refusal, told == memory.end() ? nullptr : &told->second,
+                             numbers, now);
     status.gangs.push_back(std::move(decided.status));
     if (decided.verdict.told) out.memory.emplace(key, *std::move(decided.verdict.told));
     const auto again = decided.verdict.retell_after;
     if (again && (!out.look_again || *again < *out.look_again)) out.look_again = again;
   }
+  status.next_placement = numbers.next();
   if (status != group.status) out.writes.push_back({work.seen->group, std::move(status)});
 }
 
 }  // namespace
 
-PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now) {
+PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now,
+                    const Refusals& refusals) {
   PassResult out;
   Ledger ledger(snapshot.nodes);
-  std::vector<GroupWork> queue = queue_of(snapshot);
+  std::vector<GroupWork> queue = queue_of(snapshot, refusals);
   take_planned(queue, ledger);
+  refuse_some(queue);
   place_all(queue, ledger);
   for (const GroupWork& work : queue) {
-    if (!work.seen->in_doubt) decide_group(work, memory, now, out);
+    if (!work.is_left_alone()) decide_group(work, memory, now, out);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,21 @@ struct StatusWrite {
 // What was told of each waiting gang, by PodGroup UID and gang.
 using Memory = std::map<std::pair<std::string, std::string>, Told>;
 
+// The API server has refused a status of this PodGroup for good: it is too large to be stored, or
+// the schema does not allow it. Deciding the same again would only take capacity from others.
+struct Refusal {
+  // How much is not tried again; each includes those before it.
+  enum class Extent {
+    kNewGangs,   // plans for gangs that have none
+    kNewPlaces,  // places for slots of committed gangs
+    kAnything,   // telling so, even
+  };
+  Extent extent = Extent::kNewGangs;
+  std::int64_t generation = 0;  // of the spec that it was decided on; another one is tried
+  std::string words;            // the API server's, for people
+};
+using Refusals = std::map<std::string, Refusal>;  // by PodGroup UID
+
 struct PassResult {
   std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
   Memory memory;                    // for the next pass; of waiting gangs only
@@ -33,7 +49,9 @@ struct PassResult {
 //  2. every gang with slots that have no place gets all of them, or none. A gang that waits holds
 //     no room and does not keep smaller ones behind it from starting (docs/adr).
 // Committed gangs keep their places whatever happened to the node. What still has its place keeps
-// its number. Doing the writes and asking again, on the same nodes, gives none.
-PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now);
+// its number. Doing the writes and asking again, on the same nodes, gives none. What stands refused
+// gets no places and says so.
+PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now,
+                    const Refusals& refusals = {});
 
 }  // namespace nervex::extender

@@ -22,6 +22,9 @@ constexpr milliseconds kNotReady{50};
 constexpr milliseconds kCommitTime{1'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
+// A status of some hundred kB, sent for nothing.
+constexpr milliseconds kRefusedRetry{300'000};
+constexpr std::size_t kMostWords = 512;
 
 milliseconds retry_after(int failures) {
   return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
@@ -37,6 +40,14 @@ void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
     log_info(gang.planned ? "gang planned" : "gang waits",
              {{"podgroup", stored.meta.key()}, {"gang", gang.name}, {"message", gang.message}});
   }
+}
+
+// Cut at the end of a character.
+std::string shortened(std::string text) {
+  if (text.size() <= kMostWords) return text;
+  std::size_t end = kMostWords;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "...";
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ void Planner::pass() {
   settle_commits();
   const Snapshot snapshot = plans_.snapshot();
   forget_gone(snapshot);
-  PassResult result = run_pass(snapshot, memory_, clock_.now());
+  PassResult result = run_pass(snapshot, memory_, clock_.now(), refusals());
   memory_ = std::move(result.memory);
   for (const StatusWrite& decided : result.writes) {
     if (must_wait(decided.group->meta.uid)) {
@@ -81,10 +92,23 @@ void Planner::pass() {
 }
 
 void Planner::forget_gone(const Snapshot& snapshot) {
-  if (retries_.empty()) return;
+  if (retries_.empty() && refused_.empty()) return;
   std::set<std::string_view> known;
   for (const auto& seen : snapshot.groups) known.insert(seen.group->meta.uid);
-  std::erase_if(retries_, [&](const auto& entry) { return known.count(entry.first) == 0; });
+  const auto is_gone = [&known](const auto& entry) { return known.count(entry.first) == 0; };
+  std::erase_if(retries_, is_gone);
+  std::erase_if(refused_, is_gone);
+}
+
+Refusals Planner::refusals() {
+  const MonoTime now = clock_.mono();
+  std::erase_if(refused_, [now](const auto& entry) { return entry.second.due <= now; });
+  Refusals standing;
+  for (const auto& [uid, refused] : refused_) {
+    standing.emplace(uid, refused.refusal);
+    queue_.add_after(kPass, std::chrono::ceil<milliseconds>(refused.due - now));
+  }
+  return standing;
 }
 
 void Planner::repeat_doubtful() {
@@ -117,7 +141,29 @@ void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status)
   plans_.doubt(std::make_shared<const gang::PodGroup>(std::move(attempted)));
   const auto written = write_status(api_, *base, status);
   if (written) log_decision(*base, *written);
+  if (!written && written.error().code == Code::kInvalid) {
+    // This was its first try, so it is stored nowhere: its places are free at once.
+    plans_.settle(base->meta.uid);
+    forget(base->meta.uid);
+    return refused_for_good(*base, written.error());
+  }
   after_write(*base, written);
+}
+
+// Goes down step by step until something is stored: what does not fit beside the rest is left out,
+// and the status says so. Whoever waits behind it is asked next.
+void Planner::refused_for_good(const gang::PodGroup& base, const Error& error) {
+  using Extent = Refusal::Extent;
+  const auto before = refused_.find(base.meta.uid);
+  Extent extent = Extent::kNewGangs;
+  if (before != refused_.end() && before->second.refusal.generation == base.meta.generation) {
+    extent = before->second.refusal.extent == Extent::kNewGangs ? Extent::kNewPlaces
+                                                                : Extent::kAnything;
+  }
+  log_error("podgroup status refused", {{"podgroup", base.meta.key()}, {"error", error.message}});
+  refused_[base.meta.uid] = {{extent, base.meta.generation, shortened(error.message)},
+                             clock_.mono() + kRefusedRetry};
+  wake();
 }
 
 void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
@@ -141,6 +187,8 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   if (live || is_gone) plans_.settle(uid);
   if (is_gone) {  // the watch will tell, too
     retries_.erase(uid);
+  } else if (live && error.code == Code::kInvalid) {
+    refused_for_good(base, error);
   } else if (live && error.code == Code::kConflict) {
     wake();
   } else {

@@ -19,6 +19,15 @@ Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTim
   return verdict;
 }
 
+Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view words,
+                        SysTime now) {
+  Verdict verdict = with_reason(before, gang::kReasonPlanRefused, now);
+  verdict.message =
+      fmt::format("the API server does not store the plan of {} pod{}: {}; ask for fewer pods",
+                  pods, pods == 1 ? "" : "s", words);
+  return verdict;
+}
+
 Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit, const Told* told,
                         SysTime now) {
   Verdict verdict = with_reason(before, gang::kReasonUnschedulable, now);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "gang/explain.h"
 #include "gang/pod_group.h"
@@ -29,6 +30,10 @@ struct Verdict {
 };
 
 Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTime now);
+
+// The API server does not store a plan of so many pods; `words` are its own.
+Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view words,
+                        SysTime now);
 
 // `told` is what the same function answered when `before` was written; null: not known.
 Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit, const Told* told,

@@ -102,7 +102,7 @@ TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pas
          return seen(group);
        }()},
        {}},
-      {"a gang wants no pods", {n1}, {seen(learners("a", 0))}, {"a base:"}},
+      {"a gang wants no pods", {n1}, {seen(learners("a", 0))}, {}},
       {"all is planned already", {n1}, {seen(planned(learners("a", 1), {"n1"}))}, {}},
       {"all is committed already", {}, {seen(planned(learners("a", 1), {"n1"}, true))}, {}},
   }));
@@ -235,6 +235,107 @@ TEST_CASE("a plan follows the spec", "[extender][pass]") {
     group.spec.members = {in_gang(a_set("collector", 1, ask(0)), "request-1")};
     CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});
   }
+}
+
+// Growth gangs request-5 and request-6 of one collector each, planned on `nodes`.
+gang::PodGroup grown(const std::vector<std::string>& nodes, bool first_committed,
+                     bool second_committed) {
+  auto first = in_gang(a_set("collector", 0, ask(1)), "request-5");
+  auto second = in_gang(a_set("collector", 0, ask(1)), "request-6");
+  first.slots = {{4096, 0}};
+  second.slots = {{4097, 2}};
+  gang::PodGroup group = planned(a_group("a", {a_set("coordinator", 1, ask(0)), first, second}),
+                                 {nodes[0]}, true);
+  group = planned(group, {nodes[1]}, first_committed, "request-5");
+  return planned(group, {nodes[2]}, second_committed, "request-6");
+}
+
+TEST_CASE("slots that move to another gang take their places along", "[extender][pass]") {
+  struct Row {
+    std::string when;
+    bool from_committed;
+    bool into_committed;
+    std::string into;
+    std::vector<gang::SlotId> slots;  // of that gang
+    std::string full_node;
+    Lines want;
+  };
+  const std::vector<gang::SlotId> both{{4096, 0}, {4097, 2}};
+  const auto row = GENERATE_COPY(values<Row>({
+      {"both are committed", true, true, "request-5", both, "",
+       {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
+      {"the committed places' nodes are full", true, true, "request-5", both, "n2",
+       {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
+      {"neither is committed", false, false, "request-5", both, "",
+       {"a base: n0#1 committed", "a request-5: n1#2 n2#3"}},
+      {"neither is committed and one does not fit any more", false, false, "request-5", both, "n2",
+       {"a base: n0#1 committed", "a request-5: n1#2 n1#4"}},
+      {"a gang that is not committed becomes so with a committed place", true, false, "request-5",
+       both, "", {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
+      {"a place that is not committed moves to a committed gang", false, true, "request-5", both,
+       "", {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
+      {"such a place does not fit any more", false, true, "request-5", both, "n2",
+       {"a base: n0#1 committed", "a request-5: n1#2 n0#4 committed"}},
+      {"to a gang of another name", true, true, "request-9", both, "",
+       {"a base: n0#1 committed", "a request-9: n1#2 n2#3 committed"}},
+      {"beside a slot that is new", true, true, "request-5", {{4096, 0}, {4097, 2}, {4098, 0}}, "",
+       {"a base: n0#1 committed", "a request-5: n1#2 n2#3 n0#4 committed"}},
+      {"with another incarnation", true, true, "request-5", {{4096, 0}, {4097, 3}}, "",
+       {"a base: n0#1 committed", "a request-5: n1#2 n0#4 committed"}},
+      {"one was given up on the way", true, true, "request-5", {{4097, 2}}, "",
+       {"a base: n0#1 committed", "a request-5: n2#3 committed"}},
+  }));
+  INFO("when " << row.when);
+  gang::PodGroup group = grown({"n0", "n1", "n2"}, row.into_committed, row.from_committed);
+  auto merged = in_gang(a_set("collector", 0, ask(1)), row.into);
+  merged.slots = row.slots;
+  group.spec.members = {group.spec.members[0], merged};
+  ++group.meta.generation;
+  std::vector<gang::NodeView> nodes;
+  for (const char* name : {"n0", "n1", "n2"}) {
+    nodes.push_back(row.full_node == name ? view(a_node(name, 1), room(1, 0, 0))
+                                          : view(a_node(name, 8)));
+  }
+  const PassResult result = run_pass({nodes, {seen(group)}}, {}, kNow);
+  CHECK(written(result) == row.want);
+  REQUIRE(result.writes.size() == 1);
+  group.status = result.writes[0].status;
+  CHECK(run_pass({nodes, {seen(group)}}, {}, kNow).writes.empty());
+}
+
+TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody else",
+          "[extender][pass]") {
+  gang::PodGroup group = grown({"n0", "n1", "n1"}, true, false);
+  auto merged = group.spec.members[1];
+  merged.slots.push_back({4097, 2});
+  group.spec.members = {group.spec.members[0], merged};
+  ++group.meta.generation;
+  // request-6 is not committed, so its place counts as free here; the other group is first in line.
+  const auto n1 = view(a_node("n1", 1));
+  const auto other = a_group("b", {a_set("learner", 1, ask(1))}, 0, 5);
+  CHECK(written(run_pass({{n1}, {seen(group), seen(other)}}, {}, kNow)) ==
+        Lines{"b base: waits", "a base: n0#1 committed", "a request-5: n1#2 n1#3 committed"});
+  GroupSeen doubtful = in_doubt(group);
+  CHECK(written(run_pass({{n1}, {doubtful, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
+}
+
+TEST_CASE("what the API server refuses to store is not planned", "[extender][pass]") {
+  const auto nodes = std::vector{view(a_node("n1", 8), room(8, 1, 1)), view(a_node("n2", 8))};
+  gang::PodGroup group = planned(learners("a", 1), {"n1"}, true);
+  group.spec.members[0].slots.push_back({1, 0});
+  group.spec.members.push_back(in_gang(a_set("collector", 1, ask(0)), "request-1"));
+  ++group.meta.generation;
+  const auto pass = [&](Refusal::Extent extent, std::int64_t generation) {
+    const Refusals refusals{{group.meta.uid, {extent, generation, "too large"}}};
+    return written(run_pass({nodes, {seen(group)}}, {}, kNow, refusals));
+  };
+  CHECK(pass(Refusal::Extent::kNewGangs, 2) ==
+        Lines{"a base: n1#1 n2#2 committed", "a request-1: waits"});
+  CHECK(pass(Refusal::Extent::kNewPlaces, 2) ==
+        Lines{"a base: n1#1 waits committed", "a request-1: waits"});
+  CHECK(pass(Refusal::Extent::kAnything, 2).empty());
+  CHECK(pass(Refusal::Extent::kAnything, 1) ==  // of an older spec
+        Lines{"a base: n1#1 n2#2 committed", "a request-1: n1#3"});
 }
 
 TEST_CASE("numbers of places are never used again", "[extender][pass]") {

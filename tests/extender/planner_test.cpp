@@ -164,6 +164,176 @@ TEST_CASE("a refusal for good is tried again with back-off", "[extender][planner
   CHECK(c.places("a") == "n1");
 }
 
+// The API server stores no status of PodGroup a that holds more places than `most`.
+void store_places(Cluster& c, std::size_t most) {
+  c.api.fail_next(
+      [most](const kube::ApiRequest& request) {
+        if (request.method != "PATCH" || request.path.find("/podgroups/a/status") == request.path.npos) {
+          return false;
+        }
+        const auto body = kube::parse_json(request.body);
+        const auto group = gang::decode_pod_group({{"metadata", {{"name", "a"}}},
+                                                   {"status", (*body)["status"]}});
+        std::size_t places = 0;
+        for (const gang::GangStatus& gang : group->status.gangs) places += gang.placements.size();
+        return places > most;
+      },
+      {Code::kInvalid, "etcdserver: request is too large"}, Applied::kNo, 1000);
+}
+
+std::size_t tries(const Cluster& c) {
+  return c.api.writes("PATCH", "/podgroups/a/status").size();
+}
+
+TEST_CASE("a plan that is too large to be stored holds nothing and says so",
+          "[extender][planner]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_group("a", learners(2), 1);
+  c.add_group("b", learners(2), 2);
+  c.see();
+  store_places(c, 1);
+  c.planner.pass();
+  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.plans.held_nodes({"n1", "n2"}).empty());
+  c.planner.pass();
+  CHECK(c.places("a") == "waits");
+  CHECK(c.places("b") == "n1 n2");
+  const gang::PodGroup told = c.group("a");
+  CHECK(told.status.observed_generation == 1);
+  CHECK(told.status.next_placement == 1);
+  CHECK(told.status.gangs[0].reason == "PlanRefused");
+  CHECK(told.status.gangs[0].message ==
+        "the API server does not store the plan of 2 pods: etcdserver: request is too large; ask "
+        "for fewer pods");
+
+  SECTION("it is not tried again and again") {
+    REQUIRE(tries(c) == 2);
+    for (int i = 0; i < 20; ++i) {
+      c.clock.advance(std::chrono::seconds(10));
+      c.see();
+      c.planner.pass();
+    }
+    CHECK(tries(c) == 2);
+  }
+  SECTION("it is tried after a while: the limit may be another one") {
+    c.api.remove(kube::kPodGroups, testing::kNs, "b");
+    c.clock.advance(std::chrono::minutes(5));
+    c.see();
+    c.planner.pass();
+    c.planner.pass();
+    CHECK(tries(c) == 3);
+    CHECK(c.group("a").meta.resource_version == told.meta.resource_version);
+  }
+  SECTION("a spec that asks for less is tried at once") {
+    c.api.remove(kube::kPodGroups, testing::kNs, "b");
+    c.set_members("a", learners(1));
+    c.see();
+    c.planner.pass();
+    CHECK(c.places("a") == "n1");
+  }
+}
+
+TEST_CASE("growth that is too large to be stored leaves what is committed alone",
+          "[extender][planner]") {
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
+  c.add_group("a", learners(1), 1);
+  c.see();
+  c.planner.pass();
+  REQUIRE(c.bind(c.add_gang_pods("a")[0], "n1").empty());
+  c.see();
+  auto members = learners(1);
+  members.push_back(in_gang(a_set("collector", 2, ask(1)), "request-1"));
+  store_places(c, 2);
+  SECTION("the new gang waits") {
+    c.set_members("a", members);
+    c.see();
+    c.planner.pass();
+    c.planner.pass();
+    CHECK(c.places("a") == "n1!");
+    CHECK(c.places("a", "request-1") == "waits");
+    CHECK(c.group("a").status.gangs[1].reason == "PlanRefused");
+  }
+  SECTION("a slot of the committed gang that needs another place still gets it") {
+    members[0].slots = {{0, 1}};
+    c.set_members("a", members);
+    c.see();
+    c.planner.pass();
+    c.planner.pass();
+    CHECK(c.places("a") == "n2!");
+    CHECK(c.places("a", "request-1") == "waits");
+  }
+  SECTION("slots of the committed gang that are too many wait, the others keep their places") {
+    members = learners(1);
+    members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
+    c.set_members("a", members);
+    c.see();
+    for (int i = 0; i < 4; ++i) c.planner.pass();
+    CHECK(c.places("a") == "waits!");
+    const gang::GangStatus gang = c.group("a").status.gangs[0];
+    CHECK(gang.reason == "PlanRefused");
+    REQUIRE(gang.placements.size() == 1);
+    CHECK(gang.placements[0].node == "n1");
+  }
+}
+
+TEST_CASE("a PodGroup of which not even a word can be stored takes nothing from others",
+          "[extender][planner]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", learners(1), 1);
+  c.add_group("b", learners(1), 2);
+  c.see();
+  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1000);
+  for (int i = 0; i < 20; ++i) c.planner.pass();
+  CHECK(c.places("a") == "undecided");
+  CHECK(c.places("b") == "n1");
+  CHECK(tries(c) == 3);
+}
+
+TEST_CASE("a repeated write that is refused for good ends the doubt", "[extender][planner]") {
+  const bool is_away = GENERATE(false, true);
+  INFO("the API server does not answer the read: " << is_away);
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", learners(1), 1);
+  c.see();
+  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, Applied::kNo);
+  c.planner.pass();
+  REQUIRE(c.plans.in_doubt().size() == 1);
+  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1);
+  if (is_away) c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"});
+  c.clock.advance(std::chrono::seconds(1));
+  c.planner.pass();
+  // Whether the first try was stored only a read can tell.
+  CHECK(c.plans.in_doubt().size() == (is_away ? 1U : 0U));
+  c.clock.advance(std::chrono::seconds(1));
+  c.planner.pass();
+  c.planner.pass();
+  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.places("a") == (is_away ? "n1" : "waits"));
+}
+
+TEST_CASE("the capacity that is there goes to the higher priority, then to the older one",
+          "[extender][planner]") {
+  Cluster c;
+  c.add_group("low", learners(1), 1, -5);
+  c.add_group("default", learners(1), 2);
+  c.add_group("young", learners(1), 9, 7);
+  c.add_group("old", learners(1), 8, 7);
+  for (const std::string node : {"n1", "n2", "n3"}) {
+    c.add_node(node, 8);
+    c.see();
+    c.planner.pass();
+  }
+  CHECK(c.places("old") == "n1");
+  CHECK(c.places("young") == "n2");
+  CHECK(c.places("default") == "n3");
+  CHECK(c.places("low") == "waits");
+}
+
 TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);

@@ -1,6 +1,7 @@
 #include "extender/plans.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "tests/extender/cluster.h"
 
@@ -206,6 +207,99 @@ TEST_CASE("a late reply brings back nothing that was deleted", "[extender][plans
   c.plans.fold(reply);
   CHECK(c.plans.snapshot().groups.size() == 1);
   CHECK(spare_gpus(c, "n1") == -1);
+}
+
+TEST_CASE("slots that move between committed gangs are counted once and never released",
+          "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
+  for (const int id : {5, 6}) {
+    auto set = testing::in_gang(a_set("collector", 0, ask(2)), "request-" + std::to_string(id));
+    set.slots = {{4091 + id, 0}, {4191 + id, 0}};
+    members.push_back(set);
+  }
+  c.add_group("a", members);
+  c.see();
+  c.planner.pass();
+  const auto five = c.add_gang_pods("a", "request-5");
+  const auto six = c.add_gang_pods("a", "request-6");
+  c.see();
+  REQUIRE(c.bind(five[0], "n1").empty());
+  REQUIRE(c.bind(five[1], "n1").empty());
+  REQUIRE(c.bind(six[0], "n1").empty());  // six[1] is not bound yet
+  c.see();
+  REQUIRE(free_gpus(c, "n1") == 0);
+  const gang::PodGroup before = c.group("a");
+
+  auto& into = members[1].slots;
+  into.insert(into.end(), members[2].slots.begin(), members[2].slots.end());
+  members.pop_back();
+  c.set_members("a", members);
+  c.see();
+  const auto still_counted = [&c] {
+    CHECK(free_gpus(c, "n1") == 0);
+    CHECK(spare_gpus(c, "n1") == 0);
+  };
+  still_counted();  // the spec has moved them, the status has not
+  const bool binds_before = GENERATE(true, false);
+  const auto bind_last = [&] {
+    CHECK(c.filter(six[1], {"n1"}).node_names == std::vector<std::string>{"n1"});
+    CHECK(c.bind(six[1], "n1").empty());
+  };
+  if (binds_before) bind_last();
+  c.planner.pass();
+  CHECK(free_gpus(c, "n1") == 0);
+  if (!binds_before) {
+    still_counted();
+    bind_last();
+  }
+  c.see();
+  CHECK(free_gpus(c, "n1") == 0);
+
+  CHECK(c.places("a", "request-5") == "n1 n1 n1 n1!");
+  CHECK(c.places("a", "request-6") == "undecided");
+  const gang::PodGroup after = c.group("a");
+  CHECK(after.status.next_placement == before.status.next_placement);
+  for (const gang::GangStatus& gang : before.status.gangs) {
+    for (const gang::Placement& place : gang.placements) {
+      const auto* now = gang::find_placement(after.status, place.role, place.slot);
+      REQUIRE(now != nullptr);
+      CHECK(*now == place);
+    }
+  }
+  c.api.clear_writes();
+  c.planner.pass();
+  CHECK(c.api.writes().empty());
+}
+
+TEST_CASE("a gang whose slots have moved away is not committed on what is left of it",
+          "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
+  for (const int id : {5, 6}) {
+    auto set = testing::in_gang(a_set("collector", 0, ask(2)), "request-" + std::to_string(id));
+    set.slots = {{4091 + id, 0}};
+    members.push_back(set);
+  }
+  c.add_group("a", members);
+  c.see();
+  c.planner.pass();
+  const auto five = c.add_gang_pods("a", "request-5");
+  const auto six = c.add_gang_pods("a", "request-6");
+  c.see();
+  REQUIRE(c.bind(five[0], "n1").empty());
+  members[1].slots.push_back({4097, 0});
+  members.pop_back();
+  c.set_members("a", members);
+  c.see();
+  // Nobody has checked its place for request-5, though that one is committed.
+  CHECK(c.bind(six[0], "n1").find("collector/4097 belongs to gang request-5 now") !=
+        std::string::npos);
+  c.planner.pass();
+  CHECK(c.bind(six[0], "n1").empty());
+  CHECK(c.places("a", "request-5") == "n1 n1!");
 }
 
 }  // namespace
