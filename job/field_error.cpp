@@ -33,8 +33,31 @@ std::string body_of(const FieldError& error) {
 
 }  // namespace
 
+std::string message_of(const FieldError& error) {
+  return with_detail(body_of(error), error.detail);
+}
+
 std::string to_string(const FieldError& error) {
-  return fmt::format("{}: {}", error.field, with_detail(body_of(error), error.detail));
+  return fmt::format("{}: {}", error.field, message_of(error));
+}
+
+// k8s.io/apimachinery/pkg/apis/meta/v1 (v0.36), CauseType.
+std::string_view cause_type(FieldErrorType type) {
+  switch (type) {
+    case FieldErrorType::kRequired:
+      return "FieldValueRequired";
+    case FieldErrorType::kInvalid:
+      return "FieldValueInvalid";
+    case FieldErrorType::kNotSupported:
+      return "FieldValueNotSupported";
+    case FieldErrorType::kForbidden:
+      return "FieldValueForbidden";
+    case FieldErrorType::kTooLong:
+      return "FieldValueTooLong";
+    case FieldErrorType::kDuplicate:
+      return "FieldValueDuplicate";
+  }
+  return "FieldValueInvalid";
 }
 
 std::string to_string(const FieldErrors& errors) {

@@ -23,6 +23,10 @@ using FieldErrors = std::vector<FieldError>;
 
 // `spec.cleanPodPolicy: Unsupported value: "hello": ...`, as the API server words it.
 std::string to_string(const FieldError& error);
+// The same without the field: `Unsupported value: "hello": ...`.
+std::string message_of(const FieldError& error);
+// metav1.CauseType of the type: "FieldValueRequired", "FieldValueInvalid", ...
+std::string_view cause_type(FieldErrorType type);
 // "<n> fields are wrong: a; b; c" or the one error alone. Names at most kMaxListedErrors of them.
 std::string to_string(const FieldErrors& errors);
 inline constexpr std::size_t kMaxListedErrors = 30;

@@ -16,15 +16,33 @@ namespace {
 using kube::AdmissionRequest;
 using kube::AdmissionResponse;
 
-AdmissionResponse refuse(int code, std::string message) {
-  return {
-      .allowed = false, .code = code, .message = std::move(message), .patch = {}, .warnings = {}};
+constexpr std::string_view kGroup = job::kApiVersion.substr(0, job::kApiVersion.find('/'));
+
+std::string name_in(const AdmissionRequest& request) {
+  if (!request.name.empty()) return request.name;
+  std::string name = kube::string_at(request.object, {"metadata", "name"});
+  return name.empty() ? kube::string_at(request.object, {"metadata", "generateName"}) : name;
+}
+
+AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string message,
+                         std::vector<kube::StatusCause> causes = {}) {
+  const bool is_job = request.kind == job::kKind;
+  return {.allowed = false,
+          .code = code,
+          .message = std::move(message),
+          .details = {.group = is_job ? std::string(kGroup) : "",
+                      .kind = request.kind,
+                      .name = name_in(request),
+                      .causes = std::move(causes)},
+          .patch = {},
+          .warnings = {}};
 }
 
 AdmissionResponse allow(std::vector<std::string> warnings = {}, Json patch = nullptr) {
   return {.allowed = true,
           .code = 0,
           .message = "",
+          .details = {},
           .patch = std::move(patch),
           .warnings = std::move(warnings)};
 }
@@ -35,7 +53,7 @@ AdmissionResponse not_ours(const AdmissionRequest& request, Hook hook) {
   const std::string text =
       fmt::format("nervex-webhook does not check {} of {}", request.operation, request.kind);
   if (hook == Hook::kMutate) return allow({text});
-  return refuse(400, text);
+  return refuse(request, 400, text);
 }
 
 // The answers that need no look at the spec.
@@ -44,7 +62,7 @@ std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request,
   if (request.operation == "DELETE" || !request.sub_resource.empty()) return allow();
   const bool update = request.operation == "UPDATE";
   if (!update && request.operation != "CREATE") return not_ours(request, hook);
-  if (!request.object.is_object()) return refuse(400, "the review holds no object");
+  if (!request.object.is_object()) return refuse(request, 400, "the review holds no object");
   // Finalizers of a deleted job must come off, whatever its spec is.
   if (update && kube::find(request.object, {"metadata", "deletionTimestamp"})) return allow();
   return std::nullopt;
@@ -65,12 +83,24 @@ job::FieldErrors all_errors(const Json& object, const Rules& rules) {
   return errors;
 }
 
+std::vector<kube::StatusCause> causes_of(const job::FieldErrors& errors) {
+  std::vector<kube::StatusCause> causes;
+  for (const auto& error : errors) {
+    if (causes.size() == job::kMaxListedErrors) break;
+    causes.push_back({std::string(cause_type(error.type)), message_of(error), error.field});
+  }
+  if (const std::size_t more = errors.size() - causes.size(); more > 0) {
+    causes.push_back({std::string(cause_type(job::FieldErrorType::kInvalid)),
+                      fmt::format("{} more fields are wrong", more), "metadata and spec"});
+  }
+  return causes;
+}
+
 AdmissionResponse refuse_for(const AdmissionRequest& request, const job::FieldErrors& errors) {
-  std::string name = request.name;
-  if (name.empty()) name = kube::string_at(request.object, {"metadata", "name"});
-  if (name.empty()) name = kube::string_at(request.object, {"metadata", "generateName"});
-  return refuse(422, fmt::format("NerveXJob.nervex.sensetime.com \"{}\" is invalid: {}", name,
-                                 to_string(errors)));
+  return refuse(request, 422,
+                fmt::format("{}.{} \"{}\" is invalid: {}", job::kKind, kGroup, name_in(request),
+                            to_string(errors)),
+                causes_of(errors));
 }
 
 void append(Json& patch, const Json& more) { patch.insert(patch.end(), more.begin(), more.end()); }

@@ -65,9 +65,20 @@ const char* reason_of(int code) {
   }
 }
 
+Json encode_details(const StatusDetails& details) {
+  Json encoded = {{"group", details.group}, {"kind", details.kind}, {"name", details.name}};
+  for (const auto& cause : details.causes) {
+    encoded["causes"].push_back(
+        {{"reason", cause.reason}, {"message", cause.message}, {"field", cause.field}});
+  }
+  return encoded;
+}
+
 Json encode_refusal(const AdmissionResponse& response) {
   const int code = response.code == 0 ? 403 : response.code;
-  return {{"code", code}, {"reason", reason_of(code)}, {"message", response.message}};
+  Json status = {{"code", code}, {"reason", reason_of(code)}, {"message", response.message}};
+  if (!response.details.kind.empty()) status["details"] = encode_details(response.details);
+  return status;
 }
 
 }  // namespace

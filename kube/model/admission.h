@@ -27,10 +27,29 @@ struct AdmissionRequest {
   Json old_object;  // null on CREATE
 };
 
+// metav1.StatusCause: one wrong field of an object that was refused.
+struct StatusCause {
+  std::string reason;   // metav1.CauseType: FieldValueRequired, FieldValueInvalid, ...
+  std::string message;  // for people; does not name the field again
+  std::string field;    // spec.coordinator.template.spec.containers[0].image
+  bool operator==(const StatusCause&) const = default;
+};
+
+// metav1.StatusDetails. Of an Invalid answer kubectl prints these, not the message: the kind and the
+// name, then one line for each cause.
+struct StatusDetails {
+  std::string group;
+  std::string kind;  // empty: no details
+  std::string name;
+  std::vector<StatusCause> causes;
+  bool operator==(const StatusDetails&) const = default;
+};
+
 struct AdmissionResponse {
   bool allowed = true;
   int code = 0;                       // of a refusal: 400, 403, 422
   std::string message;                // of a refusal
+  StatusDetails details;              // of a refusal
   Json patch;                         // array of JSON Patch operations; null or empty: no patch
   std::vector<std::string> warnings;  // the codec cuts each at 120 characters
   bool operator==(const AdmissionResponse&) const = default;

@@ -2,10 +2,13 @@
 
 import copy
 import json
+import os
 
 import kubernetes
 import pytest
+from harness.settings import ROOT
 from support.jobs import job, load_job, template
+from support.wait import wait_for
 
 
 def refusal(call, *arguments):
@@ -143,6 +146,75 @@ def test_all_errors_are_told_at_once(jobs):
     says = refusal(jobs.create, load_job("examples/wrong-job.yaml"))
     assert "spec.cleanPodPolicy: " in says
     assert "spec.learner.template.spec.containers[0].resources.limits[nvidia.com/gpu]: " in says
+
+
+POLICY_CAUSE = ('spec.cleanPodPolicy: Unsupported value: "hello": '
+                "Invalid CleanPodPolicy: must be one of Running, All, None")
+
+
+def test_kubectl_prints_a_line_for_each_wrong_field(kubectl, namespace):
+    said = kubectl("create", "-n", namespace, "-f", os.path.join(ROOT, "examples", "wrong-job.yaml"))
+    assert said.returncode == 1
+    first, *bullets = said.stderr.strip().splitlines()
+    assert first.strip() == 'The NerveXJob "wrong-job" is invalid:'
+    assert bullets == [
+        f"* {POLICY_CAUSE}",
+        "* spec.learner.template.spec.containers[0].resources.limits[nvidia.com/gpu]: "
+        'Invalid value: "300m": must be an integer']
+
+
+def test_kubectl_prints_a_single_wrong_field_in_one_line(kubectl, namespace):
+    said = kubectl("create", "-n", namespace, "-f", "-", body=json.dumps(with_policy("hello")))
+    assert said.returncode == 1
+    assert said.stderr.strip() == f'The NerveXJob "policy" is invalid: {POLICY_CAUSE}'
+
+
+VALIDATE_ONLY = "nervex-e2e/validate-only"
+
+
+@pytest.fixture
+def validated_only(target, api_client, jobs):
+    """A label whose jobs the mutating hook does not see, so that the validating one has the word."""
+    if not target.cluster:
+        pytest.skip("the webhook configuration of this cluster is its owner's")
+    hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
+    name = "nervex-mutating-webhook-configuration"
+
+    def select(expressions):
+        place = "/webhooks/0/objectSelector"
+        hooks.patch_mutating_webhook_configuration(
+            name, [{"op": "replace", "path": place, "value": {"matchExpressions": expressions}}])
+
+    label = {VALIDATE_ONLY: "true"}
+    old_spelling = with_policy("ALL")
+    old_spelling["metadata"]["labels"] = label
+    select([{"key": VALIDATE_ONLY, "operator": "DoesNotExist"}])
+    wait_for(lambda: jobs.create(old_spelling, dry_run=True)["spec"]["cleanPodPolicy"] == "ALL",
+             "the API server to pass the mutating hook by", 20)
+    yield label
+    select([])
+
+
+@pytest.mark.parametrize("hook", ["mnervexjob.kb.io", "vnervexjob.kb.io"])
+def test_a_denial_carries_the_kind_the_name_and_a_cause_for_each_field(jobs, request, hook):
+    body = good_job()
+    if hook == "vnervexjob.kb.io":
+        body["metadata"]["labels"] = request.getfixturevalue("validated_only")
+    body["spec"]["cleanPodPolicy"] = "hello"
+    change(MAIN + "/image", None)(body)
+    with pytest.raises(kubernetes.client.ApiException) as caught:
+        jobs.create(body, dry_run=True)
+    status = json.loads(caught.value.body)
+    assert f'"{hook}" denied the request' in status["message"]
+    assert "Invalid CleanPodPolicy" in status["message"]
+    assert (caught.value.status, status["code"], status["reason"]) == (422, 422, "Invalid")
+    details = status["details"]
+    assert (details["group"], details["kind"], details["name"]) == ("nervex.sensetime.com", "NerveXJob", "wrong")
+    assert details["causes"] == [
+        {"field": "spec.cleanPodPolicy", "reason": "FieldValueNotSupported",
+         "message": POLICY_CAUSE.partition(": ")[2]},
+        {"field": "spec.coordinator.template.spec.containers[0].image", "reason": "FieldValueRequired",
+         "message": "Required value"}]
 
 
 def test_a_wrong_change_is_refused_too(jobs):

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <fmt/format.h>
 
 #include "job/validate.h"
 #include "tests/webhook/samples.h"
@@ -121,6 +122,51 @@ TEST_CASE("a job is refused with all that is wrong at once", "[webhook][review]"
       R"(spec.coordinator.template.spec.containers[0].imagee: Forbidden: unknown field `imagee`, )"
       R"(did you mean `image`?; )"
       R"(spec.collector.template.spec.hostNetwork: Invalid value: "yes": must be a boolean)");
+}
+
+// kubectl prints a line for each cause, and nothing of the message then.
+TEST_CASE("a refusal names each wrong field as a cause", "[webhook][review]") {
+  Json job = with_policy("hello");
+  job["spec"]["coordinator"].erase("template");
+  job["spec"]["collector"]["replicas"] = -1;
+  job["spec"]["collector"]["template"]["spec"]["imagee"] = "x";
+  job["spec"]["volumes"].push_back(job["spec"]["volumes"][0]);
+  const auto hook = GENERATE(Hook::kMutate, Hook::kValidate);
+  const auto response = ask(create(job), hook);
+  CHECK(response.code == 422);
+  CHECK(response.details.kind == "NerveXJob");
+  CHECK(response.details.group == "nervex.sensetime.com");
+  CHECK(response.details.name == "dqn");
+  const std::vector<kube::StatusCause> want{
+      {"FieldValueNotSupported",
+       R"(Unsupported value: "hello": Invalid CleanPodPolicy: must be one of Running, All, None)",
+       "spec.cleanPodPolicy"},
+      {"FieldValueDuplicate", R"(Duplicate value: "data")", "spec.volumes[1].name"},
+      {"FieldValueRequired", "Required value", "spec.coordinator.template"},
+      {"FieldValueInvalid", "Invalid value: -1: must be between 0 and 4096",
+       "spec.collector.replicas"},
+      {"FieldValueForbidden", "Forbidden: unknown field `imagee`",
+       "spec.collector.template.spec.imagee"},
+  };
+  CHECK(response.details.causes == want);
+}
+
+TEST_CASE("the causes of a refusal stay readable", "[webhook][review]") {
+  Json job = a_job();
+  for (int i = 0; i < 100; ++i) job["spec"][fmt::format("unknown-{:02}", i)] = i;
+  const auto response = ask(create(job), Hook::kValidate);
+  REQUIRE(response.details.causes.size() == job::kMaxListedErrors + 1);
+  CHECK(response.details.causes.back() ==
+        kube::StatusCause{"FieldValueInvalid", "70 more fields are wrong", "metadata and spec"});
+}
+
+TEST_CASE("a refusal without a wrong field names the job, too", "[webhook][review]") {
+  auto request = create(a_job());
+  request.operation = "CONNECT";
+  const auto response = ask(request, Hook::kValidate);
+  CHECK(response.code == 400);
+  CHECK(response.details.name == "dqn");
+  CHECK(response.details.causes.empty());
 }
 
 TEST_CASE("what one check tells of a field no other repeats", "[webhook][review]") {

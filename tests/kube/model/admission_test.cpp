@@ -91,6 +91,13 @@ AdmissionResponse refused(int code, const std::string& message, const Json& patc
   return response;
 }
 
+AdmissionResponse refused_for(std::vector<StatusCause> causes) {
+  AdmissionResponse response = refused(422, "no");
+  response.details = {
+      .group = "example.com", .kind = "Job", .name = "dqn", .causes = std::move(causes)};
+  return response;
+}
+
 AdmissionResponse allowed(const Json& patch, std::vector<std::string> warnings = {}) {
   AdmissionResponse response;
   response.patch = patch;
@@ -112,6 +119,19 @@ TEST_CASE("encode_review answers in the review's own shape", "[kube][admission]"
       {"it is refused without a code", refused(0, "no"),
        R"({"uid":"u","allowed":false,
            "status":{"code":403,"reason":"Forbidden","message":"no"}})"},
+      {"the refused object is named", refused_for({}),
+       R"({"uid":"u","allowed":false,
+           "status":{"code":422,"reason":"Invalid","message":"no",
+                     "details":{"group":"example.com","kind":"Job","name":"dqn"}}})"},
+      {"its wrong fields are named",
+       refused_for({{"FieldValueRequired", "Required value", "spec.a"},
+                    {"FieldValueInvalid", "Invalid value: 1: must be 2", "spec.b"}}),
+       R"({"uid":"u","allowed":false,
+           "status":{"code":422,"reason":"Invalid","message":"no",
+                     "details":{"group":"example.com","kind":"Job","name":"dqn","causes":[
+             {"reason":"FieldValueRequired","message":"Required value","field":"spec.a"},
+             {"reason":"FieldValueInvalid","message":"Invalid value: 1: must be 2","field":"spec.b"}
+           ]}}})"},
       {"the patch is empty", allowed(Json::array()), R"({"uid":"u","allowed":true})"},
       {"there is a patch", allowed(parsed(R"([{"op":"add","path":"/x","value":1}])")),
        R"({"uid":"u","allowed":true,"patchType":"JSONPatch",
