@@ -11,7 +11,7 @@ export
 
 .PHONY: help
 help: ## this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PRESET=dev|release|asan|tsan|clang chooses a build, CLUSTER=<name> a cluster;"
 	@echo "  scripts/<name> --help tells the rest."
@@ -53,12 +53,16 @@ test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to py
 	@scripts/test --only e2e -- $(ARGS)
 
 .PHONY: faults
-faults: ## kill controller, extender and server at every write of a job's life, one after another (half an hour)
+faults: ## kill our programs in every state and at every write of a job's life, one life each (an hour)
 	@NERVEX_E2E_CRASH_POINTS=all scripts/test --only e2e -- -k test_kill $(ARGS)
 
 .PHONY: test-asan
 test-asan: setup ## unit tests under address and undefined-behaviour sanitizers
 	@scripts/build asan && ctest --preset asan --no-tests=error -j2
+
+.PHONY: test-asan-pure
+test-asan-pure: setup ## the same for the pure libraries alone (base values, kube/model, job, gang): minutes
+	@scripts/build asan-pure && ctest --preset asan-pure --no-tests=error -j2
 
 .PHONY: test-tsan
 test-tsan: setup ## unit tests under the thread sanitizer
@@ -69,8 +73,8 @@ bench: setup ## benchmarks, in a release build
 	@scripts/bench
 
 .PHONY: lint
-lint: setup ## formatting, clang-tidy, shell scripts
-	@scripts/lint
+lint: setup ## formatting, clang-tidy, shell scripts (ARGS=--changed: clang-tidy on changed files alone)
+	@scripts/lint $(ARGS)
 
 .PHONY: format
 format: setup ## rewrite the sources as .clang-format says

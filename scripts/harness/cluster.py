@@ -135,6 +135,7 @@ class Cluster:
         """Another instance of the controller or the extender, under its own name, which is returned: stop(),
         programs[...] and is_leader() take it. Nobody calls a second extender's filter."""
         name = f"{program}-2"
+        suite.write_kubeconfig(self.api(), self.settings, program, name)
         self.launch(program, name=name)
         self.wait_until_ready(name)
         return name
@@ -154,7 +155,7 @@ class Cluster:
 
     def is_leader(self, name):
         lease = f"nervex-{self.programs[name]['program']}"
-        return self.metrics(name)[f'leader_election_master_status{{name="{lease}"}}'] == 1
+        return self.metrics(name).get(f'leader_election_master_status{{name="{lease}"}}') == 1
 
     # -- is it well?
 

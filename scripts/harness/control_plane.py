@@ -60,8 +60,13 @@ def create(settings):
                         # There is one of each, and nobody starts it again when it ends because a busy
                         # machine made it miss a renewal.
                         "componentsPatches": [
-                            {"name": name, "extraArgs": [{"key": "leader-elect", "value": "false"}]}
-                            for name in ("kube-controller-manager", "kube-scheduler")]}, file)
+                            *({"name": name, "extraArgs": [{"key": "leader-elect", "value": "false"}]}
+                              for name in ("kube-controller-manager", "kube-scheduler")),
+                            # Else it looks for the machine's address, and ends on one without a network.
+                            # Nobody needs the endpoints of the service "kubernetes".
+                            {"name": "kube-apiserver", "extraArgs": [
+                                {"key": "advertise-address", "value": "127.0.0.1"},
+                                {"key": "endpoint-reconciler-type", "value": "none"}]}]}, file)
     stages = sorted(glob.glob(os.path.join(ROOT, "tests", "controlplane", "stages", "*.yaml")))
     arguments = ["create", "cluster", "--runtime", "binary", "--wait", "60s",
                  "--kubeconfig", settings.path("kubeconfig"), "--config", ",".join([config, *stages])]

@@ -8,6 +8,7 @@ import tempfile
 import time
 
 from harness.api import ApiError
+from harness.console import wait_for
 from harness.settings import ROOT
 
 MAIN_CONTAINER = "nervex-container"
@@ -93,7 +94,7 @@ def start_coordinator(api, namespace, name, server_url, extra=()):
 
 def change_status(api, namespace, name, change):
     """Applies `change` to a copy of the pod's status until it meets no conflict; returns the pod."""
-    while True:
+    for tries_left in reversed(range(50)):
         pod = api.get(pod_path(namespace, name))
         status = pod.get("status", {})
         change(pod, status)
@@ -102,8 +103,38 @@ def change_status(api, namespace, name, change):
         try:
             return api.patch(pod_path(namespace, name) + "/status", body)
         except ApiError as error:
-            if error.status != 409:
+            if error.status != 409 or not tries_left:
                 raise
+
+
+STAGES = "nervex-e2e/"  # annotations that tests/controlplane/stages look for
+NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+
+
+def annotations(**values):
+    """annotations(terminates="slowly", rejected="OutOfcpu", main_exits=3), for a pod's metadata."""
+    return {STAGES + key.replace("_", "-"): str(value) for key, value in values.items()}
+
+
+def annotate(api, namespace, name, **values):
+    return api.patch(pod_path(namespace, name), {"metadata": {"annotations": annotations(**values)}})
+
+
+def set_node_ready(api, name, ready, why="the tests' kubelet says so", timeout=60):
+    """Makes a simulated node NotReady, or ready again, and waits until the controller manager has tainted it,
+    or taken the taints away."""
+    path = f"/api/v1/nodes/{name}"
+    api.patch(path, {"metadata": {"annotations": {STAGES + "not-ready": None if ready else why}}})
+
+    def look():
+        node = api.get(path)
+        taints = {(one["key"], one["effect"]) for one in node["spec"].get("taints", [])}
+        status = next(c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready")
+        wanted = {(NOT_READY_TAINT, "NoSchedule"), (NOT_READY_TAINT, "NoExecute")}
+        there = wanted & taints
+        return status == str(ready) and there == (set() if ready else wanted), f"Ready={status}, taints {taints}"
+
+    wait_for(look, f"node {name} to be {'ready' if ready else 'NotReady'}", timeout)
 
 
 def timestamp():

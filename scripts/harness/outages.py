@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import threading
-import time
 
 from harness import control_plane, processes
 from harness.api import ApiError
@@ -48,8 +47,7 @@ class Components:
             one = self._record(name)
             self._killed.add(name)
         processes.send(one, signal.SIGKILL)
-        while processes.alive(one):
-            time.sleep(0.005)
+        processes.wait_for_end(one)
 
     def start(self, name):
         """Again, after kill(), on the same data and the same port."""
@@ -86,7 +84,7 @@ class Components:
         def look():
             try:
                 return self.cluster.api().get("/readyz") == "ok", "not ready"
-            except Exception as error:  # refused, or 500 while it starts
+            except (OSError, http.client.HTTPException, ApiError) as error:  # refused, or 500 while it starts
                 return False, str(error)
 
         wait_for(look, "the API server to be ready again", timeout, interval=0.05)

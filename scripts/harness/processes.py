@@ -78,9 +78,18 @@ def stop(processes, patience=10.0):
         waiting = [one for one in waiting if alive(one)]
     for one in waiting:
         send(one, signal.SIGKILL)
-    while any(alive(one) for one in waiting):
-        time.sleep(0.02)
+    for one in waiting:
+        wait_for_end(one)
     return waiting
+
+
+def wait_for_end(process, timeout=60.0):
+    """After a SIGKILL, which only a hung kernel call can hold up."""
+    deadline = time.monotonic() + timeout
+    while alive(process):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"process {process['pid']} did not end within {timeout:g} s of SIGKILL")
+        time.sleep(0.005)
 
 
 def free_port(taken=()):

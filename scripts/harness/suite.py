@@ -1,8 +1,10 @@
 """Our programs and the second kube-scheduler as local processes. Each has the rights of its own
 ServiceAccount and nothing else, so that a role which lacks something shows here first."""
 
+import base64
 import datetime
 import http.client
+import json
 import os
 import shlex
 import ssl
@@ -13,6 +15,7 @@ import urllib.parse
 import yaml
 
 from harness import control_plane, manifests, processes
+from harness.api import ApiError
 from harness.console import Failure, wait_for
 
 # started in this order; the scheduler comes after the extender that it asks
@@ -38,8 +41,9 @@ def check_binaries(settings):
                       + "\nRun 'make build', or set NERVEX_BIN to the folder that holds them.")
 
 
-def write_kubeconfig(api, settings, program):
-    """A token of the program's ServiceAccount, good for two days; returns the file's path."""
+def write_kubeconfig(api, settings, program, name=None):
+    """A token of the program's ServiceAccount, good for two days; returns the file's path. Every instance has
+    one of its own, by which the audit log tells them apart; `name`: that of a second one."""
     account = f"nervex-{program}"
     token = api.post(f"/api/v1/namespaces/nervex-system/serviceaccounts/{account}/token",
                      {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -52,7 +56,7 @@ def write_kubeconfig(api, settings, program):
         "contexts": [{"name": account, "context": {
             "cluster": "local", "user": account, "namespace": "nervex-system"}}],
     }
-    path = settings.path("programs", f"{program}.kubeconfig")
+    path = settings.path("programs", f"{name or program}.kubeconfig")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         yaml.safe_dump(config, file)
@@ -71,9 +75,16 @@ def issue_certificate(settings):
     return folder
 
 
-def arguments(settings, program, port, metrics_port, urls):
+def credential(settings, name):
+    """The token's id, as the audit log has it."""
+    with open(settings.path("programs", f"{name}.kubeconfig"), encoding="utf-8") as file:
+        payload = yaml.safe_load(file)["users"][0]["user"]["token"].split(".")[1]
+    return "JTI=" + json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["jti"]
+
+
+def arguments(settings, program, port, metrics_port, urls, name=None):
     """The command line of one program. NERVEX_<PROGRAM>_ARGS in the environment adds to it."""
-    kubeconfig = settings.path("programs", f"{program}.kubeconfig")
+    kubeconfig = settings.path("programs", f"{name or program}.kubeconfig")
     command = [binary(settings, program)]
     if program == "scheduler":
         config = settings.path("programs", "scheduler.yaml")
@@ -143,7 +154,7 @@ def launch(settings, program, port, metrics_port, urls, name=None):
     wall_start = time.time()
     if program in ("controller", "scheduler"):  # nobody calls them: they have the one port
         metrics_port = port
-    process = processes.start(arguments(settings, program, port, metrics_port, urls),
+    process = processes.start(arguments(settings, program, port, metrics_port, urls, name),
                               settings.path("logs", f"{name or program}.log"))
     metrics_url = url_of("scheduler" if program == "scheduler" else "metrics", metrics_port)
     return {**process, "program": program, "port": port, "url": url_of(program, port),
@@ -176,7 +187,7 @@ def wait_for_leadership(api, settings, process, timeout=30):
     def look():
         try:
             spec = api.get(path)["spec"]
-        except Exception as error:  # not there yet, or the API server is busy
+        except (OSError, http.client.HTTPException, ApiError) as error:  # not there yet, or the API server is busy
             return False, str(error)
         taken = spec.get("acquireTime")
         since = datetime.datetime.fromisoformat(taken.replace("Z", "+00:00")).timestamp() if taken else 0

@@ -5,13 +5,19 @@
 
     NERVEX_E2E_CLUSTER=nervex    use the cluster that `make up` started (the quick way while writing tests)
     NERVEX_E2E_KUBECONFIG=FILE   use a cluster of your own where the suite is installed
+    NERVEX_E2E_ORDER=<seed>      the order of files, and of tests in a file: random (the default, the seed is
+                                 printed), a seed that was printed, or `written`
+    NERVEX_E2E_USES=FOLDER       for runs with workers (pytest -n): each keeps there what its cluster's audit log
+                                 says, and `-m last` in a run after it judges all of that (scripts/test does so)
     KEEP=1                       leave the session's own cluster up at the end
 
 Tests that stop and start our programs or play the kubelet take the fixture `programs` or `node_agent`
-and are skipped on a user's own cluster.
+and are skipped on a user's own cluster. A test that is skipped on any other cluster has failed.
 """
 
+import contextlib
 import os
+import random
 import signal
 import sys
 import uuid
@@ -24,14 +30,16 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import kubernetes  # noqa: E402
 from harness import kubelet, processes  # noqa: E402
 from harness.console import Failure  # noqa: E402
+from support import nodes, roles  # noqa: E402
 from support import target as targets  # noqa: E402
+from support.audit import Audit  # noqa: E402
 from support.commands import command  # noqa: E402
 from support.fault_rig import FaultRig  # noqa: E402
 from support.job_life import JobLife  # noqa: E402
 from support.jobs import Jobs  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
-from support.wait import wait_for  # noqa: E402
+from support.wait import absent, away, wait_for  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +53,10 @@ def target(request):
                     f"(logs in .local/nervex-test-*.failed/: {', '.join(names) or 'none'})", returncode=1)
     request.config.nervex_target = chosen
     yield chosen
-    chosen.close(failed=request.session.testsfailed > 0)
+    failed = request.session.testsfailed > 0
+    if chosen.cluster and os.environ.get("NERVEX_E2E_USES"):
+        roles.keep_uses(os.environ["NERVEX_E2E_USES"], chosen.cluster, failed)
+    chosen.close(failed)
 
 
 @pytest.fixture
@@ -70,15 +81,26 @@ def custom(api_client):
     return kubernetes.client.CustomObjectsApi(api_client)
 
 
+@pytest.fixture(scope="session")
+def fresh_namespace(core):
+    """with fresh_namespace() as name: what is in it goes with it."""
+    @contextlib.contextmanager
+    def make():
+        name = f"e2e-{uuid.uuid4().hex[:8]}"
+        core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
+        # Pods need it. It comes from the controller manager, which may still be backing off from an outage.
+        wait_for(lambda: core.read_namespaced_service_account("default", name), f"the service account of {name}", 120,
+                 not_yet=[absent, away])
+        yield name
+        core.delete_namespace(name, grace_period_seconds=0)
+    return make
+
+
 @pytest.fixture
-def namespace(core):
-    """A fresh one; what is in it goes with it."""
-    name = f"e2e-{uuid.uuid4().hex[:8]}"
-    core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
-    # Pods need it. It comes from the controller manager, which may still be backing off from an outage.
-    wait_for(lambda: core.read_namespaced_service_account("default", name), f"the service account of {name}", 120)
-    yield name
-    core.delete_namespace(name, grace_period_seconds=0)
+def namespace(fresh_namespace):
+    """Of this test alone."""
+    with fresh_namespace() as name:
+        yield name
 
 
 @pytest.fixture
@@ -99,6 +121,10 @@ class Kubelet:
     def finish(self, pod, exit_code=0, message="", sidecars_end=True):
         return kubelet.finish(self._api, self._namespace, pod, exit_code, message, sidecars_end)
 
+    def annotate(self, pod, **values):
+        """annotate(pod, main_exits=3): asks the simulated node for what tests/controlplane/stages offer."""
+        return kubelet.annotate(self._api, self._namespace, pod, **values)
+
     def environment(self, pod):
         return kubelet.environment(self._api.get(kubelet.pod_path(self._namespace, pod)))
 
@@ -107,12 +133,35 @@ class Kubelet:
         return kubelet.start_coordinator(self._api, self._namespace, pod, self._server_url, extra)
 
 
-@pytest.fixture
-def node_agent(target, namespace, env):
-    """A Kubelet for the test's namespace."""
+@pytest.fixture(scope="session")
+def node_agents(target):
+    """node_agents(namespace): a Kubelet for it."""
     if not target.cluster:
         pytest.skip("a real kubelet reports the pods' states on this cluster")
-    return Kubelet(target.cluster.api(), namespace, env["NERVEX_SERVER_URL"])
+    return lambda namespace: Kubelet(target.cluster.api(), namespace, target.env["NERVEX_SERVER_URL"])
+
+
+@pytest.fixture
+def node_agent(node_agents, namespace):
+    """A Kubelet for the test's namespace."""
+    return node_agents(namespace)
+
+
+@pytest.fixture
+def own_node(target):
+    """The name of a simulated node that nobody else uses; templates choose it by the label nodes.OWN."""
+    if not target.cluster:
+        pytest.skip("the nodes of this cluster are its owner's")
+    with nodes.own_node(target.cluster.api()) as name:
+        yield name
+
+
+@pytest.fixture
+def audit(target):
+    """What our programs write from now on; see support/audit.py."""
+    if not target.cluster:
+        pytest.skip("the audit log of this cluster is its owner's")
+    return Audit(target.cluster.settings)
 
 
 @pytest.fixture
@@ -172,9 +221,11 @@ def rig(rig_of_module):
 
 
 @pytest.fixture
-def observer(rig):
-    """Watches all pods while the test runs; see support/observer.py."""
-    one = Observer(rig.api).start()
+def observer(target, namespace):
+    """Watches the test's pods while it runs; see support/observer.py."""
+    if not target.cluster:
+        pytest.skip("the nodes of this cluster are its owner's")
+    one = Observer(target.cluster.api(), namespace).start()
     yield one
     one.stop()
 
@@ -185,16 +236,64 @@ def life(jobs, node_agent, replicas_api):
     return JobLife(jobs, node_agent, replicas_api)
 
 
-# -- a test marked `last` judges the whole run
+# -- the order of tests: none may need what another one left, or mind it
+
+
+def pytest_configure(config):
+    chosen = os.environ.setdefault("NERVEX_E2E_ORDER", "random")
+    if chosen == "random":  # in the environment, so that workers of pytest-xdist sort alike
+        chosen = os.environ["NERVEX_E2E_ORDER"] = str(random.SystemRandom().randrange(10**6))
+    config.nervex_order = chosen
+
+
+def pytest_report_header(config):
+    return f"order of tests: NERVEX_E2E_ORDER={config.nervex_order}"
+
+
+def shuffled(items, seed):
+    """Files in random order, and so the tests of each, but for those of a file marked `in_order`."""
+    chance = random.Random(seed)
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    names = sorted(files)
+    chance.shuffle(names)
+    for name in names:
+        if not files[name][0].get_closest_marker("in_order"):
+            chance.shuffle(files[name])
+    names.sort(key=lambda name: files[name][0].get_closest_marker("long") is None)  # stable
+    return [item for name in names for item in files[name]]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    items.sort(key=lambda item: item.get_closest_marker("last") is not None)  # stable
     here = os.path.dirname(os.path.abspath(__file__))
     files = {name for name in os.listdir(here) if name.startswith("test_") and name.endswith(".py")}
     chosen = config.option.keyword or config.option.markexpr or any("::" in word for word in config.args)
-    config.nervex_whole_run = not chosen and files == {item.path.name for item in items}
+    whole = not chosen and files == {item.path.name for item in items} and not os.environ.get("PYTEST_XDIST_WORKER")
+    if not whole and not os.environ.get("NERVEX_E2E_USES"):  # see test_roles.py
+        parts = [item for item in items if item.get_closest_marker("whole_run")]
+        config.hook.pytest_deselected(items=parts)
+        items[:] = [item for item in items if item not in parts]
+    if config.nervex_order != "written":
+        items[:] = shuffled(items, config.nervex_order)
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)  # stable
+
+
+# -- a skip is for a cluster of the user's
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.skipped and not os.environ.get("NERVEX_E2E_KUBECONFIG"):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome, report.longrepr = "failed", f"{item.nodeid}: on a cluster of ours nothing is skipped: {why}"
+    if report.failed:
+        offsets = getattr(item, "nervex_log_offsets", {})
+        for name, path in logs(item.config).items():
+            report.sections.append((f"log of {name} during this test", text_since(path, offsets.get(name, 0))))
+    return report
 
 
 # -- what our programs logged while a test ran, attached to its report if it failed
@@ -204,16 +303,6 @@ def pytest_collection_modifyitems(config, items):
 def pytest_runtest_setup(item):
     item.nervex_log_offsets = {name: size(path) for name, path in logs(item.config).items()}
     return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    if report.failed:
-        offsets = getattr(item, "nervex_log_offsets", {})
-        for name, path in logs(item.config).items():
-            report.sections.append((f"log of {name} during this test", text_since(path, offsets.get(name, 0))))
-    return report
 
 
 def logs(config):

@@ -96,7 +96,7 @@ def test_a_token_dies_with_its_pod(jobs, core, namespace, call, token_of):
     jobs.wait_phase("dies", "Running")
     token = token_of("dies-coordinator")
     core.delete_namespaced_pod("dies-coordinator", namespace, grace_period_seconds=0)
-    wait_for(lambda: call("GET", token, "dies-coordinator").status == 401, "the token to be refused", timeout=30)
+    wait_for(lambda: call("GET", token, "dies-coordinator").status == 401, "the token to be refused")
 
 
 def test_the_mock_coordinator_completes_with_authentication_on(jobs, guarded, node_agent):

@@ -9,7 +9,7 @@ import pytest
 from harness.settings import ROOT
 from support.jobs import job, template
 from support.replicas_api import pod_of
-from support.wait import wait_for
+from support.wait import conflict, wait_for
 
 NAME = "fault"
 COORDINATOR = f"{NAME}-coordinator"
@@ -48,7 +48,7 @@ def test_2_what_fails_is_tried_again_and_told(jobs, core, namespace):
                              if "exceeded quota" in one["message"]], "the job to say why it has no pods")
     assert "none" in said[0]["message"]
     core.delete_namespaced_resource_quota("none", namespace)
-    jobs.wait_phase(NAME, "Running", timeout=60)
+    jobs.wait_phase(NAME, "Running")
 
 
 def test_3_a_status_of_somebody_else_is_not_overwritten(jobs, running, custom, namespace):
@@ -62,7 +62,7 @@ def test_3_a_status_of_somebody_else_is_not_overwritten(jobs, running, custom, n
         custom.replace_namespaced_custom_object_status(
             "nervex.sensetime.com", "v1alpha1", namespace, "nervexjobs", NAME, seen)
         return True
-    wait_for(add, "the condition to be written without a conflict")
+    wait_for(add, "the condition to be written without a conflict", not_yet=[conflict])
     jobs.patch(NAME, {"spec": {"collector": {"replicas": 2}}})
     jobs.wait_pods(NAME, 4, "Running")
     wait_for(lambda: jobs.counts(NAME)["Collector"]["active"] == 2, "the counts")
@@ -168,7 +168,7 @@ def test_12_a_coordinator_that_starts_again_gets_one_set_of_replicas(jobs, node_
     jobs.wait_pods(NAME, 4, "Running")
     node_agent.finish(COORDINATOR, 1)
     wait_for(lambda: jobs.get(NAME)["status"]["attempt"] == 2, "the next attempt")
-    wait_for(lambda: (jobs.phase(NAME) == "Running", jobs.get(NAME)["status"]), "it to run", 60)
+    wait_for(lambda: (jobs.phase(NAME) == "Running", jobs.get(NAME)["status"]), "it to run")
     replicas_api.add(jobs.namespace, COORDINATOR, collectors=2)
     jobs.wait_pods(NAME, 4, "Running")
     assert by_role(jobs) == ["aggregator", "collector", "collector", "coordinator"]

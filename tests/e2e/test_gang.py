@@ -21,10 +21,10 @@ def free_gpu_nodes(core):
                    if pod.status.phase not in ("Succeeded", "Failed")
                    for one in pod.spec.containers if (one.resources.limits or {}).get("nvidia.com/gpu")]
         return not holding, holding
-    wait_for(look, "the GPUs of earlier tests to be given back", 60)
+    wait_for(look, "the GPUs of earlier tests to be given back")
     nodes = gpu_nodes(core)
     if len(nodes) < 2 or set(nodes.values()) != {8}:
-        pytest.skip("needs two or more nodes with 8 GPUs each")
+        pytest.skip(f"needs two or more nodes with 8 GPUs each, and there are {nodes}")
     return len(nodes)
 
 
@@ -72,7 +72,7 @@ def test_a_waiting_gang_has_no_pods(jobs, first_and_second):
 
 def test_a_waiting_gang_starts_by_itself_when_the_other_ends(jobs, node_agent, first_and_second):
     node_agent.finish("gang-first-coordinator")
-    pods = jobs.wait_pods("gang-second", 6, "Running", timeout=30)
+    pods = jobs.wait_pods("gang-second", 6, "Running")
     jobs.wait_phase("gang-second", "Running")
     assert all(pod.spec.scheduler_name == "nervex-scheduler" for pod in pods)
     jobs.wait_condition("gang-second", "Scheduled")
@@ -107,8 +107,8 @@ def test_a_request_that_does_not_fit_waits_beside_the_running_job(jobs, core, na
     assert len(jobs.pods("grows")) == 2
 
 
-def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes):
-    """More gangs than room, all at once: those that run run whole."""
+def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes, observer):
+    """More gangs than capacity, all at once: those that run run whole, and no node is overfull at any time."""
     gangs = [f"gang-{i}" for i in range(6)]
     for name in gangs:
         jobs.create(job(name, learner={"replicas": 1, "template": template(gpus=8)}))
@@ -118,9 +118,13 @@ def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes):
         running = [name for name in gangs if jobs.phase(name) == "Running"]
         waiting = [name for name in gangs if (jobs.condition(name, "Scheduled") or {}).get("status") == "False"]
         return len(running) == min(free_gpu_nodes, 6) and len(running) + len(waiting) == 6, (seen, running, waiting)
-    wait_for(settled, "as many gangs as there are GPU nodes to run", 30)
+    wait_for(settled, "as many gangs as there are GPU nodes to run")
     whole = sorted(len(jobs.pods(name)) for name in gangs)
     assert whole == [0] * (6 - min(free_gpu_nodes, 6)) + [3] * min(free_gpu_nodes, 6)
+    observer.catch_up()
+    assert observer.broken == []
+    bound = sum(observer.slots_bound(jobs.get(name)["metadata"]["uid"]).total() for name in gangs)
+    assert bound == 3 * min(free_gpu_nodes, 6), "each binding was judged"
 
 
 def test_a_gang_that_cannot_be_made_whole_gives_its_room_back(jobs, core, namespace):
@@ -134,6 +138,6 @@ def test_a_gang_that_cannot_be_made_whole_gives_its_room_back(jobs, core, namesp
     assert jobs.get("half")["status"]["reason"] == "FailedCreate"
 
     core.create_namespaced_service_account(namespace, {"metadata": {"name": "nobody-yet"}})
-    jobs.wait_phase("half", "Running", timeout=60)
+    jobs.wait_phase("half", "Running")
     jobs.wait_pods("half", 4, "Running")
     jobs.wait_condition("half", "PodsCreated")

@@ -53,15 +53,8 @@ def assert_refused(reply):
     assert answer["message"]
 
 
-def is_there(api, method, path):
-    """Answers 501 as long as this version does not have it."""
-    return api.call(method, path, "{}").status != 501
-
-
 @pytest.mark.parametrize("method, path", ENDPOINTS)
 def test_hostile_bodies_are_refused_and_the_next_request_is_served(running, jobs, replicas_api, method, path):
-    if not is_there(replicas_api, method, path):
-        pytest.skip("this version does not have it")
     hostile = list(bodies(running).values())
     if path == PATH:
         hostile += [good(running)[:-1] + f', "learners": {{"replicas": {count}}}}}' for count in COUNTS]

@@ -13,8 +13,9 @@ from harness.settings import ROOT
 from support import own_cluster
 from support.commands import path_of
 from support.jobs import job, load
-from support.wait import wait_for
+from support.wait import away, wait_for
 
+pytestmark = [pytest.mark.in_order, pytest.mark.long]
 LOCAL = ("--san", "DNS:localhost", "--san", "IP:127.0.0.1")  # the API server's way to the webhook here
 
 
@@ -31,7 +32,8 @@ def suite(request):
         assert said.returncode == 0, said.stderr
         made.mount_certificate()
         made.cluster.restart("webhook")
-        wait_for(lambda: made.jobs.create(job("tried"), dry_run=True), "the webhook to be trusted")
+        wait_for(lambda: made.jobs.create(job("tried"), dry_run=True), "the webhook to be trusted",
+                 not_yet=[away])
         yield made
 
 
@@ -146,7 +148,7 @@ def pods_as_they_are(suite, name):
 def test_an_upgrade_leaves_running_jobs_alone(suite):
     suite.jobs.create(job("runs", collector={"replicas": 2, "template": job("x")["spec"]["collector"]["template"]}))
     suite.jobs.wait_phase("runs", "Running")
-    suite.jobs.wait_pods("runs", 4, "Running", timeout=40)
+    suite.jobs.wait_pods("runs", 4, "Running")
     before, status = pods_as_they_are(suite, "runs"), suite.jobs.get("runs")["status"]
     trusted = suite.bundles()
 
@@ -158,10 +160,10 @@ def test_an_upgrade_leaves_running_jobs_alone(suite):
     for program in ("webhook", "extender", "scheduler", "controller", "server"):
         suite.cluster.restart(program)
     assert suite.bundles() == trusted
-    wait_for(lambda: suite.jobs.create(job("next"), dry_run=True), "the webhook to be asked again")
+    wait_for(lambda: suite.jobs.create(job("next"), dry_run=True), "the webhook to be asked again", not_yet=[away])
 
     suite.jobs.create(job("after"))  # the new programs are at work
-    suite.jobs.wait_phase("after", "Running", timeout=40)
+    suite.jobs.wait_phase("after", "Running")
     assert pods_as_they_are(suite, "runs") == before
     now = suite.jobs.get("runs")["status"]
     assert (now["phase"], now["attempt"], now["startTime"]) == (status["phase"], status["attempt"], status["startTime"])
@@ -201,4 +203,4 @@ def test_uninstalling_as_documented_leaves_nothing(suite):
     assert left_overs(suite)
     for line in commands("Uninstall"):
         run(suite, line.replace("variants/cert-manager", "variants/hardened-self-issued"))
-    wait_for(lambda: (not left_overs(suite), left_overs(suite)), "everything to be gone", timeout=60)
+    wait_for(lambda: (not left_overs(suite), left_overs(suite)), "everything to be gone")

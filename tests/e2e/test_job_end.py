@@ -1,13 +1,11 @@
 """How attempts and jobs end: retries, requeues, suspending, deadlines, time to live. Coordinators are ended
 by the kubelet of the tests (scripts/harness/kubelet.py)."""
 
-import time
-
 import kubernetes
 import pytest
 from harness import kubelet
 from support.jobs import job, template
-from support.wait import always, wait_for
+from support.wait import TIMEOUT, absent, always, wait_for
 
 NAME = "row"
 COORDINATOR = f"{NAME}-coordinator"
@@ -17,14 +15,14 @@ def status_of(jobs):
     return jobs.get(NAME).get("status", {})
 
 
-def wait_attempt(jobs, number, timeout=40.0):
+def wait_attempt(jobs, number, timeout=TIMEOUT):
     def look():
         status = status_of(jobs)
         return status.get("attempt") == number, status
     return wait_for(look, f"attempt {number}", timeout)
 
 
-def wait_attempt_runs(jobs, number, timeout=60.0):
+def wait_attempt_runs(jobs, number, timeout=TIMEOUT):
     def look():
         status = status_of(jobs)
         return (status.get("attempt"), status.get("phase")) == (number, "Running"), status
@@ -168,7 +166,7 @@ def test_toggling_quickly_settles(jobs, running):
     running()
     for suspend in (True, False, True, False, True, False):
         jobs.patch(NAME, {"spec": {"suspend": suspend}})
-    jobs.wait_phase(NAME, "Running", timeout=40)
+    jobs.wait_phase(NAME, "Running")
 
     def look():
         pods = jobs.pods(NAME)
@@ -205,65 +203,68 @@ def test_a_finished_job_is_deleted_after_its_time_to_live(jobs, running, node_ag
         try:
             return False, jobs.get(NAME)["status"]
         except kubernetes.client.ApiException as error:
-            return error.status == 404, error.status
+            if not absent(error):
+                raise
+            return True, "404"
     wait_for(gone, "the job to be deleted")
-    wait_for(lambda: (not jobs.pods(NAME), jobs.pods(NAME)), "its pods to go with it", 60)
+    wait_for(lambda: (not jobs.pods(NAME), jobs.pods(NAME)), "its pods to go with it")
 
 
 # -- names, columns, scale
 
 
-def test_a_name_that_no_pod_can_have_is_told_of(jobs, programs, custom, namespace):
-    """With the webhook, which refuses it at once, not there."""
-    body = job("7th")
-    hooks = kubernetes.client.AdmissionregistrationV1Api(custom.api_client)
-    kept = without_webhooks(hooks)
+def refusal(jobs):
+    """What the API server says of a job that only our webhooks refuse; "" if it takes it."""
     try:
-        jobs.create(body)
-        def look():
-            status = jobs.get("7th").get("status", {})
-            return status.get("reason") == "InvalidName", status
-        wait_for(look, "reason InvalidName")
-        assert jobs.condition("7th", "PodsCreated")["status"] == "False"
-        assert not jobs.pods("7th") and not jobs.pod_groups("7th")
-    finally:
-        restore_webhooks(hooks, kept)
+        jobs.create(job("7th"), dry_run=True)
+    except kubernetes.client.ApiException as error:
+        return error.body
+    return ""
 
 
-def without_webhooks(hooks):
-    """Removes our webhook configurations; returns what restore_webhooks() needs."""
+@pytest.fixture
+def without_webhooks(jobs, programs, custom):
+    """Our webhook configurations are not there. The API server hears of that by watches of its own, one for
+    each kind: a wrong job, tried, shows how far they are."""
+    hooks = kubernetes.client.AdmissionregistrationV1Api(custom.api_client)
     validating = hooks.read_validating_webhook_configuration("nervex-validating-webhook-configuration")
     mutating = hooks.read_mutating_webhook_configuration("nervex-mutating-webhook-configuration")
-    hooks.delete_validating_webhook_configuration(validating.metadata.name)
     hooks.delete_mutating_webhook_configuration(mutating.metadata.name)
-    time.sleep(2)  # the API server's own list of webhooks is refreshed by a watch that nobody can wait for
-    return validating, mutating
+    hooks.delete_validating_webhook_configuration(validating.metadata.name)
+    try:
+        wait_for(lambda: (not refusal(jobs), refusal(jobs)), "both webhooks to be asked no more")
+        yield
+    finally:
+        for one in (validating, mutating):
+            one.metadata.resource_version = one.metadata.uid = None
+        hooks.create_validating_webhook_configuration(validating)
+        wait_for(lambda: refusal(jobs), "the validating webhook to be asked again")
+        hooks.create_mutating_webhook_configuration(mutating)
+        wait_for(lambda: "mnervexjob" in refusal(jobs), "the mutating webhook to be asked again")
 
 
-def restore_webhooks(hooks, kept):
-    for one in kept:
-        one.metadata.resource_version = one.metadata.uid = None
-    hooks.create_validating_webhook_configuration(kept[0])
-    hooks.create_mutating_webhook_configuration(kept[1])
-    time.sleep(2)
+def test_a_name_that_no_pod_can_have_is_told_of(jobs, without_webhooks):
+    jobs.create(job("7th"))
+
+    def look():
+        status = jobs.get("7th").get("status", {})
+        return status.get("reason") == "InvalidName", status
+    wait_for(look, "reason InvalidName")
+    assert jobs.condition("7th", "PodsCreated")["status"] == "False"
+    assert not jobs.pods("7th") and not jobs.pod_groups("7th")
 
 
-def test_c5_without_the_webhook_a_wrong_coordinator_leaves_the_job_created(jobs, programs, custom):
-    hooks = kubernetes.client.AdmissionregistrationV1Api(custom.api_client)
+def test_c5_without_the_webhook_a_wrong_coordinator_leaves_the_job_created(jobs, without_webhooks):
     wrong = template()
     wrong["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "1m"}
-    kept = without_webhooks(hooks)
-    try:
-        body = job(NAME, coordinator={"template": wrong})
-        body["spec"]["collector"]["replicas"] = 2
-        jobs.create(body)
-        condition = jobs.wait_condition(NAME, "PodsCreated", "False")
-        assert condition["reason"] == "FailedCreate"
-        assert "nvidia.com/gpu" in condition["message"]
-        assert jobs.phase(NAME) == "Created"
-        assert status_of(jobs)["reason"] == "FailedCreate"
-    finally:
-        restore_webhooks(hooks, kept)
+    body = job(NAME, coordinator={"template": wrong})
+    body["spec"]["collector"]["replicas"] = 2
+    jobs.create(body)
+    condition = jobs.wait_condition(NAME, "PodsCreated", "False")
+    assert condition["reason"] == "FailedCreate"
+    assert "nvidia.com/gpu" in condition["message"]
+    assert jobs.phase(NAME) == "Created"
+    assert status_of(jobs)["reason"] == "FailedCreate"
 
 
 def test_the_columns(jobs, running, kubectl, namespace):

@@ -103,7 +103,7 @@ def scheduling_events(core, namespace, pod):
     def look():
         events = core.list_namespaced_event(namespace, field_selector=f"involvedObject.uid={pod.metadata.uid}").items
         return {one.reason for one in events if "nervex-scheduler" in (one.reporting_component, one.source.component)}
-    return wait_for(look, f"events of nervex-scheduler on {pod.metadata.name}", 10)
+    return wait_for(look, f"events of nervex-scheduler on {pod.metadata.name}")
 
 
 def test_the_columns_say_how_it_is(grown, jobs, kubectl, namespace):
@@ -168,4 +168,4 @@ def test_a_deleted_job_takes_everything_with_it(jobs):
     jobs.wait_pods("gone", 2, "Running")
     jobs.delete("gone")
     wait_for(lambda: not jobs.pods("gone") and not jobs.services("gone") and not jobs.pod_groups("gone"),
-             "the garbage collector", 60)
+             "the garbage collector")

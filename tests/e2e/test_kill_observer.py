@@ -1,11 +1,12 @@
 """The observer of the kill tests would notice: it is shown what must never be. Needs no cluster."""
 
 import pytest
+from harness.api import ApiError
 from support.observer import Observer
 
 
-def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1", incarnation=0, group="first"):
-    return {"metadata": {"name": f"pod-{uid}", "uid": uid,
+def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1", incarnation=0, group="first", namespace="mine"):
+    return {"metadata": {"name": f"pod-{uid}", "uid": uid, "namespace": namespace,
                          "annotations": {"nervex.sensetime.com/slot": slot,
                                          "nervex.sensetime.com/incarnation": str(incarnation),
                                          "nervex.sensetime.com/pod-group-uid": group},
@@ -14,11 +15,18 @@ def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1", incarnation=0,
             "status": {"phase": phase}}
 
 
+class Nodes:
+    """An API server that has one node, "a"."""
+
+    def get(self, path):
+        if path == "/api/v1/nodes/a":
+            return {"status": {"allocatable": {"cpu": "2", "pods": "10"}}}
+        raise ApiError(404, "GET", path, {})
+
+
 @pytest.fixture
 def observer():
-    one = Observer(api=None)
-    one._room = {"a": {"cpu": 2, "pods": 10}}
-    return one
+    return Observer(Nodes(), "mine")
 
 
 def test_one_pod_after_another_is_well(observer):
@@ -61,3 +69,34 @@ def test_a_coordinator_without_its_gang_is_told_for_each_attempt(observer):
         observer._see(pod(f"2-{group}", slot="coordinator/0", group=group, node="a", phase="Failed"))
         observer._see(pod(f"3-{group}", slot="learner/0", group=group))
     assert observer.lonely_coordinators("job", gang) == [[("learner", 0)]]
+
+
+def test_pods_of_others_are_not_judged(observer):
+    """Whatever another test left: too many for the node, on a node that was deleted, two of one slot."""
+    for uid in ("1", "2"):
+        observer._see(pod(uid, node="a", cpu="2", namespace="theirs"))
+        observer._see(pod(f"{uid}-gone", node="deleted", namespace="theirs"))
+    assert observer.broken == []
+    assert observer.slots_bound("job") == {}
+
+
+def test_pods_of_others_take_up_capacity(observer):
+    observer._see(pod("1", slot="learner/0", node="a", namespace="theirs"))
+    observer._see(pod("2", slot="learner/1", node="a", cpu="1"))
+    assert observer.broken == []
+    observer._see(pod("3", slot="learner/2", node="a", cpu="1"))
+    assert observer.broken == ["a has cpu 2 and 3 bound to it, with pod-3"]
+
+
+def test_a_pod_on_a_node_that_does_not_exist_is_told(observer):
+    observer._see(pod("1", node="deleted"))
+    assert observer.broken == ["pod-1 is bound to deleted, and there is no such node"]
+
+
+def test_an_observer_that_fails_says_so():
+    class Broken(Nodes):
+        def get(self, path):
+            return {}  # no list of pods
+    observer = Observer(Broken(), "mine")
+    observer._run()
+    assert observer.broken == ["the observer itself failed: KeyError('items')"]

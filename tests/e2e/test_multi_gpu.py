@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 from harness import control_plane
+from support import nodes as own_nodes
 from support.jobs import GROUP, VERSION, job, template
 from support.replicas_api import ReplicasApi, pod_of
 from support.wait import wait_for
@@ -38,7 +39,7 @@ def nodes(target):
         wait_for(lambda: is_known_as(target.cluster, 3 + len(spare)), "nervex-server to know the nodes")
         yield
     finally:
-        api.call("DELETE", f"/api/v1/nodes/{SMALL}")
+        own_nodes.remove(api, SMALL)
         cordon(False)
 
 

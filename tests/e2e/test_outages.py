@@ -4,17 +4,24 @@ running jobs do not notice, and nobody spins meanwhile."""
 import threading
 import time
 
+import kubernetes
 import pytest
 from harness import processes
 from harness.outages import Components
 from support.jobs import job
-from support.wait import wait_for
+from support.wait import away, conflict, lasting, wait_for
 
+pytestmark = pytest.mark.long
 OURS = ("webhook", "extender", "controller", "server")
 OUTAGE = 3.0         # seconds
 MOST_WHILE_AWAY = 10   # requests a second of one program that nobody answers; a busy loop makes thousands
 MOST_IN_A_SECOND = 150  # when all is well again and jobs are made: writes, lists and events
 MOST_GROWTH = 16 << 10  # KiB of one program's memory over an outage
+
+
+@pytest.fixture(autouse=True)
+def bears_outages(jobs):
+    jobs.not_yet = [away]
 
 
 @pytest.fixture
@@ -72,7 +79,7 @@ class RunningJob:
         body = job("through")
         body["spec"]["collector"]["replicas"] = 2
         jobs.create(body)
-        jobs.wait_pods("through", 4, "Running", timeout=40)
+        jobs.wait_pods("through", 4, "Running")
         jobs.wait_phase("through", "Running")
         jobs.wait_condition("through", "Ready")
         self.pods = self.now()
@@ -86,7 +93,7 @@ class RunningJob:
         assert self.jobs.phase("through") == "Running"
         assert self.jobs.get("through")["status"]["attempt"] == 1
         node_agent.finish("through-coordinator")
-        self.jobs.wait_phase("through", "Succeeded", timeout=40)
+        self.jobs.wait_phase("through", "Succeeded")
 
 
 @pytest.fixture
@@ -94,10 +101,18 @@ def running(jobs):
     return RunningJob(jobs)
 
 
-def until_a_new_job_runs(jobs, timeout=60):
+def until_a_new_job_runs(jobs, timeout=120):
     """Creates one as soon as somebody takes it; returns the seconds until it ran."""
     begin = time.monotonic()
-    wait_for(lambda: jobs.create(job("afterwards")), "a job to be taken", timeout)
+
+    def take():
+        try:
+            return jobs.create(job("afterwards"))
+        except kubernetes.client.ApiException as error:
+            if conflict(error):  # taken at the last try, whose answer was lost
+                return True
+            raise
+    wait_for(take, "a job to be taken", timeout, not_yet=[away])
     jobs.wait_phase("afterwards", "Running", timeout=timeout)
     jobs.wait_pods("afterwards", 2, "Running", timeout=timeout)
     return time.monotonic() - begin
@@ -107,7 +122,7 @@ def until_a_new_job_runs(jobs, timeout=60):
 def test_a_coordinator_that_asks_meanwhile_is_told_to_ask_again(jobs, replicas_api, components, component):
     """Any answer but 2xx would end its communication for good."""
     jobs.create(job("asks"))
-    jobs.wait_phase("asks", "Running", timeout=40)
+    jobs.wait_phase("asks", "Running")
     components.kill(component)
     back = threading.Timer(OUTAGE, components.start, [component])
     back.start()
@@ -120,7 +135,7 @@ def test_a_coordinator_that_asks_meanwhile_is_told_to_ask_again(jobs, replicas_a
     back.join()
     print("replies until the request was taken:", len(replies))
     assert {reply.status for reply in replies} == {200}, replies
-    jobs.wait_pods("asks", 3, "Running", timeout=40)
+    jobs.wait_pods("asks", 3, "Running")
 
 
 @pytest.mark.parametrize("component", ["kube-apiserver", "etcd"])
@@ -128,7 +143,7 @@ def test_a_killed_component_comes_back(jobs, node_agent, life, observer, running
                                        component):
     components.kill(component)
     marks = {name: rig.proxies[name].mark() for name in OURS}
-    time.sleep(OUTAGE)  # the length of the fault itself, not a wait for anything
+    lasting(OUTAGE)
     rates = {name: len(rig.proxies[name].since(mark)) / OUTAGE for name, mark in marks.items()}
     print("requests a second while it was away:", {name: round(rate, 1) for name, rate in rates.items()})
     assert max(rates.values()) <= MOST_WHILE_AWAY, rates
@@ -196,7 +211,7 @@ def test_watches_may_come_late(rig, life, observer, watcher, program):
     proxy = rig.proxies[program]
     life.create()
     proxy.freeze_watches()
-    time.sleep(1.5)  # the length of the fault
+    lasting(1.5)
     proxy.thaw()
     life.run(created=True)
     assert life.faults_seen(observer) == []

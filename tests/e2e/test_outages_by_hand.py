@@ -1,33 +1,8 @@
 """Somebody's hand in what belongs to a job: it is told on the job, and nobody else's object is touched."""
 
-import uuid
-
-import kubernetes
-import pytest
-from harness import control_plane
+from support import nodes
 from support.jobs import GROUP, VERSION, job, template
 from support.wait import wait_for
-
-
-def add_node(target, name):
-    body = control_plane.node(name, gpus=0)
-    body["metadata"]["labels"]["nervex-e2e/doomed"] = name
-    target.cluster.api().post("/api/v1/nodes", body)
-
-
-@pytest.fixture
-def own_node(target, core):
-    """The name of a simulated node that nobody else uses."""
-    if not target.cluster:
-        pytest.skip("needs simulated nodes")
-    name = f"doomed-{uuid.uuid4().hex[:6]}"
-    add_node(target, name)
-    yield name
-    try:
-        core.delete_node(name)
-    except kubernetes.client.ApiException as error:
-        if error.status != 404:
-            raise
 
 
 def test_a_deleted_pod_group_ends_the_running_job_and_says_so(jobs, custom, namespace):
@@ -55,14 +30,14 @@ def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
     assert there.metadata.resource_version == stranger.metadata.resource_version
 
     core.delete_namespaced_service("wants-coordinator", namespace)
-    jobs.wait_phase("wants", "Running", timeout=60)
+    jobs.wait_phase("wants", "Running")
     jobs.wait_condition("wants", "PodsCreated")
 
 
 def test_a_job_that_is_created_anew_waits_for_the_pods_of_the_deleted_one(jobs, core, namespace):
     """Which may take their whole grace period. Nothing is refused, and no time is lost in back-off."""
     first = jobs.create(job("anew"))
-    jobs.wait_phase("anew", "Running", timeout=40)
+    jobs.wait_phase("anew", "Running")
     held = {"metadata": {"finalizers": ["nervex-e2e/slow-to-end"]}}
     core.patch_namespaced_pod("anew-coordinator", namespace, held)
     jobs.delete("anew")
@@ -79,7 +54,7 @@ def test_a_job_that_is_created_anew_waits_for_the_pods_of_the_deleted_one(jobs, 
     assert jobs.get("anew")["status"]["reason"] == "WaitsForPredecessor"
 
     core.patch_namespaced_pod("anew-coordinator", namespace, {"metadata": {"finalizers": None}})
-    jobs.wait_phase("anew", "Running", timeout=40)
+    jobs.wait_phase("anew", "Running")
     status = jobs.get("anew")["status"]
     assert (status["attempt"], status.get("lastAttempt")) == (1, None)
     assert "PodsCreated" not in {one["type"] for one in status["conditions"]}
@@ -89,19 +64,19 @@ def test_a_job_that_is_created_anew_waits_for_the_pods_of_the_deleted_one(jobs, 
 def test_a_replica_whose_node_was_removed_says_why_it_waits_for_another(jobs, core, namespace, own_node, target):
     """In the planner's words; when there is a node for it again, it goes there."""
     body = job("stays")
-    body["spec"]["collector"] = {"replicas": 1, "template": template(nodeSelector={"nervex-e2e/doomed": own_node})}
+    body["spec"]["collector"] = {"replicas": 1, "template": template(nodeSelector={nodes.OWN: own_node})}
     jobs.create(body)
-    jobs.wait_pods("stays", 3, "Running", timeout=40)
+    jobs.wait_pods("stays", 3, "Running")
     jobs.wait_condition("stays", "Scheduled")
     (collector,) = jobs.pods("stays", "collector")
     core.delete_node(own_node)
     core.delete_namespaced_pod(collector.metadata.name, namespace, grace_period_seconds=0)
-    told = jobs.wait_condition("stays", "Scheduled", "False", timeout=40)
+    told = jobs.wait_condition("stays", "Scheduled", "False")
     assert told["reason"] == "Unschedulable"
     assert told["message"].startswith("collector: no node is allowed: "), told
     assert jobs.phase("stays") == "Running"
 
-    add_node(target, own_node)
-    jobs.wait_pods("stays", 3, "Running", timeout=40)
+    nodes.add(target.cluster.api(), own_node)
+    jobs.wait_pods("stays", 3, "Running")
     (successor,) = jobs.pods("stays", "collector")
     assert successor.metadata.name != collector.metadata.name

@@ -44,7 +44,7 @@ def wait_replaced(jobs, before, gone, count):
         pods = jobs.pods(NAME)
         run = all(pod.status.phase == "Running" for pod in pods)
         return run and len(pods) == count and gone not in uids(pods), uids(pods)
-    now = wait_for(look, f"{gone} to be replaced", 30)
+    now = wait_for(look, f"{gone} to be replaced")
     rest = {name: uid for name, uid in before.items() if name != gone}
     assert rest.items() <= now.items()
     (successor,) = now.keys() - rest.keys()
@@ -123,7 +123,7 @@ def test_the_aggregator_is_healed_alone(jobs, core, namespace, running):
     def look():
         now = {pod.metadata.name: (pod.metadata.uid, pod.status.phase) for pod in jobs.pods(NAME)}
         return name in now and now[name][0] != before[name] and now[name][1] == "Running", now
-    wait_for(look, "another aggregator", 30)
+    wait_for(look, "another aggregator")
     now = uids(jobs.pods(NAME))
     assert {key: uid for key, uid in now.items() if key != name} == {
         key: uid for key, uid in before.items() if key != name}
@@ -212,7 +212,7 @@ def test_a_multi_gpu_learner_is_replaced_as_a_whole(jobs, core, namespace):
     def look():
         now = {pod.metadata.name: pod.status.phase for pod in jobs.pods(NAME)}
         return len(now) == 5 and not first & now.keys() and set(now.values()) == {"Running"}, now
-    wait_for(look, "three other pods", 30)
+    wait_for(look, "three other pods")
     assert replaced(jobs) == [("learner", 4096, 1)]
     assert jobs.phase(NAME) == "Running"
 
@@ -264,5 +264,5 @@ def test_a_plan_that_was_emptied_comes_back_beside_the_coordinator(jobs, running
         pods = jobs.pods(NAME)
         theirs = {int(pod.metadata.annotations["nervex.sensetime.com/placement"]) for pod in pods}
         return len(pods) == 4 and numbers == theirs and all(p.status.phase == "Running" for p in pods), (numbers, theirs)
-    wait_for(look, "every pod to have a place of the plan", 30)
+    wait_for(look, "every pod to have a place of the plan")
     assert jobs.phase(NAME) == "Running"

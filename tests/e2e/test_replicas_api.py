@@ -260,11 +260,11 @@ def test_one_request_is_one_entry_per_role(running, jobs, replicas_api):
 def test_many_at_once_are_all_heard(running, jobs, replicas_api):
     """Five threads ask for the same job: no request is lost, no name given twice."""
     def ask(_):
-        while True:  # as a client does: success:false is asked again
+        def taken():  # as a client does: success:false is asked again
             reply = replicas_api.add(running, COORDINATOR, collectors=1)
             assert reply.status == 200, reply
-            if reply.json["success"]:
-                return reply.data["collectors"][0]
+            return reply.json["success"], reply
+        return wait_for(taken, "the server to take the request").data["collectors"][0]
 
     with ThreadPoolExecutor(5) as pool:
         urls = list(pool.map(ask, range(5)))

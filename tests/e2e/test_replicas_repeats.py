@@ -161,11 +161,12 @@ def test_a_write_whose_reply_is_lost_is_done_once(jobs, running, rig, replicas_a
     added = replicas_api.add(running, COORDINATOR, collectors=2).data["collectors"]
     rig.proxies["server"].hold(writes(PATCH, running), after=True, only_one=True).drop()
     named = {"collectors": added[:1]} if method == "replace" else {"collectors": 1}
-    while True:  # as a client does: success:false is asked again
+
+    def taken():  # as a client does: success:false is asked again
         reply = getattr(replicas_api, method)(running, COORDINATOR, **named)
         assert reply.status == 200, reply
-        if reply.json["success"]:
-            break
+        return reply.json["success"], reply
+    reply = wait_for(taken, "the server to take the request")
     assert len(reply.data["collectors"]) == 1
     assert wanted(jobs) == {"add": 3, "remove": 1, "replace": 2}[method]
     if method == "replace":

@@ -3,7 +3,7 @@
 import kubernetes
 import pytest
 from support.jobs import job
-from support.wait import wait_for
+from support.wait import away, wait_for
 
 PROGRAMS = ["webhook", "extender", "controller", "server", "scheduler"]
 
@@ -16,7 +16,7 @@ def test_a_running_job_does_not_notice(jobs, namespace, programs, replicas_api, 
     programs.restart(program)
 
     assert replicas_api.add(namespace, "runs-coordinator", collectors=1, learners=1).json["success"]
-    after = jobs.wait_pods("runs", 4, "Running", timeout=40)
+    after = jobs.wait_pods("runs", 4, "Running")
     assert before <= {pod.metadata.uid for pod in after}
     node_agent.finish("runs-coordinator")
     jobs.wait_phase("runs", "Succeeded")
@@ -28,7 +28,7 @@ def test_a_job_created_meanwhile_starts_afterwards(jobs, programs, program):
     programs.stop(program)
     jobs.create(job("meanwhile"))
     programs.start(program)
-    jobs.wait_phase("meanwhile", "Running", timeout=40)
+    jobs.wait_phase("meanwhile", "Running")
     jobs.wait_pods("meanwhile", 2, "Running")
 
 
@@ -48,7 +48,8 @@ def test_without_the_webhook_no_job_is_created_unchecked(jobs, programs):
         jobs.create(job("unchecked"))
     assert "nervexjob.kb.io" in caught.value.body
     programs.start("webhook")
-    wait_for(lambda: jobs.create(job("checked"), dry_run=True), "the webhook to be asked again")
+    wait_for(lambda: jobs.create(job("checked"), dry_run=True), "the webhook to be asked again",
+             not_yet=[away])
 
 
 def test_a_program_ends_when_it_is_told_to(programs):

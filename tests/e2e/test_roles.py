@@ -6,7 +6,7 @@ import os
 
 import pytest
 from harness import control_plane
-from support.roles import Grant, Use, grants_of, read_grants, read_grants_of_others, read_uses, refused, unused, uses_of
+from support.roles import Grant, Use, grants_of, kept_uses, read_grants, record_of, refused, unused, uses_of
 
 # Granted and never seen in a run of these tests, with the reason why it is granted all the same.
 # (role, verb, resource)
@@ -27,41 +27,39 @@ def may_be_idle(grant):
 
 
 @pytest.fixture(scope="session")
-def uses(target):
-    """What our accounts asked for in this run."""
-    if not target.cluster:
+def record(request):
+    """What our accounts asked for in this run, or in the one before it whose workers kept it."""
+    if os.environ.get("NERVEX_E2E_USES"):
+        return kept_uses(os.environ["NERVEX_E2E_USES"])
+    if os.environ.get("NERVEX_E2E_KUBECONFIG"):
         pytest.skip("the audit log of this cluster is its owner's")
-    path = control_plane.audit_log(target.cluster.settings)
-    if not os.path.exists(path):
-        pytest.skip("this cluster was started without AUDIT=1")
-    return read_uses(path)
+    cluster = request.getfixturevalue("target").cluster
+    assert os.path.exists(control_plane.audit_log(cluster.settings)), "this cluster was started without AUDIT=1"
+    return record_of(cluster, request.session.testsfailed > 0)
 
 
 @pytest.mark.last
-def test_nothing_that_our_programs_ask_for_is_forbidden(target, uses):
-    assert uses, "the audit log is empty"
-    grants = read_grants() + read_grants_of_others(target.cluster.api())
-    lacking = sorted(map(str, refused(grants, uses)))
+def test_nothing_that_our_programs_ask_for_is_forbidden(record):
+    assert record.uses, "the audit log is empty"
+    lacking = sorted(map(str, refused(read_grants() + record.grants_of_others, record.uses)))
     assert lacking == [], "requests that no role of manifests/rbac allows:\n" + "\n".join(lacking)
 
 
 @pytest.mark.last
-def test_nothing_is_granted_that_is_not_used(request, uses):
-    if not request.config.nervex_whole_run or os.environ.get("PYTEST_XDIST_WORKER"):
-        pytest.skip("only a run of all tests uses all rights")
-    if request.session.testsfailed:
-        pytest.skip("tests failed: what they would have used is not known")
-    idle = [one for one in unused(read_grants(), uses) if not may_be_idle(one)]
+@pytest.mark.whole_run
+def test_nothing_is_granted_that_is_not_used(record):
+    assert not record.failed, "tests failed: what they would have used is not known"
+    idle = [one for one in unused(read_grants(), record.uses) if not may_be_idle(one)]
     assert idle == [], ("granted, and used by nothing in this run (take it away, or say why in EXCEPTIONS):\n"
                         + "\n".join(sorted(map(str, idle))))
 
 
 @pytest.mark.last
-def test_every_exception_is_still_one(uses):
+def test_every_exception_is_still_one(record):
     grants = {(one.role, one.verb, one.resource): one for one in read_grants()}
     for key in EXCEPTIONS:
         assert key in grants, f"{key} is not granted any more: its exception can go"
-        assert not any(grants[key].allows(use) for use in uses), f"{key} was used: its exception can go"
+        assert not any(grants[key].allows(use) for use in record.uses), f"{key} was used: its exception can go"
 
 
 # -- how it is judged; needs no cluster

@@ -2,39 +2,71 @@
 
 import collections
 import json
+import time
 
-from harness import control_plane
+import pytest
+from harness import control_plane, suite
 
 ACCOUNT = "system:serviceaccount:nervex-system:nervex-"
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
 VERBS = ("create", "update", "patch", "delete", "deletecollection")
+QUIET = 2.0  # seconds without a write: longer than any of our programs puts a write off
 
 
 class Audit:
     """From its construction on. The log is written before the API server answers (mode: blocking)."""
 
     def __init__(self, settings):
-        self._path = control_plane.audit_log(settings)
+        self._settings, self._path = settings, control_plane.audit_log(settings)
         with open(self._path, "rb") as file:
             self._from = file.seek(0, 2)
 
-    def writes(self, namespace):
-        """Counter of (program, "create pods") for writes in that namespace that were not refused."""
+    def _events(self):
         with open(self._path, "rb") as file:
             file.seek(self._from)
             lines = file.read().splitlines()
-        found = collections.Counter()
         for line in lines:
             try:
                 event = json.loads(line)
             except ValueError:  # the last one, half written
                 continue
-            at, account = event.get("objectRef", {}), event["user"]["username"]
-            if (event["verb"] not in VERBS or at.get("namespace") != namespace or not account.startswith(ACCOUNT)
-                    or event.get("responseStatus", {}).get("code", 0) >= 400):
-                continue
-            resource = at["resource"] + (f"/{at['subresource']}" if at.get("subresource") else "")
-            found[account.removeprefix(ACCOUNT), f"{event['verb']} {resource}"] += 1
+            if event["verb"] in VERBS and event["user"]["username"].startswith(ACCOUNT):
+                yield event
+
+    def writes(self, namespace, about=lambda name: True):
+        """Counter of (program, "create pods") for writes in that namespace that were not refused, on objects
+        whose name is `about` what is asked. A create of ours always names what it makes."""
+        found = collections.Counter()
+        for event in self._events():
+            at = event.get("objectRef", {})
+            if (at.get("namespace") == namespace and about(at.get("name", ""))
+                    and event.get("responseStatus", {}).get("code", 0) < 400):
+                found[event["user"]["username"].removeprefix(ACCOUNT), kind_of(event)] += 1
         return found
+
+    def writes_when_quiet(self, namespace, timeout=120.0):
+        """The same, when nothing has been written for a while: nothing that was due is left out."""
+        deadline = time.monotonic() + timeout
+        seen, since = self.writes(namespace), time.monotonic()
+        while time.monotonic() - since < QUIET:
+            if time.monotonic() > deadline:
+                pytest.fail(f"still writing after {timeout:g} s: {seen}")
+            time.sleep(0.1)
+            now = self.writes(namespace)
+            if now != seen:
+                seen, since = now, time.monotonic()
+        return seen
+
+    def asked_by(self, name):
+        """Every write that the instance of that name ("controller-2") asked for, granted or not."""
+        token = suite.credential(self._settings, name)
+        return [f"{kind_of(event)} {event['objectRef'].get('name', '')}" for event in self._events()
+                if token in event["user"].get("extra", {}).get(CREDENTIAL, [])]
+
+
+def kind_of(event):
+    at = event.get("objectRef", {})
+    return f"{event['verb']} {at.get('resource')}" + (f"/{at['subresource']}" if at.get("subresource") else "")
 
 
 def total(writes, program, without=("create events", "patch events", "update events")):

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import yaml
 from harness import processes, suite
@@ -63,8 +62,7 @@ class FaultRig:
         one = self.cluster.programs[program]
         if not processes.send(one, signal.SIGKILL):
             raise AssertionError(f"{program} had ended before it was killed: {one['log']}")
-        while processes.alive(one):
-            time.sleep(0.005)
+        processes.wait_for_end(one)
 
     def start(self, program):
         """Again, after kill(). A lease that the dead one held is let go first: waiting for it to run out

@@ -8,9 +8,8 @@ import uuid
 import pytest
 from support.jobs import job, template
 from support.replicas_api import pod_of
-from support.wait import wait_for
 
-PATIENCE = 60.0  # for each step; an undisturbed one takes a second
+PATIENCE = 120.0  # for each step; an undisturbed one takes a second
 BASE = {("coordinator", 0), ("aggregator", 0), ("collector", 0), ("collector", 1), ("learner", 0), ("learner", 1)}
 REQUESTED = [("collector", 4096), ("learner", 4096)]
 GROWN = len(BASE) + len(REQUESTED)
@@ -36,11 +35,13 @@ class JobLife:
         self.uid = None
         self.bound = collections.Counter()  # what must have been bound to each slot so far
 
-    def run(self, created=False, steps=STEPS):
-        """From create() on unless that was called before; returns the end_state."""
-        if not created:
-            self.create()
-        for step in steps:
+    def run(self, created=False, before=lambda step: None):
+        """From create() on unless that was called before; returns the end_state. `before` is told of each
+        step as it begins, of "start" before the job is created."""
+        for step in self.STEPS:
+            before(step)
+            if step == "start" and not created:
+                self.create()
             getattr(self, step)()
         return self.end_state()
 
@@ -51,7 +52,7 @@ class JobLife:
         def look():
             status = self.jobs.get(self.name).get("status", {})
             return (status.get("phase"), status.get("attempt")) == ("Running", attempt), status
-        wait_for(look, f"attempt {attempt} of job {self.name} to run", PATIENCE)
+        self.jobs.wait(look, f"attempt {attempt} of job {self.name} to run", PATIENCE)
         self.jobs.wait_pods(self.name, len(BASE), "Running", timeout=PATIENCE)
         self.bound.update(BASE)
 
@@ -65,7 +66,7 @@ class JobLife:
         """The new collector fails, and another one takes its place."""
         failed = pod_of(self.grown["collectors"][0])
         self.node_agent.finish(failed, 1)
-        wait_for(lambda: (self.jobs.counts(self.name)["Collector"]["failed"] == 1, self.jobs.counts(self.name)),
+        self.jobs.wait(lambda: (self.jobs.counts(self.name)["Collector"]["failed"] == 1, self.jobs.counts(self.name)),
                  "the failure to be counted", PATIENCE)
         successor = pod_of(self.ask("POST", "/failed", collectors=[failed])["collectors"][0])
         assert successor != failed
@@ -73,7 +74,7 @@ class JobLife:
         def look():
             names = {one.metadata.name for one in self.jobs.pods(self.name)}
             return successor in names and failed not in names, names
-        wait_for(look, f"{successor} to take the place of {failed}", PATIENCE)
+        self.jobs.wait(look, f"{successor} to take the place of {failed}", PATIENCE)
         self.jobs.wait_pods(self.name, GROWN, "Running", timeout=PATIENCE)
         self.bound.update(REQUESTED[:1])
 
@@ -92,7 +93,7 @@ class JobLife:
         self.node_agent.finish(self.coordinator)
         self.jobs.wait_phase(self.name, "Succeeded", timeout=PATIENCE)
         self.jobs.wait_pods(self.name, 1, timeout=PATIENCE)
-        wait_for(lambda: (not self.left_overs(), self.left_overs()), "services and PodGroups to go", PATIENCE)
+        self.jobs.wait(lambda: (not self.left_overs(), self.left_overs()), "services and PodGroups to go", PATIENCE)
 
     def ask(self, method, path="", **groups):
         """The reply's data. A call whose reply was lost is sent again with the same key, and applied once."""
@@ -108,7 +109,7 @@ class JobLife:
             if reply.status != 200:
                 pytest.fail(f"{method} {path} was refused: {reply}")
             return (True, reply.data) if reply.json["success"] else (False, reply.text)
-        return wait_for(send, f"the server to take {method} {path}", PATIENCE)
+        return self.jobs.wait(send, f"the server to take {method} {path}", PATIENCE)
 
     def left_overs(self):
         return ([one.metadata.name for one in self.jobs.services(self.name)]
@@ -129,6 +130,7 @@ class JobLife:
 
     def faults_seen(self, observer):
         """What the observer says of this job, as sentences; empty is well."""
+        observer.catch_up()
         found = list(observer.broken)
         if again := observer.bound_again(self.uid):
             found.append(f"slots to which a pod was bound again though nothing had happened to it: {again}")

@@ -1,12 +1,13 @@
 """NerveXJobs in one namespace: create, read, wait. Objects are plain dicts, as the API has them."""
 
+import collections
 import copy
 import os
 
 import yaml
 from harness.settings import ROOT
 
-from support.wait import wait_for
+from support.wait import TIMEOUT, wait_for
 
 GROUP, VERSION = "nervex.sensetime.com", "v1alpha1"
 
@@ -45,10 +46,12 @@ def job(name, **spec):
 
 
 class Jobs:
-    """The jobs, pods, services and events of one namespace."""
+    """The jobs, pods, services and events of one namespace. `not_yet`: kinds of exceptions (support/wait.py)
+    that the waits below bear, for tests that take the API server away."""
 
     def __init__(self, core, custom, namespace):
         self.core, self.custom, self.namespace = core, custom, namespace
+        self.not_yet = ()
 
     # -- jobs and their PodGroups
 
@@ -77,8 +80,11 @@ class Jobs:
 
     def counts(self, name):
         """{"Coordinator": {"active": 1, ...}, ...}; a count that is absent is 0."""
-        return {role: {kind: seen.get(kind, 0) for kind in ("active", "succeeded", "failed")}
-                for role, seen in self.get(name).get("status", {}).get("replicaStatus", {}).items()}
+        kinds = ("active", "succeeded", "failed")
+        return collections.defaultdict(
+            lambda: dict.fromkeys(kinds, 0),
+            {role: {kind: seen.get(kind, 0) for kind in kinds}
+             for role, seen in self.get(name).get("status", {}).get("replicaStatus", {}).items()})
 
     def condition(self, name, kind):
         return next((c for c in self.get(name).get("status", {}).get("conditions", []) if c["type"] == kind), None)
@@ -107,34 +113,37 @@ class Jobs:
 
     # -- waiting
 
-    def wait_phase(self, name, phase, timeout=20.0):
+    def wait(self, predicate, what, timeout=TIMEOUT):
+        return wait_for(predicate, what, timeout, not_yet=self.not_yet)
+
+    def wait_phase(self, name, phase, timeout=TIMEOUT):
         def look():
             status = self.get(name).get("status", {})
             return status.get("phase") == phase, status
-        return wait_for(look, f"job {name} to be {phase}", timeout)
+        return self.wait(look, f"job {name} to be {phase}", timeout)
 
-    def wait_pods(self, name, count, phase=None, timeout=20.0, role=None):
+    def wait_pods(self, name, count, phase=None, timeout=TIMEOUT, role=None):
         """Until the job has exactly `count` pods (in that phase); returns them."""
         def look():
             pods = self.pods(name, role)
             fit = [one for one in pods if phase in (None, one.status.phase)]
             seen = [(one.metadata.name, one.status.phase, one.spec.node_name) for one in pods]
             return (True, pods) if len(fit) == len(pods) == count else (False, seen)
-        return wait_for(look, f"job {name} to have {count} pods" + (f" {phase}" if phase else ""), timeout)
+        return self.wait(look, f"job {name} to have {count} pods" + (f" {phase}" if phase else ""), timeout)
 
-    def wait_bound(self, name, count, timeout=20.0):
+    def wait_bound(self, name, count, timeout=TIMEOUT):
         def look():
             pods = self.pods(name)
             seen = [(one.metadata.name, one.spec.node_name) for one in pods]
             return (True, pods) if len(pods) == count and all(one.spec.node_name for one in pods) else (False, seen)
-        return wait_for(look, f"the {count} pods of job {name} to be bound", timeout)
+        return self.wait(look, f"the {count} pods of job {name} to be bound", timeout)
 
-    def wait_condition(self, name, kind, status="True", timeout=20.0):
+    def wait_condition(self, name, kind, status="True", timeout=TIMEOUT):
         def look():
             seen = self.get(name).get("status", {})
             found = [c for c in seen.get("conditions", []) if c["type"] == kind and c["status"] == status]
             return (True, found[0]) if found else (False, seen)
-        return wait_for(look, f"condition {kind}={status} on job {name}", timeout)
+        return self.wait(look, f"condition {kind}={status} on job {name}", timeout)
 
-    def wait_event(self, name, reason, timeout=10.0):
-        return wait_for(lambda: self.events(name, reason), f"event {reason} on job {name}", timeout)[0]
+    def wait_event(self, name, reason, timeout=TIMEOUT):
+        return self.wait(lambda: self.events(name, reason), f"event {reason} on job {name}", timeout)[0]

@@ -1,5 +1,5 @@
-"""What must hold at every moment, not only at the end: an observer with a watch of its own on all pods
-of the cluster notes each binding and says which rule was broken."""
+"""What must hold at every moment, not only at the end: an observer with a watch of its own on pods notes
+each binding of the test's own pods and says which rule was broken."""
 
 import collections
 import http.client
@@ -7,6 +7,8 @@ import threading
 
 from harness.api import ApiError
 from kubernetes.utils import parse_quantity
+
+from support.wait import away, wait_for
 
 ANNOTATION = "nervex.sensetime.com/"
 
@@ -45,15 +47,19 @@ def requests_of(pod):
 
 
 class Observer:
-    """From start() to stop(). `broken` holds a sentence per broken rule; empty is well."""
+    """From start() to stop(). `broken` holds a sentence per broken rule; empty is well.
 
-    def __init__(self, api):
-        self._api = api
+    It judges the bindings of one namespace, the test's own. What a node has bound to it is counted over
+    all namespaces with `whole_nodes` (a cluster of the run's own), else over this namespace alone."""
+
+    def __init__(self, api, namespace, whole_nodes=True):
+        self._api, self._namespace = api, namespace
+        self._path = "/api/v1/pods" if whole_nodes else f"/api/v1/namespaces/{namespace}/pods"
         self._pods = {}                                  # by UID, as seen last
         self._stopping = threading.Event()
         self._synced = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
-        self._room = {}
+        self._capacity = {}                              # node: {resource: allocatable}
         self.broken = []
         self.bound = collections.defaultdict(list)       # slot: the incarnations of pods ever bound to it
         self.created = collections.defaultdict(set)      # PodGroup UID: slots of pods ever created
@@ -62,16 +68,24 @@ class Observer:
         self.relists = 0
 
     def start(self):
-        for node in self._api.get("/api/v1/nodes")["items"]:
-            self._room[node["metadata"]["name"]] = {
-                key: parse_quantity(amount) for key, amount in node["status"]["allocatable"].items()}
         self._thread.start()
-        if not self._synced.wait(30):
-            raise TimeoutError("the observer could not list pods within 30 s")
+        if not self._synced.wait(60):
+            raise TimeoutError(f"the observer could not list pods within 60 s: {self.broken}")
         return self
 
     def stop(self):
+        """At once: a watch that is open still ends with the process."""
         self._stopping.set()
+
+    def catch_up(self):
+        """Until it has seen the test's pods as they are now: what is judged next is not judged too early."""
+        def look():
+            listed = self._api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
+            now = {pod["metadata"]["uid"]: pod["metadata"]["resourceVersion"] for pod in listed}
+            seen = {uid: pod["metadata"]["resourceVersion"] for uid, pod in list(self._pods.items())
+                    if self._is_own(pod)}
+            return seen == now or bool(self.broken), (seen, now)
+        wait_for(look, "the observer to see the pods as they are", not_yet=[away])
 
     def slots_bound(self, job_uid):
         """Counter of (role, ordinal): how many pods were bound to it, one after another."""
@@ -97,18 +111,20 @@ class Observer:
                 self._follow()
             except (OSError, http.client.HTTPException, ApiError):
                 self._stopping.wait(0.2)  # the API server is away: list again
+            except Exception as error:  # an observer that died would find everything well
+                self.broken.append(f"the observer itself failed: {error!r}")
+                return
 
     def _follow(self):
-        listed = self._api.get("/api/v1/pods")
-        here = {pod["metadata"]["uid"]: pod for pod in listed["items"]}
-        for uid in set(self._pods) - set(here):
-            del self._pods[uid]
-        for pod in here.values():
-            self._see(pod)
+        listed = self._api.get(self._path)
+        # All are known as they are now before one is judged: a list does not tell what came after what.
+        before, self._pods = self._pods, {pod["metadata"]["uid"]: pod for pod in listed["items"]}
+        for uid, pod in self._pods.items():
+            self._judge(pod, before.get(uid))
         self.relists += 1
         self._synced.set()
         version = listed["metadata"]["resourceVersion"]
-        for event in self._api.watch(f"/api/v1/pods?watch=1&resourceVersion={version}&timeoutSeconds=300", 310):
+        for event in self._api.watch(f"{self._path}?watch=1&resourceVersion={version}&timeoutSeconds=300", 310):
             if self._stopping.is_set():
                 return
             if event["type"] == "ERROR":
@@ -118,15 +134,23 @@ class Observer:
             elif event["type"] != "BOOKMARK":
                 self._see(event["object"])
 
+    def _is_own(self, pod):
+        return pod["metadata"].get("namespace") == self._namespace
+
     def _see(self, pod):
-        uid, slot = pod["metadata"]["uid"], slot_of(pod)
-        before = self._pods.get(uid)
-        self._pods[uid] = pod
+        uid = pod["metadata"]["uid"]
+        before, self._pods[uid] = self._pods.get(uid), pod
+        self._judge(pod, before)
+
+    def _judge(self, pod, before):
+        if not self._is_own(pod):  # it takes up capacity, and is the concern of another test
+            return
+        slot = slot_of(pod)
         if slot and before is None:
             self.created[incarnation_of(pod)[0]].add(slot[1:])
         if not is_bound(pod) or (before is not None and is_bound(before)):
             return
-        self._check_room(pod["spec"]["nodeName"], pod["metadata"]["name"])
+        self._check_capacity(pod["spec"]["nodeName"], pod["metadata"]["name"])
         if slot:
             self._check_slot(pod, slot)
 
@@ -140,10 +164,26 @@ class Observer:
             group = incarnation_of(pod)[0]
             self.before_coordinator[slot[0], group] = set(self.created[group])
 
-    def _check_room(self, node, cause):
+    def _check_capacity(self, node, cause):
+        capacity = self._capacity_of(node)
+        if capacity is None:
+            self.broken.append(f"{cause} is bound to {node}, and there is no such node")
+            return
         used = sum((requests_of(pod) for pod in self._pods.values()
                     if occupies(pod) and pod["spec"]["nodeName"] == node), collections.Counter())
         for resource, amount in used.items():
-            room = self._room.get(node, {}).get(resource, 0)
-            if amount > room:
-                self.broken.append(f"{node} has {resource} {room} and {amount} bound to it, with {cause}")
+            if amount > capacity.get(resource, 0):
+                self.broken.append(f"{node} has {resource} {capacity.get(resource, 0)} and {amount} bound to it, "
+                                   f"with {cause}")
+
+    def _capacity_of(self, node):
+        """What it may give to pods, by the node object alone; None if there is no such node."""
+        if node not in self._capacity:
+            try:
+                allocatable = self._api.get(f"/api/v1/nodes/{node}")["status"]["allocatable"]
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+                return None
+            self._capacity[node] = {key: parse_quantity(amount) for key, amount in allocatable.items()}
+        return self._capacity[node]

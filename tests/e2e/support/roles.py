@@ -1,11 +1,12 @@
 """What manifests/rbac grants and what was used of it, as the API server's audit log tells. Pure but for
-the two readers."""
+the readers."""
 
 import dataclasses
 import json
 import os
 
 import yaml
+from harness import control_plane
 from harness.settings import ROOT
 
 NAMESPACE = "nervex-system"
@@ -143,3 +144,37 @@ def read_grants_of_others(api):
 def read_uses(path):
     with open(path, encoding="utf-8") as file:
         return uses_of(file)
+
+
+# -- what a worker's cluster has seen, kept for a run that judges all of them
+
+
+@dataclasses.dataclass
+class Record:
+    uses: set             # of Use
+    grants_of_others: list
+    failed: bool          # whether tests failed
+
+
+def record_of(cluster, failed):
+    return Record(read_uses(control_plane.audit_log(cluster.settings)), read_grants_of_others(cluster.api()), failed)
+
+
+def keep_uses(folder, cluster, failed):
+    record = record_of(cluster, failed)
+    kept = {"uses": [dataclasses.astuple(one) for one in record.uses], "failed": record.failed,
+            "grants": [{**vars(one), "accounts": sorted(one.accounts)} for one in record.grants_of_others]}
+    with open(os.path.join(folder, f"{cluster.settings.name}.json"), "w", encoding="utf-8") as file:
+        json.dump(kept, file)
+
+
+def kept_uses(folder):
+    """One record of all that was kept."""
+    whole = Record(set(), [], False)
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            kept = json.load(file)
+        whole.uses |= {Use(*one) for one in kept["uses"]}
+        whole.grants_of_others = [Grant(**{**one, "accounts": frozenset(one["accounts"])}) for one in kept["grants"]]
+        whole.failed |= kept["failed"]
+    return whole

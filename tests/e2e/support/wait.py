@@ -1,25 +1,68 @@
-"""Waiting with a deadline that tells, when it passes, what was seen last."""
+"""Waiting with a deadline that tells, when it passes, what was seen last.
 
+An exception from the predicate ends the wait at once: it is the real cause, and a time-out would hide it.
+Only the kinds that a caller names in `not_yet` mean "ask again":
+
+    wait_for(lambda: core.read_namespaced_pod(...), "the pod", not_yet=[absent])
+"""
+
+import http.client
 import pprint
 import time
 
+import kubernetes
 import pytest
+import urllib3
+from harness.api import ApiError
+
+# Deadlines are for failures alone: so long that a machine with other work does not fail a good test.
+TIMEOUT = 60.0
 
 
-def wait_for(predicate, what, timeout=20.0, interval=0.1):
+def status_of(error):
+    """The HTTP status of an API server's refusal; None of any other exception."""
+    return error.status if isinstance(error, (kubernetes.client.ApiException, ApiError)) else None
+
+
+def absent(error):
+    """404: the object does not exist yet."""
+    return status_of(error) == 404
+
+
+def conflict(error):
+    """409: somebody else wrote in between."""
+    return status_of(error) == 409
+
+
+def away(error):
+    """The server cannot be reached, or says that it cannot answer now: while it starts, or its etcd or a
+    webhook that it must ask is not there."""
+    if status_of(error) is not None:
+        return status_of(error) in (429, 500, 502, 503, 504)
+    return isinstance(error, (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError))
+
+
+def verdict(seen):
+    """(is it so, what was seen) of what a predicate returned: (bool, state), or the state alone."""
+    if isinstance(seen, tuple) and len(seen) == 2 and isinstance(seen[0], bool):
+        return seen
+    return bool(seen), seen
+
+
+def wait_for(predicate, what, timeout=TIMEOUT, interval=0.1, not_yet=()):
     """Calls `predicate` until it returns something true and returns that.
 
     On the deadline the test fails with what the predicate returned last, so let it return what it saw:
-    an empty list or None while it is not there yet, or (False, state) to show more. An exception counts
-    as "not yet" and is shown.
-    """
+    an empty list or None while it is not there yet, or (False, state) to show more. `not_yet`: kinds of
+    exceptions (absent, conflict, away) that mean the same."""
     __tracebackhide__ = True
     deadline = time.monotonic() + timeout
     while True:
         try:
-            seen = predicate()
-            done, value = seen if isinstance(seen, tuple) and len(seen) == 2 and isinstance(seen[0], bool) else (bool(seen), seen)
-        except Exception as error:  # an object that does not exist yet, a server that restarts
+            done, value = verdict(predicate())
+        except Exception as error:
+            if not any(kind(error) for kind in not_yet):
+                raise
             done, value = False, error
         if done:
             return value
@@ -33,11 +76,15 @@ def always(predicate, what, seconds=1.0, interval=0.1):
     __tracebackhide__ = True
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        seen = predicate()
-        ok, value = seen if isinstance(seen, tuple) else (bool(seen), seen)
+        ok, value = verdict(predicate())
         if not ok:
             pytest.fail(f"{what} did not hold for {seconds:g} s; seen: {shown(value)}")
         time.sleep(interval)
+
+
+def lasting(seconds):
+    """Lets a fault last that long. Not a wait for anything: what comes of the fault is waited for."""
+    time.sleep(seconds)
 
 
 def shown(value):

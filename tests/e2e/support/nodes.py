@@ -1,0 +1,42 @@
+"""Simulated nodes that come and go with a test."""
+
+import contextlib
+import uuid
+
+from harness import control_plane
+from harness.api import ApiError
+
+OWN = "nervex-e2e/own-node"  # label, with the node's name: for templates' nodeSelector
+
+
+def add(api, name, gpus=0):
+    body = control_plane.node(name, gpus)
+    body["metadata"]["labels"][OWN] = name
+    api.post("/api/v1/nodes", body)
+
+
+def remove(api, name):
+    """With what is left on it: nobody would end pods whose node has gone, and the next tests would see them."""
+    def call(method, path, body=None):
+        try:
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            return api.call(method, path, body, kind)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+    call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+    for pod in api.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"]:
+        meta = pod["metadata"]
+        call("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}",
+             {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
+    call("DELETE", f"/api/v1/nodes/{name}")
+
+
+@contextlib.contextmanager
+def own_node(api, gpus=0):
+    name = f"own-{uuid.uuid4().hex[:6]}"
+    add(api, name, gpus)
+    try:
+        yield name
+    finally:
+        remove(api, name)

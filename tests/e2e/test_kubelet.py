@@ -1,0 +1,104 @@
+"""What kubelets do that simulated nodes do not by themselves: rejected pods, slow ends, a main container that
+ends before its sidecar, a node that is NotReady (tests/controlplane/stages)."""
+
+from harness import kubelet
+from support import nodes
+from support.jobs import job, template
+from support.wait import always, wait_for
+
+NAME = "real"
+COORDINATOR = f"{NAME}-coordinator"
+
+
+def asking(gpus=0, containers=(), seconds=None, **stages):
+    """A template whose pods ask their node for these stages."""
+    one = template(gpus=gpus, **({"terminationGracePeriodSeconds": seconds} if seconds else {}))
+    one["metadata"] = {"annotations": kubelet.annotations(**stages)}
+    one["spec"]["containers"] += [{"name": name, "image": "nervex/nervex-mock:0.1.0"} for name in containers]
+    return one
+
+
+def uids(pods):
+    return {pod.metadata.uid for pod in pods}
+
+
+def test_workers_that_the_kubelet_rejects_are_replaced(jobs, observer):
+    jobs.create(job(NAME, collector={"replicas": 2, "template": asking(rejected="OutOfcpu")}))
+    wait_for(lambda: (len(jobs.get(NAME).get("status", {}).get("replaced", [])) == 2, jobs.get(NAME).get("status")),
+             "both to be rejected and replaced")
+    pods = jobs.wait_pods(NAME, 4, "Running")
+    assert {pod.metadata.annotations["nervex.sensetime.com/incarnation"] for pod in pods
+            if pod.metadata.labels["replica-type"] == "collector"} == {"1"}
+    jobs.wait_phase(NAME, "Running")
+    wait_for(lambda: (jobs.counts(NAME)["Collector"] == {"active": 2, "succeeded": 0, "failed": 0}, jobs.counts(NAME)),
+             "a rejected pod not to be counted as failed")
+    observer.catch_up()
+    assert observer.broken == []
+    assert observer.slots_bound(jobs.get(NAME)["metadata"]["uid"])["collector", 0] == 2
+
+
+def test_a_slot_waits_for_its_pod_that_ends_slowly(jobs, core, namespace, observer):
+    """Its node is taken as long as it is there, and so is its place in the job."""
+    jobs.create(job(NAME, learner={"replicas": 1, "template": asking(gpus=8, seconds=5, terminates="slowly")}))
+    jobs.wait_pods(NAME, 3, "Running")
+    (learner,) = jobs.pods(NAME, "learner")
+    core.delete_namespaced_pod(learner.metadata.name, namespace)
+
+    def ending():
+        (one,) = [pod for pod in jobs.pods(NAME, "learner") if pod.metadata.uid == learner.metadata.uid]
+        return one.metadata.deletion_timestamp is not None
+    assert ending(), "the node lets it take its time"
+
+    def replaced():
+        now = jobs.pods(NAME, "learner")
+        return (len(now) == 1 and learner.metadata.uid not in uids(now) and now[0].status.phase == "Running",
+                [(pod.metadata.name, pod.status.phase, pod.metadata.deletion_timestamp) for pod in now])
+    wait_for(replaced, "its successor to run")
+    observer.catch_up()
+    assert observer.broken == [], "two of one slot at once, or more on the node than it has"
+
+
+def test_an_attempt_begins_when_the_last_pod_of_the_one_before_has_ended(jobs, node_agent, observer):
+    jobs.create(job(NAME, backoffLimit=1,
+                    collector={"replicas": 1, "template": asking(seconds=5, terminates="slowly")}))
+    before = jobs.wait_pods(NAME, 3, "Running")
+    jobs.wait_phase(NAME, "Running")
+    node_agent.finish(COORDINATOR, 3)
+    wait_for(lambda: jobs.get(NAME)["status"]["attempt"] == 2, "the next attempt")
+
+    def runs():
+        status = jobs.get(NAME)["status"]
+        return status["phase"] == "Running", status
+    wait_for(runs, "it to run")
+    assert not uids(before) & uids(jobs.wait_pods(NAME, 3, "Running"))
+    observer.catch_up()
+    assert observer.broken == []
+    assert observer.slots_bound(jobs.get(NAME)["metadata"]["uid"]) == {
+        ("coordinator", 0): 2, ("aggregator", 0): 2, ("collector", 0): 2}
+
+
+def test_the_job_ends_with_its_main_container(jobs, node_agent):
+    """Though a sidecar goes on and the pod is Running still."""
+    jobs.create(job(NAME, cleanPodPolicy="None", coordinator={"template": asking(containers=["sidecar"])}))
+    jobs.wait_phase(NAME, "Running")
+    node_agent.annotate(COORDINATOR, main_exits=3)
+    jobs.wait_phase(NAME, "Failed")
+    assert "3" in jobs.condition(NAME, "Failed")["message"]
+    (coordinator,) = jobs.pods(NAME, "coordinator")
+    assert coordinator.status.phase == "Running"
+    states = {one.name: one.state for one in coordinator.status.container_statuses}
+    assert states["sidecar"].running and states["nervex-container"].terminated.exit_code == 3
+
+
+def test_no_gang_is_placed_on_a_node_that_is_not_ready(jobs, target, own_node):
+    api = target.cluster.api()
+    kubelet.set_node_ready(api, own_node, False)
+    jobs.create(job(NAME, learner={"replicas": 1, "template": template(nodeSelector={nodes.OWN: own_node})}))
+    told = jobs.wait_condition(NAME, "Scheduled", "False")
+    wait_for(lambda: ((told := jobs.condition(NAME, "Scheduled"))["reason"] == "Unschedulable", told),
+             "the planner's answer")
+    assert "learner" in jobs.condition(NAME, "Scheduled")["message"], told
+    always(lambda: not jobs.pods(NAME), "a waiting gang without pods")
+    kubelet.set_node_ready(api, own_node, True)
+    jobs.wait_pods(NAME, 3, "Running")
+    assert jobs.pods(NAME, "learner")[0].spec.node_name == own_node
