@@ -58,10 +58,12 @@ class Audit:
         return seen
 
     def asked_by(self, name):
-        """Every write that the instance of that name ("controller-2") asked for, granted or not."""
+        """Every write that the instance of that name ("controller-2") asked for, granted or not. Events are
+        left out: they tell of what was done before."""
         token = suite.credential(self._settings, name)
         return [f"{kind_of(event)} {event['objectRef'].get('name', '')}" for event in self._events()
-                if token in event["user"].get("extra", {}).get(CREDENTIAL, [])]
+                if token in event["user"].get("extra", {}).get(CREDENTIAL, [])
+                and event["objectRef"].get("resource") != "events"]
 
 
 def kind_of(event):
