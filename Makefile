@@ -62,7 +62,7 @@ test-asan: setup ## unit tests under address and undefined-behaviour sanitizers
 
 .PHONY: test-asan-pure
 test-asan-pure: setup ## the same for the pure libraries alone (base values, kube/model, job, gang): minutes
-	@scripts/build asan-pure && ctest --preset asan-pure --no-tests=error -j2
+	@scripts/build asan-pure && ctest --preset asan-pure --no-tests=error -j2 $(if $(CTEST_OUTPUT_JUNIT),--output-junit $(CTEST_OUTPUT_JUNIT))
 
 .PHONY: test-tsan
 test-tsan: setup ## unit tests under the thread sanitizer

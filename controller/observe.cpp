@@ -172,7 +172,7 @@ Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt
       return ok();  // the attempt ends before anything is deleted
     }
     if (seems_gone(seen, *attempt.group)) {
-      const auto looked = look_for_coordinator(api, caches, *attempt.group, seen);
+      auto looked = look_for_coordinator(api, caches, *attempt.group, seen);
       if (!looked || seen.coordinator_is_gone) return looked;  // the attempt ends first
     }
   }

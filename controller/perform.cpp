@@ -11,7 +11,7 @@
 namespace nervex::controller {
 namespace {
 
-std::optional<Failure> failure(Result<Nothing> done, std::string_view event_reason) {
+std::optional<Failure> failure(const Result<Nothing>& done, std::string_view event_reason) {
   if (done) return std::nullopt;
   return Failure{done.error(), event_reason};
 }
