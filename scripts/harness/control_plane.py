@@ -3,6 +3,7 @@ the default scheduler and kwok as local processes that listen on 127.0.0.1 only.
 
 import contextlib
 import fcntl
+import functools
 import glob
 import os
 import subprocess
@@ -17,6 +18,7 @@ from harness.settings import ROOT
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 
 
+@functools.lru_cache(maxsize=None)
 def programs_folder():
     return subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--print-dir"],
                           check=True, capture_output=True, text=True).stdout.strip()

@@ -38,7 +38,7 @@ def test_every_example_is_looked_at():
 def test_an_example_is_accepted(kubectl, namespace, name):
     path = os.path.join(ROOT, "examples", name)
     objects = [{**one, "metadata": {**one["metadata"], "namespace": namespace}} for one in load(path)]
-    said = kubectl("create", "--dry-run=server", "-f", "-", body=yaml.safe_dump_all(objects))
+    said = kubectl("create", "--dry-run=server", "-f", "-", body=manifests.dump_all(objects))
     assert said.returncode == 0, said.stderr
     assert "Warning" not in said.stderr
 
@@ -98,7 +98,7 @@ def test_a_variant_is_accepted_to_the_last_field(kubectl, cert_manager_kinds, va
         if one["kind"] in manifests.WEBHOOK_KINDS:
             one["metadata"]["name"] += "-tried"
     said = kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-",
-                   body=yaml.safe_dump_all(objects))
+                   body=manifests.dump_all(objects))
     assert said.returncode == 0, said.stderr
     assert "Warning" not in said.stderr
     assert len(said.stdout.splitlines()) == len(objects)

@@ -4,7 +4,7 @@ import collections
 import copy
 import os
 
-import yaml
+from harness import manifests
 from harness.settings import ROOT
 
 from support.wait import TIMEOUT, wait_for
@@ -15,7 +15,7 @@ GROUP, VERSION = "nervex.sensetime.com", "v1alpha1"
 def load(path):
     """The objects of a YAML file, named from the root of the checkout ("examples/wrong-job.yaml")."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return [one for one in yaml.safe_load_all(file) if one]
+        return [one for one in manifests.load_all(file) if one]
 
 
 def load_job(path, name=None, **spec):

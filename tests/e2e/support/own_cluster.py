@@ -40,7 +40,7 @@ class Installed:
                 hook["clientConfig"] = {"url": self.cluster.programs["webhook"]["url"] + path}
         # the manager of scripts/up: what it set before and no longer sends goes, its caBundle above all
         said = self.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager=nervex-install",
-                            "-f", "-", body=yaml.safe_dump_all(objects))
+                            "-f", "-", body=manifests.dump_all(objects))
         assert said.returncode == 0, said.stderr
 
     def overlay(self, variant, **images):
@@ -55,7 +55,7 @@ class Installed:
         done = subprocess.run([os.path.join(control_plane.programs_folder(), "kubectl"), "kustomize", folder],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        return [one for one in yaml.safe_load_all(done.stdout) if one]
+        return [one for one in manifests.load_all(done.stdout) if one]
 
     def certs(self, *words):
         """nervexctl certs --install, with the rights of the account that renews."""

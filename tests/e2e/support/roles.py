@@ -5,8 +5,7 @@ import dataclasses
 import json
 import os
 
-import yaml
-from harness import control_plane
+from harness import control_plane, manifests
 from harness.settings import ROOT
 
 NAMESPACE = "nervex-system"
@@ -125,7 +124,7 @@ def read_documents():
     documents = []
     for path in paths:
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-            documents += [(path, one) for one in yaml.safe_load_all(file) if one]
+            documents += [(path, one) for one in manifests.load_all(file) if one]
     return documents
 
 
