@@ -59,14 +59,19 @@ int main(int argc, char** argv) {
                              flags.counts_delay, flags.retry_delay});
   controller::Watches watches(client, caches, queue, flags.counts_delay);
   const auto not_synced = [&watches] { return watches.not_synced(); };
+  const auto not_current = [&watches] {
+    auto reason = watches.not_synced();
+    return reason.empty() ? watches.not_fresh() : reason;
+  };
   show(metrics, caches, queue, leadership, not_synced);
   const controller::RoundMetrics rounds(metrics, flags.workers);
   health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
   health.add_ready("leader-election", [&leadership] { return leadership.not_ready(); });
-  health.add_ready("caches", not_synced);
+  health.add_ready("caches", not_current);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);
-  controller::Runner runner(queue, worker, leadership, not_synced, rounds);
+  controller::Runner runner(queue, worker, leadership, [&watches] { watches.refresh(); },
+                            not_current, rounds);
 
   watches.start();  // from here on there are threads
   events.start();

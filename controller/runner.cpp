@@ -10,11 +10,13 @@ namespace nervex::controller {
 using std::chrono::milliseconds;
 
 Runner::Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
-               std::function<std::string()> not_synced, const RoundMetrics& metrics)
+               std::function<void()> refresh, std::function<std::string()> not_current,
+               const RoundMetrics& metrics)
     : queue_(queue),
       worker_(worker),
       leadership_(leadership),
-      not_synced_(std::move(not_synced)),
+      refresh_(std::move(refresh)),
+      not_current_(std::move(not_current)),
       metrics_(metrics) {}
 
 Runner::~Runner() { stop(); }
@@ -39,8 +41,9 @@ void Runner::run(const std::stop_token& stop) {
   }
 }
 
-bool Runner::wait_for_caches(const std::stop_token& stop) const {
-  while (!not_synced_().empty()) {
+bool Runner::wait_for_caches(const std::stop_token& stop) {
+  std::call_once(refreshed_, refresh_);
+  while (!not_current_().empty()) {
     if (stop.stop_requested()) return false;
     std::this_thread::sleep_for(milliseconds(20));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,12 +14,15 @@
 
 namespace nervex::controller {
 
-// Workers from start() until stop(). None decides anything before this process leads and
-// `not_synced` returns "": a cache that is half full makes pods twice.
+// Workers from start() until stop(). None decides anything before this process leads and, after
+// `refresh` was called then, `not_current` returns "": a cache that is half full makes pods twice,
+// and one that lacks the last writes of the leader before us deletes pods that are wanted.
+// Meanwhile the queue collects what the watches tell.
 class Runner {
  public:
   Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
-         std::function<std::string()> not_synced, const RoundMetrics& metrics);
+         std::function<void()> refresh, std::function<std::string()> not_current,
+         const RoundMetrics& metrics);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -29,13 +33,15 @@ class Runner {
 
  private:
   void run(const std::stop_token& stop);
-  bool wait_for_caches(const std::stop_token& stop) const;
+  bool wait_for_caches(const std::stop_token& stop);
   void work_on(const std::string& key);
 
   kube::WorkQueue& queue_;
   Worker& worker_;
   kube::Leadership& leadership_;
-  const std::function<std::string()> not_synced_;
+  const std::function<void()> refresh_;
+  const std::function<std::string()> not_current_;
+  std::once_flag refreshed_;
   const RoundMetrics& metrics_;
   std::vector<std::jthread> threads_;
 };

@@ -107,4 +107,15 @@ std::string Watches::not_synced() const {
   return "";
 }
 
+void Watches::refresh() {
+  for (auto& watch : watches_) watch.reflector->refresh();
+}
+
+std::string Watches::not_fresh() const {
+  for (const auto& watch : watches_) {
+    if (auto reason = watch.reflector->not_fresh(watch.name); !reason.empty()) return reason;
+  }
+  return "";
+}
+
 }  // namespace nervex::controller

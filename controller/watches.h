@@ -32,6 +32,12 @@ class Watches {
   // "" if all first lists are complete, else which one is not. Thread-safe.
   std::string not_synced() const;
 
+  // For a new leader, since what the one before it wrote may not have come through our watches:
+  // asks that every cache be brought up to date, and returns. Thread-safe.
+  void refresh();
+  // "" if nobody asked or all are up to date, else which one is not, and why. Thread-safe.
+  std::string not_fresh() const;
+
  private:
   template <typename T>
   void add(kube::Api& api, const char* name, std::string path, kube::Store<T>& store,

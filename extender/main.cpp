@@ -66,10 +66,16 @@ int main(int argc, char** argv) {
   extender::Binder binder(client, plans, stores.pods);  // every replica binds
   extender::Watches watches(client, stores.nodes, stores.pods, stores.groups, plans, planner);
   const auto not_synced = [&watches] { return watches.not_synced(); };
+  // Filter and bind need synced caches, and any replica answers them. A leader's planner needs what
+  // the leader before it wrote as well.
+  const auto not_current = [&watches] {
+    auto reason = watches.not_synced();
+    return reason.empty() ? watches.not_fresh() : reason;
+  };
   show(metrics, stores, planner, leadership, not_synced);
   health.add_live("leader-election", [&leadership] { return leadership.not_live(); });
   health.add_ready("leader-election", [&leadership] { return leadership.not_ready(); });
-  health.add_ready("caches", not_synced);
+  health.add_ready("caches", not_current);
   HttpServer server(extender::server_options(flags.common.listen, tls_of(flags.tls)));
   extender::add_routes(server, plans, binder, not_synced, metrics);
   if (tls_of(flags.tls)) show_certificate(server, metrics, health);
@@ -83,7 +89,8 @@ int main(int argc, char** argv) {
   leadership.start();
   std::jthread planning([&](const std::stop_token& stopped) {
     if (!leadership.wait(stopped)) return;
-    planner.run(stopped, [&] { return not_synced().empty(); });
+    watches.refresh();
+    planner.run(stopped, [&] { return not_current().empty(); });
   });
   log_info("nervex-extender works",
            {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});

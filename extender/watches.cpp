@@ -72,4 +72,16 @@ std::string Watches::not_synced() const {
   return "";
 }
 
+void Watches::refresh() {
+  for (auto* reflector : {&nodes_, &pods_, &groups_}) reflector->refresh();
+}
+
+std::string Watches::not_fresh() const {
+  for (const auto& reason :
+       {nodes_.not_fresh("nodes"), pods_.not_fresh("pods"), groups_.not_fresh("podgroups")}) {
+    if (!reason.empty()) return reason;
+  }
+  return "";
+}
+
 }  // namespace nervex::extender

@@ -27,6 +27,12 @@ class Watches {
   // "" once everything was listed, else what is missing. Thread-safe.
   std::string not_synced() const;
 
+  // For a new leader's planner, since what the one before it wrote may not have come through our
+  // watches: asks that every cache be brought up to date, and returns. Thread-safe.
+  void refresh();
+  // "" if nobody asked or all are up to date, else which one is not, and why. Thread-safe.
+  std::string not_fresh() const;
+
  private:
   kube::Reflector nodes_;
   kube::Reflector pods_;

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/stoppable_sleep.h"
 #include "kube/model/meta.h"
 #include "kube/model/watch.h"
 
@@ -45,6 +44,10 @@ namespace {
 
 // A streaming list that breaks off so often is asked for in pages: they get further each time.
 constexpr int kMostBrokenStreams = 3;
+
+// A watch that asked for bookmarks gets one two seconds before it ends (kube-apiserver's
+// cacheWatcher.nextBookmarkTime), so about one second after it began.
+constexpr int kShortWatchSeconds = 3;
 
 std::string with_query(const std::string& path, const std::string& query) {
   return path + (path.find('?') == std::string::npos ? "?" : "&") + query;
@@ -90,23 +93,96 @@ void Reflector::run(const std::stop_token& stop) {
   Pace pace(options_.backoff_initial, options_.backoff_max);
   int failures = 0;  // watches in a row
   while (!stop.stop_requested()) {
+    if (const auto followed = follow_question(); !followed) {
+      log_failure("newest version not read", followed.error());
+      back_off(pace.next_backoff(), stop);
+      continue;
+    }
     if (position_.empty() && !streams_lists_) {
       const auto listed = list_pages(stop);
       if (listed) continue;
       log_failure("list failed", listed.error());
-      sleep_unless_stopped(pace.next_backoff(), stop);
+      back_off(pace.next_backoff(), stop);
       continue;
     }
     const bool was_list = position_.empty();
-    const RequestEnd end = stream(pace.watch_timeout_seconds(), stop);
+    const bool is_short = !was_list && is_refreshing();
+    const RequestEnd end =
+        stream(is_short ? kShortWatchSeconds : pace.watch_timeout_seconds(), stop);
     if (stop.stop_requested()) return;
     if (was_list && !keeps_streaming(end)) continue;
     if (end.lasted >= kWorthwhile) pace.reset_backoff();
     const NextTry next = after_watch(end, failures);
     failures = next.failures;
     if (next.list) position_.clear();
-    if (!next.at_once) sleep_unless_stopped(pace.next_backoff(), stop);
+    if (!next.at_once) back_off(pace.next_backoff(), stop);
   }
+}
+
+// A question that was asked meanwhile is worth a try at once.
+void Reflector::back_off(milliseconds time, const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  asked_.wait_for(mutex_, stop, time, [this] { return freshness_.asked() != noticed_; });
+}
+
+// ---- is the cache up to date?
+
+void Reflector::refresh() {
+  std::optional<std::stop_source> watch;
+  {
+    const MutexLock lock(mutex_);
+    freshness_.ask();
+    asked_.notify_all();
+    watch = watch_;
+  }
+  if (watch) watch->request_stop();
+}
+
+bool Reflector::is_refreshing() const {
+  const MutexLock lock(mutex_);
+  return freshness_.is_open();
+}
+
+std::string Reflector::not_fresh(std::string_view what) const {
+  const MutexLock lock(mutex_);
+  if (!freshness_.is_open()) return "";
+  return fmt::format("{} may be out of date{}{}", what, failure_.empty() ? "" : ": ", failure_);
+}
+
+Result<Nothing> Reflector::follow_question() {
+  bool is_expecting = false;
+  {
+    const MutexLock lock(mutex_);
+    noticed_ = freshness_.asked();
+    if (position_.empty() || !freshness_.is_open()) return ok();
+    is_expecting = freshness_.is_expecting();
+  }
+  // A short watch did not get there: the API server's own cache may be behind.
+  if (is_expecting || listed_ <= options_.few_objects) {
+    position_.clear();
+    return ok();
+  }
+  auto version = newest_version();
+  if (!version) return version.error();
+  const MutexLock lock(mutex_);
+  if (!freshness_.expect(noticed_, *std::move(version), position_)) position_.clear();
+  return ok();
+}
+
+// Without a resourceVersion this is a consistent read, however little of it we want.
+Result<std::string> Reflector::newest_version() {
+  const auto body = api_.send({"GET", with_query(options_.path, "limit=1"), "", ""});
+  if (!body) return body.error();
+  auto page = split_list(*body);
+  if (!page) return page.error();
+  if (page->resource_version.empty()) return Error{Code::kInvalid, "list: no resourceVersion"};
+  return std::move(page->resource_version);
+}
+
+bool Reflector::may_be_ended(const std::stop_source& request) {
+  const MutexLock lock(mutex_);
+  watch_ = request;
+  return freshness_.asked() == noticed_;
 }
 
 std::string Reflector::not_synced(std::string_view what) const {
@@ -122,7 +198,7 @@ void Reflector::log_failure(const char* event, const Error& error) {
   const auto log = is_ordinary ? log_info : log_warn;
   log(event, {{"path", options_.path}, {"error", error.message}});
   const MutexLock lock(mutex_);
-  if (!synced()) failure_ = error.message;
+  if (!synced() || freshness_.is_open()) failure_ = error.message;
 }
 
 bool Reflector::keeps_streaming(const RequestEnd& end) {
@@ -144,7 +220,7 @@ Result<Nothing> Reflector::list_pages(const std::stop_token& stop) {
 
 Result<Nothing> Reflector::list_pages_once(const std::stop_token& stop) {
   std::string continue_token;
-  sink_.begin_list();
+  begin_list();
   while (!stop.stop_requested()) {
     std::string query = fmt::format("limit={}", options_.page_size);
     if (!continue_token.empty()) query += "&continue=" + percent_encode(continue_token);
@@ -153,6 +229,7 @@ Result<Nothing> Reflector::list_pages_once(const std::stop_token& stop) {
     auto page = split_list(*body);
     if (!page) return page.error();
     for (const auto item : page->items) upsert_or_log(sink_, options_.path, item);
+    listed_ += page->items.size();
     continue_token = std::move(page->continue_token);
     if (!continue_token.empty()) continue;
     if (page->resource_version.empty()) return Error{Code::kInvalid, "list: no resourceVersion"};
@@ -162,10 +239,22 @@ Result<Nothing> Reflector::list_pages_once(const std::stop_token& stop) {
   return ok();
 }
 
+void Reflector::begin_list() {
+  {
+    const MutexLock lock(mutex_);
+    list_knows_ = freshness_.asked();
+  }
+  listed_ = 0;
+  sink_.begin_list();
+}
+
 void Reflector::finish_list(std::string version) {
   sink_.end_list(version);
   position_ = std::move(version);
   synced_ = true;
+  const MutexLock lock(mutex_);
+  freshness_.listed(list_knows_);
+  if (!freshness_.is_open()) failure_.clear();
 }
 
 // ---- streams
@@ -173,17 +262,30 @@ void Reflector::finish_list(std::string version) {
 RequestEnd Reflector::stream(int timeout_seconds, const std::stop_token& stop) {
   const auto started = SteadyClock::now();
   const std::string query = stream_query(position_, timeout_seconds);
-  if (position_.empty()) sink_.begin_list();
-  Result<Nothing> taken = ok();
+  std::stop_source request;  // ended by refresh(), once the list in it is complete
+  const std::stop_callback end_with(stop, [&request] { request.request_stop(); });
   RequestEnd end;
+  if (position_.empty()) {
+    begin_list();
+  } else if (!may_be_ended(request)) {
+    end.is_complete = true;
+    return end;
+  }
+  Result<Nothing> taken = ok();
   const auto on_line = [&](std::string_view line) {
     if (line.empty()) return true;
     auto event = split_watch_line(line);
+    const bool was_list = position_.empty();
     taken = event ? take(*std::move(event)) : event.error();
     end.brought_something = end.brought_something || taken.has_value();
-    return taken.has_value();
+    const bool is_listed = was_list && !position_.empty();
+    return taken.has_value() && (!is_listed || may_be_ended(request));
   };
-  auto streamed = api_.stream(with_query(options_.path, query), on_line, stop);
+  auto streamed = api_.stream(with_query(options_.path, query), on_line, request.get_token());
+  {
+    const MutexLock lock(mutex_);
+    watch_.reset();
+  }
   if (!taken) streamed = taken;
   if (!streamed) {
     end.error = streamed.error().code;
@@ -200,6 +302,7 @@ Result<Nothing> Reflector::take(WatchEvent event) {
     case WatchType::kAdded:
     case WatchType::kModified:
       upsert_or_log(sink_, options_.path, event.object);
+      if (is_listing) ++listed_;
       break;
     case WatchType::kDeleted:
       sink_.remove(event.object);
@@ -219,6 +322,8 @@ Result<Nothing> Reflector::take(WatchEvent event) {
                  fmt::format("watch: went back from {} to {}", position_, event.resource_version)};
   }
   position_ = std::move(event.resource_version);
+  const MutexLock lock(mutex_);
+  freshness_.reached(position_);
   return ok();
 }
 
