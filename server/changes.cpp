@@ -94,6 +94,7 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
     job::CallRecord record = blank;
     record.attempt = look->caller.job->status.attempt;
     record.replicas = runs_of(*look->caller.job, change.named);
+    record.time = clock_.now();  // of this write: the tries before it may have taken long
     remember_call(change.requests.calls, record, record.time);
     const auto written = write(*look->caller.job, change.requests, record);
     if (written) {
@@ -146,7 +147,7 @@ Result<Listing> Changes::answer_again(const Caller& caller, const job::CallRecor
   return listing_of(*caller.job, caller.pod->meta.name, record.replicas, aggregator_port(stores_));
 }
 
-// Its attempt and replicas are not decided yet.
+// Its attempt, replicas and time are not decided yet.
 job::CallRecord Changes::record_of(const Call& call) {
   job::CallRecord record;
   record.method = call.id.method;
@@ -155,7 +156,6 @@ job::CallRecord Changes::record_of(const Call& call) {
   record.source = call.id.source;
   record.writer = options_.writer;
   record.number = ++calls_;
-  record.time = clock_.now();
   return record;
 }
 
@@ -172,8 +172,10 @@ Result<Nothing> Changes::write(const job::Job& job, const job::Requests& request
       case Code::kConflict:
       case Code::kNotFound:
         return Error{Code::kExpired, error.message};
-      case Code::kInvalid:  // by the schema or a webhook: the same request would be refused again
-        return Error{Code::kConflict, error.message};
+      // By the schema or a webhook, or it is too large: the same request would be refused again.
+      case Code::kInvalid:
+        return Error{Code::kConflict, fmt::format("nervexjob {} cannot be changed so: {}",
+                                                  job.meta.key(), error.message)};
       default:
         if (error.code == Code::kTransient && was_applied(job, record)) return ok();
         // It may have been, or be yet: then the caller, who is told to ask again, finds its record.

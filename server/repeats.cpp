@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 
 #include "job/names.h"
 #include "server/replace.h"
@@ -23,11 +22,18 @@ bool is_same_call(const CallRecord& record, const CallId& call) {
   return record.method == call.method && record.body_hash == call.body_hash;
 }
 
+// A server of an older version wrote another, shorter hash. With a key, the key tells: a client that
+// is answered 409 because its server was upgraded would be ended for good.
+bool is_same_keyed_call(const CallRecord& record, const CallId& call) {
+  const bool is_of_another_hash = record.body_hash.size() != call.body_hash.size();
+  return is_same_call(record, call) || (is_of_another_hash && record.method == call.method);
+}
+
 Result<const CallRecord*> find_by_key(const job::Job& job, const CallId& call, SysTime now) {
   for (const auto& record : job.spec.requests.calls) {
     if (record.attempt != job.status.attempt || record.key != call.key) continue;
     if (!is_younger(record, now, kKeyAge)) continue;
-    if (is_same_call(record, call)) return &record;
+    if (is_same_keyed_call(record, call)) return &record;
     const char* what = record.method == call.method ? "another body" : "another call";
     return Error{Code::kConflict,
                  fmt::format("Idempotency-Key {}: was used for {} ({} at {}): take a new one",
@@ -57,14 +63,6 @@ void keep_newest_runs(std::vector<CallRecord>& calls, std::size_t most_runs) {
     --kept;
   }
   calls.erase(calls.begin(), kept);
-}
-
-std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ULL;
-  }
-  return hash;
 }
 
 }  // namespace
@@ -130,11 +128,6 @@ Listing listing_of(const job::Job& job, const std::string& coordinator,
     }
   }
   return listing;
-}
-
-std::string body_hash(std::string_view body) {
-  return fmt::format("{:016x}{:016x}", fnv1a(body, 0xcbf29ce484222325ULL),
-                     fnv1a(body, 0x9e3779b97f4a7c15ULL));
 }
 
 }  // namespace nervex::server

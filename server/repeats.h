@@ -4,14 +4,14 @@
 // counted. So each call that changes a job leaves a record in spec.requests, in the same write,
 // and a call that has one is answered with what the record says. By an Idempotency-Key a record is
 // found for ten minutes. Without one, two equal calls may both be meant: the second is a repeat
-// only within 30 s, from the same address, and if the reply to the first may not have been written.
+// only within 30 s, from the same address, and if the reply to the first may not have been written;
+// or within ten minutes, if the reply to the first was "failed, ask again" although it was stored.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxRuns = 4096;  // of all records together: about
 // By what a call is known again. Without hash and key it never is.
 struct CallId {
   std::string method;     // "POST", "DELETE", "POST failed"
-  std::string body_hash;  // body_hash() of its bytes
+  std::string body_hash;  // of its bytes: server/body_hash.h
   std::string key;        // Idempotency-Key, may be empty
   std::string source;     // the caller's address, without port
 };
@@ -41,7 +41,9 @@ struct CallId {
 enum class ReplyState {
   kUnknown,  // another process was to write it, or writing it failed
   kWritten,  // the caller has it: the same call is a new one
-  kOwed,     // the caller was told to ask again, and may do so much later
+  // The caller was told that it failed and to ask again. It may do so much later, when the API
+  // server is back, so the 30 s do not count: only that answer is known to have been written.
+  kOwed,
 };
 
 // The record of the call that this one repeats; nullptr: it is a new one. `now` may differ from the
@@ -57,9 +59,5 @@ void remember_call(std::vector<job::CallRecord>& calls, job::CallRecord record, 
 std::vector<job::ReplicaRun> runs_of(const job::Job& job, const Listing& named);
 Listing listing_of(const job::Job& job, const std::string& coordinator,
                    const std::vector<job::ReplicaRun>& runs, int aggregator_port);
-
-// 128 bits in hexadecimal. Not against forgers: who finds two bodies with one hash confuses nobody
-// but the job that both are about.
-std::string body_hash(std::string_view body);
 
 }  // namespace nervex::server

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/request_metrics.h"
+#include "server/body_hash.h"
 #include "server/envelope.h"
 #include "server/request.h"
 

@@ -86,6 +86,16 @@ Code code_of(int http_status) {
   return http_status >= 300 && http_status < 500 ? Code::kInvalid : Code::kTransient;
 }
 
+// What etcd cannot store comes as a 500, and is as large the next time: above its own limit (1.5 MiB),
+// or above what the API server's etcd client sends at all (2 MiB).
+bool is_too_large(int http_status, std::string_view words) {
+  const auto says = [words](std::string_view text) {
+    return words.find(text) != std::string_view::npos;
+  };
+  return http_status >= 500 &&
+         (says("request is too large") || says("trying to send message larger than max"));
+}
+
 // At most `limit` bytes, not cut within a character.
 std::string_view cut(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text;
@@ -171,6 +181,7 @@ Error status_error(std::string_view context, int http_status, std::string_view b
   Code code = code_of(http_status);
   // An ERROR event may come without the number.
   if (reason == "Expired" || reason == "Gone") code = Code::kExpired;
+  if (is_too_large(http_status, words)) code = Code::kInvalid;
   const std::string message = words.empty() ? fmt::format("{}: {}", context, http_status)
                                             : fmt::format("{}: {} {}", context, http_status, words);
   return {code, std::string(cut(message, kMaxMessage))};

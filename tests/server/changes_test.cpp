@@ -7,6 +7,8 @@
 #include <functional>
 #include <thread>
 
+#include "kube/model/watch.h"
+#include "server/body_hash.h"
 #include "tests/server/world.h"
 
 namespace nervex::server {
@@ -135,6 +137,18 @@ TEST_CASE("a lost reply of the API server is looked for by any call", "[server][
   CHECK(urls(world.replicas.replace(failed({added[0]}))) == replaced);
 }
 
+TEST_CASE("what is too large to store is refused for good, in words", "[server][changes]") {
+  World world;
+  world.api.fail_next("PATCH", "/nervexjobs/",
+                      kube::status_error("PATCH job", 500, "etcdserver: request is too large"));
+  const auto added = world.replicas.add(more(1));
+  REQUIRE_FALSE(added);
+  CHECK(added.error().code == Code::kConflict);  // 409: asking again would not help
+  CHECK(added.error().message ==
+        "nervexjob rl/dqn cannot be changed so: PATCH job: 500 etcdserver: request is too large");
+  CHECK(world.api.writes().size() == 1);
+}
+
 TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
   World world;
   Second second(world);
@@ -179,6 +193,21 @@ TEST_CASE("without a key the same call is a repeat only if its reply may be lost
   // Answered once more, the reply is known to be written: whoever asks now, means it.
   REQUIRE(add(next, more(1), id("one"), true));
   CHECK(wanted(world) == row.want + 1);
+}
+
+TEST_CASE("the age of a call counts from its write, not from its first try",
+          "[server][changes][repeats]") {
+  World world;
+  const auto after_long = [&](const kube::ApiRequest& request) {
+    if (request.method != "PATCH") return false;
+    world.clock.advance(40s);
+    return true;
+  };
+  world.api.fail_next(after_long, {Code::kConflict, "changed by others"});
+  const auto first = urls(add(world.replicas, more(1), id("one"), false));
+  world.clock.advance(29s);
+  CHECK(urls(add(world.replicas, more(1), id("one"), true)) == first);
+  CHECK(wanted(world) == 1);
 }
 
 TEST_CASE("other calls are no repeats", "[server][changes][repeats]") {

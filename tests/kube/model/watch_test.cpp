@@ -175,6 +175,30 @@ TEST_CASE("status_error says what the caller can do about it", "[kube][watch]") 
   CHECK(status_error("get pod", row.status, "").code == row.code);
 }
 
+TEST_CASE("status_error knows what is too large to store, whatever its number", "[kube][watch]") {
+  struct Row {
+    int status;
+    std::string message;
+    Code code;
+  };
+  const auto row = GENERATE(values<Row>({
+      {500, "etcdserver: request is too large", Code::kInvalid},
+      {500,
+       "rpc error: code = ResourceExhausted desc = trying to send message larger than max "
+       "(2160317 vs. 2097152)",
+       Code::kInvalid},
+      {413, "Request entity too large: limit is 3145728", Code::kInvalid},
+      {500, "etcdserver: request timed out", Code::kTransient},
+      {500, "etcdserver: too many requests", Code::kTransient},
+      {429, "the request is too large for now", Code::kTransient},
+  }));
+  INFO(row.message);
+  const Json status = {{"kind", "Status"}, {"code", row.status}, {"message", row.message}};
+  const Error error = status_error("patch job", row.status, to_text(status));
+  CHECK(error.code == row.code);
+  CHECK(error.message.find(row.message) != std::string::npos);
+}
+
 TEST_CASE("status_error uses the API's own words", "[kube][watch]") {
   CHECK(status_error("create pod a/b", 403, R"({"kind":"Status","message":"exceeded quota"})") ==
         Error{Code::kForbidden, "create pod a/b: 403 exceeded quota"});
