@@ -42,34 +42,35 @@ Changes changes_of(const Job& job, Role role) {
 // Beyond that its name would be another slot's.
 bool can_be_named(Slot slot) { return slot.incarnation <= kMaxIncarnation; }
 
+std::vector<Unit> units_of(const Job& job, Role role, bool with_names) {
+  const auto& spec = role_spec(job.spec, role);
+  std::vector<Unit> units;
+  if (!spec || !spec->pod_template.is_object()) return units;
+  const Changes changes = changes_of(job, role);
+  const auto add = [&](Slot slot, const RequestEntry* entry) {
+    if (can_be_named(slot) == with_names) units.push_back({role, slot, entry});
+  };
+  for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
+    if (changes.removed.count(ordinal) == 0) add(changes.apply({ordinal, 0}), nullptr);
+  }
+  for (const auto& entry : job.spec.requests.entries) {
+    if (entry.role != role || entry.attempt != job.status.attempt) continue;
+    for (const Slot written : entry.slots) add(changes.apply(written), &entry);
+  }
+  std::stable_sort(units.begin(), units.end(),
+                   [](const Unit& a, const Unit& b) { return a.slot.ordinal < b.slot.ordinal; });
+  return units;
+}
+
 }  // namespace
 
 Slot current_slot(const Job& job, Role role, Slot slot) {
   return changes_of(job, role).apply(slot);
 }
 
-std::vector<Unit> wanted_units(const Job& job, Role role) {
-  const auto& spec = role_spec(job.spec, role);
-  std::vector<Unit> units;
-  if (!spec || !spec->pod_template.is_object()) return units;
-  const Changes changes = changes_of(job, role);
-  for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
-    const Slot slot = changes.apply({ordinal, 0});
-    if (changes.removed.count(ordinal) == 0 && can_be_named(slot)) {
-      units.push_back({role, slot, nullptr});
-    }
-  }
-  for (const auto& entry : job.spec.requests.entries) {
-    if (entry.role != role || entry.attempt != job.status.attempt) continue;
-    for (const Slot written : entry.slots) {
-      const Slot slot = changes.apply(written);
-      if (can_be_named(slot)) units.push_back({role, slot, &entry});
-    }
-  }
-  std::stable_sort(units.begin(), units.end(),
-                   [](const Unit& a, const Unit& b) { return a.slot.ordinal < b.slot.ordinal; });
-  return units;
-}
+std::vector<Unit> wanted_units(const Job& job, Role role) { return units_of(job, role, true); }
+
+std::vector<Unit> exhausted_units(const Job& job, Role role) { return units_of(job, role, false); }
 
 std::vector<UnitPod> pods_of(const Unit& unit) {
   if (unit.entry == nullptr || !is_multi_gpu(*unit.entry)) return {{unit.role, unit.slot, 0, 0}};

@@ -41,6 +41,9 @@ Slot current_slot(const Job& job, Role role, Slot slot);
 // ordinal. Neither those whose incarnations are used up. None without a template. Cost: units +
 // changes x log(changes).
 std::vector<Unit> wanted_units(const Job& job, Role role);
+// Those that were left out: the controller has replaced their pods so often that no name is left
+// for the next one. nervex-server lets them go on under ordinals that are fresh.
+std::vector<Unit> exhausted_units(const Job& job, Role role);
 
 // The pods of a unit: itself, or of a multi-GPU learner the aggregator and then the ddp-learners.
 std::vector<UnitPod> pods_of(const Unit& unit);

@@ -44,6 +44,8 @@ struct Slot {
 };
 
 inline constexpr int kFirstRequestedOrdinal = 4096;
+// Of one job, base replicas and requests together: what a PodGroup can hold in etcd.
+inline constexpr int kMaxPodsPerJob = 5'000;
 
 // One POST's replicas of one role: a gang of its own. spec.requests.entries[].
 struct RequestEntry {

@@ -18,7 +18,7 @@ std::string body_hash(std::string_view body) {
                1);
   std::string text;
   text.reserve(std::size_t{size} * 2);
-  for (const unsigned char byte : std::span(digest).first(size)) text += fmt::format("{:02x}", byte);
+  for (const auto byte : std::span(digest).first(size)) text += fmt::format("{:02x}", byte);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "server/exhausted.h"
 #include "server/replace.h"
 #include "server/shrink.h"
 
@@ -135,8 +136,12 @@ Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
   if (!repeated) return repeated.error();
   if (*repeated != nullptr) return Verdict{{}, **repeated};
   const auto pods = stores_.pods.by_index(caller.job->meta.uid);
-  auto change = decide({*caller.job, pods, caller.group.get(), aggregator_port(stores_)}, look);
+  const JobView view{*caller.job, pods, caller.group.get(), aggregator_port(stores_)};
+  const auto continued = continue_exhausted(view);
+  auto change = decide(
+      {continued ? *continued : view.job, view.pods, view.group, view.aggregator_port}, look);
   if (!change) return change.error();
+  if (continued) change->changes = true;
   return Verdict{*std::move(change), std::nullopt};
 }
 

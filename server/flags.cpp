@@ -1,6 +1,7 @@
 #include "server/flags.h"
 
 #include "base/tls_flags.h"
+#include "job/types.h"
 
 namespace nervex::server {
 
@@ -24,13 +25,13 @@ void add_flags(CLI::App& app, Flags& flags) {
                   "nervex-controller has it");
   app.add_option("--max-replicas-per-request", flags.limits.replicas_per_request,
                  "replicas of one role that one request may add or replace (400 above)")
-      ->check(CLI::Range(1, 60'000))
+      ->check(CLI::Range(1, job::kMaxPodsPerJob))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max-replicas-per-job", flags.limits.replicas_per_job,
-                 "requested replicas that a job can have at once, a multi-GPU learner counting "
-                 "with each of its pods (409 above)")
-      ->check(CLI::Range(1, 60'000))
+                 "pods that a job can have at once: base replicas and what was requested, a "
+                 "multi-GPU learner counting with each of its pods (409 above)")
+      ->check(CLI::Range(1, job::kMaxPodsPerJob))
       ->type_name("N")
       ->capture_default_str();
   add_help_footer(app, "nervex-server --kubeconfig ~/.kube/config --listen 127.0.0.1:8080");

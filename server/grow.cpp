@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
+#include "server/floor.h"
 #include "server/gpu_split.h"
+#include "server/merge.h"
 #include "server/ordinals.h"
 #include "server/units.h"
 
@@ -21,8 +24,23 @@ int pods_per_replica(const job::RequestEntry& entry) {
   return is_multi_gpu(entry) ? 1 + static_cast<int>(entry.gpu_split.size()) : 1;
 }
 
-std::int64_t count_pods(const job::Requests& requests) {
-  std::int64_t pods = 0;
+// The base replicas that the job wants.
+std::int64_t count_base_pods(const job::Job& job, const job::Requests& requests) {
+  const auto replicas = [&job](Role role) {
+    const auto& spec = role_spec(job.spec, role);
+    return spec ? spec->replicas : 0;
+  };
+  const auto removed =
+      std::count_if(requests.floor.begin(), requests.floor.end(), [&](const auto& change) {
+        return change.removed && change.attempt == job.status.attempt &&
+               change.slot.ordinal < replicas(change.role);
+      });
+  return std::int64_t{replicas(Role::kCollector)} + replicas(Role::kLearner) - removed;
+}
+
+// Those of base replicas and requests.
+std::int64_t count_pods(const job::Job& job, const job::Requests& requests) {
+  std::int64_t pods = count_base_pods(job, requests);
   for (const auto& entry : requests.entries) {
     pods += static_cast<std::int64_t>(entry.slots.size()) * pods_per_replica(entry);
   }
@@ -34,11 +52,6 @@ Result<Nothing> check_template(const job::Job& job, Role role) {
   if (spec && spec->pod_template.is_object()) return ok();
   return Error{Code::kInvalid,
                fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
-}
-
-bool has_room(const job::Requests& requests, std::int64_t pods, const Limits& limits) {
-  return count_pods(requests) + pods <= limits.replicas_per_job &&
-         requests.entries.size() < kMaxEntriesPerJob;
 }
 
 // A job that goes on for weeks asks for many that end by themselves, and whoever is refused here
@@ -58,6 +71,35 @@ void forget_ended(const JobView& view, job::Requests& requests) {
   std::erase_if(requests.entries, [](const auto& entry) { return entry.slots.empty(); });
 }
 
+// The same of base replicas. They come back with the next attempt.
+void forget_ended_base(const JobView& view, job::Requests& requests) {
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    for (const auto& unit : ended_units(view, role)) {
+      if (unit.entry != nullptr) continue;
+      change_floor(requests, {view.job.status.attempt, role, unit.slot, true});
+    }
+  }
+}
+
+// Why there is no capacity for `pods` more. What waits for placement passes by itself, and a client
+// that is answered 409 never asks again.
+Error beyond_capacity(const job::Job& job, const job::Requests& requests, Role role,
+                      std::int64_t pods, const Limits& limits) {
+  const std::int64_t all = count_pods(job, requests) + pods;
+  if (all > limits.replicas_per_job) {
+    return {Code::kConflict,
+            fmt::format("{}s: {} more would be {} pods, base replicas and requests together, and "
+                        "one job can have no more ({}): remove some first",
+                        to_string(role), pods, all, limits.replicas_per_job)};
+  }
+  const bool may_pass = count_kinds(requests) < requests.entries.size();
+  return {may_pass ? Code::kTransient : Code::kConflict,
+          fmt::format("{}s: one job can have no more unmerged requests ({}): {}", to_string(role),
+                      kMaxEntriesPerJob,
+                      may_pass ? "ask again when those that wait have been placed"
+                               : "each asks for something else, so remove some first")};
+}
+
 Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
                              const job::RequestEntry& entry, int more, const Limits& limits) {
   const Role role = entry.role;
@@ -69,14 +111,16 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
                              more, now + more, *spec->max_replicas)};
   }
   const std::int64_t pods = std::int64_t{more} * pods_per_replica(entry);
-  if (!has_room(requests, pods, limits)) forget_ended(view, requests);
-  if (!has_room(requests, pods, limits)) {
-    return Error{Code::kConflict,
-                 fmt::format("{}s: {} more pods would be more requested pods ({}) or requests ({}) "
-                             "than one job can have",
-                             to_string(role), pods, limits.replicas_per_job, kMaxEntriesPerJob)};
-  }
-  return ok();
+  const auto may_have_pods = [&] {
+    return count_pods(view.job, requests) + pods <= limits.replicas_per_job;
+  };
+  const auto has_capacity = [&] {
+    return may_have_pods() && requests.entries.size() < kMaxEntriesPerJob;
+  };
+  if (!has_capacity()) forget_ended(view, requests);
+  if (!may_have_pods()) forget_ended_base(view, requests);
+  if (has_capacity()) return ok();
+  return beyond_capacity(view.job, requests, role, pods, limits);
 }
 
 // Only the request decides whether a learner has several GPUs, not the template.
@@ -148,6 +192,7 @@ Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const Add
                     const Limits& limits, const gang::PodGroup* group, const Surroundings& around) {
   const JobView view{job, pods, group, around.aggregator_port.value_or(0)};
   Growth growth{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
+  if (growth.requests.entries.size() >= kMergeAbove) merge_placed(view, growth.requests);
   const auto collectors =
       add_role(view, Role::kCollector, request.collectors, limits, around, growth);
   if (!collectors) return collectors.error();

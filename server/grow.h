@@ -13,14 +13,14 @@
 
 namespace nervex::server {
 
-// Bounds of spec.requests, which is a part of one API object of at most 1.5 MiB.
-// Those that have ended make room when there is none otherwise.
-inline constexpr int kMaxRequestedPerJob = 10'000;  // pods of one attempt
-inline constexpr int kMaxEntriesPerJob = 2'000;
+// A request that is not merged with others (server/merge.h) has a member set and a gang of its own
+// in the PodGroup, of about 1 kB. So many of them, and job::kMaxPodsPerJob slots and placements,
+// stay below the 1.5 MiB that etcd stores.
+inline constexpr int kMaxEntriesPerJob = 1'000;
 
 struct Limits {  // flags
   int replicas_per_request = kMaxReplicasPerRequest;
-  int replicas_per_job = kMaxRequestedPerJob;
+  int replicas_per_job = job::kMaxPodsPerJob;  // with the base replicas
 };
 
 struct Growth {
@@ -32,10 +32,12 @@ struct Growth {
 // One new entry per role asked for, in the attempt that the status names; entries of attempts
 // before it are dropped. Ordinals are never used again in a job (server/ordinals.h): `pods` are all
 // pods of the job that are known, `group` the PodGroup of its attempt, if known. Learners with more
-// than one GPU are split as the nodes `around` suggest.
+// than one GPU are split as the nodes `around` suggest. Replicas that have ended go when there is
+// no capacity left otherwise.
 //   kInvalid    the job has no template for a role, or no port for each of a learner's GPUs
 //   kConflict   more than maxReplicas, not counting what has ended, or beyond what a job can hold
-//   kTransient  multi-GPU learners without an AggregatorConfig: they wait for it
+//   kTransient  multi-GPU learners without an AggregatorConfig: they wait for it; or too many
+//               requests that wait for placement: once placed, they are merged
 Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
                     const Limits& limits = {}, const gang::PodGroup* group = nullptr,
                     const Surroundings& around = {});

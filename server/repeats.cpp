@@ -22,8 +22,8 @@ bool is_same_call(const CallRecord& record, const CallId& call) {
   return record.method == call.method && record.body_hash == call.body_hash;
 }
 
-// A server of an older version wrote another, shorter hash. With a key, the key tells: a client that
-// is answered 409 because its server was upgraded would be ended for good.
+// A server of an older version wrote another, shorter hash. With a key, the key tells: a client
+// that is answered 409 because its server was upgraded would be ended for good.
 bool is_same_keyed_call(const CallRecord& record, const CallId& call) {
   const bool is_of_another_hash = record.body_hash.size() != call.body_hash.size();
   return is_same_call(record, call) || (is_of_another_hash && record.method == call.method);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "job/names.h"
+#include "server/exhausted.h"
 #include "server/floor.h"
 #include "server/ordinals.h"
 
@@ -139,7 +140,10 @@ class Replacing {
   Result<Nothing> take(job::Unit unit, int seen) {
     if (seen >= unit.slot.incarnation) {
       change_.changes = true;
-      const auto moved = seen < job::kMaxIncarnation ? raise(unit, seen + 1) : move(unit);
+      const auto moved =
+          seen < job::kMaxIncarnation
+              ? raise(unit, seen + 1)
+              : move_to_fresh_ordinal(change_.requests, job_.status.attempt, unit);
       if (!moved) return moved.error();
       unit.slot = *moved;
     }
@@ -151,36 +155,11 @@ class Replacing {
   Change finish() && { return std::move(change_); }
 
  private:
-  // Each returns the slot that the unit has from now on.
+  // Returns the slot that the unit has from now on.
   Result<job::Slot> raise(const job::Unit& unit, int incarnation) {
     const job::Slot next{unit.slot.ordinal, incarnation};
     set(unit, next);
     return next;
-  }
-
-  Result<job::Slot> move(const job::Unit& unit) {
-    const int ordinals = unit.entry != nullptr ? job::ordinals_of(*unit.entry) : 1;
-    int& next = next_ordinal(change_.requests, unit.role);
-    if (next + ordinals - 1 > job::kMaxOrdinal) {
-      return Error{Code::kConflict,
-                   fmt::format("{}s: all ordinals are used up", to_string(unit.role))};
-    }
-    const job::Slot fresh{next, 0};
-    next += ordinals;
-    const int attempt = job_.status.attempt;
-    change_.requests.moved.push_back({attempt, unit.role, unit.slot.ordinal, fresh.ordinal});
-    if (unit.entry != nullptr) {
-      set(unit, fresh);
-    } else {  // the floor has no ordinals to spare
-      change_floor(change_.requests, {attempt, unit.role, unit.slot, true});
-      job::RequestEntry entry;
-      entry.id = change_.requests.next_id++;
-      entry.attempt = attempt;
-      entry.role = unit.role;
-      entry.slots = {fresh};
-      change_.requests.entries.push_back(std::move(entry));
-    }
-    return fresh;
   }
 
   void set(const job::Unit& unit, job::Slot slot) {

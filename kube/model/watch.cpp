@@ -86,8 +86,8 @@ Code code_of(int http_status) {
   return http_status >= 300 && http_status < 500 ? Code::kInvalid : Code::kTransient;
 }
 
-// What etcd cannot store comes as a 500, and is as large the next time: above its own limit (1.5 MiB),
-// or above what the API server's etcd client sends at all (2 MiB).
+// What etcd cannot store comes as a 500, and is as large the next time: above its own limit
+// (1.5 MiB), or above what the API server's etcd client sends at all (2 MiB).
 bool is_too_large(int http_status, std::string_view words) {
   const auto says = [words](std::string_view text) {
     return words.find(text) != std::string_view::npos;

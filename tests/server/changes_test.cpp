@@ -149,6 +149,28 @@ TEST_CASE("what is too large to store is refused for good, in words", "[server][
   CHECK(world.api.writes().size() == 1);
 }
 
+TEST_CASE("any call lets exhausted replicas go on, in its one write", "[server][changes]") {
+  World world;
+  const auto added = urls(world.replicas.add(more(2)));
+  world.change_job(
+      {{"status",
+        {{"replaced",
+          {{{"role", "collector"}, {"ordinal", 4096}, {"incarnation", 218}}}}}}});
+  world.sync();
+  CHECK(wanted(world) == 1);
+  world.api.clear_writes();
+  SECTION("which names them as failed") {
+    CHECK(urls(world.replicas.replace(failed({added[0]}))) ==
+          std::vector{job::pod_name(world.job(), Role::kCollector, {4098, 0}) + ".rl:22270"});
+  }
+  SECTION("which asks for more") { REQUIRE(world.replicas.add(more(1))); }
+  SECTION("which finds nothing to remove") { REQUIRE(world.replicas.remove(less(0))); }
+  CHECK(world.api.writes().size() == 1);
+  CHECK(wanted(world) >= 2);
+  CHECK(world.job().spec.requests.moved ==
+        std::vector<job::MovedReplica>{{1, Role::kCollector, 4096, 4098}});
+}
+
 TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
   World world;
   Second second(world);

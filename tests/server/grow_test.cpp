@@ -183,6 +183,15 @@ TEST_CASE("replicas that have ended make room for new ones", "[server][grow]") {
     REQUIRE(growth);
     CHECK(growth->requests.entries.size() == 3);
   }
+  SECTION("of the base, too") {
+    job.spec.collector->replicas = 1;
+    job.status.ended.push_back({Role::kCollector, {0, 0}, true});
+    const auto growth = grow(job, {}, ask(3, 0), limits);
+    REQUIRE(growth);
+    CHECK(growth->requests.floor ==
+          std::vector<job::FloorChange>{{1, Role::kCollector, {0, 0}, true}});
+    CHECK(growth->requests.entries.size() == 2);
+  }
   SECTION("but those that live do not") { CHECK_FALSE(grow(job, {}, ask(4, 0), limits)); }
   SECTION("nor multi-GPU learners") {
     job.spec.requests.entries = {testing::multi_gpu_entry(1, {4096}, {8, 2})};
@@ -267,9 +276,22 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
        ask(0, 2), Code::kConflict},
       {"the last ordinal is left", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
        ask(0, 1), std::nullopt},
+      {"base replicas count among the pods that a job can have",
+       [](job::Job& j) { j.spec.collector->replicas = job::kMaxPodsPerJob - 2; }, ask(1, 2),
+       Code::kConflict},
+      {"with its base replicas the job has exactly as many pods as one can have",
+       [](job::Job& j) { j.spec.collector->replicas = job::kMaxPodsPerJob - 3; }, ask(1, 2),
+       std::nullopt},
+      {"base replicas that a client removed make room",
+       [](job::Job& j) {
+         j.spec.collector->replicas = job::kMaxPodsPerJob;
+         j.spec.requests.floor = {{1, Role::kCollector, {4000, 0}, true},
+                                  {0, Role::kCollector, {3999, 0}, true}};
+       },
+       ask(0, 1), std::nullopt},
       {"the job has as many replicas as one can have",
        [](job::Job& j) {
-         j.spec.requests.entries = {an_entry(1, Role::kLearner, kMaxRequestedPerJob)};
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, job::kMaxPodsPerJob)};
        },
        ask(1, 0), Code::kConflict},
   }));
@@ -379,12 +401,12 @@ TEST_CASE("multi-GPU learners beyond a bound are refused as a whole", "[server][
       {"a learner has too many", [](job::Job&) {}, ask_gpus(1, "1000000"), Code::kInvalid},
       {"maxReplicas counts learners, not pods",
        [](job::Job& j) { j.spec.learner->max_replicas = 2; }, ask_gpus(2, "64"), std::nullopt},
-      {"their pods are as many as a job can have", [](job::Job&) {}, ask_gpus(77, "1024"),
+      {"their pods are as many as a job can have", [](job::Job&) {}, ask_gpus(38, "1024"),
        std::nullopt},
-      {"their pods are too many", [](job::Job&) {}, ask_gpus(78, "1024"), Code::kConflict},
+      {"their pods are too many", [](job::Job&) {}, ask_gpus(39, "1024"), Code::kConflict},
       {"earlier ones count with their pods",
        [](job::Job& j) {
-         j.spec.requests.entries = {an_entry(1, Role::kLearner, 77)};
+         j.spec.requests.entries = {an_entry(1, Role::kLearner, 38)};
          j.spec.requests.entries[0].gpu_split.assign(128, 8);
        },
        ask_gpus(1, "1024"), Code::kConflict},
