@@ -10,6 +10,7 @@
 #include "controller/requests_lost.h"
 #include "controller/wanted.h"
 #include "job/job_name.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 namespace {
@@ -193,6 +194,25 @@ void set_requests_lost(const Observed& seen, job::Status& status) {
   }
 }
 
+// Ordinals are never used again in a job, so that a name never stands for two replicas: this is not
+// taken back.
+void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
+  constexpr int kAll = job::kMaxOrdinal + 1 - job::kFirstRequestedOrdinal;
+  constexpr int kPercent = 80;
+  const auto is_near = [](int next) {
+    return (next - job::kFirstRequestedOrdinal) * 100 >= kAll * kPercent;
+  };
+  const bool collectors = is_near(status.next_collector);
+  if (!collectors && !is_near(status.next_learner)) return;
+  // Without numbers, which would be written again with every request.
+  set_condition(seen, status, kOrdinalsNearlyExhausted, true, kOrdinalsNearlyExhausted,
+                fmt::format("at least {} % of the {} {}s that can be requested in the life of one "
+                            "job have been: when all have, the replicas API answers 409, so let "
+                            "another job take over before",
+                            kPercent, kAll, to_string(collectors ? job::Role::kCollector
+                                                                 : job::Role::kLearner)));
+}
+
 // The most telling word: what a person would have to do something about comes first.
 std::string reason_of(const job::Status& status, bool waits) {
   if (is_true(status, kSuspended)) return std::string(kSuspended);
@@ -255,6 +275,7 @@ void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_t
     }
   }
   set_requests_lost(seen, status);
+  set_ordinals_nearly_exhausted(seen, status);
   apply(seen, status, kReady, ready(status));
   status.reason =
       reason_of(status, waits_for_config(seen, attempt) || learners_wait_for_config(seen, attempt));

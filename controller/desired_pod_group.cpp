@@ -5,6 +5,7 @@
 
 #include "controller/member_set.h"
 #include "controller/merge_patch.h"
+#include "controller/merged_gangs.h"
 #include "controller/requeued_gangs.h"
 #include "controller/requests_lost.h"
 #include "job/names.h"
@@ -36,6 +37,7 @@ class Members {
     // The gang that the job starts with, then floors, then requests in the order they came.
     std::stable_sort(sets_.begin() + old, sets_.end(),
                      [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
+    if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, attempt_.group->status);
     for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
     std::erase_if(sets_, [](const auto& set) { return set.slots.empty(); });
     return std::move(sets_);

@@ -30,6 +30,7 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 //  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
 //    aggregators and one per item of the GPU split.
 // Gangs that back off (requeued_gangs.h) have no slots in it.
+// Gangs of requests that nervex-server has merged become one once they are placed (merged_gangs.h).
 // Slots that have finished and whose pods are gone are left out, and so are sets without slots.
 // While what was requested is lost (requests_lost.h) nothing is taken out for want of a request.
 gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,

@@ -15,6 +15,7 @@ inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // 
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
 inline constexpr std::string_view kReplacementsUsedUp = "ReplacementsUsedUp";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
+inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
 using job::kRequestsLost;
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
@@ -65,6 +66,7 @@ using job::kPreempted;
 using job::kRejected;
 
 // Of conditions that are False.
+inline constexpr std::string_view kContinued = "Continued";    // of ReplacementsUsedUp
 inline constexpr std::string_view kResumed = "Resumed";        // of Suspended; an event too
 inline constexpr std::string_view kNewAttempt = "NewAttempt";  // what was said of the last one
 

@@ -154,6 +154,16 @@ class Losses {
   Replacement out_;
 };
 
+// nervex-server has given the replica a fresh ordinal. (A request's old one is not in the status
+// any more: nothing wants it.)
+bool goes_on_elsewhere(const job::Job& job, const job::Status::Replaced& of) {
+  const auto& moved = job.spec.requests.moved;
+  return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& one) {
+    return one.attempt == job.status.attempt && one.role == of.role &&
+           one.from == of.slot.ordinal;
+  });
+}
+
 }  // namespace
 
 std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
@@ -212,12 +222,18 @@ Actions lost_events(const Replacement& replacement) {
 
 void tell_used_up(const Observed& seen, job::Status& status) {
   for (const auto& of : status.replaced) {
-    if (of.slot.incarnation <= job::kMaxIncarnation) continue;
+    if (of.slot.incarnation <= job::kMaxIncarnation || goes_on_elsewhere(seen.job, of)) continue;
+    const bool is_aggregator = of.role == Role::kAggregator;
     return set_condition(
         seen, status, kReplacementsUsedUp, true, kReplacementsUsedUp,
-        fmt::format("{} {} was replaced {} times and is not made again: find out what takes its "
-                    "pods away, then ask for another one",
-                    to_string(of.role), of.slot.ordinal, job::kMaxIncarnation));
+        fmt::format("{} {} was replaced {} times and is not made again{}: find out what takes its "
+                    "pods away",
+                    to_string(of.role), of.slot.ordinal, job::kMaxIncarnation,
+                    is_aggregator ? "" : " before the next request to nervex-server for this job"));
+  }
+  if (is_true(status, kReplacementsUsedUp)) {
+    set_condition(seen, status, kReplacementsUsedUp, false, kContinued,
+                  "no replica has used up its replacements");
   }
 }
 

@@ -43,7 +43,7 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name);
 Actions lost_events(const Replacement& replacement);
 
 // Sets the condition ReplacementsUsedUp if status.replaced names a replica that has had all its
-// incarnations.
+// incarnations, until nervex-server lets it go on under a fresh ordinal.
 void tell_used_up(const Observed& seen, job::Status& status);
 
 // Names of pods that are wanted and not in `seen`, but were: their services are there, which are

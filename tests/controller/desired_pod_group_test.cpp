@@ -233,6 +233,134 @@ TEST_CASE("the sets follow what is wanted", "[controller][desired_pod_group]") {
   }
 }
 
+// Of what the sets of the gang name now.
+gang::GangStatus status_of(const Followed& followed, const std::string& gang) {
+  gang::GangStatus status;
+  status.name = gang;
+  status.planned = status.committed = true;
+  for (const auto& set : followed.group.spec.members) {
+    if (set.gang != gang) continue;
+    for (const auto slot : set.slots) status.placements.push_back({set.role, slot, "n1", 1});
+  }
+  return status;
+}
+
+void place(Followed& followed, const std::vector<std::string>& gangs) {
+  followed.commit();
+  for (const auto& gang : gangs) {
+    followed.group.status.gangs.push_back(status_of(followed, gang));
+  }
+}
+
+// What nervex-server does (server/merge.h).
+void merge_entries(job::Requests& requests) {
+  auto& entries = requests.entries;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    for (const auto slot : entries[i].slots) entries[0].slots.push_back(slot);
+  }
+  entries.resize(1);
+}
+
+TEST_CASE("gangs whose requests were merged become one when they are placed",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(0, 0));
+  auto& requests = followed.job.spec.requests;
+  requests.entries = {an_entry(3, Role::kCollector, 2), an_entry(4, Role::kCollector, 1, 4098),
+                      an_entry(5, Role::kCollector, 1, 4099)};
+  followed.follow();
+  place(followed, {"request-3", "request-4", "request-5"});
+  auto& gangs = followed.group.status.gangs;
+  SECTION("all of them") {
+    merge_entries(requests);
+    CHECK(followed.follow());
+    CHECK(followed.sets() == Names{"coordinator", "request-3-collector"});
+    CHECK(followed.set("request-3-collector").slots ==
+          Slots{{4096, 0}, {4097, 0}, {4098, 0}, {4099, 0}});
+    CHECK_FALSE(followed.follow());
+    SECTION("and later ones, when the planner has followed") {
+      requests.entries.push_back(an_entry(6, Role::kCollector, 1, 4100));
+      CHECK(followed.follow());
+      gangs.push_back(status_of(followed, "request-6"));
+      merge_entries(requests);
+      CHECK_FALSE(followed.follow());  // of two gangs one is not whole
+      place(followed, {"request-3", "request-6"});
+      CHECK(followed.follow());
+      CHECK(followed.set("request-3-collector").slots.size() == 5);
+    }
+  }
+  SECTION("with the request that comes next, in one write") {
+    merge_entries(requests);
+    requests.entries.push_back(an_entry(6, Role::kCollector, 1, 4100));
+    CHECK(followed.follow());
+    CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-6-collector"});
+  }
+  SECTION("but for one that is not committed") {
+    gangs[2].committed = false;
+    merge_entries(requests);
+    CHECK(followed.follow());
+    CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
+  }
+  SECTION("but for one that has lost a place") {
+    gangs[2].planned = false;
+    gangs[2].placements.clear();
+    merge_entries(requests);
+    followed.follow();
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
+  }
+  SECTION("but for one with a slot that is replaced in the same write") {
+    merge_entries(requests);
+    requests.entries[0].slots[2].incarnation = 1;
+    followed.follow();
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 1}});
+    CHECK(followed.set("request-3-collector").slots.size() == 3);
+  }
+  SECTION("into another one if the oldest waits") {
+    gangs[1].planned = false;
+    gangs[1].placements.pop_back();
+    merge_entries(requests);
+    followed.follow();
+    CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}, {4099, 0}});
+  }
+  SECTION("those of equal shape: the template has changed since the oldest") {
+    for (auto& set : followed.group.spec.members) {
+      if (set.gang == "request-3") set.requests = {{"cpu", 7}};
+    }
+    merge_entries(requests);
+    followed.follow();
+    CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
+    CHECK(followed.set("request-3-collector").requests == kube::Resources{{"cpu", 7}});
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}, {4099, 0}});
+  }
+  SECTION("none whose requests are two still") { CHECK_FALSE(followed.follow()); }
+  SECTION("none while the requests are lost") {
+    requests.entries.clear();
+    followed.job.status.next_collector = 4100;
+    followed.follow();
+    CHECK(followed.sets().size() == 4);
+  }
+}
+
+TEST_CASE("a merged multi-GPU learner moves with all of its pods",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(0, 0), a_context(true));
+  auto& requests = followed.job.spec.requests;
+  requests.entries = {a_multi_gpu_entry(5, 1), a_multi_gpu_entry(6, 1)};
+  requests.entries[1].slots = {{4098, 0}};
+  followed.follow();
+  place(followed, {"request-5", "request-6"});
+  merge_entries(requests);
+  const bool is_whole = GENERATE(true, false);
+  INFO("each of its pods has a place: " << is_whole);
+  if (!is_whole) followed.group.status.gangs[2].placements.pop_back();
+  CHECK(followed.follow() == is_whole);
+  CHECK(followed.sets().size() == (is_whole ? 5 : 8));
+  if (!is_whole) return;
+  CHECK(followed.set("request-5-aggregator").slots == Slots{{4096, 0}, {4098, 0}});
+  CHECK(followed.set("request-5-ddp-learner-1").slots == Slots{{4097, 0}, {4099, 0}});
+}
+
 TEST_CASE("a floor that is raised", "[controller][desired_pod_group]") {
   Followed followed(a_job(2, 1));
   auto& floor = followed.job.spec.collector->replicas;

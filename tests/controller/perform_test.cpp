@@ -8,6 +8,7 @@
 #include "controller/merge_patch.h"
 #include "controller/writes.h"
 #include "job/names.h"
+#include "kube/model/watch.h"
 #include "tests/controller/cluster.h"
 
 namespace nervex::controller {
@@ -222,6 +223,24 @@ TEST_CASE("what the API refuses shows on the job in its own words", "[controller
   CHECK(cluster.api.writes("POST", "/pods").size() == 1);  // one try, then the back-off
   CHECK(cluster.api.writes("PATCH", "/status").size() == 2);
   CHECK(cluster.event_reasons() == Strings{"FailedCreate"});
+}
+
+TEST_CASE("a PodGroup that is too large to store is told on the job at once",
+          "[controller][perform]") {
+  Cluster cluster;
+  cluster.create_job(1, 0);
+  cluster.api.fail_next("POST", "/podgroups",
+                        kube::status_error("POST", 500, "etcdserver: request is too large"));
+  for (int i = 0; i < 2; ++i) {
+    cluster.sync();
+    cluster.controller->worker.process(kJobKey);
+  }
+  const auto status = cluster.job().status;
+  CHECK(status.reason == "FailedCreate");
+  const auto* told = find_condition(status, "PodsCreated");
+  REQUIRE(told != nullptr);
+  CHECK_FALSE(told->status);
+  CHECK(told->message.find("etcdserver: request is too large") != std::string::npos);
 }
 
 TEST_CASE("of a gang that cannot be made whole nothing stays", "[controller][perform]") {

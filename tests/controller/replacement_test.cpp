@@ -2,10 +2,12 @@
 #include "controller/replacement.h"
 
 #include <functional>
+#include <set>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/conditions.h"
 #include "controller/reconcile.h"
 #include "job/names.h"
 #include "tests/controller/world.h"
@@ -306,6 +308,34 @@ TEST_CASE("a replica whose incarnations are used up is told of and not made agai
   world.end("dqn-coordinator", false);
   CHECK(world.settle() >= 0);
   CHECK(find_condition(world.seen.job.status, "ReplacementsUsedUp") == nullptr);
+}
+
+TEST_CASE("a replica that goes on under a fresh ordinal is told of no more",
+          "[controller][replacement]") {
+  const bool is_of_base = GENERATE(true, false);
+  INFO("a base replica: " << is_of_base);
+  World world(a_job(is_of_base ? 1 : 0, 0));
+  auto& requests = world.seen.job.spec.requests;
+  const int ordinal = is_of_base ? 0 : 4096;
+  if (!is_of_base) requests.entries = {testing::an_entry(1, Role::kCollector, 1)};
+  world.seen.job.status.attempt = 0;
+  world.settle();
+  world.seen.job.status.replaced = {{Role::kCollector, {ordinal, job::kMaxIncarnation + 1}}};
+  settle(world);
+  REQUIRE(is_true(world.seen.job.status, "ReplacementsUsedUp"));
+
+  // What nervex-server writes (server/exhausted.h).
+  requests.next_collector = 4200;
+  requests.moved = {{1, Role::kCollector, ordinal, 4199}};
+  if (is_of_base) requests.floor = {{1, Role::kCollector, {0, 0}, true}};
+  requests.entries = {testing::an_entry(2, Role::kCollector, 1, 4199)};
+  settle(world);
+  const auto* told = find_condition(world.seen.job.status, "ReplacementsUsedUp");
+  REQUIRE(told != nullptr);
+  CHECK_FALSE(told->status);
+  const Strings pods = world.pod_names();
+  CHECK(std::set<std::string>(pods.begin(), pods.end()) ==
+        std::set<std::string>{"dqn-coordinator", world.name(Role::kCollector, 4199)});
 }
 
 TEST_CASE("an aggregator is lost once, however often the next round fails",

@@ -93,6 +93,29 @@ TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][
   CHECK(job.status.collector == RoleCounts{0, 251, 751});
 }
 
+TEST_CASE("a job tells that its ordinals are nearly exhausted", "[controller][status]") {
+  struct Row {
+    std::string when;
+    int next_collector;
+    int next_learner;
+    std::string want;  // whose
+  };
+  const auto row = GENERATE(values<Row>({{"few are used", 4200, 4096, ""},
+                                         {"79 % of the collectors' are", 53'247, 4096, ""},
+                                         {"80 % of the collectors' are", 53'248, 4096, "collector"},
+                                         {"all of the learners' are", 4096, 65'536, "learner"}}));
+  INFO("when " << row.when);
+  World world = a_running_world();
+  world.seen.job.spec.requests.next_collector = row.next_collector;
+  world.seen.job.spec.requests.next_learner = row.next_learner;
+  CHECK(world.settle() >= 0);
+  const auto* told = find_condition(world.seen.job.status, "OrdinalsNearlyExhausted");
+  REQUIRE((told != nullptr) == !row.want.empty());
+  if (told == nullptr) return;
+  CHECK(told->status);
+  CHECK(told->message.find(" 61440 " + row.want + "s ") != std::string::npos);
+}
+
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {
   World world = a_running_world();
   world.end(world.name(Role::kCollector, 0), false);

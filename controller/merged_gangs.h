@@ -1,0 +1,26 @@
+// controller/merged_gangs.h - which gangs of requests in a PodGroup become one? Pure.
+//
+// nervex-server merges entries of spec.requests that are placed (server/merge.h). Their slots are
+// then of one entry and still in a gang for each POST, so that the PodGroup would grow with every
+// POST that the job ever made.
+#pragma once
+
+#include <vector>
+
+#include "controller/wanted.h"
+#include "gang/pod_group.h"
+
+namespace nervex::controller {
+
+// Moves the slots of each gang of a request to the oldest gang whose slots are of the same entry,
+// if
+//  - both are committed and whole: the status has a place for every slot that `sets` names, so that
+//    nothing is left to decide about them, and no gang that waits grows or starts in part; and
+//  - their sets are alike: same roles and parts, equal requests and constraints.
+// The planner keeps such a slot's node and number, since its key is what it was. Sets that are left
+// without slots stay in `sets`. Until the status follows, the grown gang is not whole: nothing more
+// is moved to it.
+void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted,
+                       const gang::PodGroupStatus& status);
+
+}  // namespace nervex::controller
