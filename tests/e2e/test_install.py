@@ -14,7 +14,7 @@ import sys
 import kubernetes
 import pytest
 import yaml
-from harness import manifests
+from harness import control_plane, manifests
 from harness.settings import ROOT
 from support import variants
 from support.commands import command
@@ -23,6 +23,8 @@ from support.wait import wait_for
 
 EXAMPLES = ["nervex-mock-agconfig.yaml", "nervex-mock-nervexjob.yaml", "gang-first.yaml", "gang-second.yaml",
             "limits-and-retries.yaml"]
+PROGRAMS = ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook", "nervexctl"]
+SCHEDULER = "registry.k8s.io/kube-scheduler"
 MANIFEST = os.path.join(ROOT, "manifests", "nervex-manager.yaml")
 
 
@@ -53,23 +55,62 @@ def test_the_wrong_example_is_refused(kubectl, namespace):
 # -- the variants
 
 
+def images(objects):
+    """Those of all containers, without their versions."""
+    pods = [template["spec"] for template in map(variants.template_of, objects) if template]
+    return {one["image"].rpartition(":")[0] for pod in pods
+            for one in pod.get("initContainers", []) + pod["containers"]}
+
+
+@pytest.mark.parametrize("variant", variants.VARIANTS)
+def test_our_images_belong_to_no_registry(variant):
+    """A name with a folder would be pulled from whoever owns that folder of a public registry."""
+    assert images(manifests.variant(variant)) - {SCHEDULER} <= set(PROGRAMS)
+
+
+def test_images_get_registry_and_version_in_one_place():
+    path = os.path.join(ROOT, "manifests", "images", "kustomization.yaml")
+    with open(path, encoding="utf-8") as file:
+        named = {one["name"]: one for one in yaml.safe_load(file)["images"]}
+    assert sorted(named) == ["kube-scheduler", *PROGRAMS]
+    for folder in ("deployments", "self-issued"):
+        for name in os.listdir(os.path.join(ROOT, "manifests", folder)):
+            with open(os.path.join(ROOT, "manifests", folder, name), encoding="utf-8") as file:
+                stated = re.findall(r"^ *image: *(.*)$", file.read(), re.MULTILINE)
+            assert set(stated) <= set(named), f"{folder}/{name}"
+
+
+def test_a_kustomization_of_ones_own_sets_the_registry_of_every_image(tmp_path):
+    """As docs/install.md says."""
+    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+        block = next(text for text in re.findall(r"```yaml\n(.*?)```", file.read(), re.DOTALL) if "images:" in text)
+    own = yaml.safe_load(block)
+    own["resources"] = [os.path.relpath(os.path.join(ROOT, "manifests", "variants", "self-issued"), tmp_path)]
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(own))
+    kubectl = os.path.join(control_plane.programs_folder(), "kubectl")
+    built = subprocess.run([kubectl, "kustomize", tmp_path], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    made = images(one for one in yaml.safe_load_all(built.stdout) if one)
+    assert made == {SCHEDULER, *(f"registry.example.com/{program}" for program in PROGRAMS)}
+
+
 def command_lines():
     """{program: the flags that any variant gives it}, for our own images."""
     found = {}
     for variant in variants.VARIANTS:
         for one in manifests.variant(variant):
             for container in (variants.template_of(one) or {"spec": {"containers": []}})["spec"]["containers"]:
-                if container["image"].startswith("nervex/"):
+                program = container["image"].partition(":")[0]
+                if program in PROGRAMS:
                     flags = {word.partition("=")[0] for word in container["args"] if word.startswith("--")}
-                    found.setdefault(container["image"].partition("/")[2].partition(":")[0], set()).update(flags)
+                    found.setdefault(program, set()).update(flags)
     return found
 
 
-@pytest.mark.parametrize("program", ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook",
-                                     "nervexctl"])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_every_flag_of_the_manifests_is_one_that_the_program_knows(target, program):
     lines = command_lines()
-    assert sorted(lines) == ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook", "nervexctl"]
+    assert sorted(lines) == PROGRAMS
     words = [program, "certs", "--help"] if program == "nervexctl" else [program, "--help"]
     helped = command(target, *words)()
     assert helped.returncode == 0, helped.stderr

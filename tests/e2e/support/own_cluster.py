@@ -50,7 +50,7 @@ class Installed:
         base = os.path.relpath(os.path.join(ROOT, "manifests", "variants", variant), folder)
         with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as file:
             yaml.safe_dump({"resources": [base],
-                            "images": [{"name": f"nervex/{name.replace('_', '-')}", "newTag": tag}
+                            "images": [{"name": name.replace('_', '-'), "newTag": tag}
                                        for name, tag in images.items()]}, file)
         done = subprocess.run([os.path.join(control_plane.programs_folder(), "kubectl"), "kustomize", folder],
                               capture_output=True, text=True)
