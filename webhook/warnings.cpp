@@ -1,6 +1,14 @@
 #include "webhook/warnings.h"
 
+#include <cstdint>
+#include <ranges>
+#include <set>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "job/pod_manifest.h"
+#include "job/types.h"
 
 namespace nervex::webhook {
 namespace {
@@ -15,13 +23,44 @@ void warn_of_held_room(const Json& spec, std::vector<std::string>& warnings) {
   }
 }
 
-bool has_host_port(const Json& pod_spec) {
-  for (const auto& container : kube::array_at(pod_spec, {"containers"})) {
-    for (const auto& port : kube::array_at(container, {"ports"})) {
-      if (kube::int_at(port, {"hostPort"}) != 0) return true;
+// The ports that each pod takes on its node, in order. In the node's own network (hostNetwork) the
+// API server makes every port of a container a host port; the main port is there even if the
+// template declares none, for the controller does.
+std::set<std::int64_t> host_ports(const Json& pod_spec, job::Role role) {
+  const bool host_network = kube::bool_at(pod_spec, {"hostNetwork"});
+  std::set<std::int64_t> ports;
+  if (host_network) ports.insert(job::main_port(pod_spec, role));
+  for (const auto list : {"initContainers", "containers"}) {
+    for (const auto& container : kube::array_at(pod_spec, {list})) {
+      for (const auto& port : kube::array_at(container, {"ports"})) {
+        const std::int64_t host_port = kube::int_at(port, {"hostPort"});
+        if (host_port != 0) ports.insert(host_port);
+        if (host_port == 0 && host_network) ports.insert(kube::int_at(port, {"containerPort"}));
+      }
     }
   }
-  return false;
+  return ports;
+}
+
+// The planner does not look at ports. kube-scheduler does: of two such pods that were planned for one
+// node it binds one.
+void warn_of_host_ports(const Json& spec, std::vector<std::string>& warnings) {
+  constexpr std::size_t kMostNamed = 3;
+  for (const auto role : {job::Role::kCoordinator, job::Role::kCollector, job::Role::kLearner}) {
+    const auto name = to_string(role);
+    const Json* pod_spec = kube::find(spec, {name, "template", "spec"});
+    const auto ports = pod_spec == nullptr ? std::set<std::int64_t>() : host_ports(*pod_spec, role);
+    if (ports.empty()) continue;
+    const bool host_network = kube::bool_at(*pod_spec, {"hostNetwork"});
+    const auto named = ports | std::views::take(kMostNamed);
+    warnings.push_back(fmt::format(
+        "spec.{}.template: {} {}{} are not planned: the gang may start in part", name,
+        host_network ? "hostNetwork ports" : "host ports", fmt::join(named.begin(), named.end(), ", "),
+        ports.size() > kMostNamed ? "..." : ""));
+    warnings.push_back(fmt::format(
+        "spec.{}.template: let each pod fill a node (all its GPUs), or do without {}", name,
+        host_network ? "hostNetwork" : "hostPort"));
+  }
 }
 
 // The planner looks at room and at nodes; what depends on other pods is the scheduler's own.
@@ -35,7 +74,7 @@ std::string unplanned(const Json& pod_spec) {
         pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
     if (!terms.empty()) return kind;
   }
-  return has_host_port(pod_spec) ? "hostPort" : "";
+  return "";
 }
 
 void warn_of_unplanned(const Json& spec, std::vector<std::string>& warnings) {
@@ -65,6 +104,7 @@ std::vector<std::string> warnings_for(const Json& object) {
   if (spec == nullptr) return warnings;
   warn_of_held_room(*spec, warnings);
   warn_of_unplanned(*spec, warnings);
+  warn_of_host_ports(*spec, warnings);
   return warnings;
 }
 

@@ -19,6 +19,11 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
   const Json host_port = {
       {"template",
        {{"spec", {{"containers", {{{"ports", {{{"containerPort", 80}, {"hostPort", 80}}}}}}}}}}}};
+  const auto host_network = [](const Json& ports) {
+    const Json container = {{"name", "nervex-container"}, {"ports", ports}};
+    return Json{{"template",
+                 {{"spec", {{"hostNetwork", true}, {"containers", Json::array({container})}}}}}};
+  };
   const auto row = GENERATE_COPY(values<Row>({
       {"it asks for nothing", Json::object(), {}},
       {"it has limits",
@@ -31,9 +36,35 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
        {{"collector", spread}},
        {"spec.collector.template: topologySpreadConstraints is not planned for: the gang may start "
         "in part"}},
-      {"its pods share the node's ports",
+      {"its pods take ports of their nodes",
        {{"learner", host_port}},
-       {"spec.learner.template: hostPort is not planned for: the gang may start in part"}},
+       {"spec.learner.template: host ports 80 are not planned: the gang may start in part",
+        "spec.learner.template: let each pod fill a node (all its GPUs), or do without hostPort"}},
+      {"its pods are in their nodes' network, and the controller declares the port",
+       {{"collector", host_network(Json::array())}},
+       {"spec.collector.template: hostNetwork ports 22270 are not planned: the gang may start in "
+        "part",
+        "spec.collector.template: let each pod fill a node (all its GPUs), or do without "
+        "hostNetwork"}},
+      {"they declare ports themselves, some of them as host ports",
+       {{"coordinator",
+         host_network({{{"name", "nervex-port"}, {"containerPort", 80}},
+                       {{"containerPort", 2222}, {"hostPort", 2222}}})}},
+       {"spec.coordinator.template: hostNetwork ports 80, 2222 are not planned: the gang may start "
+        "in part",
+        "spec.coordinator.template: let each pod fill a node (all its GPUs), or do without "
+        "hostNetwork"}},
+      {"they declare many",
+       {{"coordinator",
+         host_network({{{"name", "nervex-port"}, {"containerPort", 50001}},
+                       {{"containerPort", 50002}},
+                       {{"containerPort", 50003}},
+                       {{"containerPort", 50004}},
+                       {{"containerPort", 50005}}})}},
+       {"spec.coordinator.template: hostNetwork ports 50001, 50002, 50003... are not planned: the "
+        "gang may start in part",
+        "spec.coordinator.template: let each pod fill a node (all its GPUs), or do without "
+        "hostNetwork"}},
   }));
   INFO("when " << row.when);
   const auto warnings = warnings_for({{"spec", row.spec}});
