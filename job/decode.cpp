@@ -26,7 +26,7 @@ std::optional<RoleSpec> read_role_spec(Fields& spec, std::string_view name) {
   RoleSpec role;
   if (fields.has("template")) role.pod_template = fields.raw("template", Json::value_t::object);
   role.replicas = fields.small_integer("replicas", 0, kFirstRequestedOrdinal);
-  role.min_replicas = fields.small_integer("minReplicas", 0, kMaxOrdinal);
+  role.min_replicas = fields.small_integer("minReplicas", 0, kFirstRequestedOrdinal);
   if (fields.has("maxReplicas")) role.max_replicas = fields.small_integer("maxReplicas", 0);
   return role;
 }

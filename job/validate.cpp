@@ -1,5 +1,6 @@
 #include "job/validate.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
@@ -175,6 +176,30 @@ void check_volumes(const Json& object, FieldErrors& errors) {
   }
 }
 
+// The field of `role`'s section that asks for more pods, and how many.
+struct BaseReplicas {
+  std::string field;
+  std::int64_t count = 0;
+};
+BaseReplicas base_replicas(const Json& object, std::string_view role) {
+  BaseReplicas most;
+  const Json* section = kube::find(object, {"spec", role});
+  if (section == nullptr) return most;
+  for (const std::string_view name : {"replicas", "minReplicas"}) {
+    // Beyond its own range a number is another check's; here it must only not overflow a sum.
+    const auto count = std::clamp<std::int64_t>(integer_at(*section, name).value_or(0), 0,
+                                                std::numeric_limits<std::int32_t>::max());
+    if (count > most.count) most = {fmt::format("spec.{}.{}", role, name), count};
+  }
+  return most;
+}
+
+std::int64_t base_pods(const Json& object) {
+  const bool on_demand = kube::string_at(object, {"spec", "aggregator"}) == "OnDemand";
+  return (on_demand ? 1 : 2) + base_replicas(object, "collector").count +
+         base_replicas(object, "learner").count;
+}
+
 using Check = void (*)(const Json& object, FieldErrors& errors);
 constexpr std::array<Check, 8> kChecks{
     check_name,    check_clean_pod_policy, check_aggregator, check_times,
@@ -186,6 +211,22 @@ constexpr std::array<Check, 8> kChecks{
 FieldErrors validate_job(const Json& object) {
   FieldErrors errors;
   for (const Check check : kChecks) check(object, errors);
+  return errors;
+}
+
+FieldErrors check_pod_count(const Json& object, const Json& old_object) {
+  FieldErrors errors;
+  const std::int64_t pods = base_pods(object);
+  if (pods <= kMaxPodsPerJob) return errors;
+  if (!old_object.is_null() && pods <= base_pods(old_object)) return errors;
+  for (const std::string_view role : {"collector", "learner"}) {
+    auto [field, count] = base_replicas(object, role);
+    if (count == 0) continue;
+    errors.push_back({FieldErrorType::kInvalid, std::move(field), std::to_string(count),
+                      fmt::format("the job would have {} pods with its coordinator, aggregator, "
+                                  "collectors and learners; at most {} are possible",
+                                  pods, kMaxPodsPerJob)});
+  }
   return errors;
 }
 

@@ -41,6 +41,12 @@ std::string shown_value(const Json& value);
 // that breaks its schema: nothing here assumes types.
 FieldErrors validate_job(const Json& object);
 
+// Too many pods: coordinator, aggregator (unless OnDemand), and of collectors and learners replicas
+// or minReplicas, whichever is more, may be kMaxPodsPerJob together. Names each field that counts.
+// `old_object` (null: none) is what is stored: a job that is beyond the limit already may be changed
+// in all that does not add pods, or nobody could set it right.
+FieldErrors check_pod_count(const Json& object, const Json& old_object);
+
 // JSON Patch operations that fill in what the user left out. Applying them and asking again gives
 // none.
 Json default_patch(const Json& object);

@@ -73,8 +73,9 @@ bool may_change_requests(const AdmissionRequest& request, const Rules& rules) {
   return request.operation == "UPDATE" && request.user == rules.server_user;
 }
 
-job::FieldErrors all_errors(const Json& object, const Rules& rules) {
+job::FieldErrors all_errors(const Json& object, const Json& old_object, const Rules& rules) {
   job::FieldErrors errors = job::validate_job(object);
+  for (auto& error : job::check_pod_count(object, old_object)) errors.push_back(std::move(error));
   std::set<std::string, std::less<>> told;
   for (const auto& error : errors) told.insert(error.field);
   for (auto& error : rules.schema.errors_of(object)) {
@@ -115,14 +116,15 @@ AdmissionResponse mutate(const AdmissionRequest& request, const Rules& rules, bo
   if (!spec_changes) return allow(std::move(warnings), std::move(patch));
   append(patch, job::default_patch(request.object));
   const auto errors =
-      all_errors(patch.empty() ? request.object : request.object.patch(patch), rules);
+      all_errors(patch.empty() ? request.object : request.object.patch(patch), request.old_object,
+                 rules);
   if (!errors.empty()) return refuse_for(request, errors);
   return allow(std::move(warnings), std::move(patch));
 }
 
 AdmissionResponse validate(const AdmissionRequest& request, const Rules& rules, bool spec_changes) {
   job::FieldErrors errors;
-  if (spec_changes) errors = all_errors(request.object, rules);
+  if (spec_changes) errors = all_errors(request.object, request.old_object, rules);
   if (!may_change_requests(request, rules) &&
       !restore_requests(request.object, request.old_object).empty()) {
     errors.push_back(

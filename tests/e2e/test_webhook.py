@@ -200,27 +200,71 @@ def test_a_denial_carries_the_kind_the_name_and_a_cause_for_each_field(jobs, req
     body = good_job()
     if hook == "vnervexjob.kb.io":
         body["metadata"]["labels"] = request.getfixturevalue("validated_only")
-    body["spec"]["cleanPodPolicy"] = "hello"
-    change(MAIN + "/image", None)(body)
+    change(MAIN + "/image", None)(body)  # the CRD's schema knows nothing of templates
+    change(MAIN + "/resources/limits", {"nvidia.com/gpu": "1m"})(body)
     with pytest.raises(kubernetes.client.ApiException) as caught:
         jobs.create(body, dry_run=True)
     status = json.loads(caught.value.body)
     assert f'"{hook}" denied the request' in status["message"]
-    assert "Invalid CleanPodPolicy" in status["message"]
     assert (caught.value.status, status["code"], status["reason"]) == (422, 422, "Invalid")
     details = status["details"]
     assert (details["group"], details["kind"], details["name"]) == ("nervex.sensetime.com", "NerveXJob", "wrong")
     assert details["causes"] == [
-        {"field": "spec.cleanPodPolicy", "reason": "FieldValueNotSupported",
-         "message": POLICY_CAUSE.partition(": ")[2]},
         {"field": "spec.coordinator.template.spec.containers[0].image", "reason": "FieldValueRequired",
-         "message": "Required value"}]
+         "message": "Required value"},
+        {"field": "spec.coordinator.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+         "reason": "FieldValueInvalid", "message": 'Invalid value: "1m": must be an integer'}]
 
 
 def test_a_wrong_change_is_refused_too(jobs):
     jobs.create(good_job())
     says = refusal(jobs.patch, "wrong", {"spec": {"collector": {"replicas": -5}}})
     assert "spec.collector.replicas: " in says
+
+
+# -- the size of a job
+
+
+def sized(collectors, learners, **spec):
+    """Suspended: nobody is to plan so many."""
+    body = job("size", suspend=True, **spec)
+    body["spec"]["collector"]["replicas"] = collectors
+    body["spec"]["learner"]["replicas"] = learners
+    return body
+
+
+def test_a_job_has_at_most_5000_pods(jobs):
+    jobs.create(sized(3998, 1000), dry_run=True)
+    says = refusal(jobs.create, sized(3999, 1000))
+    assert "spec.collector.replicas: Invalid value: 3999: the job would have 5001 pods" in says
+    assert "spec.learner.replicas: Invalid value: 1000: the job would have 5001 pods" in says
+    jobs.create(sized(3999, 1000, aggregator="OnDemand"), dry_run=True)
+
+
+def test_a_job_is_not_scaled_beyond_5000_pods(jobs, kubectl, namespace):
+    """The scale subresource is no NerveXJob, so that only the schema can tell."""
+    jobs.create(sized(1, 1000))
+    said = kubectl("scale", "nvxjob", "size", "--replicas=3999", "-n", namespace)
+    assert said.returncode == 1
+    assert "a job has at most 5000 pods" in said.stderr
+    said = kubectl("scale", "nvxjob", "size", "--replicas=4097", "-n", namespace)
+    assert "must be between 0 and 4096" in said.stderr
+    said = kubectl("scale", "nvxjob", "size", "--replicas=3998", "-n", namespace)
+    assert said.returncode == 0, said.stderr
+
+
+# -- warnings
+
+
+def test_ports_of_the_node_are_warned_of(kubectl, namespace):
+    body = job("ports")
+    body["spec"]["learner"]["template"]["spec"]["hostNetwork"] = True
+    body["spec"]["learner"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 2222}]
+    said = kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", body=json.dumps(body))
+    assert said.returncode == 0, said.stderr
+    assert said.stderr.splitlines() == [
+        "Warning: spec.learner.template: hostNetwork ports 2222, 22271 are not planned: the gang may start in part",
+        "Warning: spec.learner.template: let each pod fill a node (all its GPUs), or do without hostNetwork"]
 
 
 # -- spec.requests belongs to nervex-server

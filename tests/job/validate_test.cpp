@@ -272,6 +272,59 @@ TEST_CASE("default_patch fills in the clean-up policy once", "[job][default]") {
   CHECK(default_patch(patched).empty());
 }
 
+TEST_CASE("a job has at most so many pods", "[job][validate]") {
+  struct Row {
+    std::string when;
+    std::string spec;
+    std::string old_spec;  // empty: the job is new
+    std::vector<std::string> want;
+  };
+  const std::string kWhy =
+      ": the job would have 5001 pods with its coordinator, aggregator, collectors and learners; "
+      "at most 5000 are possible";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it has as many", R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})", "",
+       {}},
+      {"it has one more",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 903}})",
+       "",
+       {"spec.collector.replicas: Invalid value: 4096" + kWhy,
+        "spec.learner.replicas: Invalid value: 903" + kWhy}},
+      {"capacity that is held counts as pods do",
+       R"({"collector": {"replicas": 1, "minReplicas": 4096},
+           "learner": {"replicas": 903, "minReplicas": 2}})",
+       "",
+       {"spec.collector.minReplicas: Invalid value: 4096" + kWhy,
+        "spec.learner.replicas: Invalid value: 903" + kWhy}},
+      {"the aggregator comes later, if at all",
+       R"({"aggregator": "OnDemand", "collector": {"replicas": 4096}, "learner": {"replicas": 903}})",
+       "",
+       {}},
+      {"it was beyond the limit before",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 2000}})",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 2000}})",
+       {}},
+      {"it was, and has fewer now",
+       R"({"collector": {"replicas": 4000}, "learner": {"replicas": 1500}})",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 2000}})",
+       {}},
+      {"it was, and has more now",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 903}})",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})",
+       {"spec.collector.replicas: Invalid value: 4096" + kWhy,
+        "spec.learner.replicas: Invalid value: 903" + kWhy}},
+      {"numbers and types are wrong: other checks tell",
+       R"({"collector": {"replicas": "many"}, "learner": 3})",
+       R"([])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  const Json old_object = row.old_spec.empty() ? Json() : Json{{"spec", Json::parse(row.old_spec)}};
+  CHECK(texts(check_pod_count({{"spec", Json::parse(row.spec)}}, old_object)) == row.want);
+  const Json absurd = {{"spec", {{"learner", {{"replicas", 18446744073709551615U}}}}}};
+  CHECK(check_pod_count(absurd, Json()).size() == 1);
+}
+
 TEST_CASE("a list of errors stays readable", "[job][validate]") {
   const FieldError one{FieldErrorType::kInvalid, "spec.a", "1", "must be 2"};
   CHECK(to_string(FieldErrors{one}) == "spec.a: Invalid value: 1: must be 2");

@@ -232,6 +232,21 @@ TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]"
   }
 }
 
+TEST_CASE("a job beyond the limit of pods is frozen in its size only", "[webhook][review]") {
+  Json large = a_job();
+  large["spec"]["collector"]["replicas"] = 4000;
+  large["spec"]["learner"] = large["spec"]["collector"];
+  CHECK(admit(create(large)).refusal.find("at most 5000 are possible") != std::string::npos);
+  Json suspended = large;
+  suspended["spec"]["suspend"] = true;
+  CHECK(admit(update(large, suspended)).refusal.empty());
+  Json larger = large;
+  larger["spec"]["learner"]["replicas"] = 4001;
+  const auto response = ask(update(large, larger), Hook::kValidate);
+  REQUIRE(response.details.causes.size() == 2);
+  CHECK(response.details.causes[1].field == "spec.learner.replicas");
+}
+
 TEST_CASE("updates that change nothing of the spec are never refused", "[webhook][review]") {
   const Json broken = with_policy("hello");  // stored before the webhook was installed
   Json relabelled = broken;
