@@ -1,6 +1,7 @@
 // How an error of a field reads.
 #include <fmt/format.h>
 
+#include "job/text.h"
 #include "job/validate.h"
 
 namespace nervex::job {
@@ -79,9 +80,7 @@ std::string shown_value(const Json& value) {
   if (!value.is_string()) return kube::to_text(value);
   const auto& text = value.get_ref<const std::string&>();
   if (text.size() <= kMaxShown) return kube::to_text(value);
-  std::size_t end = kMaxShown - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return kube::to_text(Json(text.substr(0, end) + "..."));
+  return kube::to_text(Json(cut_text(text, kMaxShown)));
 }
 
 }  // namespace nervex::job

@@ -27,6 +27,13 @@ std::string short_duration(std::chrono::seconds duration) {
   return fmt::format("{}d", s / kDay);
 }
 
+std::string cut_text(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  std::size_t end = limit - 3;
+  while (end > 0 && continues_character(text[end])) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 std::string last_bytes(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return std::string(text);
   text.remove_prefix(text.size() - limit);

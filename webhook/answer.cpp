@@ -23,14 +23,15 @@ HttpReply answer(const HttpRequest& request, Hook hook, const SchemaCheck* check
     reply.headers.emplace("Allow", "POST");
     return reply;
   }
-  const auto decoded = kube::decode_review(request.body);
+  auto decoded = kube::decode_review(request.body);
   if (!decoded) return problem(400, decoded.error().message);
   if (check == nullptr) {
     return problem(500, "nervex-webhook is not ready: the cluster's OpenAPI is not loaded yet");
   }
-  const auto response = review(*decoded, hook, {*check, server_user});
+  const std::string uid = decoded->uid;
+  const auto response = review(*std::move(decoded), hook, {*check, server_user});
   return {.status = 200,
-          .body = kube::encode_review(decoded->uid, response),
+          .body = kube::encode_review(uid, response),
           .content_type = "application/json",
           .headers = {}};
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "job/text.h"
 #include "webhook/did_you_mean.h"
 
 namespace nervex::webhook {
@@ -17,7 +18,7 @@ std::string unknown_field_text(const Json& schema, const std::string& key) {
   std::vector<std::string> known;
   for (const auto& [name, unused] : schema["properties"].items()) known.push_back(name);
   const std::string guess = did_you_mean(key, known);
-  if (guess.empty()) return fmt::format("unknown field `{}`", key);
+  if (guess.empty()) return fmt::format("unknown field `{}`", job::cut_text(key, kMaxKeyLength));
   return fmt::format("unknown field `{}`, did you mean `{}`?", key, guess);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/http_server.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/ops_routes.h"
 #include "base/program.h"
 #include "base/request_metrics.h"
@@ -10,6 +11,7 @@
 #include "kube/client.h"
 #include "kube/metrics.h"
 #include "webhook/answer.h"
+#include "webhook/bounded.h"
 #include "webhook/flags.h"
 #include "webhook/live_check.h"
 
@@ -19,22 +21,31 @@ namespace {
 constexpr const char* kMutatePath = "/mutate-nervex-sensetime-com-v1alpha1-nervexjob";
 constexpr const char* kValidatePath = "/validate-nervex-sensetime-com-v1alpha1-nervexjob";
 
+// What all reviews together may take (webhook/review_memory.h), and the bodies that they come in:
+// with what the program needs for itself, 200 of the 256 MiB that the deployment gives it.
+constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
+constexpr std::size_t kBodyBytes = std::size_t{32} << 20U;
+// Well within the 5 s that our configurations give a hook: the API server then asks once more.
+constexpr std::chrono::milliseconds kReviewTimeout = std::chrono::seconds(2);
+
 HttpServerOptions server_options(const Flags& flags) {
   HttpServerOptions options;
   options.listen = flags.common.listen;
   options.tls = flags.tls;
   options.max_connections = 256;
   options.max_body_bytes = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
+  options.max_bytes_in_flight = kBodyBytes;
   options.allow_chunked_bodies = false;            // API servers send Content-Length
   options.refusal = refusal;
   return options;
 }
 
 void add_hook(HttpServer& server, const std::string& path, Hook hook, const LiveCheck& check,
-              const std::string& server_user, Metrics& metrics) {
-  const HttpHandler handler = [hook, &check, server_user](const HttpRequest& request) {
-    return answer(request, hook, check.current().get(), server_user);
-  };
+              const std::string& server_user, MemoryBudget& memory, Metrics& metrics) {
+  const HttpHandler handler =
+      bounded(memory, kReviewTimeout, [hook, &check, server_user](const HttpRequest& request) {
+        return answer(request, hook, check.current().get(), server_user);
+      });
   const RequestMetricNames names{
       "controller_runtime_webhook_requests_total", "controller_runtime_webhook_latency_seconds",
       "controller_runtime_webhook_requests_in_flight", "Admission reviews"};
@@ -47,6 +58,7 @@ int run(int argc, char** argv) {
   add_flags(app, flags);
   if (const auto exit_code = parse_flags(app, argc, argv, flags.common)) return *exit_code;
 
+  bound_malloc();
   StopSignal stop;  // first: later threads inherit the blocked signals
   const auto config = kube::load_config(flags.common.kubeconfig);
   if (!config) return fatal("read the connection to the API server", config.error());
@@ -55,10 +67,11 @@ int run(int argc, char** argv) {
   Health health;
   kube::Client api(*config, "nervex-webhook", kube::request_observer(metrics, config->url));
   LiveCheck check(api);
+  MemoryBudget memory(kReviewBytes);
   health.add_ready("schema", [&check] { return check.not_ready(); });
   HttpServer server(server_options(flags));
-  add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user, metrics);
-  add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user, metrics);
+  add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user, memory, metrics);
+  add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user, memory, metrics);
   show_certificate(server, metrics, health);
   add_health_routes(server, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));

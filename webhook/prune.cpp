@@ -1,5 +1,7 @@
 #include "webhook/prune.h"
 
+#include "webhook/schema_tree.h"
+
 namespace nervex::webhook {
 namespace {
 
@@ -8,6 +10,7 @@ Json copy_within(const Json& value, std::size_t& left) {
   if (value.is_object()) {
     Json made = Json::object();
     for (auto at = value.begin(); at != value.end() && left > 0; ++at) {
+      if (at.key().size() > kMaxKeyLength) continue;
       made.emplace(at.key(), copy_within(*at, left));
     }
     return made;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "job/text.h"
 #include "job/types.h"
 #include "job/validate.h"
 #include "webhook/requests_guard.h"
@@ -19,9 +20,11 @@ using kube::AdmissionResponse;
 constexpr std::string_view kGroup = job::kApiVersion.substr(0, job::kApiVersion.find('/'));
 
 std::string name_in(const AdmissionRequest& request) {
-  if (!request.name.empty()) return request.name;
-  std::string name = kube::string_at(request.object, {"metadata", "name"});
-  return name.empty() ? kube::string_at(request.object, {"metadata", "generateName"}) : name;
+  constexpr std::size_t kMaxShown = 253;  // what is longer is no name
+  std::string name = request.name;
+  if (name.empty()) name = kube::string_at(request.object, {"metadata", "name"});
+  if (name.empty()) name = kube::string_at(request.object, {"metadata", "generateName"});
+  return job::cut_text(name, kMaxShown);
 }
 
 AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string message,
@@ -106,18 +109,21 @@ AdmissionResponse refuse_for(const AdmissionRequest& request, const job::FieldEr
 
 void append(Json& patch, const Json& more) { patch.insert(patch.end(), more.begin(), more.end()); }
 
-AdmissionResponse mutate(const AdmissionRequest& request, const Rules& rules, bool spec_changes) {
+AdmissionResponse mutate(AdmissionRequest& request, const Rules& rules, bool spec_changes) {
   Json patch = Json::array();
   std::vector<std::string> warnings;
   if (!may_change_requests(request, rules)) {
     patch = restore_requests(request.object, request.old_object);
-    if (!patch.empty()) warnings.push_back("spec.requests belongs to nervex-server: put back");
+    if (!patch.empty()) {
+      warnings.push_back("spec.requests belongs to nervex-server: put back");
+      request.object["spec"].erase("requests");  // what was sent is dropped, what is stored is good
+    }
   }
   if (!spec_changes) return allow(std::move(warnings), std::move(patch));
-  append(patch, job::default_patch(request.object));
-  const auto errors =
-      all_errors(patch.empty() ? request.object : request.object.patch(patch), request.old_object,
-                 rules);
+  const Json defaults = job::default_patch(request.object);
+  request.object.patch_inplace(defaults);  // as the API server will: a copy could be large
+  append(patch, defaults);
+  const auto errors = all_errors(request.object, request.old_object, rules);
   if (!errors.empty()) return refuse_for(request, errors);
   return allow(std::move(warnings), std::move(patch));
 }
@@ -136,7 +142,7 @@ AdmissionResponse validate(const AdmissionRequest& request, const Rules& rules, 
 
 }  // namespace
 
-AdmissionResponse review(const AdmissionRequest& request, Hook hook, const Rules& rules) {
+AdmissionResponse review(AdmissionRequest request, Hook hook, const Rules& rules) {
   if (auto answer = answer_at_once(request, hook)) return *std::move(answer);
   const bool spec_changes =
       request.operation == "CREATE" || !same_spec_but_requests(request.object, request.old_object);

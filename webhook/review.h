@@ -22,7 +22,6 @@ struct Rules {
 
 // Refusals carry code 422 and name every wrong field. Only the mutating hook answers with a patch;
 // applying it and asking again gives none. Never looks at anything but its arguments.
-kube::AdmissionResponse review(const kube::AdmissionRequest& request, Hook hook,
-                               const Rules& rules);
+kube::AdmissionResponse review(kube::AdmissionRequest request, Hook hook, const Rules& rules);
 
 }  // namespace nervex::webhook

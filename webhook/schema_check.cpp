@@ -21,9 +21,6 @@ namespace {
 
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
 
-// Values that a report names at most: valijson keeps about 1 kB per error and cannot be stopped.
-constexpr std::size_t kMaxReportedValues = 10'000;
-
 // The schema without what field_walk.h tells, so that nothing is told twice.
 Json for_valijson(const Json& schema) {
   if (!schema.is_object()) return schema;
@@ -111,7 +108,7 @@ job::FieldErrors SchemaCheck::errors_of(const Json& object) const {
   if (validator.validate(compiled_->schema, Adapter(reported), &results)) {
     errors.push_back(
         {job::FieldErrorType::kInvalid, "spec", "{...}",
-         fmt::format("breaks its schema, beyond the first {} values", kMaxReportedValues)});
+         fmt::format("breaks its schema, beyond the first {} values or below a very long key", kMaxReportedValues)});
   }
   for (const auto& error : deepest(results)) errors.push_back(locate(tree, reported, error));
   return errors;

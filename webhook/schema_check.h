@@ -9,6 +9,9 @@
 
 namespace nervex::webhook {
 
+// Values that a report names at most: valijson keeps more than 1 kB per error and cannot be stopped.
+inline constexpr std::size_t kMaxReportedValues = 10'000;
+
 // One schema, made ready. Thread-safe.
 class SchemaCheck {
  public:
@@ -19,7 +22,7 @@ class SchemaCheck {
   SchemaCheck& operator=(const SchemaCheck&) = delete;
 
   // Everything that is wrong, the deepest error of each path, with null members as if they were
-  // absent. Of a document with more than 10,000 values only the first ones are named. Cost: about
+  // absent. Of a document with more than kMaxReportedValues only the first ones are named. Cost: about
   // 50 µs per kB, most of it valijson's.
   job::FieldErrors errors_of(const Json& object) const;
 

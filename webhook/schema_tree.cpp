@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "job/text.h"
+
 namespace nervex::webhook {
 namespace {
 
 constexpr std::string_view kDefinitions = "#/definitions/";
+
+// A path names the keys of everything that it lies in, and there may be a thousand paths.
+std::string shown_key(const std::string& key) {
+  return key.size() <= kMaxKeyLength ? key : job::cut_text(key, kMaxKeyLength);
+}
 
 const Json* child(const Json* schema, const char* keyword) {
   if (schema == nullptr) return nullptr;
@@ -28,14 +35,15 @@ const Json* SchemaTree::resolve(const Json& schema) const {
 }
 
 SchemaPlace SchemaTree::member(const SchemaPlace& place, const std::string& key) const {
-  std::string dotted = place.path.empty() ? key : fmt::format("{}.{}", place.path, key);
+  const std::string shown = shown_key(key);
+  std::string dotted = place.path.empty() ? shown : fmt::format("{}.{}", place.path, shown);
   if (const Json* properties = child(place.schema, "properties")) {
     if (const auto at = properties->find(key); at != properties->end()) {
       return {resolve(*at), std::move(dotted)};
     }
   }
   if (const Json* values = child(place.schema, "additionalProperties")) {
-    return {resolve(*values), fmt::format("{}[{}]", place.path, key)};
+    return {resolve(*values), fmt::format("{}[{}]", place.path, shown)};
   }
   return {nullptr, std::move(dotted)};
 }

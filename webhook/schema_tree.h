@@ -8,6 +8,10 @@
 
 namespace nervex::webhook {
 
+// Longer keys are cut in paths. Kubernetes' own have 317 characters at most: a label's prefix and
+// name.
+inline constexpr std::size_t kMaxKeyLength = 320;
+
 // A place in a value, seen through its schema. Borrows the schema.
 struct SchemaPlace {
   const Json* schema = nullptr;  // without $ref; nullptr: nothing is said about this part

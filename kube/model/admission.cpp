@@ -84,7 +84,7 @@ Json encode_refusal(const AdmissionResponse& response) {
 }  // namespace
 
 Result<AdmissionRequest> decode_review(std::string_view body) {
-  auto review = parse_json(body);
+  auto review = parse_json(body, kMaxReviewDepth);
   if (!review) return with_context("admission review", review.error());
   if (string_at(*review, {"kind"}) != "AdmissionReview" ||
       string_at(*review, {"apiVersion"}) != kApiVersion) {

@@ -55,6 +55,8 @@ struct AdmissionResponse {
   bool operator==(const AdmissionResponse&) const = default;
 };
 
+// Kubernetes' own objects have a third of it. Every level costs stack on each thread that reviews.
+inline constexpr int kMaxReviewDepth = 100;
 // kInvalid if this is no admission.k8s.io/v1 AdmissionReview with a request.
 Result<AdmissionRequest> decode_review(std::string_view body);
 // The review to send back for request `uid`; the patch goes base64 with patchType JSONPatch.

@@ -1,5 +1,6 @@
 #include "kube/model/json.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -7,10 +8,9 @@
 namespace nervex::kube {
 namespace {
 
-// Counted on the text, since nlohmann has no limit of its own and its callback doubles the time.
-// Exact for valid JSON; on anything else the parser complains by itself.
-bool is_too_deep(std::string_view text) {
-  int depth = 0;
+// Calls `see` with each character that is no part of a string, but for the quotation marks.
+template <typename See>
+void outside_strings(std::string_view text, See see) {
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -19,13 +19,22 @@ bool is_too_deep(std::string_view text) {
       if (c == '"') in_string = false;
     } else if (c == '"') {
       in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxJsonDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
+    } else {
+      see(c);
     }
   }
-  return false;
+}
+
+// Counted on the text, since nlohmann has no limit of its own and its callback doubles the time.
+// Exact for valid JSON; on anything else the parser complains by itself.
+bool is_deeper_than(int max_depth, std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  outside_strings(text, [&](char c) {
+    if (c == '{' || c == '[') deepest = std::max(deepest, ++depth);
+    if (c == '}' || c == ']') --depth;
+  });
+  return deepest > max_depth;
 }
 
 // "[json.exception.parse_error.101] parse error at ..." without the library's own label, nor most
@@ -38,9 +47,9 @@ std::string_view shortened(std::string_view what) {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text) {
-  if (is_too_deep(text)) {
-    return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", kMaxJsonDepth)};
+Result<Json> parse_json(std::string_view text, int max_depth) {
+  if (is_deeper_than(max_depth, text)) {
+    return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", max_depth)};
   }
   // nlohmann takes it for the end of the text, and would never look at what follows.
   if (text.find('\0') != std::string_view::npos) {
@@ -51,6 +60,15 @@ Result<Json> parse_json(std::string_view text) {
   } catch (const Json::exception& e) {
     return Error{Code::kInvalid, fmt::format("not JSON: {}", shortened(e.what()))};
   }
+}
+
+JsonCount count_json(std::string_view text) {
+  JsonCount count;
+  outside_strings(text, [&](char c) {
+    if (c == ',' || c == '[' || c == '{') ++count.values;
+    if (c == ':') ++count.members;
+  });
+  return count;
 }
 
 std::string to_text(const Json& value) {

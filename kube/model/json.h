@@ -21,7 +21,15 @@ inline constexpr int kMaxJsonDepth = 1000;
 
 // Fails with kInvalid, saying where, on bad syntax, bad UTF-8 or too much depth. Of duplicate keys
 // the last one wins, as in Go. Never throws.
-Result<Json> parse_json(std::string_view text);
+Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
+
+// What makes a text large in memory, counted without parsing it: of valid JSON no less than it has.
+struct JsonCount {
+  std::size_t values = 1;
+  std::size_t members = 0;  // of objects: values that have a key
+  bool operator==(const JsonCount&) const = default;
+};
+JsonCount count_json(std::string_view text);
 
 // Compact text. Bytes that are not UTF-8 are replaced, so this never throws.
 std::string to_text(const Json& value);

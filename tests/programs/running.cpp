@@ -99,7 +99,9 @@ RunningProgram::RunningProgram(const std::string& program, const std::string& ap
   std::vector<std::string> flags{"--kubeconfig", kubeconfig, "--metrics-listen", "127.0.0.1:0"};
   if (program != "controller") flags.insert(flags.end(), {"--listen", "127.0.0.1:0"});
   if (uses_tls()) {
-    const auto identity = test::TestCa().issue({"IP:127.0.0.1"});
+    const test::TestCa ca;
+    ca_ = ca.pem();
+    const auto identity = ca.issue({"IP:127.0.0.1"});
     flags.insert(flags.end(), {"--tls-cert-file", files_.add("tls.crt", identity.cert),
                                "--tls-key-file", files_.add("tls.key", identity.key)});
   }
@@ -119,6 +121,13 @@ RunningProgram::~RunningProgram() {
 }
 
 bool RunningProgram::uses_tls() const { return program_ == "webhook"; }
+
+std::size_t RunningProgram::peak_memory_bytes() const {
+  const std::string status = read(fmt::format("/proc/{}/status", pid_));
+  const auto at = status.find("VmHWM:");
+  if (at == std::string::npos) throw std::runtime_error("no VmHWM of " + program_);
+  return std::strtoull(status.c_str() + at + 6, nullptr, 10) << 10;
+}
 
 std::string RunningProgram::log() const { return read(files_.directory() + "/log"); }
 

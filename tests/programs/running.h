@@ -46,6 +46,8 @@ class RunningProgram {
   int port() const { return port_; }  // 0: nobody calls it
   int metrics_port() const { return metrics_port_; }
   bool uses_tls() const;
+  const std::string& ca() const { return ca_; }  // who issued its certificate; with TLS
+  std::size_t peak_memory_bytes() const;         // resident, since it was started
   std::string log() const;
 
   void signal(int number) const;
@@ -55,6 +57,7 @@ class RunningProgram {
  private:
   const std::string program_;
   test::TestFiles files_;
+  std::string ca_;
   pid_t pid_ = 0;
   int port_ = 0;
   int metrics_port_ = 0;

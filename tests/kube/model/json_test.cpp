@@ -53,6 +53,24 @@ TEST_CASE("to_text replaces bytes that are no UTF-8", "[kube][json]") {
   CHECK(to_text({{"a", "x\xff"}}) == "{\"a\":\"x\xef\xbf\xbd\"}");
 }
 
+TEST_CASE("what a text holds is counted without parsing it", "[kube][json]") {
+  struct Row {
+    std::string text;
+    JsonCount want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"1", {1, 0}},
+      {"[1,2]", {3, 0}},
+      {R"({"a":1,"b":[2,3]})", {5, 2}},
+      {R"("[,:{")", {1, 0}},
+      {R"({"a\\":"\",,\""})", {2, 1}},
+      {"", {1, 0}},
+      {"[[[", {4, 0}},
+  }));
+  INFO(row.text);
+  CHECK(count_json(row.text) == row.want);
+}
+
 TEST_CASE("lookups answer the default for anything absent or of another type", "[kube][json]") {
   const Json value = *parse_json(R"({"a":{"text":"t","int":-5,"big":9223372036854775808,
       "float":1.0,"yes":true,"null":null,"list":[1,2]},"array":[{"x":1}]})");

@@ -1,0 +1,58 @@
+// base/memory_budget.h - may this piece of work take so much memory now? And what is done so that
+// memory which is free in the program is free in the system, too.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "base/mutex.h"
+
+namespace nervex {
+
+// What pieces of work on many threads may hold at once, by their own estimates. Thread-safe.
+//
+// No queue: what needs little may be let in before what has waited for much. Large work must not
+// keep small work from being done, and may time out.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::size_t bytes) : bytes_(bytes) {}
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // One piece's part, given back when this is destroyed. The budget must outlive it.
+  class Share {
+   public:
+    ~Share() { budget_.give_back(bytes_); }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    friend class MemoryBudget;
+    Share(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
+    MemoryBudget& budget_;
+    const std::size_t bytes_;
+  };
+
+  std::size_t bytes() const { return bytes_; }
+  // Waits for so much to be free, until `timeout` has passed. Null: it was not, or is more than the
+  // whole budget, which is said at once.
+  std::unique_ptr<const Share> take(std::size_t bytes, std::chrono::milliseconds timeout);
+
+ private:
+  void give_back(std::size_t bytes);
+
+  const std::size_t bytes_;
+  Mutex mutex_;
+  CondVar freed_;
+  std::size_t used_ GUARDED_BY(mutex_) = 0;
+};
+
+// For the whole program, once, before it has threads. By default glibc keeps an arena for each of
+// many threads and gives little of what was freed in them back to the system: a burst of large
+// requests on many connections would then be held for ever.
+void bound_malloc();
+// Gives everything that is free back to the system. Costs a few milliseconds at 100 MiB.
+void return_free_memory();
+
+}  // namespace nervex

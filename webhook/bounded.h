@@ -1,0 +1,17 @@
+// webhook/bounded.h - reviews that share a budget of memory. Acts: waits, and frees memory.
+#pragma once
+
+#include <chrono>
+
+#include "base/http.h"
+#include "base/memory_budget.h"
+
+namespace nervex::webhook {
+
+// `review` with at most the budget's memory in use by all reviews at once, by review_memory(). One
+// that finds none free within `timeout` is answered 503 with Retry-After: the API server asks again
+// by itself, maybe another replica. One that needs more than there ever is gets 413. The budget must
+// outlive the handler.
+HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, HttpHandler review);
+
+}  // namespace nervex::webhook
