@@ -4,18 +4,18 @@
 
 namespace nervex {
 
-std::unique_ptr<const MemoryBudget::Share> MemoryBudget::take(std::size_t bytes,
-                                                              std::chrono::milliseconds timeout) {
-  if (bytes > bytes_) return nullptr;
+std::optional<MemoryBudget::Share> MemoryBudget::take(std::size_t bytes,
+                                                      std::chrono::milliseconds timeout) {
+  if (bytes > bytes_) return std::nullopt;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   const MutexLock lock(mutex_);
   while (used_ + bytes > bytes_) {
     if (freed_.wait_until(mutex_, deadline) == std::cv_status::timeout && used_ + bytes > bytes_) {
-      return nullptr;
+      return std::nullopt;
     }
   }
   used_ += bytes;
-  return std::unique_ptr<const Share>(new Share(*this, bytes));
+  return Share(*this, bytes);
 }
 
 void MemoryBudget::give_back(std::size_t bytes) {
@@ -29,7 +29,7 @@ void MemoryBudget::give_back(std::size_t bytes) {
 void bound_malloc() {
   constexpr int kMaxArenas = 2;  // as many as threads that get CPU time, mostly
   constexpr int kMapAbove = 256 << 10;
-  constexpr int kKeepAtTop = 4 << 20;
+  constexpr int kKeepAtTop = 16 << 20;
   mallopt(M_ARENA_MAX, kMaxArenas);
   // Both set, or glibc raises them by what it sees being freed.
   mallopt(M_MMAP_THRESHOLD, kMapAbove);

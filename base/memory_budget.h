@@ -4,7 +4,8 @@
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/mutex.h"
 
@@ -23,21 +24,24 @@ class MemoryBudget {
   // One piece's part, given back when this is destroyed. The budget must outlive it.
   class Share {
    public:
-    ~Share() { budget_.give_back(bytes_); }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
+    ~Share() {
+      if (budget_ != nullptr) budget_->give_back(bytes_);
+    }
+    Share(Share&& other) noexcept
+        : budget_(std::exchange(other.budget_, nullptr)), bytes_(other.bytes_) {}
+    Share& operator=(Share&&) = delete;
 
    private:
     friend class MemoryBudget;
-    Share(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
-    MemoryBudget& budget_;
+    Share(MemoryBudget& budget, std::size_t bytes) : budget_(&budget), bytes_(bytes) {}
+    MemoryBudget* budget_;
     const std::size_t bytes_;
   };
 
   std::size_t bytes() const { return bytes_; }
-  // Waits for so much to be free, until `timeout` has passed. Null: it was not, or is more than the
-  // whole budget, which is said at once.
-  std::unique_ptr<const Share> take(std::size_t bytes, std::chrono::milliseconds timeout);
+  // Waits for so much to be free, until `timeout` has passed. nullopt: it was not, or is more than
+  // the whole budget, which is said at once.
+  std::optional<Share> take(std::size_t bytes, std::chrono::milliseconds timeout);
 
  private:
   void give_back(std::size_t bytes);

@@ -35,7 +35,7 @@ HttpServerOptions server_options(const Flags& flags) {
   options.max_connections = 256;
   options.max_body_bytes = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
   options.max_bytes_in_flight = kBodyBytes;
-  options.allow_chunked_bodies = false;            // API servers send Content-Length
+  options.allow_chunked_bodies = false;  // API servers send Content-Length
   options.refusal = refusal;
   return options;
 }

@@ -12,8 +12,8 @@ namespace nervex::webhook {
 Json without_nulls(const Json& value);
 
 // The first `count` values of a document, in its order; what follows is left out, and so is what
-// has a key longer than kMaxKeyLength: each error names all keys above it. A report on the whole of a
-// hostile document could fill the memory.
+// has a key longer than kMaxKeyLength: each error names all keys above it. A report on the whole of
+// a hostile document could fill the memory.
 Json first_values(const Json& value, std::size_t count);
 
 }  // namespace nervex::webhook

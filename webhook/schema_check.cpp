@@ -108,7 +108,8 @@ job::FieldErrors SchemaCheck::errors_of(const Json& object) const {
   if (validator.validate(compiled_->schema, Adapter(reported), &results)) {
     errors.push_back(
         {job::FieldErrorType::kInvalid, "spec", "{...}",
-         fmt::format("breaks its schema, beyond the first {} values or below a very long key", kMaxReportedValues)});
+         fmt::format("breaks its schema, beyond the first {} values or below a very long key",
+                     kMaxReportedValues)});
   }
   for (const auto& error : deepest(results)) errors.push_back(locate(tree, reported, error));
   return errors;

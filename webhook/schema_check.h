@@ -9,7 +9,8 @@
 
 namespace nervex::webhook {
 
-// Values that a report names at most: valijson keeps more than 1 kB per error and cannot be stopped.
+// Values that a report names at most: valijson keeps more than 1 kB per error and cannot be
+// stopped.
 inline constexpr std::size_t kMaxReportedValues = 10'000;
 
 // One schema, made ready. Thread-safe.
@@ -22,8 +23,8 @@ class SchemaCheck {
   SchemaCheck& operator=(const SchemaCheck&) = delete;
 
   // Everything that is wrong, the deepest error of each path, with null members as if they were
-  // absent. Of a document with more than kMaxReportedValues only the first ones are named. Cost: about
-  // 50 µs per kB, most of it valijson's.
+  // absent. Of a document with more than kMaxReportedValues only the first ones are named. Cost:
+  // about 50 µs per kB, most of it valijson's.
   job::FieldErrors errors_of(const Json& object) const;
 
  private:

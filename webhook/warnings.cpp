@@ -42,8 +42,8 @@ std::set<std::int64_t> host_ports(const Json& pod_spec, job::Role role) {
   return ports;
 }
 
-// The planner does not look at ports. kube-scheduler does: of two such pods that were planned for one
-// node it binds one.
+// The planner does not look at ports. kube-scheduler does: of two such pods that were planned for
+// one node it binds one.
 void warn_of_host_ports(const Json& spec, std::vector<std::string>& warnings) {
   constexpr std::size_t kMostNamed = 3;
   for (const auto role : {job::Role::kCoordinator, job::Role::kCollector, job::Role::kLearner}) {
@@ -55,11 +55,11 @@ void warn_of_host_ports(const Json& spec, std::vector<std::string>& warnings) {
     const auto named = ports | std::views::take(kMostNamed);
     warnings.push_back(fmt::format(
         "spec.{}.template: {} {}{} are not planned: the gang may start in part", name,
-        host_network ? "hostNetwork ports" : "host ports", fmt::join(named.begin(), named.end(), ", "),
-        ports.size() > kMostNamed ? "..." : ""));
-    warnings.push_back(fmt::format(
-        "spec.{}.template: let each pod fill a node (all its GPUs), or do without {}", name,
-        host_network ? "hostNetwork" : "hostPort"));
+        host_network ? "hostNetwork ports" : "host ports",
+        fmt::join(named.begin(), named.end(), ", "), ports.size() > kMostNamed ? "..." : ""));
+    warnings.push_back(
+        fmt::format("spec.{}.template: let each pod fill a node (all its GPUs), or do without {}",
+                    name, host_network ? "hostNetwork" : "hostPort"));
   }
 }
 

@@ -35,8 +35,8 @@ struct StatusCause {
   bool operator==(const StatusCause&) const = default;
 };
 
-// metav1.StatusDetails. Of an Invalid answer kubectl prints these, not the message: the kind and the
-// name, then one line for each cause.
+// metav1.StatusDetails. Of an Invalid answer kubectl prints these, not the message: the kind and
+// the name, then one line for each cause.
 struct StatusDetails {
   std::string group;
   std::string kind;  // empty: no details

@@ -8,19 +8,25 @@
 namespace nervex::kube {
 namespace {
 
-// Calls `see` with each character that is no part of a string, but for the quotation marks.
+// Where the string that begins with the quotation mark at `begin` ends, or where the text does.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  for (std::size_t at = text.find('"', begin + 1); at != std::string_view::npos;
+       at = text.find('"', at + 1)) {
+    std::size_t backslashes = 0;
+    while (text[at - 1 - backslashes] == '\\') ++backslashes;  // the one at `begin` is none
+    if (backslashes % 2 == 0) return at;
+  }
+  return text.size();
+}
+
+// Calls `see` with each character that is no part of a string.
 template <typename See>
 void outside_strings(std::string_view text, See see) {
-  bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
+    if (text[i] == '"') {
+      i = end_of_string(text, i);
     } else {
-      see(c);
+      see(text[i]);
     }
   }
 }

@@ -283,7 +283,9 @@ TEST_CASE("a job has at most so many pods", "[job][validate]") {
       ": the job would have 5001 pods with its coordinator, aggregator, collectors and learners; "
       "at most 5000 are possible";
   const auto row = GENERATE_COPY(values<Row>({
-      {"it has as many", R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})", "",
+      {"it has as many",
+       R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})",
+       "",
        {}},
       {"it has one more",
        R"({"collector": {"replicas": 4096}, "learner": {"replicas": 903}})",

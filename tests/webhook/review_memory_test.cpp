@@ -7,9 +7,9 @@
 #include <functional>
 #include <new>
 
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
-#include <fmt/format.h>
 
 #include "tests/webhook/samples.h"
 #include "webhook/answer.h"
@@ -100,7 +100,8 @@ std::vector<Row> hostile_bodies(std::size_t size) {
       {"it is no review but numbers", "[" + repeated("1,", size, "1]")},
       {"it is no review but texts", "[" + repeated("\"\",", size, "1]")},
       {"it is no review but members", "{" + numbered("\"{}\":{{}},", size, "\"x\":1}")},
-      {"it is nested", "[" + repeated(std::string(98, '[') + std::string(98, ']') + ",", size, "1]")},
+      {"it is nested",
+       "[" + repeated(std::string(98, '[') + std::string(98, ']') + ",", size, "1]")},
       {"it is nested in objects",
        "[" + repeated(repeated("{\"a\":", 98 * 5, "1" + std::string(98, '}')) + ",", size, "1]")},
       {"it has arrays for what is unknown", job_with_spec("\"x\":[" + repeated("[],", size, "1]"))},
@@ -110,14 +111,14 @@ std::vector<Row> hostile_bodies(std::size_t size) {
       {"its containers are empty", job_with_pod("\"containers\":[" + repeated("{},", size, "{}]"))},
       {"its containers are numbers", job_with_pod("\"containers\":[" + repeated("1,", size, "1]"))},
       {"its containers have nothing but wrong types",
-       job_with_pod("\"containers\":[" +
-                    repeated(R"({"name":1,"image":1,"env":1,"ports":1,"args":1,"tty":1},)", size,
-                             "{}]"))},
+       job_with_pod(
+           "\"containers\":[" +
+           repeated(R"({"name":1,"image":1,"env":1,"ports":1,"args":1,"tty":1},)", size, "{}]"))},
       {"its variables have wrong types",
-       job_with_pod("\"containers\":[{\"env\":[" + repeated(R"({"name":1,"value":1},)", size, "{}]}]"))},
-      {"its limits are wrong",
-       job_with_pod("\"containers\":[{\"resources\":{\"limits\":{" +
-                    numbered("\"a{0}/a\":\"1m\",", size, "\"b\":1}}}]"))},
+       job_with_pod("\"containers\":[{\"env\":[" +
+                    repeated(R"({"name":1,"value":1},)", size, "{}]}]"))},
+      {"its limits are wrong", job_with_pod("\"containers\":[{\"resources\":{\"limits\":{" +
+                                            numbered("\"a{0}/a\":\"1m\",", size, "\"b\":1}}}]"))},
       {"its volumes are all the same",
        job_with_spec("\"volumes\":[" + repeated(R"({"name":"a"},)", size, "{}]"))},
       {"its tolerations and arguments are wrong",
@@ -133,8 +134,10 @@ std::vector<Row> hostile_bodies(std::size_t size) {
                            "\":{{\"active\":\"x\",\"failed\":\"x\",\"succeeded\":[]}},")
                               .c_str(),
                           size, "\"a\":1}}}"))},
-      {"it does away with many requests", update_of(R"({"entries":[)" + repeated("{},", size, "{}]}"))},
-      {"it does away with one long request", update_of("\"" + repeated("\\u0001", size, "") + "\"")},
+      {"it does away with many requests",
+       update_of(R"({"entries":[)" + repeated("{},", size, "{}]}"))},
+      {"it does away with one long request",
+       update_of("\"" + repeated("\\u0001", size, "") + "\"")},
       {"it is all one name",
        review_of("{\"metadata\":{\"generateName\":\"" + std::string(size, 'n') + "\"}}")},
       {"it is cut off", "[" + repeated("[],", size, "")},

@@ -1,8 +1,8 @@
 #include "webhook/review.h"
 
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
-#include <fmt/format.h>
 
 #include "job/validate.h"
 #include "tests/webhook/samples.h"

@@ -133,9 +133,11 @@ TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
   SECTION("a wrong item far behind") {
     containers[0]["args"] = Json(Json::array_t(200'000, Json("x")));
     containers[0]["args"].push_back(1);
-    CHECK(texts(job_check()->errors_of(job)) ==
-          Texts{"spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or below "
-                "a very long key"});
+    CHECK(
+        texts(job_check()->errors_of(job)) ==
+        Texts{
+            "spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or below "
+            "a very long key"});
   }
   SECTION("unknown fields") {
     for (int i = 0; i < 5000; ++i) containers[0]["x" + std::to_string(i)] = 1;

@@ -47,20 +47,18 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
         "spec.collector.template: let each pod fill a node (all its GPUs), or do without "
         "hostNetwork"}},
       {"they declare ports themselves, some of them as host ports",
-       {{"coordinator",
-         host_network({{{"name", "nervex-port"}, {"containerPort", 80}},
-                       {{"containerPort", 2222}, {"hostPort", 2222}}})}},
+       {{"coordinator", host_network({{{"name", "nervex-port"}, {"containerPort", 80}},
+                                      {{"containerPort", 2222}, {"hostPort", 2222}}})}},
        {"spec.coordinator.template: hostNetwork ports 80, 2222 are not planned: the gang may start "
         "in part",
         "spec.coordinator.template: let each pod fill a node (all its GPUs), or do without "
         "hostNetwork"}},
       {"they declare many",
-       {{"coordinator",
-         host_network({{{"name", "nervex-port"}, {"containerPort", 50001}},
-                       {{"containerPort", 50002}},
-                       {{"containerPort", 50003}},
-                       {{"containerPort", 50004}},
-                       {{"containerPort", 50005}}})}},
+       {{"coordinator", host_network({{{"name", "nervex-port"}, {"containerPort", 50001}},
+                                      {{"containerPort", 50002}},
+                                      {{"containerPort", 50003}},
+                                      {{"containerPort", 50004}},
+                                      {{"containerPort", 50005}}})}},
        {"spec.coordinator.template: hostNetwork ports 50001, 50002, 50003... are not planned: the "
         "gang may start in part",
         "spec.coordinator.template: let each pod fill a node (all its GPUs), or do without "
