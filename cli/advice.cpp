@@ -23,13 +23,20 @@ bool is_observed(const gang::PodGroup& group) {
   return group.status.observed_generation >= group.meta.generation;
 }
 
+bool is_refused(const JobView& view) {
+  const auto waiting = waiting_gangs(view);
+  return std::any_of(waiting.begin(), waiting.end(), [](const gang::GangStatus* gang) {
+    return gang->reason == gang::kReasonPlanRefused;
+  });
+}
+
 struct Rule {
   bool (*applies)(const JobView&);
   const char* text;  // {ns} and {job} are filled in
 };
 
 // The first that applies is said; each may rely on those before it not applying.
-constexpr std::array<Rule, 13> kRules{{
+constexpr std::array<Rule, 14> kRules{{
     {[](const JobView& v) { return v.job.meta.deleting; }, "nothing: the job is being deleted."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kSucceeded; },
      "nothing: the job is done. What its coordinator said, as long as the pod is kept: "
@@ -51,6 +58,9 @@ constexpr std::array<Rule, 13> kRules{{
     {[](const JobView& v) { return !is_observed(*v.group); },
      "the scheduling side has not answered yet. Is nervex-scheduler running? "
      "kubectl get deployments -n nervex-system"},
+    {is_refused,
+     "ask for fewer pods: the API server does not store the plan of so many. If it objects to "
+     "something else than the size, the CustomResourceDefinitions may be of another version."},
     {[](const JobView& v) { return is_waiting(v, true); },
      "if others hold the room, nothing: the job starts by itself, whole, as soon as it fits; who "
      "holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is "

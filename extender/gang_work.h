@@ -29,13 +29,13 @@ struct GangWork {
   std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet> missing;  // the sets with those of their slots that have no place
   std::optional<gang::NoFit> no_fit;     // why they have none, if they cannot get one
-  bool is_refused = false;  // they have none because the API server does not store such a plan
+  bool is_refused = false;               // they have none because no API server stores such a plan
 
   bool is_whole() const { return holds && missing.empty(); }
   std::size_t wanted() const;  // slots
 };
 
-// The gangs of a PodGroup in the order of first mention in its spec; without slots there is no gang.
+// The gangs of a PodGroup in the order of first mention in its spec; one without slots is left out.
 // A slot has the place that the status knows for it, in whichever gang it stands: the spec may move
 // slots from one gang to another, and a gang that gets a committed place is committed. Places of
 // slots that the spec does not want (any more, or with another incarnation) are left out.

@@ -41,7 +41,7 @@ struct SlotSeen {
   PodGroupPtr group;  // null: no PodGroup of that UID was seen
   // The slot's place, if the spec still wants the slot, with whatever incarnation, and it has one.
   std::optional<gang::Placement> placement;
-  // The gang in whose status the place stands; the spec may have moved the slot to another one since.
+  // In whose status the place stands; the spec may have moved the slot to another gang since.
   std::string gang;
   bool committed = false;    // that gang
   kube::Resources requests;  // what the place was planned for

@@ -44,6 +44,13 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          v.group->status.gangs = {a_waiting_gang("base", "full")};
        },
        "starts by itself, whole"},
+      {"the API server does not store the plan", Phase::kCreated,
+       [](JobView& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_waiting_gang("base", "too large")};
+         v.group->status.gangs[0].reason = gang::kReasonPlanRefused;
+       },
+       "ask for fewer pods"},
       {"a request waits", Phase::kRunning,
        [](JobView& v) {
          v.group = a_group();

@@ -168,9 +168,8 @@ TEST_CASE("a refusal for good is tried again with back-off", "[extender][planner
 void store_places(Cluster& c, std::size_t most) {
   c.api.fail_next(
       [most](const kube::ApiRequest& request) {
-        if (request.method != "PATCH" || request.path.find("/podgroups/a/status") == request.path.npos) {
-          return false;
-        }
+        const bool is_status = request.path.find("/podgroups/a/status") != std::string::npos;
+        if (request.method != "PATCH" || !is_status) return false;
         const auto body = kube::parse_json(request.body);
         const auto group = gang::decode_pod_group({{"metadata", {{"name", "a"}}},
                                                    {"status", (*body)["status"]}});

@@ -42,13 +42,19 @@ PodGroup a_large_group(const Shape& shape) {
     set = testing::selecting(std::move(set), "example.com/accelerator", "a-rather-long-model-name");
     set.constraints.tolerations = Json::array(
         {{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}});
-    GangStatus gang{set.gang, true, true, std::string(kReasonPlanned), "5000 pods have their places",
-                    SysTime(std::chrono::milliseconds(1'795'269'364'123)), {}};
+    GangStatus gang{set.gang,
+                    true,
+                    true,
+                    std::string(kReasonPlanned),
+                    "5000 pods have their places",
+                    SysTime(std::chrono::milliseconds(1'795'269'364'123)),
+                    {}};
     for (int i = 0; i < in_each; ++i) {
       const int n = g * in_each + i;
       const SlotId slot{60'000 + n, shape.mixed ? 100 + n * 7 % 118 : 0};
       set.slots.push_back(slot);
-      gang.placements.push_back({set.role, slot, node_name(n / shape.pods_a_node, shape.name_length),
+      gang.placements.push_back({set.role, slot,
+                                 node_name(n / shape.pods_a_node, shape.name_length),
                                  shape.mixed ? 9'999'999 - n : 1'000'000 + n});
     }
     group.spec.members.push_back(std::move(set));

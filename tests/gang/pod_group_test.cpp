@@ -141,7 +141,10 @@ TEST_CASE("slots and places are written once for many", "[gang][pod_group]") {
   CHECK(object["status"]["gangs"][0]["placements"] ==
         Json::array({{{"role", "learner"},
                       {"nodes", Json::array({{{"node", "n1"}, {"ordinal", 3}, {"number", 4}},
-                                             {{"node", "n2"}, {"ordinal", 0}, {"count", 2}, {"number", 2}},
+                                             {{"node", "n2"},
+                                              {"ordinal", 0},
+                                              {"count", 2},
+                                              {"number", 2}},
                                              {{"node", "n2"},
                                               {"ordinal", 2},
                                               {"incarnation", 1},
