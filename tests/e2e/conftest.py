@@ -49,8 +49,11 @@ def target(request):
         chosen = targets.choose(os.environ.get("PYTEST_XDIST_WORKER", ""))
     except Failure as failure:  # without a cluster no test says anything
         names = [os.path.basename(path) for path in failure.logs]
-        pytest.exit(f"no cluster to test on: {failure}\n"
-                    f"(logs in .local/nervex-test-*.failed/: {', '.join(names) or 'none'})", returncode=1)
+        message = (f"no cluster to test on: {failure}\n"
+                   f"(logs in .local/nervex-test-*.failed/: {', '.join(names) or 'none'})")
+        if os.environ.get("PYTEST_XDIST_WORKER"):  # whose exit pytest-xdist takes for a crash
+            pytest.fail(message, pytrace=False)
+        pytest.exit(message, returncode=1)
     request.config.nervex_target = chosen
     yield chosen
     failed = request.session.testsfailed > 0
