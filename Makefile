@@ -53,8 +53,8 @@ test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to py
 	@scripts/test --only e2e -- $(ARGS)
 
 .PHONY: faults
-faults: ## kill our programs in every state and at every write of a job's life, one life each (an hour)
-	@NERVEX_E2E_CRASH_POINTS=all scripts/test --only e2e -- -k test_kill $(ARGS)
+faults: ## kill our programs in every state and at every write of a job's life, one life each (half an hour)
+	@NERVEX_E2E_CRASH_POINTS=all scripts/test --only e2e -- -k test_kill -n 2 --dist worksteal $(ARGS)
 
 .PHONY: test-asan
 test-asan: setup ## unit tests under address and undefined-behaviour sanitizers
