@@ -19,9 +19,7 @@ bool is_read(const HttpRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
 
-HttpReply not_allowed() {
-  return {405, "use GET or PUT\n", kText, {{"Allow", "GET, HEAD, PUT"}}};
-}
+HttpReply not_allowed() { return {405, "use GET or PUT\n", kText, {{"Allow", "GET, HEAD, PUT"}}}; }
 
 HttpReply tell_level() {
   return {200, nlohmann::json{{"level", to_string(log_level())}}.dump() + "\n"};

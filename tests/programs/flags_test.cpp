@@ -26,12 +26,15 @@ TEST_CASE("every program's help is complete", "[programs][flags]") {
   const Output output = run_program(name, {"--help"});
   CHECK(output.exit_code == 0);
   INFO(output.text);
-  std::vector<std::string> parts{
-      "NERVEX_KUBECONFIG",        "--metrics-listen HOST:PORT=0.0.0.0:8081",
-      "NERVEX_METRICS_LISTEN",    "--shutdown-delay DURATION=0s",
-      "NERVEX_SHUTDOWN_DELAY",    "NERVEX_LOG_LEVEL",
-      "NERVEX_LOG_FORMAT",        "Exit codes",
-      fmt::format("Example\n  nervex-{}", name)};
+  std::vector<std::string> parts{"NERVEX_KUBECONFIG",
+                                 "--metrics-listen HOST:PORT=0.0.0.0:8081",
+                                 "NERVEX_METRICS_LISTEN",
+                                 "--shutdown-delay DURATION=0s",
+                                 "NERVEX_SHUTDOWN_DELAY",
+                                 "NERVEX_LOG_LEVEL",
+                                 "NERVEX_LOG_FORMAT",
+                                 "Exit codes",
+                                 fmt::format("Example\n  nervex-{}", name)};
   if (name == "controller" || name == "extender") {
     parts.insert(
         parts.end(),
