@@ -206,3 +206,56 @@ def test_a_finished_job_is_409(running, jobs, replicas_api, node_agent, method):
     jobs.wait_phase(NAME, "Succeeded")
     reply = getattr(replicas_api, method)(running, COORDINATOR)
     assert reply.status == 409, reply
+
+
+# -- the life of a job that asks for many
+
+
+def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replicas_api):
+    """One POST for each few replicas, as a client that asks for what it needs: the job's objects do not grow with
+    the number of POSTs, and no pod notices."""
+    posts = 50  # two entries each: the server merges what is placed when it finds 100
+    added = {"collectors": [], "learners": []}
+    for _ in range(posts):
+        named = replicas_api.add(running, COORDINATOR, collectors=1, learners=1).data
+        for role, urls in added.items():
+            urls += named[role]
+    base = 2  # coordinator and aggregator
+    pods = jobs.wait_pods(NAME, base + 2 * posts, "Running", timeout=120)
+    before = {one.metadata.uid: one.metadata.annotations for one in pods}
+    jobs.wait_condition(NAME, "RequestsScheduled")
+    added["collectors"] += replicas_api.add(running, COORDINATOR, collectors=1).data["collectors"]
+
+    entries = jobs.get(NAME)["spec"]["requests"]["entries"]
+    assert [len(one["slots"]) for one in entries] == [posts, posts, 1], entries
+    assert slots(jobs)["collector"] == [(ordinal, 0) for ordinal in range(4096, 4096 + posts + 1)]
+
+    def is_followed():
+        group, = jobs.pod_groups(NAME)
+        sets = [one["name"] for one in group["spec"]["members"]]
+        gangs = [one["name"] for one in group["status"]["gangs"]]
+        seen = group["status"]["observedGeneration"] == group["metadata"]["generation"]
+        return seen and len(sets) == base + 3 and len(gangs) == 1 + 3, (sets, gangs)
+    wait_for(is_followed, "the gangs to be one for each role")
+    pods = jobs.wait_pods(NAME, base + 2 * posts + 1, "Running")
+    after = {one.metadata.uid: one.metadata.annotations for one in pods}
+    assert {uid: after.get(uid) for uid in before} == before
+
+    removed = replicas_api.remove(running, COORDINATOR, collectors=2).data["collectors"]
+    assert removed == added["collectors"][-2:]  # the newest go first, as ever
+    again = replicas_api.replace(running, COORDINATOR, collectors=added["collectors"][:1]).data["collectors"]
+    wait_listed(replicas_api, running, {**added, "collectors": [*again, *added["collectors"][1:-2]]})
+
+
+def test_a_replica_that_cannot_be_replaced_again_goes_on_under_another_ordinal(jobs, grown, replicas_api):
+    namespace, added = grown
+    # As if the controller had replaced it 217 times.
+    jobs.patch(f"{NAME}/status", {"status": {"replaced": [{"role": "collector", "ordinal": 4096, "incarnation": 218}]}})
+    jobs.wait_condition(NAME, "ReplacementsUsedUp")
+    wait_listed(replicas_api, namespace, {**added, "collectors": added["collectors"][1:]})
+
+    reply = replicas_api.replace(namespace, COORDINATOR, collectors=added["collectors"][:1])
+    assert reply.status == 200, reply
+    assert slots(jobs)["collector"] == [(4098, 0), (4097, 0)]
+    wait_listed(replicas_api, namespace, {**added, "collectors": [*reply.data["collectors"], added["collectors"][1]]})
+    jobs.wait_condition(NAME, "ReplacementsUsedUp", "False")
