@@ -67,7 +67,7 @@ job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
           .server_token = seen.server_token,
           .has_aggregator = attempt.has_aggregator,
           .aggregator_template =
-              seen.aggregator_config ? seen.aggregator_config->pod_template : Json()};
+              seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson()};
 }
 
 SysTime place_in_queue(const job::Job& job) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include "controller/desired_pod_group.h"
 #include "controller/limits.h"
@@ -44,17 +46,26 @@ bool is_refused(const Observed& seen, const kube::Pod& pod) {
   return waits_for_binding(pod) && is_late && !pod.unscheduled_message.empty();
 }
 
-// What the second scheduler says about a pod of that gang which it does not bind, of the
-// coordinator if it is among them; "" if there is none.
-std::string scheduler_objection(const Observed& seen, const Attempt& attempt,
-                                std::string_view gang) {
-  const kube::Pod* refused = nullptr;
+// Pods that the second scheduler does not bind, and says why.
+std::vector<const AttemptPod*> refused_pods(const Observed& seen, const Attempt& attempt) {
+  std::vector<const AttemptPod*> refused;
   for (const AttemptPod& of : attempt.pods) {
-    if (!is_refused(seen, *of.pod) || !is_of_gang(of, *attempt.group, gang)) continue;
-    if (refused == nullptr || of.role == job::Role::kCoordinator) refused = of.pod;
+    if (is_refused(seen, *of.pod)) refused.push_back(&of);
   }
-  if (refused == nullptr) return "";
-  return fmt::format("pod {}: {}", refused->meta.name, refused->unscheduled_message);
+  return refused;
+}
+
+// What it says about one of them that is of that gang, of the coordinator if it is among them; ""
+// if there is none.
+std::string scheduler_objection(const std::vector<const AttemptPod*>& refused,
+                                const gang::PodGroup& group, std::string_view gang) {
+  const AttemptPod* first = nullptr;
+  for (const AttemptPod* of : refused) {
+    const bool is_better = first == nullptr || of->role == job::Role::kCoordinator;
+    if (is_better && is_of_gang(*of, group, gang)) first = of;
+  }
+  if (first == nullptr) return "";
+  return fmt::format("pod {}: {}", first->pod->meta.name, first->pod->unscheduled_message);
 }
 
 Finding scheduled(const Observed& seen, const Attempt& attempt) {
@@ -76,7 +87,8 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
     return {false, kQueued, "the planner has not looked at the gang yet"};
   }
   if (!base->planned) return {false, base->reason, base->message};
-  std::string objection = scheduler_objection(seen, attempt, gang::kBaseGang);
+  std::string objection =
+      scheduler_objection(refused_pods(seen, attempt), *attempt.group, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
   return {true, base->reason, base->message};
 }
@@ -100,12 +112,16 @@ std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& a
   if (is_false(seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
   }
+  const auto refused = refused_pods(seen, attempt);
+  std::map<std::string_view, const gang::GangStatus*> known;
+  for (const auto& of : attempt.group->status.gangs) known.try_emplace(of.name, &of);
   for (const auto& set : attempt.group->spec.members) {
     if (set.gang == gang::kBaseGang) continue;
     verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
-    const auto* of = gang::find_gang(attempt.group->status, set.gang);
+    const auto at = known.find(set.gang);
+    const gang::GangStatus* of = at == known.end() ? nullptr : at->second;
     if (of != nullptr && of->planned) {
-      std::string objection = scheduler_objection(seen, attempt, set.gang);
+      std::string objection = scheduler_objection(refused, *attempt.group, set.gang);
       if (objection.empty()) continue;
       return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
     }

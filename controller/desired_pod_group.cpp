@@ -1,6 +1,7 @@
 #include "controller/desired_pod_group.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "controller/member_set.h"
@@ -23,7 +24,8 @@ class Members {
         attempt_(attempt),
         context_(context),
         wanted_(job_, attempt.has_aggregator),
-        is_lost_(requests_lost(job_)) {}
+        is_lost_(requests_lost(job_)),
+        base_is_committed_(is_base_committed(attempt.group)) {}
 
   std::vector<gang::MemberSet> follow() {
     for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
@@ -61,9 +63,7 @@ class Members {
   // A set that is there: its slots follow what is wanted, its shape stays.
   void keep(const gang::MemberSet& set) {
     const auto known = parse_set_name(set.name);
-    const bool is_double = std::any_of(sets_.begin(), sets_.end(),
-                                       [&](const auto& other) { return other.name == set.name; });
-    if (!known || is_double) return;  // somebody else's hand
+    if (!known || set_at_.count(set.name) != 0) return;  // somebody else's hand
     if (is_backing_off(observed_, known->gang)) return;
     gang::MemberSet kept = set;
     kept.gang = known->gang;
@@ -73,6 +73,7 @@ class Members {
       if (!seen_.emplace(known->role, slot.ordinal).second) continue;
       if (const auto next = next_of(known->role, slot)) kept.slots.push_back(*next);
     }
+    set_at_.emplace(kept.name, sets_.size());
     sets_.push_back(std::move(kept));
   }
 
@@ -111,36 +112,38 @@ class Members {
   SetName name_for(const WantedSlot& slot) {
     if (slot.entry() != nullptr) return request_set_name(slot);
     const bool is_single = slot.role == Role::kCoordinator || slot.role == Role::kAggregator;
-    if (is_single || !base_is_committed()) return base_set_name(slot.role);
+    if (is_single || !base_is_committed_) return base_set_name(slot.role);
     if (const auto before = name_before(slot)) return *before;
     return new_floors_.try_emplace(slot.role, floor_set_name(slot.role, slot.slot.ordinal))
         .first->second;
   }
 
-  bool base_is_committed() const {
-    if (attempt_.group == nullptr) return false;
-    const auto* base = gang::find_gang(attempt_.group->status, gang::kBaseGang);
+  static bool is_base_committed(const gang::PodGroup* group) {
+    if (group == nullptr) return false;
+    const auto* base = gang::find_gang(group->status, gang::kBaseGang);
     return base != nullptr && base->committed;
   }
 
   // Where the planner knows the slot from: somebody took it out of the spec by hand.
-  std::optional<SetName> name_before(const WantedSlot& slot) const {
-    for (const auto& of : attempt_.group->status.gangs) {
-      for (const auto& place : of.placements) {
-        if (place.role != to_string(slot.role) || place.slot.ordinal != slot.slot.ordinal) continue;
-        return of.name == gang::kBaseGang ? base_set_name(slot.role) : parse_set_name(of.name);
+  std::optional<SetName> name_before(const WantedSlot& slot) {
+    if (gangs_before_.empty()) {
+      for (const auto& of : attempt_.group->status.gangs) {
+        for (const auto& place : of.placements) {
+          gangs_before_.try_emplace({place.role, place.slot.ordinal}, of.name);
+        }
       }
     }
-    return std::nullopt;
+    const auto at = gangs_before_.find({to_string(slot.role), slot.slot.ordinal});
+    if (at == gangs_before_.end()) return std::nullopt;
+    return at->second == gang::kBaseGang ? base_set_name(slot.role) : parse_set_name(at->second);
   }
 
   void add(const WantedSlot& slot) {
     const SetName name = name_for(slot);
     if (is_backing_off(observed_, name.gang)) return;
-    auto at = std::find_if(sets_.begin(), sets_.end(),
-                           [&](const auto& set) { return set.name == name.set; });
-    if (at == sets_.end()) at = sets_.insert(sets_.end(), new_set(name, slot));
-    at->slots.push_back(slot_id(slot.slot));
+    const auto [at, is_new] = set_at_.try_emplace(name.set, sets_.size());
+    if (is_new) sets_.push_back(new_set(name, slot));
+    sets_[at->second].slots.push_back(slot_id(slot.slot));
   }
 
   gang::MemberSet new_set(const SetName& name, const WantedSlot& slot) const {
@@ -160,10 +163,14 @@ class Members {
   const job::PodContext& context_;
   const WantedSlots wanted_;
   const bool is_lost_;
+  const bool base_is_committed_;
   std::set<std::pair<Role, job::Slot>> pods_;
   std::set<Number> seen_;  // what the sets of the PodGroup have named
   std::map<Role, SetName> new_floors_;
+  // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
+  std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
   std::vector<gang::MemberSet> sets_;
+  std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
 };
 
 }  // namespace

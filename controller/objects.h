@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kube/model/json.h"
 #include "kube/model/meta.h"
+#include "kube/model/shared_json.h"
 
 namespace nervex::controller {
 
@@ -24,7 +25,7 @@ std::uint64_t service_shape(const Json& service);
 
 struct AggregatorConfig {
   kube::Meta meta;
-  Json pod_template;  // of the aggregator
+  kube::SharedJson pod_template;  // of the aggregator
   bool operator==(const AggregatorConfig&) const = default;
 };
 Result<AggregatorConfig> decode_aggregator_config(std::string_view json);

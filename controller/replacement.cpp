@@ -38,13 +38,6 @@ bool is_worker(Role role, job::Slot slot) {
   return role != Role::kCoordinator && (role != Role::kAggregator || slot.ordinal != 0);
 }
 
-const AttemptPod* pod_of(const Attempt& attempt, const WantedSlot& slot) {
-  const auto at = std::find_if(attempt.pods.begin(), attempt.pods.end(), [&](const auto& of) {
-    return of.role == slot.role && of.slot == slot.slot;
-  });
-  return at == attempt.pods.end() ? nullptr : &*at;
-}
-
 template <typename T>
 void sort_by_slot(std::vector<T>& items) {
   std::sort(items.begin(), items.end(), [](const T& a, const T& b) {
@@ -67,7 +60,9 @@ std::string words_about(const kube::Pod& pod) {
 class Losses {
  public:
   Losses(const Observed& seen, const Attempt& attempt, const job::Job& job)
-      : seen_(seen), attempt_(attempt), slots_(job, attempt.has_aggregator) {
+      : seen_(seen), attempt_(attempt), slots_(job, attempt.has_aggregator),
+        placements_(all_places(attempt.group->status)) {
+    for (const auto& of : attempt.pods) pods_.try_emplace({of.role, of.slot}, &of);
     for (const auto& of : job.status.replaced) raise(of.role, of.slot);
     for (const auto& name : vanished_pods(seen, attempt)) vanished_.insert(name);
   }
@@ -77,6 +72,9 @@ class Losses {
       if (slot.role != Role::kCoordinator && !slot.is_over) look_at(slot);
     }
     lower_floors();
+    for (const auto& entry : seen_.job.spec.requests.entries) {
+      for (const auto slot : entry.slots) requested_.emplace(entry.role, slot.ordinal);
+    }
     for (const auto& [number, incarnation] : incarnations_) {
       if (is_of_the_past(number)) continue;
       out_.replaced.push_back({number.first, {number.second, incarnation}});
@@ -91,7 +89,7 @@ class Losses {
   }
 
   void look_at(const WantedSlot& slot) {
-    const AttemptPod* of = pod_of(attempt_, slot);
+    const AttemptPod* of = pod_of(slot);
     if (of == nullptr) {
       const std::string name = job::pod_name(seen_.job, slot.role, slot.slot);
       if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} is gone", name));
@@ -105,11 +103,15 @@ class Losses {
     }
   }
 
+  const AttemptPod* pod_of(const WantedSlot& slot) const {
+    const auto at = pods_.find({slot.role, slot.slot});
+    return at == pods_.end() ? nullptr : at->second;
+  }
+
   // A pod whose place is another slot's, or another one of its own slot's, was deleted by us.
   bool has_its_place(const AttemptPod& of) const {
-    const auto* place =
-        gang::find_placement(attempt_.group->status, to_string(of.role), slot_id(of.slot));
-    return place != nullptr && place->number == of.placement;
+    const auto place = placements_.find({to_string(of.role), slot_id(of.slot)});
+    return place != placements_.end() && place->second->number == of.placement;
   }
 
   // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.
@@ -136,21 +138,17 @@ class Losses {
 
   // Ordinals of requests are never used again.
   bool is_of_the_past(const std::pair<Role, int>& number) const {
-    const auto& [role, ordinal] = number;
-    if (ordinal < job::kFirstRequestedOrdinal) return false;
-    return std::none_of(seen_.job.spec.requests.entries.begin(),
-                        seen_.job.spec.requests.entries.end(), [&](const auto& entry) {
-                          return entry.role == role &&
-                                 std::any_of(entry.slots.begin(), entry.slots.end(),
-                                             [&](job::Slot s) { return s.ordinal == ordinal; });
-                        });
+    return number.second >= job::kFirstRequestedOrdinal && requested_.count(number) == 0;
   }
 
   const Observed& seen_;
   const Attempt& attempt_;
   const WantedSlots slots_;
+  const Places placements_;
+  std::map<std::pair<Role, job::Slot>, const AttemptPod*> pods_;
   std::set<std::string, std::less<>> vanished_;
   Incarnations incarnations_;
+  std::set<std::pair<Role, int>> requested_;  // ordinals that some entry names
   Replacement out_;
 };
 
@@ -249,14 +247,14 @@ std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& atte
   }
   if (left.empty()) return vanished;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
+  const Places places = all_places(attempt.group->status);
   for (const auto& slot : slots.all()) {
     if (slot.role == Role::kCoordinator || slot.is_over) continue;
     std::string name = job::pod_name(seen.job, slot.role, slot.slot);
     if (left.count(name) == 0) continue;
     // Without a place there never was such a pod. The job's own aggregator keeps its name: what is
     // left is an earlier one's.
-    const auto role = to_string(slot.role);
-    if (gang::find_placement(attempt.group->status, role, slot_id(slot.slot)) != nullptr) {
+    if (places.count({to_string(slot.role), slot_id(slot.slot)}) != 0) {
       vanished.push_back(std::move(name));
     }
   }

@@ -57,9 +57,9 @@ job::RoleCounts forgotten(const job::Status& before, Role role) {
 // server stores. Goes without: an end of a slot that is not wanted in that incarnation any more,
 // nor will be, and whose pod is gone, so that nothing counts it again. (But for a new leader's old
 // cache: then one is counted twice.) The few aggregators stay, whose counts are not only of these.
-void forget_many(const job::Job& job, const Attempt& attempt, job::Status& status) {
+void forget_many(const job::Job& job, const Attempt& attempt, const WantedSlots& slots,
+                 job::Status& status) {
   if (status.ended.size() <= kManyEnded || requests_lost(job)) return;
-  const WantedSlots slots(job, attempt.has_aggregator);
   std::set<std::pair<Role, job::Slot>> pods;
   for (const auto& of : attempt.pods) pods.emplace(of.role, of.slot);
   std::erase_if(status.ended, [&](const job::Status::Ended& of) {
@@ -96,8 +96,7 @@ void set_counts(const job::Status& before, const Attempt& attempt, job::Status& 
 }
 
 // Pods that are wanted and go on, or will. While requests are lost their pods go on all the same.
-int desired_pods(const Attempt& attempt, const job::Job& job) {
-  const WantedSlots slots(job, attempt.has_aggregator);
+int desired_pods(const Attempt& attempt, const job::Job& job, const WantedSlots& slots) {
   const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
   std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
   if (attempt.group == nullptr || !requests_lost(job)) return static_cast<int>(wanted);
@@ -169,10 +168,10 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
   status.replaced = std::move(replaced);
   Observed known = seen;
   known.job.status = status;
-  status.requeued_gangs =
-      still_requeued(known, attempt, WantedSlots(known.job, attempt.has_aggregator));
-  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known.job);
-  forget_many(known.job, attempt, status);
+  const WantedSlots slots(known.job, attempt.has_aggregator);
+  status.requeued_gangs = still_requeued(known, attempt, slots);
+  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known.job, slots);
+  forget_many(known.job, attempt, slots, status);
   set_conditions(seen, attempt, nothing_to_create, status);
   tell_used_up(seen, status);
   return status;

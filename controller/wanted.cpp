@@ -77,6 +77,16 @@ Places places_of(const Observed& seen, const gang::PodGroup& group) {
   return places;
 }
 
+Places all_places(const gang::PodGroupStatus& status) {
+  Places places;
+  for (const auto& of : status.gangs) {
+    for (const auto& place : of.placements) {
+      places.try_emplace({place.role, place.slot}, &place);
+    }
+  }
+  return places;
+}
+
 Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
                    const Places& places) {
   Wanted wanted;

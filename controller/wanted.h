@@ -62,6 +62,8 @@ struct WantedPod {
 // from the PodGroup.
 using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
 Places places_of(const Observed& seen, const gang::PodGroup& group);
+// Of all gangs, whatever became of their plans.
+Places all_places(const gang::PodGroupStatus& status);
 
 struct Wanted {
   std::vector<WantedPod> pods;  // in the order of the slots

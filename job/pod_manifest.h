@@ -22,7 +22,7 @@ struct PodContext {
   std::string server_url;       // KUBERNETES_SERVER_URL, e.g. nervex-server.nervex-system:8080
   bool server_token = false;    // pods get a token for nervex-server (--server-auth=token)
   bool has_aggregator = false;  // the job has its own: its URL goes into every pod
-  Json aggregator_template;     // of the AggregatorConfig, null without one
+  kube::SharedJson aggregator_template;  // of the AggregatorConfig, null without one
 };
 
 // The PodTemplateSpec a role's pods come from: the job's own, or the AggregatorConfig's. Null:

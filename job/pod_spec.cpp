@@ -14,7 +14,7 @@ const Json& null_json() {
 }
 
 const Json& template_of(const std::optional<RoleSpec>& role) {
-  return role ? role->pod_template : null_json();
+  return role ? role->pod_template.get() : null_json();
 }
 
 // Zero keeps the template's value, as an absent amount does.
@@ -64,9 +64,9 @@ void turn_node_name_into_constraint(Json& spec) {
 const Json& template_of(const Job& job, Role role, const PodContext& context) {
   switch (role) {
     case Role::kCoordinator:
-      return job.spec.coordinator_template;
+      return job.spec.coordinator_template.get();
     case Role::kAggregator:
-      return context.aggregator_template;
+      return context.aggregator_template.get();
     case Role::kCollector:
       return template_of(job.spec.collector);
     case Role::kLearner:

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "kube/model/json.h"
 #include "kube/model/meta.h"
+#include "kube/model/shared_json.h"
 
 namespace nervex::job {
 
@@ -30,7 +31,7 @@ std::string_view to_string(Phase phase);                              // kNone: 
 inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
 
 struct RoleSpec {     // collector or learner
-  Json pod_template;  // PodTemplateSpec as written
+  kube::SharedJson pod_template;  // PodTemplateSpec as written
   int replicas = 0;   // the user's floor: part of the gang from the start
   int min_replicas = 0;
   std::optional<int> max_replicas;
@@ -117,8 +118,8 @@ struct Spec {
   std::string group;
   std::string priority_class_name;
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
-  Json volumes = Json::array();
-  Json coordinator_template;
+  kube::SharedJson volumes = Json::array();
+  kube::SharedJson coordinator_template;
   std::optional<RoleSpec> collector;
   std::optional<RoleSpec> learner;
   std::string aggregator;  // "", "PerJob", "OnDemand"

@@ -24,8 +24,10 @@ TEST_CASE("only what moves counts may wait", "[controller][urgency]") {
       {"a worker runs", "learner", PodPhase::kRunning, false, false, true},
       {"the aggregator runs", "aggregator", PodPhase::kRunning, false, false, true},
       {"the coordinator runs", "coordinator", PodPhase::kRunning, false, false, false},
-      {"a worker ended", "collector", PodPhase::kSucceeded, false, false, false},
-      {"a worker failed", "collector", PodPhase::kFailed, false, false, false},
+      {"a worker ended", "collector", PodPhase::kSucceeded, false, false, true},
+      {"a worker failed", "collector", PodPhase::kFailed, false, false, true},
+      {"a worker was evicted", "collector", PodPhase::kFailed, false, true, false},
+      {"the coordinator ended", "coordinator", PodPhase::kSucceeded, false, false, false},
       {"a worker goes", "collector", PodPhase::kRunning, true, false, false},
       {"a worker is about to go", "collector", PodPhase::kRunning, false, true, false},
   }));

@@ -7,6 +7,7 @@ import time
 import kubernetes
 import pytest
 from harness import processes
+from harness.fault_proxy import writes
 from harness.outages import Components
 from support.jobs import job
 from support.wait import away, conflict, lasting, wait_for
@@ -248,3 +249,22 @@ def test_an_outage_that_outlasts_the_leases_ends_the_leaders_and_nothing_else(jo
         components.cluster.start(program)
     until_a_new_job_runs(jobs)
     running.check(node_agent)
+
+
+def test_an_api_server_that_restarts_in_the_middle_of_a_start_takes_no_gang_back(jobs, components, rig):
+    """It answers 401 and 403 until it has read its roles, which is no refusal of the gang."""
+    body = job("starts")
+    body["spec"]["collector"]["replicas"] = 60
+    proxy = rig.proxies["controller"]
+    held = proxy.hold(writes("POST pods", jobs.namespace), nth=20)
+    jobs.create(body)
+    held.wait()
+    components.kill("kube-apiserver")
+    held.release()
+    components.start("kube-apiserver")
+    components.wait_until_ready()
+    jobs.wait_phase("starts", "Running", timeout=120)
+    jobs.wait_pods("starts", 62, "Running", timeout=120)
+    status = jobs.get("starts")["status"]
+    assert status["attempt"] == 1, status
+    assert "lastAttempt" not in status, status

@@ -16,11 +16,14 @@ TEST_CASE("each role has its template", "[job][pod_spec]") {
   const Job job = a_job(1, 1);
   PodContext context;
   context.aggregator_template = a_template("agg");
-  CHECK(&template_of(job, Role::kCoordinator, context) == &job.spec.coordinator_template);
-  CHECK(&template_of(job, Role::kCollector, context) == &job.spec.collector->pod_template);
-  CHECK(&template_of(job, Role::kLearner, context) == &job.spec.learner->pod_template);
-  CHECK(&template_of(job, Role::kDdpLearner, context) == &job.spec.learner->pod_template);
-  CHECK(&template_of(job, Role::kAggregator, context) == &context.aggregator_template);
+  const auto is = [&](Role role, const kube::SharedJson& pod_template) {
+    return &template_of(job, role, context) == &pod_template.get();
+  };
+  CHECK(is(Role::kCoordinator, job.spec.coordinator_template));
+  CHECK(is(Role::kCollector, job.spec.collector->pod_template));
+  CHECK(is(Role::kLearner, job.spec.learner->pod_template));
+  CHECK(is(Role::kDdpLearner, job.spec.learner->pod_template));
+  CHECK(is(Role::kAggregator, context.aggregator_template));
   CHECK(template_of(a_job(), Role::kLearner, context).is_null());
 }
 
