@@ -53,7 +53,8 @@ TEST_CASE("a running controller takes a job from its creation to its end",
     return cluster.names(kube::kPodGroups).empty() && cluster.names(kube::kServices).empty();
   }));
   CHECK(cluster.job().status.phase == job::Phase::kSucceeded);
-  CHECK(cluster.names(kube::kPods) == std::vector<std::string>{"dqn-coordinator"});
+  const std::vector<std::string> kept = {"dqn-coordinator"};
+  CHECK(comes_true([&] { return cluster.names(kube::kPods) == kept; }));
 
   runner.stop();
   const std::string text = metrics.text();
