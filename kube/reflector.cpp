@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "kube/model/meta.h"
 #include "kube/model/watch.h"
+#include "kube/paged_list.h"
 
 namespace nervex::kube {
 
@@ -48,10 +49,6 @@ constexpr int kMostBrokenStreams = 3;
 // A watch that asked for bookmarks gets one two seconds before it ends (kube-apiserver's
 // cacheWatcher.nextBookmarkTime), so about one second after it began.
 constexpr int kShortWatchSeconds = 3;
-
-std::string with_query(const std::string& path, const std::string& query) {
-  return path + (path.find('?') == std::string::npos ? "?" : "&") + query;
-}
 
 // No resourceVersion in a streaming list: "consistent read" (kubernetes.io/docs/reference/
 // using-api/api-concepts, "Streaming lists").
@@ -219,23 +216,17 @@ Result<Nothing> Reflector::list_pages(const std::stop_token& stop) {
 }
 
 Result<Nothing> Reflector::list_pages_once(const std::stop_token& stop) {
-  std::string continue_token;
   begin_list();
-  while (!stop.stop_requested()) {
-    std::string query = fmt::format("limit={}", options_.page_size);
-    if (!continue_token.empty()) query += "&continue=" + percent_encode(continue_token);
-    const auto body = api_.send({"GET", with_query(options_.path, query), "", ""});
-    if (!body) return body.error();
-    auto page = split_list(*body);
-    if (!page) return page.error();
-    for (const auto item : page->items) upsert_or_log(sink_, options_.path, item);
-    listed_ += page->items.size();
-    continue_token = std::move(page->continue_token);
-    if (!continue_token.empty()) continue;
-    if (page->resource_version.empty()) return Error{Code::kInvalid, "list: no resourceVersion"};
-    finish_list(std::move(page->resource_version));
-    return ok();
-  }
+  auto version = list_in_pages(
+      api_, options_.path, options_.page_size,
+      [this](std::string_view item) {
+        upsert_or_log(sink_, options_.path, item);
+        ++listed_;
+        return ok();
+      },
+      stop);
+  if (!version) return version.error();
+  if (!stop.stop_requested()) finish_list(*std::move(version));
   return ok();
 }
 
