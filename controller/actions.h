@@ -24,6 +24,8 @@ struct PatchPodGroup {
   std::string uid;
   std::string resource_version;
   Json spec;  // a merge patch
+  // A slot leaves, or gets another incarnation: only if the live job agrees (confirm.h).
+  bool removes_slots = false;
   bool operator==(const PatchPodGroup&) const = default;
 };
 // Creations of one action are written in parallel; the next action begins when all have succeeded.
@@ -37,9 +39,10 @@ struct CreatePods {
   bool operator==(const CreatePods&) const = default;
 };
 // Asks the API server itself: while a pod of the job that has not finished fills one of these
-// slots, with whatever incarnation, nothing that comes after this is done.
+// slots, of an earlier incarnation or attempt, nothing that comes after this is done.
 struct ConfirmFree {
-  std::vector<std::pair<job::Role, int>> slots;  // role and ordinal
+  std::string pod_group_uid;                           // of the current attempt
+  std::vector<std::pair<job::Role, job::Slot>> slots;  // that are to get a pod
   bool operator==(const ConfirmFree&) const = default;
 };
 struct Target {

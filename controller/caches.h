@@ -3,7 +3,9 @@
 
 #include <string_view>
 
+#include "controller/cleared_attempts.h"
 #include "controller/objects.h"
+#include "controller/priority.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/model/pod.h"
@@ -25,9 +27,12 @@ struct Caches {
   kube::Store<Service> services;
   kube::Store<gang::PodGroup> pod_groups;
   kube::Store<AggregatorConfig> aggregator_configs;
+  kube::Store<PriorityClass> priority_classes;
   // Not a kind: coordinators that are gone, as they were last seen, if they were marked as about to
   // be disrupted. The latest of each job.
   kube::Store<kube::Pod> disrupted_coordinators;
+  // Not a kind either: what live reads have shown.
+  ClearedAttempts cleared_attempts;
 };
 
 // Codecs from an object's JSON text, as the stores keep it.

@@ -81,6 +81,12 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
                         "when it is gone",
                         seen.predecessor)};
   }
+  if (waits_for_priority_class(seen, attempt)) {
+    return {false, kPriorityClassMissing,
+            fmt::format("there is no PriorityClass \"{}\", which {} names: create it, and the job "
+                        "starts by itself, or create the job with another name",
+                        seen.priority.missing, seen.priority.named_by)};
+  }
   const auto* base =
       attempt.group == nullptr ? nullptr : gang::find_gang(attempt.group->status, gang::kBaseGang);
   if (base == nullptr || base->reason.empty()) {
@@ -301,7 +307,11 @@ void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Sta
   const bool is_good = status.phase == Phase::kSucceeded;
   const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
   set_condition(seen, status, kRunning, false, reason, verdict.message);
-  set_condition(seen, status, kReady, false, reason, "the job has ended");
+  // kstatus: what has completed is as ready as it will ever be; what has failed must not be waited
+  // for.
+  set_condition(seen, status, kReady, is_good, reason,
+                is_good ? "the job has completed" : "the job has failed");
+  if (!is_good) set_condition(seen, status, kStalled, true, reason, verdict.message);
   if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
   // A request that still waited waits no more.
   if (is_false(status, kRequestsScheduled)) {

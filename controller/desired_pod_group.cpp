@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "controller/limits.h"
 #include "controller/member_set.h"
 #include "controller/merge_patch.h"
 #include "controller/merged_gangs.h"
@@ -173,6 +174,26 @@ class Members {
   std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
 };
 
+std::set<std::pair<std::string_view, gang::SlotId>> slots_of(const gang::PodGroupSpec& spec) {
+  std::set<std::pair<std::string_view, gang::SlotId>> slots;
+  for (const auto& set : spec.members) {
+    for (const auto slot : set.slots) slots.emplace(set.role, slot);
+  }
+  return slots;
+}
+
+bool loses_slots(const gang::PodGroupSpec& before, const gang::PodGroupSpec& after) {
+  const auto had = slots_of(before);
+  const auto has = slots_of(after);
+  return !std::includes(has.begin(), has.end(), had.begin(), had.end());
+}
+
+// A PodGroup keeps its place in the queue when the PriorityClass is deleted under it.
+int priority_of(const Observed& seen, const Attempt& attempt) {
+  const bool is_unknown = !seen.priority.missing.empty() && attempt.group != nullptr;
+  return is_unknown ? attempt.group->spec.priority : seen.priority.value;
+}
+
 }  // namespace
 
 bool wants_aggregator(const job::Spec& spec, bool config_exists) {
@@ -186,6 +207,7 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists) {
 gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
                                 const job::PodContext& context) {
   gang::PodGroupSpec spec;
+  spec.priority = priority_of(seen, attempt);
   spec.attempt = seen.job.status.attempt;
   spec.queued_since = place_in_queue(seen.job);
   spec.members = Members(seen, attempt, context).follow();
@@ -214,7 +236,7 @@ Actions group_steps(const Observed& seen, const Attempt& attempt) {
   const job::PodContext context = pod_context(seen, attempt);
   if (attempt.group == nullptr) {
     const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
-    if (waits || attempt.name_is_held) return {};
+    if (waits || attempt.name_is_held || waits_for_priority_class(seen, attempt)) return {};
     return {CreatePodGroup{pod_group_manifest(seen, attempt, context)}};
   }
   const gang::PodGroupSpec spec = desired_spec(seen, attempt, context);
@@ -222,7 +244,8 @@ Actions group_steps(const Observed& seen, const Attempt& attempt) {
   const kube::Meta& meta = attempt.group->meta;
   return {PatchPodGroup{
       meta.name, meta.uid, meta.resource_version,
-      merge_patch_between(gang::encode_spec(attempt.group->spec), gang::encode_spec(spec))}};
+      merge_patch_between(gang::encode_spec(attempt.group->spec), gang::encode_spec(spec)),
+      loses_slots(attempt.group->spec, spec)}};
 }
 
 }  // namespace nervex::controller

@@ -115,6 +115,10 @@ bool may_begin(const Observed& seen) {
          job::objection_to_job_name(seen.job.meta.name).empty();
 }
 
+bool waits_for_priority_class(const Observed& seen, const Attempt& attempt) {
+  return attempt.group == nullptr && !seen.priority.missing.empty();
+}
+
 std::optional<SysTime> time_to_delete(const job::Job& job) {
   if (!job.spec.ttl_seconds_after_finished || !job.status.completion_time) return std::nullopt;
   return after(*job.status.completion_time, *job.spec.ttl_seconds_after_finished);

@@ -24,6 +24,9 @@ std::optional<std::chrono::milliseconds> time_until_limit(const Observed& seen,
 // be that of pods and services, and no deleted job of that name has any left.
 bool may_begin(const Observed& seen);
 bool is_backing_off(const Observed& seen);
+// Its PodGroup is not made as long as the API server would refuse one of its pods, which names a
+// PriorityClass that does not exist.
+bool waits_for_priority_class(const Observed& seen, const Attempt& attempt);
 
 // When a finished job is to be deleted; nullopt: never. For jobs in a final phase.
 std::optional<SysTime> time_to_delete(const job::Job& job);

@@ -28,6 +28,8 @@ void show(Metrics& metrics, const controller::Caches& caches, const kube::WorkQu
   kube::add_cache_metrics(metrics, "podgroups", [&] { return caches.pod_groups.size(); });
   kube::add_cache_metrics(metrics, "aggregatorconfigs",
                           [&] { return caches.aggregator_configs.size(); });
+  kube::add_cache_metrics(metrics, "priorityclasses",
+                          [&] { return caches.priority_classes.size(); });
 }
 
 }  // namespace

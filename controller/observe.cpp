@@ -1,6 +1,7 @@
 #include "controller/observe.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "controller/attempt.h"
@@ -24,6 +25,9 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.services = caches.services.by_index(job.meta.uid);
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
+  seen.priority = priority_of(
+      job.spec, seen.aggregator_config ? seen.aggregator_config->pod_template : Json(),
+      caches.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;
@@ -151,11 +155,21 @@ Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
   if (is_final(seen.job.status.phase) || requests_lost(seen.job)) return ok();
   const auto vanished = vanished_pods(seen, current_attempt(seen));
   if (vanished.empty()) return ok();
-  const auto live = live_pods(api, seen.job);
-  if (!live) return live.error();
-  for (const auto& pod : *live) {
-    if (std::find(vanished.begin(), vanished.end(), pod.meta.name) == vanished.end()) continue;
-    seen.pods.push_back(std::make_shared<const kube::Pod>(pod));
+  const auto add = [&](kube::Pod pod) {
+    seen.pods.push_back(std::make_shared<const kube::Pod>(std::move(pod)));
+  };
+  if (vanished.size() <= kFewNames) {
+    for (const auto& name : vanished) {
+      auto pod = live_pod(api, seen.job, name);
+      if (!pod) return pod.error();
+      if (*pod) add(**std::move(pod));
+    }
+  } else {
+    const std::set<std::string_view> names(vanished.begin(), vanished.end());
+    const auto listed = for_each_live_pod(api, seen.job, [&](kube::Pod pod) {
+      if (names.count(pod.meta.name) != 0) add(std::move(pod));
+    });
+    if (!listed) return listed;
   }
   std::sort(seen.pods.begin(), seen.pods.end(),
             [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });

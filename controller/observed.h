@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "controller/objects.h"
+#include "controller/priority.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/model/pod.h"
@@ -41,6 +42,7 @@ struct Observed {
   // Nothing of the attempt was made yet, and this object of a deleted job of the same name still
   // has a name that it needs, "pod dqn-coordinator"; "" if none has.
   std::string predecessor;
+  Priority priority;  // of the job, by the PriorityClasses that there are now
   std::chrono::milliseconds retry_delay = kRetryDelay;
   SysTime now{};  // the only clock
 };

@@ -142,12 +142,16 @@ std::string created_text(const Gap& gap) {
 }
 
 // A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
-// have other names, and a cache may know nothing of them.
-ConfirmFree doubtful_slots(const Observed& seen, const Gap& gap) {
+// have other names, and a cache may know nothing of them. Ordinals of requests are never used again
+// in a job: only an earlier incarnation can hold such a slot.
+ConfirmFree doubtful_slots(const Observed& seen, const Attempt& attempt, const Gap& gap) {
   ConfirmFree confirm;
+  confirm.pod_group_uid = attempt.group->meta.uid;
   for (const auto* want : gap.workers) {
-    if (want->slot.incarnation == 0 && seen.job.status.attempt <= 1) continue;
-    confirm.slots.emplace_back(want->role, want->slot.ordinal);
+    const bool may_be_of_earlier_attempt =
+        seen.job.status.attempt > 1 && want->slot.ordinal < job::kFirstRequestedOrdinal;
+    if (want->slot.incarnation == 0 && !may_be_of_earlier_attempt) continue;
+    confirm.slots.emplace_back(want->role, want->slot);
   }
   return confirm;
 }
@@ -171,7 +175,7 @@ void add_creations(const Observed& seen, const Attempt& attempt, const Gap& gap,
   }
   if (gap.coordinator != nullptr) add_service(*gap.coordinator);
 
-  ConfirmFree confirm = doubtful_slots(seen, gap);
+  ConfirmFree confirm = doubtful_slots(seen, attempt, gap);
   if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
   if (!workers.manifests.empty()) steps.push_back(std::move(workers));
   if (!services.manifests.empty()) steps.push_back(std::move(services));

@@ -19,6 +19,8 @@ inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExha
 using job::kRequestsLost;
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
+// For kstatus (Flux, kpt, Argo's generic health): True tells them that waiting is no use.
+inline constexpr std::string_view kStalled = "Stalled";
 inline constexpr std::string_view kSucceeded = "Succeeded";
 inline constexpr std::string_view kFailed = "Failed";
 inline constexpr std::string_view kFinished = "Finished";
@@ -41,6 +43,8 @@ inline constexpr std::string_view kFailedDelete = "FailedDelete";
 inline constexpr std::string_view kPodsLost = "PodsLost";  // taken away, and replaced
 
 // status.reason, where it is not a condition's.
+// The API server would refuse the job's pods: no PriorityClass of the name that they have.
+inline constexpr std::string_view kPriorityClassMissing = "PriorityClassMissing";
 inline constexpr std::string_view kQueued = "Queued";      // no verdict of the planner yet
 inline constexpr std::string_view kStarting = "Starting";  // planned; pods are on their way
 inline constexpr std::string_view kCompleted = "Completed";

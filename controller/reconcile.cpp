@@ -98,6 +98,13 @@ Decision go_on(const Observed& seen) {
 
 // What is left of the job's objects first: then its own deletion has nothing to wait for.
 Decision wind_up(const Observed& seen) {
+  // Somebody changed the spec since. What that comes to has been seen: nothing, or another time to
+  // live. Said because kstatus takes a status of an older generation for work in progress.
+  if (seen.job.status.observed_generation < seen.job.meta.generation) {
+    job::Status status = seen.job.status;
+    status.observed_generation = seen.job.meta.generation;
+    return {{UpdateStatus{std::move(status)}}, std::nullopt, true};
+  }
   Actions actions = clean_up(seen);
   const auto end = time_to_delete(seen.job);
   if (!actions.empty() || !end) return {std::move(actions), std::nullopt};

@@ -61,6 +61,7 @@ Watches::Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
   return [&caches, &queue](const auto& before, const auto& after) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
+      caches.cleared_attempts.forget(job.meta.uid);
       caches.disrupted_coordinators.erase(job.meta.ns + "/" +
                                           job::pod_name(job, job::Role::kCoordinator, {}));
     }
@@ -89,11 +90,13 @@ Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
                add_owner_to<Service>(queue));
   add<gang::PodGroup>(api, "podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
                       decode_cached_pod_group, add_owner_to<gang::PodGroup>(queue));
+  const auto add_all_jobs = [&queue, &caches](const auto&, const auto&) {
+    for (const auto& key : caches.jobs.keys()) queue.add(key);
+  };
   add<AggregatorConfig>(api, "aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
-                        caches.aggregator_configs, decode_aggregator_config,
-                        [&queue, &caches](const auto&, const auto&) {
-                          for (const auto& key : caches.jobs.keys()) queue.add(key);
-                        });
+                        caches.aggregator_configs, decode_aggregator_config, add_all_jobs);
+  add<PriorityClass>(api, "priorityclasses", kube::api_path(kPriorityClasses),
+                     caches.priority_classes, decode_priority_class, add_all_jobs);
 }
 
 void Watches::start() {

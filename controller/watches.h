@@ -14,7 +14,8 @@
 namespace nervex::controller {
 
 // One reflector, so one thread, per kind, from start() until destruction. Each change puts the key
-// of the owning job into the queue; a change of an AggregatorConfig those of all jobs.
+// of the owning job into the queue; a change of an AggregatorConfig or a PriorityClass those of all
+// jobs.
 class Watches {
  public:
   // What was there, what is there now; one of them may be null.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "controller/confirm.h"
 #include "controller/reasons.h"
 #include "controller/reconcile.h"
 #include "controller/refusal.h"
@@ -98,6 +99,8 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
   }
+  const auto confirmed = confirm_removals(api_, caches_, (*seen)->job, decision.actions);
+  if (!confirmed) return confirmed.error();
   if (const auto failed = performer_.perform((*seen)->job, decision.actions)) {
     report(key, *failed);
     return failed->error;

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "controller/live_pods.h"
 #include "controller/merge_patch.h"
@@ -47,6 +48,10 @@ bool is_same_place(const kube::Pod& pod, const Json& manifest) {
 // Names of services and PodGroups say all there is to say.
 bool is_same_place(const Service&, const Json&) { return true; }
 bool is_same_place(const gang::PodGroup&, const Json&) { return true; }
+
+Error slot_is_taken(const std::string& pod) {
+  return {Code::kConflict, "pod " + pod + " has to go before the next one of its slot"};
+}
 
 }  // namespace
 
@@ -164,22 +169,47 @@ Result<Nothing> Writes::delete_pod_group(const Target& target) {
   return remove(pod_groups(), target);
 }
 
+// Of earlier attempts a list tells, once for all slots of an attempt. Of earlier incarnations in
+// this attempt the names are known.
 Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
-  const auto pods = live_pods(api_, job_);
-  if (!pods) return pods.error();
+  const bool is_cleared = job_.status.attempt <= 1 ||
+                          caches_.cleared_attempts.contains(job_.meta.uid, question.pod_group_uid);
+  if (!is_cleared) return confirm_free_by_list(question);
+  std::vector<std::string> names;
+  for (const auto& [role, slot] : question.slots) {
+    for (int incarnation = 0; incarnation < slot.incarnation; ++incarnation) {
+      names.push_back(job::pod_name(job_, role, {slot.ordinal, incarnation}));
+      if (names.size() > kFewNames) return confirm_free_by_list(question);
+    }
+  }
+  for (const auto& name : names) {
+    const auto pod = live_pod(api_, job_, name);
+    if (!pod) return pod.error();
+    if (!*pod) continue;
+    caches_.pods.update((*pod)->meta.key(), **pod);
+    if (!(*pod)->is_finished()) return slot_is_taken(name);
+  }
+  return ok();
+}
+
+Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
+  std::set<std::pair<job::Role, int>> asked;
+  for (const auto& [role, slot] : question.slots) asked.emplace(role, slot.ordinal);
   std::string taken;
-  for (const auto& pod : *pods) {
+  bool is_cleared = true;
+  const auto listed = for_each_live_pod(api_, job_, [&](kube::Pod pod) {
     const auto slot = gang::slot_of(pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role && !pod.is_finished()) {
-      const std::pair number(*role, slot->slot.ordinal);
-      const auto& asked = question.slots;
-      if (std::find(asked.begin(), asked.end(), number) != asked.end()) taken = pod.meta.name;
+      if (asked.count({*role, slot->slot.ordinal}) != 0) taken = pod.meta.name;
+      if (slot->pod_group_uid != question.pod_group_uid) is_cleared = false;
     }
-    caches_.pods.update(pod.meta.key(), pod);
-  }
-  if (taken.empty()) return ok();
-  return Error{Code::kConflict, "pod " + taken + " has to go before the next one of its slot"};
+    const std::string key = pod.meta.key();
+    caches_.pods.update(key, std::move(pod));
+  });
+  if (!listed) return listed;
+  if (is_cleared) caches_.cleared_attempts.set(job_.meta.uid, question.pod_group_uid);
+  return taken.empty() ? ok() : slot_is_taken(taken);
 }
 
 bool Writes::is_somebody_elses(const Json& manifest) const {

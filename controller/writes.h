@@ -22,8 +22,8 @@ class Writes {
   Result<Nothing> create_service(const Json& manifest);
   Result<Nothing> create_pod_group(const Json& manifest);
 
-  // The live pods are in the cache then. kConflict: one of them that has not finished fills one of
-  // the slots.
+  // The live pods that were read are in the cache then. kConflict: one of them that has not finished
+  // fills one of the slots.
   Result<Nothing> confirm_free(const ConfirmFree& question);
   // Is the name of this manifest of ours held by an object that is not this job's? False if nobody
   // can tell.
@@ -44,6 +44,8 @@ class Writes {
   Result<Nothing> delete_pod_group(const Target& target);
 
  private:
+  Result<Nothing> confirm_free_by_list(const ConfirmFree& question);
+
   // A watched kind with its store.
   template <typename T>
   struct Kind {

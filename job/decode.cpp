@@ -179,7 +179,8 @@ Status read_status(Fields fields) {
   status.phase = read_phase(fields);
   status.reason = fields.text("reason");
   status.attempt = fields.small_integer("attempt", 0);
-  status.observed_generation = fields.integer("observedGeneration", 0);
+  // -1 is the schema's default: no controller has seen the job yet.
+  status.observed_generation = fields.integer("observedGeneration", 0, -1);
   status.queued_time = fields.time("queuedTime");
   status.start_time = fields.time("startTime");
   status.completion_time = fields.time("completionTime");

@@ -77,6 +77,8 @@ void Cluster::sync_some(unsigned kinds) {
   }
   fill(caches.aggregator_configs, api, kube::kAggregatorConfigs,
        controller::decode_aggregator_config);
+  fill(caches.priority_classes, api, controller::kPriorityClasses,
+       controller::decode_priority_class);
 }
 
 int Cluster::settle() {

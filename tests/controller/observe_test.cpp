@@ -166,7 +166,7 @@ TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]")
   }
   SECTION("nobody can tell: nothing is decided") {
     caches.pods.erase("rl/" + collector, version);
-    cluster.api.fail_next("GET", "/pods?", {Code::kTransient, "timeout"});
+    cluster.api.fail_next("GET", "/pods/", {Code::kTransient, "timeout"});
     const auto seen = look(cluster);
     REQUIRE_FALSE(seen);
     CHECK(seen.error().code == Code::kTransient);

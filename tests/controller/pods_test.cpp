@@ -240,7 +240,8 @@ TEST_CASE("a slot's next pod waits for the one before", "[controller][pods]") {
     return std::holds_alternative<ConfirmFree>(action);
   });
   REQUIRE(confirm != actions.end());  // the API server has the last word
-  CHECK(std::get<ConfirmFree>(*confirm).slots == std::vector{std::pair(Role::kCollector, 4096)});
+  CHECK(std::get<ConfirmFree>(*confirm).slots ==
+        std::vector{std::pair(Role::kCollector, job::Slot{4096, 1})});
   CHECK(std::holds_alternative<CreatePods>(*(confirm + 1)));
   world.settle();
   CHECK(world.created == Strings{"pod " + next, "service " + next});

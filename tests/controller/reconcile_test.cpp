@@ -187,7 +187,7 @@ TEST_CASE("a job that has ended is never touched again", "[controller][reconcile
   World world(a_job(1, 0));
   world.seen.job.status.phase = GENERATE(Phase::kSucceeded, Phase::kFailed);
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
-  world.seen.job.meta.generation = 9;
+  world.seen.job.meta.generation = world.seen.job.status.observed_generation = 9;
   world.seen.coordinator_is_gone = true;
   CHECK(reconcile(world.seen).actions.empty());
 }

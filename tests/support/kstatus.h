@@ -1,0 +1,29 @@
+// tests/support/kstatus.h - what does kstatus say of an object that it has no rules of its own for?
+//
+// The generic rules of sigs.k8s.io/cli-utils/pkg/kstatus (Flux, kpt, and others wait by them), in
+// their order. One of "Terminating", "InProgress", "Failed", "Current".
+#pragma once
+
+#include <string>
+
+#include "kube/model/json.h"
+
+namespace nervex::testing {
+
+inline std::string kstatus_of(const Json& object) {
+  if (kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr) return "Terminating";
+  const Json* generation = kube::find(object, {"metadata", "generation"});
+  const Json* observed = kube::find(object, {"status", "observedGeneration"});
+  if (generation != nullptr && observed != nullptr && *generation != *observed) return "InProgress";
+  std::string ready;
+  for (const auto& condition : kube::array_at(object, {"status", "conditions"})) {
+    const std::string type = kube::string_at(condition, {"type"});
+    const std::string status = kube::string_at(condition, {"status"});
+    if (type == "Reconciling" && status == "True") return "InProgress";
+    if (type == "Stalled" && status == "True") return "Failed";
+    if (type == "Ready") ready = status;
+  }
+  return ready.empty() || ready == "True" ? "Current" : "InProgress";
+}
+
+}  // namespace nervex::testing
