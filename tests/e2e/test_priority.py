@@ -1,0 +1,81 @@
+"""priorityClassName is the job's place in the queue, from PriorityClass to PodGroup to planner."""
+
+import uuid
+
+import kubernetes
+import pytest
+from support.jobs import job, template
+from support.wait import always, wait_for
+
+LONG = 60
+
+
+@pytest.fixture
+def priority_class(api_client):
+    """priority_class(value) makes one and returns its name; they go with the test."""
+    scheduling = kubernetes.client.SchedulingV1Api(api_client)
+    made = []
+
+    def make(value, name=None):
+        name = name or f"e2e-{uuid.uuid4().hex[:8]}"
+        scheduling.create_priority_class({"metadata": {"name": name}, "value": value})
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        scheduling.delete_priority_class(name)
+
+
+@pytest.fixture
+def all_gpus(core):
+    """The number of nodes with 8 GPUs, once no pod holds any."""
+    def look():
+        holding = [pod.metadata.name for pod in core.list_pod_for_all_namespaces().items
+                   if pod.status.phase not in ("Succeeded", "Failed")
+                   for one in pod.spec.containers if (one.resources.limits or {}).get("nvidia.com/gpu")]
+        return not holding, holding
+    wait_for(look, "the GPUs of earlier tests to be given back", LONG)
+    gpus = [int(one.status.allocatable.get("nvidia.com/gpu", 0)) for one in core.list_node().items]
+    nodes = [one for one in gpus if one]
+    if not nodes or set(nodes) != {8}:
+        pytest.skip("needs nodes with 8 GPUs each")
+    return len(nodes)
+
+
+def wants_all(name, nodes, **spec):
+    return job(name, learner={"template": template(gpus=8), "replicas": nodes}, **spec)
+
+
+def test_two_waiting_jobs_start_in_order_of_priority(jobs, all_gpus, priority_class):
+    low, high = priority_class(-10), priority_class(1000)
+    pods = all_gpus + 2  # coordinator and aggregator
+    jobs.create(wants_all("first", all_gpus))
+    jobs.wait_pods("first", pods, "Running", timeout=LONG)
+    jobs.create(wants_all("low", all_gpus, priorityClassName=low))
+    jobs.wait_condition("low", "Scheduled", "False")
+    jobs.create(wants_all("high", all_gpus, priorityClassName=high))  # later, and yet sooner
+    for name in ("low", "high"):
+        wait_for(lambda name=name: jobs.get(name)["status"].get("reason") == "Unschedulable", f"{name} to wait")
+    assert [group["spec"]["priority"] for group in jobs.pod_groups("high")] == [1000]
+    assert [group["spec"]["priority"] for group in jobs.pod_groups("low")] == [-10]
+
+    jobs.delete("first")
+    jobs.wait_phase("high", "Running", timeout=LONG)
+    assert {pod.spec.priority for pod in jobs.wait_pods("high", pods, "Running", timeout=LONG)} == {1000}
+    assert jobs.phase("low") == "Created"
+    assert jobs.pods("low") == []
+    jobs.delete("high")
+    jobs.wait_phase("low", "Running", timeout=LONG)
+
+
+def test_a_job_waits_for_a_priority_class_that_does_not_exist(jobs, priority_class):
+    name = f"e2e-{uuid.uuid4().hex[:8]}"
+    jobs.create(job("waits", priorityClassName=name))
+    wait_for(lambda: jobs.get("waits").get("status", {}).get("reason") == "PriorityClassMissing",
+             "the job to say that it waits for its PriorityClass")
+    assert f'there is no PriorityClass "{name}"' in jobs.condition("waits", "Scheduled")["message"]
+    always(lambda: (not jobs.pods("waits") and not jobs.pod_groups("waits"), jobs.pods("waits")), "nothing is made")
+    priority_class(5, name)
+    jobs.wait_phase("waits", "Running", timeout=LONG)
+    assert {pod.spec.priority for pod in jobs.pods("waits")} == {5}
