@@ -1,4 +1,4 @@
-// controller/cleared_attempts.h - of which attempts is it known that no pod of an earlier one lives?
+// controller/cleared_attempts.h - which attempts are known to be free of pods of earlier ones?
 #pragma once
 
 #include <string>

@@ -22,8 +22,8 @@ class Writes {
   Result<Nothing> create_service(const Json& manifest);
   Result<Nothing> create_pod_group(const Json& manifest);
 
-  // The live pods that were read are in the cache then. kConflict: one of them that has not finished
-  // fills one of the slots.
+  // The live pods that were read are in the cache then. kConflict: one that has not finished fills
+  // one of the slots.
   Result<Nothing> confirm_free(const ConfirmFree& question);
   // Is the name of this manifest of ours held by an object that is not this job's? False if nobody
   // can tell.

@@ -88,7 +88,8 @@ class LargePods final : public kube::Api {
   }
 };
 
-TEST_CASE("5,000 large pods, 500 MB in all, are read in the memory of one page", "[controller][live_pods]") {
+TEST_CASE("5,000 large pods, 500 MB in all, are read in the memory of one page",
+          "[controller][live_pods]") {
   LargePods api;
   job::Job job;
   job.meta.ns = "rl";
