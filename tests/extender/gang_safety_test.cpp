@@ -80,6 +80,7 @@ struct Sim : testing::Cluster {
   const bool scheduler_counts;
   Counts& counts;
   int created = 0;
+  bool caches_are_fresh = false;  // whatever a bind does now, it knew all there is to know
   std::map<SlotKey, std::pair<std::string, std::int64_t>> committed_places;
   std::set<std::pair<std::string, std::string>> committed_gangs;  // ever; uid and gang
 
@@ -318,13 +319,16 @@ struct Sim : testing::Cluster {
     api.change(kube::kPods, kNs, pod, {{"spec", {{"containers", containers}}}});
   }
 
+  static bool lets_in(const Json& node) {
+    return !node["spec"].value("unschedulable", false) &&
+           node["spec"].value("taints", Json::array()).empty() &&
+           node["status"]["conditions"][0]["status"] == "True";
+  }
+
   // What kube-scheduler's own plugins say: NodeUnschedulable, TaintToleration, NodePorts,
   // NodeResourcesFit.
   bool plugins_allow(const Json& pod, int node) {
-    const Json live = api.get(kube::kNodes, "", node_name(node));
-    if (live["spec"].value("unschedulable", false)) return false;
-    if (!live["spec"].value("taints", Json::array()).empty()) return false;
-    if (live["status"]["conditions"][0]["status"] != "True") return false;
+    if (!lets_in(api.get(kube::kNodes, "", node_name(node)))) return false;
     if (has_port(pod)) {
       for (const Json& other : live_pods()) {
         if (!occupies(other) || bound_to(other) != node_name(node) || !has_port(other)) continue;
@@ -350,6 +354,8 @@ struct Sim : testing::Cluster {
         if (plugins_allow(pod, i)) names.push_back(node_name(i));
       }
       if (names.empty()) continue;
+      caches_are_fresh = below(2) == 0;
+      if (caches_are_fresh) see();
       const kube::FilterResult result = filter(name_of(pod), names);
       if (!result.node_names.empty()) {
         const std::string error = bind(name_of(pod), any(result.node_names));
@@ -358,6 +364,7 @@ struct Sim : testing::Cluster {
       // The cache follows closely, else the plugins are what keeps a node from overflow.
       see_pods();
       check();
+      caches_are_fresh = false;
     }
   }
 
@@ -488,13 +495,25 @@ struct Sim : testing::Cluster {
     }
   }
 
+  // A gang that is committed on what is true now starts on nodes that take it as a whole.
+  void check_nodes_let_in(const gang::PodGroup& group, const gang::GangStatus& gang) {
+    for (const gang::Placement& place : gang.placements) {
+      if (!is_wanted(group, place.role, place.slot)) continue;
+      INFO(group.meta.name << " " << gang.name << " on " << place.node);
+      CHECK(lets_in(api.get(kube::kNodes, "", place.node)));
+    }
+  }
+
   // A committed place stays where it is under its number for as long as its slot is wanted,
   // whichever gang it stands in.
   void check_committed(const gang::PodGroup& group) {
     const std::string& uid = group.meta.uid;
     for (const gang::GangStatus& gang : group.status.gangs) {
       if (!gang.committed) continue;
-      if (committed_gangs.emplace(uid, gang.name).second) ++counts.committed;
+      if (committed_gangs.emplace(uid, gang.name).second) {
+        ++counts.committed;
+        if (caches_are_fresh) check_nodes_let_in(group, gang);
+      }
       for (const gang::Placement& place : gang.placements) {
         committed_places.try_emplace(
             SlotKey(uid, place.role, place.slot.ordinal, place.slot.incarnation), place.node,
