@@ -3,8 +3,10 @@
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "kube/model/meta.h"
+#include "kube/model/watch.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/wait_until.h"
 
@@ -151,6 +153,32 @@ TEST_CASE("an object with a finalizer goes when the finalizer does", "[kube][fak
   CHECK(api.get(kNervexJobs, "a", "j").is_null());
 }
 
+TEST_CASE("a finalizer holds a terminating pod, and its grace does", "[kube][fake_api]") {
+  FakeApi api;
+  api.terminate_pods_slowly();
+  Json pod = named("p");
+  pod["metadata"]["finalizers"] = {"example.com/hold"};
+  pod["spec"]["nodeName"] = "n1";
+  pod["status"]["phase"] = "Running";
+  api.add(kPods, "a", pod);
+  const auto release = [&] {
+    return merge_patch(api, kPods, "a", "p", {{"metadata", {{"finalizers", nullptr}}}});
+  };
+  const bool ends_first = GENERATE(true, false);
+  CHECK(api.send({"DELETE", api_path(kPods, "a", "p"), "", ""}));
+  if (ends_first) {
+    CHECK(api.end_termination("a", "p"));
+    CHECK(string_at(api.get(kPods, "a", "p"), {"status", "phase"}) == "Failed");
+    CHECK(release());
+  } else {
+    CHECK(release());
+    CHECK_FALSE(api.get(kPods, "a", "p").is_null());  // its containers still run
+    CHECK(api.end_termination("a", "p"));
+  }
+  CHECK(api.get(kPods, "a", "p").is_null());
+  CHECK_FALSE(api.end_termination("a", "p"));
+}
+
 TEST_CASE("garbage collection follows owners to the end", "[kube][fake_api]") {
   FakeApi api;
   const auto owned_by = [](const std::string& name, const std::string& uid) {
@@ -207,6 +235,19 @@ TEST_CASE("a watch tells what happened since its version", "[kube][fake_api]") {
   CHECK(api.open_watches() == 1);
   api.end_watches();
   CHECK(watch.ended());
+}
+
+TEST_CASE("what a watch would tell can be asked for by versions", "[kube][fake_api]") {
+  FakeApi api;
+  api.add(kPods, "a", named("p"));
+  api.add(kServices, "a", named("s"));
+  api.add(kPods, "a", named("q"));
+  api.remove(kPods, "a", "p");
+  const std::string path = api_path(kPods);
+  CHECK(api.told(path, 0, 2).size() == 1);
+  CHECK(api.told(path, 0, 4).size() == 3);
+  REQUIRE(api.told(path, 3, 4).size() == 1);
+  CHECK(split_watch_line(api.told(path, 3, 4)[0])->type == WatchType::kDeleted);
 }
 
 TEST_CASE("a watch with a selector sees objects come and go", "[kube][fake_api]") {
@@ -287,6 +328,20 @@ TEST_CASE("other endpoints answer as told", "[kube][fake_api]") {
   const std::string path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
   const auto reply = api.send({"POST", path, R"({"spec":{"user":"ada"}})", "application/json"});
   CHECK(bool_at(*parse_json(*reply), {"status", "allowed"}));
+}
+
+TEST_CASE("a review of one's own access is answered by a rule", "[kube][fake_api]") {
+  FakeApi api;
+  const auto may = [&api](const std::string& resource) {
+    const Json review = {{"spec", {{"resourceAttributes", {{"resource", resource}}}}}};
+    const auto reply = api.send({"POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                                 to_text(review), "application/json"});
+    return bool_at(*parse_json(*reply), {"status", "allowed"});
+  };
+  CHECK(may("pods"));
+  api.review_access([](const Json& attributes) { return attributes["resource"] == "services"; });
+  CHECK_FALSE(may("pods"));
+  CHECK(may("services"));
 }
 
 }  // namespace

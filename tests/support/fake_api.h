@@ -55,6 +55,7 @@ class FakeApi final : public kube::Api {
   //     creates, takes over fields, removes those that the manager no longer names, 409 on another
   //     manager's fields. Simplified: the body is JSON; lists are one field each, whatever their
   //     keys; who wrote otherwise owns nothing; managedFields are not shown
+  //   POST selfsubjectaccessreviews (review_access())
   //   DELETE with preconditions.uid and .resourceVersion (409). Dependants wait for
   //     collect_garbage(), which first ends those of an owner deleted with Foreground; with Orphan
   //     they lose their owner reference at once. An object with finalizers only gets its
@@ -80,14 +81,21 @@ class FakeApi final : public kube::Api {
   Json get(const kube::ResourceKind& kind, std::string_view ns, std::string_view name) const;
   // Sorted by namespace and name. Empty ns: all.
   std::vector<Json> list(const kube::ResourceKind& kind, std::string_view ns = "") const;
+  // The same without copies, for those who look often. `look` must not call this API.
+  void each(const kube::ResourceKind& kind, const std::function<void(const Json&)>& look) const;
   std::int64_t resource_version() const;  // the latest one given out
 
   // Deletes what has owners of which none exists any more, and what hinders the end of an owner
   // that was deleted with Foreground, until nothing changes. Returns how many.
   int collect_garbage();
   // From now on DELETE of a bound, unfinished pod only sets its deletionTimestamp, as with a real
-  // kubelet; the test ends it with remove(). gracePeriodSeconds 0 still removes at once.
+  // kubelet; the test ends it with remove() or end_termination(). gracePeriodSeconds 0 still
+  // removes at once, unless finalizers hold the pod.
   void terminate_pods_slowly();
+  // What the kubelet does when a terminating pod's containers have ended: a final phase, if it has
+  // none yet, and its own DELETE without grace. False if the pod is not terminating. A finalizer
+  // still holds it.
+  bool end_termination(std::string_view ns, std::string_view pod);
 
   // ---- other endpoints
 
@@ -95,6 +103,8 @@ class FakeApi final : public kube::Api {
   void serve(const std::string& path, std::string body);
   // POST to a collection of this plural ("subjectaccessreviews") is answered, not stored.
   void answer(const std::string& plural, std::function<Result<Json>(const Json& body)> reply);
+  // What SelfSubjectAccessReviews say of these spec.resourceAttributes. Until then all is allowed.
+  void review_access(std::function<bool(const Json& attributes)> is_allowed);
 
   // ---- faults
 
@@ -117,6 +127,10 @@ class FakeApi final : public kube::Api {
   void resume_watches();
   // Sends a BOOKMARK to watchers that asked for bookmarks.
   void bookmark();
+  // The lines that a watch of `path` (with its selectors) gets of all versions in (after, up_to]:
+  // for simulations that deliver by hand, as late as they like.
+  std::vector<std::string> told(const std::string& path, std::int64_t after,
+                                std::int64_t up_to) const;
 
   // ---- what was asked
 

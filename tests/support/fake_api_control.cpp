@@ -54,6 +54,14 @@ std::vector<Json> FakeApi::list(const kube::ResourceKind& kind, std::string_view
   return found;
 }
 
+void FakeApi::each(const kube::ResourceKind& kind,
+                   const std::function<void(const Json&)>& look) const {
+  std::unique_lock lock(mutex_);
+  const auto collection = objects_.find(parse_path(kube::api_path(kind)).collection);
+  if (collection == objects_.end()) return;
+  for (const auto& [key, object] : collection->second) look(object);
+}
+
 std::int64_t FakeApi::resource_version() const {
   std::unique_lock lock(mutex_);
   return version_;
@@ -73,6 +81,15 @@ void FakeApi::answer(const std::string& plural,
                      std::function<Result<Json>(const Json& body)> reply) {
   std::unique_lock lock(mutex_);
   answers_[plural] = std::move(reply);
+}
+
+void FakeApi::review_access(std::function<bool(const Json& attributes)> is_allowed) {
+  answer("selfsubjectaccessreviews", [rule = std::move(is_allowed)](const Json& review) {
+    const Json* attributes = kube::find(review, {"spec", "resourceAttributes"});
+    Json answered = review;
+    answered["status"] = {{"allowed", rule(attributes == nullptr ? Json() : *attributes)}};
+    return Result<Json>(std::move(answered));
+  });
 }
 
 // ---- faults

@@ -55,24 +55,45 @@ Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
   const std::string policy = string_at(options, {"propagationPolicy"}, "Background");
   if (policy == "Orphan") orphan_dependants(uid_of(last));
   if (policy == "Foreground") last["metadata"]["finalizers"].push_back(kForeground);
+  const std::int64_t asked = int_at(options, {"gracePeriodSeconds"}, 30);
   const bool is_slow = slow_termination_ && path.plural == "pods" &&
-                       is_bound_and_unfinished(last) &&
-                       int_at(options, {"gracePeriodSeconds"}, 30) > 0;
+                       is_bound_and_unfinished(last) && asked > 0;
   const bool is_held = !array_at(last, {"metadata", "finalizers"}).empty();
   if (is_slow || is_held) {
-    if (is_leaving(last)) return *stored;
-    mark_deleted(last, is_slow ? 30 : 0);
+    const int grace = is_slow ? static_cast<int>(asked) : 0;
+    const bool is_sooner =
+        grace < int_at(last, {"metadata", "deletionGracePeriodSeconds"}, grace + 1);
+    if (is_leaving(last) && !is_sooner) return *stored;
+    mark_deleted(last, grace);
     return store_changed(path, std::move(last));
   }
   erase(path);
   return last;
 }
 
-// As the API server does it: the timestamp is when the time is up, not when it was asked.
+// As the API server does it: the timestamp is when the time is up, counted from the first request.
 void FakeApi::mark_deleted(Json& object, int grace_seconds) const {
+  const auto before = parse_rfc3339(string_at(object, {"metadata", "deletionTimestamp"}));
+  const auto grace = std::chrono::seconds(
+      int_at(object, {"metadata", "deletionGracePeriodSeconds"}));
+  const SysTime asked = before ? *before - grace : *parse_rfc3339(timestamp());
   object["metadata"]["deletionGracePeriodSeconds"] = grace_seconds;
-  const SysTime now = *parse_rfc3339(timestamp());
-  object["metadata"]["deletionTimestamp"] = to_rfc3339(now + std::chrono::seconds(grace_seconds));
+  object["metadata"]["deletionTimestamp"] = to_rfc3339(asked + std::chrono::seconds(grace_seconds));
+}
+
+bool FakeApi::end_termination(std::string_view ns, std::string_view name) {
+  std::unique_lock lock(mutex_);
+  const FakePath path = parse_path(kube::api_path(kube::kPods, ns, name));
+  const Json* stored = object_at(path);
+  if (stored == nullptr || !is_leaving(*stored)) return false;
+  if (is_bound_and_unfinished(*stored)) {
+    Json ended = *stored;
+    ended["status"]["phase"] = "Failed";
+    ended["status"].erase("conditions");
+    store_changed(path, std::move(ended));
+  }
+  (void)handle_delete(path, {{"gracePeriodSeconds", 0}});
+  return true;
 }
 
 // ---- dependants

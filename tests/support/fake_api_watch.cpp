@@ -108,6 +108,21 @@ std::vector<std::string> FakeApi::next_lines(Watch& watch) const {
   return lines;
 }
 
+std::vector<std::string> FakeApi::told(const std::string& path, std::int64_t after,
+                                       std::int64_t up_to) const {
+  std::unique_lock lock(mutex_);
+  Watch watch{.path = parse_path(path), .position = after, .epoch = 0, .over = false};
+  std::vector<std::string> lines;
+  auto event = std::upper_bound(
+      history_.begin(), history_.end(), after,
+      [](std::int64_t position, const Event& next) { return position < next.version; });
+  for (; event != history_.end() && event->version <= up_to; ++event) {
+    std::string line = line_for(watch, *event);
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 // As one watcher sees it: with selectors, an object that begins to match is new, one that ceases is
 // gone. Empty: it does not concern this watcher.
 std::string FakeApi::line_for(const Watch& watch, const Event& event) const {

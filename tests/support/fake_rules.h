@@ -74,7 +74,7 @@ inline void keep_identity(Json& object, const Json& stored) {
   Json& meta = object["metadata"];
   const Json& old = stored.at("metadata");
   for (const char* key : {"name", "namespace", "uid", "resourceVersion", "generation",
-                          "creationTimestamp", "deletionTimestamp"}) {
+                          "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     take_over(meta, old, key);
   }
 }
