@@ -135,7 +135,18 @@ void Cluster::plan() {
   }
 }
 
+// As the extender does before it binds the first pod of a gang.
+void Cluster::commit_gangs() {
+  for (const auto& object : api.list(kube::kPodGroups)) {
+    gang::PodGroup group = *gang::decode_pod_group(object);
+    for (auto& gang : group.status.gangs) gang.committed = gang.committed || gang.planned;
+    api.change(kube::kPodGroups, kNamespace, group.meta.name,
+               {{"status", gang::encode_status(group.status)}});
+  }
+}
+
 void Cluster::run_pods() {
+  commit_gangs();
   for (const auto& pod : api.list(kube::kPods)) {
     if (string_at(pod, {"status", "phase"}) != "Pending") continue;
     api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),

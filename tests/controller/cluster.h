@@ -51,8 +51,11 @@ class Cluster {
 
   // What the scheduling side and the kubelet would do.
   void plan();      // every gang of every PodGroup that has no plan
-  void run_pods();  // binds and starts all pods
+  void run_pods();  // commits all gangs that are planned, binds and starts all pods
   void end_pod(const std::string& name, bool well);
+
+ private:
+  void commit_gangs();
 };
 
 }  // namespace nervex::testing

@@ -43,7 +43,7 @@ class RandomLife {
       case 4:
       case 5:
       case 6:
-        return with_pod([&](const std::string& pod) { world.run(pod); });
+        return with_pod([&](const std::string& pod) { start(pod); });
       case 7:
         return with_pod([&](const std::string& pod) { world.end(pod, below(2) == 0); });
       case 8:
@@ -91,6 +91,7 @@ class RandomLife {
   }
 
   void look() { world.look(); }
+  int commits() const { return commits_; }
 
   unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
 
@@ -115,6 +116,14 @@ class RandomLife {
       p.meta.deleting = below(2) == 0;
     });
     if (below(2) == 0) world.remove_pod(pod);
+  }
+  // The extender commits a gang before it binds the first of its pods.
+  void start(const std::string& pod) {
+    if (!world.seen.pod_groups.empty()) {
+      world.commit();
+      ++commits_;
+    }
+    world.run(pod);
   }
   void plan(bool fits) {
     if (world.seen.pod_groups.empty()) return;
@@ -143,6 +152,7 @@ class RandomLife {
 
   std::mt19937 rng_;
   std::int64_t next_id_ = 1;
+  int commits_ = 0;
 
  public:
   World world;
@@ -275,6 +285,8 @@ void check_targets(const Observed& seen, const Decision& decision) {
 TEST_CASE("reconcile comes to rest, whatever happened", "[controller][reconcile][property]") {
   const auto seed = GENERATE(take(300, random(0U, 1'000'000U)));
   INFO("seed " << seed);
+  static int commits = 0;  // over the seeds: one after the other
+  static int seeds = 0;
   RandomLife life(seed);
   for (int step = 0; step < 40; ++step) {
     life.happen();
@@ -291,6 +303,8 @@ TEST_CASE("reconcile comes to rest, whatever happened", "[controller][reconcile]
   life.look();
   REQUIRE(life.world.settle() >= 0);
   CHECK((life.world.job_is_deleted || reconcile(life.world.seen).actions.empty()));
+  commits += life.commits();
+  if (++seeds == 300) CHECK(commits > 0);
 }
 
 TEST_CASE("a phase goes back only with a new attempt, and a final one is never left",
