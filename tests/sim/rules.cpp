@@ -1,0 +1,430 @@
+#include "tests/sim/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/conditions.h"
+#include "controller/reasons.h"
+#include "job/disruption.h"
+#include "job/names.h"
+
+namespace nervex::testing {
+namespace {
+
+using job::Role;
+using kube::string_at;
+
+std::string text_of(const gang::PodSlot& slot) {
+  return fmt::format("{}/{}/{}", slot.role, slot.slot.ordinal, slot.slot.incarnation);
+}
+
+bool is_unfinished(const kube::Pod& pod) { return !pod.is_finished(); }
+
+bool has_aggregator(const gang::PodGroup& group) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
+    return set.gang == gang::kBaseGang && set.role == to_string(Role::kAggregator);
+  });
+}
+
+// A worker that a client asked for by itself: not a part of a multi-GPU learner, nor the job's own
+// aggregator.
+bool is_plain_worker(Role role) { return role == Role::kCollector || role == Role::kLearner; }
+
+}  // namespace
+
+Rules::Rules(const FakeApi& api, std::string ns, std::string name)
+    : api_(api), ns_(std::move(ns)), name_(std::move(name)) {}
+
+std::optional<job::Job> Rules::live_job() const {
+  const Json object = api_.get(kube::kNervexJobs, ns_, name_);
+  if (object.is_null()) return std::nullopt;
+  return *job::decode_job(object);
+}
+
+std::optional<gang::PodGroup> Rules::current_group(const job::Job& job) const {
+  const std::string name = job::pod_group_name(job, job.status.attempt);
+  for (const auto& [uid, group] : live_groups()) {
+    if (group.meta.name == name) return group;
+  }
+  return std::nullopt;
+}
+
+std::vector<const Rules::LivePod*> Rules::live_pods() const {
+  std::vector<const LivePod*> pods;
+  std::map<std::string, LivePod> known;
+  api_.each(kube::kPods, [&](const Json& object) {
+    const std::string uid = string_at(object, {"metadata", "uid"});
+    const auto before = known_pods_.find(uid);
+    const bool is_same =
+        before != known_pods_.end() && before->second.pod.meta.resource_version ==
+                                           string_at(object, {"metadata", "resourceVersion"});
+    if (is_same) {
+      known.insert(known_pods_.extract(before));
+      return;
+    }
+    auto pod = *controller::decode_cached_pod(kube::to_text(object));
+    auto slot = gang::slot_of(pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role) known.emplace(uid, LivePod{std::move(pod), *std::move(slot), *role});
+  });
+  known_pods_ = std::move(known);
+  for (const auto& [uid, pod] : known_pods_) pods.push_back(&pod);
+  return pods;
+}
+
+// By uid.
+const std::map<std::string, gang::PodGroup>& Rules::live_groups() const {
+  std::map<std::string, gang::PodGroup> known;
+  api_.each(kube::kPodGroups, [&](const Json& object) {
+    const auto before = known_groups_.find(string_at(object, {"metadata", "uid"}));
+    const bool is_same =
+        before != known_groups_.end() && before->second.meta.resource_version ==
+                                             string_at(object, {"metadata", "resourceVersion"});
+    if (is_same) {
+      known.insert(known_groups_.extract(before));
+    } else {
+      auto group = *gang::decode_pod_group(object);
+      known.emplace(group.meta.uid, std::move(group));
+    }
+  });
+  known_groups_ = std::move(known);
+  return known_groups_;
+}
+
+bool Rules::has_config() const {
+  bool is_there = false;
+  api_.each(kube::kAggregatorConfigs, [&](const Json&) { is_there = true; });
+  return is_there;
+}
+
+controller::WantedSlots Rules::wanted(const job::Job& job, const gang::PodGroup& group) const {
+  return controller::WantedSlots(job, has_aggregator(group));
+}
+
+void Rules::lowered_base(Role role, int replicas) {
+  std::erase_if(ended_, [&](const auto& entry) {
+    const auto& [uid, of_role, ordinal] = entry.first;
+    return of_role == role && ordinal >= replicas && ordinal < job::kFirstRequestedOrdinal;
+  });
+}
+
+// ---- what the controller writes
+
+void Rules::before(const kube::ApiRequest& request, const controller::Caches& caches) {
+  if (request.method == "GET") return;
+  const FakePath path = parse_path(request.path);
+  if (path.plural == "events") return;
+  job_before_ = live_job();
+  group_before_.reset();
+  config_is_known_ = caches.aggregator_configs.size() > 0;
+  if (request.method == "DELETE") check_deletion(request, path);
+  const auto body = kube::parse_json(request.body);
+  const bool is_final_now = job_before_ && is_final(job_before_->status.phase);
+  const bool is_creation = request.method == "POST" && path.name.empty();
+  if (is_creation && path.plural == "pods") check_creation(*body, caches);
+  if (is_creation && is_final_now && path.plural != "selfsubjectaccessreviews") {
+    breach("creates a " + path.plural + " of a job that has ended: " + request.body.substr(0, 200));
+  }
+  if (request.method != "PATCH") return;
+  if (path.plural == "podgroups") {
+    const Json group = api_.get(kube::kPodGroups, ns_, path.name);
+    if (!group.is_null()) group_before_ = *gang::decode_pod_group(group);
+  }
+  const std::string version = string_at(*body, {"metadata", "resourceVersion"});
+  const bool is_in_time = job_before_ && version == job_before_->meta.resource_version;
+  if (is_final_now && path.plural == "nervexjobs" && is_in_time) {
+    breach("writes on a job that has ended: " + request.body.substr(0, 200));
+  }
+}
+
+void Rules::after(const kube::ApiRequest& request) {
+  if (request.method != "PATCH") return;
+  const FakePath path = parse_path(request.path);
+  if (path.plural == "podgroups" && group_before_) check_members(*group_before_);
+  if (path.plural == "nervexjobs" && job_before_) {
+    if (const auto now = live_job()) check_status(*job_before_, *now);
+  }
+}
+
+// Rule 4: nothing is deleted by name alone, nor what belongs to somebody else.
+void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path) {
+  if (path.plural == "nervexjobs") return;
+  const kube::ResourceKind& kind = path.plural == "pods"       ? kube::kPods
+                                   : path.plural == "services" ? kube::kServices
+                                                               : kube::kPodGroups;
+  const Json object = api_.get(kind, path.ns, path.name);
+  const auto body = kube::parse_json(request.body);
+  const std::string uid = string_at(*body, {"preconditions", "uid"});
+  if (uid.empty()) breach("deletes " + path.name + " by its name alone");
+  if (object.is_null() || string_at(object, {"metadata", "uid"}) != uid) return;
+  const auto meta = kube::decode_meta(object);
+  if (!job_before_) return;
+  if (controller::owner_job_uid(meta) != job_before_->meta.uid) {
+    breach(fmt::format("deletes {} {} of another owner", path.plural, path.name));
+  }
+  if (is_final(job_before_->status.phase)) return;
+  if (path.plural == "pods") check_pod_deletion(object);
+  const bool is_current =
+      path.name == job::pod_group_name(*job_before_, job_before_->status.attempt);
+  if (path.plural == "podgroups" && is_current && !job_before_->spec.suspend) {
+    breach("deletes the PodGroup of the attempt that goes on");
+  }
+}
+
+void Rules::check_pod_deletion(const Json& object) {
+  const auto pod = *controller::decode_cached_pod(kube::to_text(object));
+  const auto slot = gang::slot_of(pod);
+  const auto group = current_group(*job_before_);
+  if (!slot || !group || slot->pod_group_uid != group->meta.uid) return;
+  const auto role = job::parse_role(slot->role);
+  const bool is_current = group->status.observed_generation == group->meta.generation;
+  if (!role || pod.meta.deleting || pod.is_finished() || !is_current) return;
+  const auto slots = wanted(*job_before_, *group);
+  const auto* want = slots.find(*role, job::Slot{slot->slot.ordinal, slot->slot.incarnation});
+  if (want == nullptr) return;
+  const auto* place = gang::find_placement(group->status, slot->role, slot->slot);
+  const bool is_bound = !pod.node.empty();
+  if (place == nullptr ? is_bound : place->number == slot->placement) {
+    breach(fmt::format("deletes pod {} ({}), which is wanted", pod.meta.name, text_of(*slot)));
+  }
+}
+
+// Rule 1: only what the spec that was read wants.
+void Rules::check_creation(const Json& manifest, const controller::Caches& caches) {
+  const auto pod = controller::decode_cached_pod(kube::to_text(manifest));
+  const auto slot = gang::slot_of(*pod);
+  const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+  const auto known = caches.jobs.get(ns_ + "/" + name_);
+  if (!role || !known) return breach("creates a pod of no slot, or of no job");
+  const std::string what = fmt::format("creates pod {} ({})", pod->meta.name, text_of(*slot));
+  const auto group = job_before_ ? current_group(*job_before_) : std::nullopt;
+  // With the aggregator: whether there is one the PodGroup says, which may be older than the plan.
+  const controller::WantedSlots slots(*known, true);
+  if (slots.find(*role, job::Slot{slot->slot.ordinal, slot->slot.incarnation}) == nullptr) {
+    breach(what + ", which the spec that was read does not want");
+  }
+  if (!api_.get(kube::kPods, ns_, pod->meta.name).is_null()) return;  // it will not be carried out
+  for (const LivePod* at : live_pods()) {
+    const LivePod& other = *at;
+    if (other.role == *role && other.slot.slot.ordinal == slot->slot.ordinal &&
+        is_unfinished(other.pod)) {
+      breach(what + " beside the live one " + other.pod.meta.name);
+    }
+  }
+  if (!group || group->meta.uid != slot->pod_group_uid) return;  // a stray: filter refuses it
+  if (*role == Role::kCoordinator) check_coordinator(*group);
+  if (is_plain_worker(*role)) check_replacement(*job_before_, *slot, *role);
+}
+
+// It comes last, and once: another one would not know its workers.
+void Rules::check_coordinator(const gang::PodGroup& group) {
+  if (coordinator_ran_.count(group.meta.uid) != 0) {
+    breach("creates a second coordinator in an attempt whose first one has run");
+  }
+  if (group.status.observed_generation != group.meta.generation) return;
+  std::set<std::pair<std::string, int>> there;
+  for (const LivePod* at : live_pods()) {
+    const LivePod& pod = *at;
+    if (pod.slot.pod_group_uid == group.meta.uid) {
+      there.emplace(pod.slot.role, pod.slot.slot.ordinal);
+    }
+  }
+  const auto slots = wanted(*job_before_, group);
+  for (const auto& set : group.spec.members) {
+    if (set.gang != gang::kBaseGang || set.role == to_string(Role::kCoordinator)) continue;
+    for (const auto slot : set.slots) {
+      const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
+      if (want == nullptr || want->is_over || there.count({set.role, slot.ordinal}) != 0) continue;
+      breach(fmt::format("creates the coordinator before {}/{}", set.role, slot.ordinal));
+    }
+  }
+}
+
+// Whoever finished by itself is counted; only who asked for it may ask for another one.
+void Rules::check_replacement(const job::Job& job, const gang::PodSlot& slot, Role role) {
+  const auto ended = ended_.find({slot.pod_group_uid, role, slot.slot.ordinal});
+  if (ended == ended_.end()) return;
+  job::Job asked = job;
+  asked.status.replaced.clear();
+  const controller::WantedSlots slots(asked, false);
+  const auto* want = slots.find(role, slot.slot.ordinal);
+  if (want != nullptr && want->slot.incarnation > ended->second) return;
+  breach(fmt::format("replaces {}, whose incarnation {} finished by itself", text_of(slot),
+                     ended->second));
+}
+
+// What is wanted stays in the PodGroup.
+void Rules::check_members(const gang::PodGroup& before) {
+  const Json object = api_.get(kube::kPodGroups, ns_, before.meta.name);
+  if (object.is_null() || !job_before_ || before.meta.deleting) return;
+  if (before.meta.name != job::pod_group_name(*job_before_, job_before_->status.attempt)) return;
+  const gang::PodGroup now = *gang::decode_pod_group(object);
+  std::set<std::pair<std::string, int>> left;
+  for (const auto& set : now.spec.members) {
+    for (const auto slot : set.slots) left.emplace(set.role, slot.ordinal);
+  }
+  const auto slots = wanted(*job_before_, before);
+  // What was taken back waits outside for its next try.
+  const auto& requeued = job_before_->status.requeued_gangs;
+  for (const auto& set : before.spec.members) {
+    const bool waits = std::any_of(requeued.begin(), requeued.end(),
+                                   [&](const auto& gang) { return gang.name == set.gang; });
+    if (waits) continue;
+    for (const auto slot : set.slots) {
+      const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
+      if (want == nullptr || want->is_over || left.count({set.role, slot.ordinal}) != 0) continue;
+      breach(fmt::format("takes {}/{} out of the PodGroup, which is wanted", set.role,
+                         slot.ordinal));
+    }
+  }
+}
+
+void Rules::check_status(const job::Job& before, const job::Job& after) {
+  check_conditions(after);
+  if (after.status.attempt == before.status.attempt && !is_final(after.status.phase)) return;
+  const std::string reason = after.status.last_attempt ? after.status.last_attempt->reason : "";
+  if (after.status.attempt > before.status.attempt + 1) breach("counts two attempts at once");
+  const bool is_taken_back = after.status.attempt != before.status.attempt &&
+                             after.status.last_attempt != before.status.last_attempt &&
+                             reason == controller::kFailedCreate;
+  if (is_taken_back) ++seen["base gang taken back"];
+  if (is_taken_back && !was_refused_) breach("takes a gang back that was not refused for good");
+  was_refused_ = false;
+  if (after.spec.suspend || is_taken_back) return;
+  const auto group = current_group(before);
+  if (!group) return;
+  for (const LivePod* at : live_pods()) {
+    const LivePod& pod = *at;
+    const bool runs = pod.role == Role::kCoordinator && pod.pod.phase == kube::PodPhase::kRunning &&
+                      !pod.pod.meta.deleting && !pod.pod.disruption_target;
+    if (runs && pod.slot.pod_group_uid == group->meta.uid) {
+      breach("ends an attempt whose coordinator runs: " + after.status.reason);
+    }
+  }
+}
+
+// No condition contradicts the cluster, or another one.
+void Rules::check_conditions(const job::Job& job) {
+  const auto is_true = [&](std::string_view type) {
+    return controller::is_true(job.status, type);
+  };
+  const bool config_exists = has_config();
+  const bool waits = !is_final(job.status.phase) && !current_group(job) && config_is_known_;
+  if (config_exists && waits && is_true(controller::kAggregatorMissing)) {
+    breach("AggregatorMissing is True although an AggregatorConfig exists");
+  }
+  if (is_true(controller::kRunning) != (job.status.phase == job::Phase::kRunning)) {
+    breach("condition Running contradicts the phase");
+  }
+  if (is_true(controller::kReady) && job.status.phase != job::Phase::kRunning) {
+    breach("Ready is True and the job does not run");
+  }
+  if (is_true(controller::kScheduled) && is_true(controller::kSuspended)) {
+    breach("Scheduled and Suspended are both True");
+  }
+}
+
+// ---- after every step
+
+void Rules::look() {
+  if (std::exchange(looked_at_, api_.resource_version()) == api_.resource_version()) return;
+  std::map<std::pair<Role, int>, std::string> bound;
+  const auto& groups = live_groups();
+  for (const auto& [uid, group] : groups) {
+    for (const auto& gang : group.status.gangs) {
+      if (gang.committed && committed_.insert(uid + " " + gang.name).second) {
+        ++seen[gang.name == gang::kBaseGang ? "base gang committed" : "growth gang committed"];
+      }
+    }
+  }
+  for (const LivePod* at : live_pods()) {
+    const LivePod& of = *at;
+    const SlotKey key{of.slot.pod_group_uid, of.role, of.slot.slot.ordinal};
+    const bool is_live = is_unfinished(of.pod) && !of.pod.node.empty();
+    if (is_live) {
+      const auto [other, is_first] =
+          bound.try_emplace({of.role, of.slot.slot.ordinal}, of.pod.meta.name);
+      if (!is_first) {
+        breach(fmt::format("pods {} and {} of one slot are both bound and live", other->second,
+                           of.pod.meta.name));
+      }
+      const auto group = groups.find(of.slot.pod_group_uid);
+      if (group != groups.end()) {
+        const auto* gang =
+            gang::gang_of(group->second.status, of.slot.role, of.slot.slot);
+        if (gang != nullptr && !gang->committed) {
+          breach(fmt::format("pod {} is bound and its gang is not committed", of.pod.meta.name));
+        }
+      }
+    }
+    const bool has_ended = of.pod.is_finished() && !of.pod.meta.deleting;
+    const bool has_run = of.pod.phase == kube::PodPhase::kRunning || has_ended;
+    if (of.role == Role::kCoordinator && has_run && !job::was_taken_away(of.pod)) {
+      coordinator_ran_.insert(of.slot.pod_group_uid);
+    }
+    const bool ended_itself = has_ended && !job::was_taken_away(of.pod);
+    if (ended_itself && is_plain_worker(of.role) && is_wanted_by_spec(of)) {
+      ended_[key] = of.slot.slot.incarnation;
+    }
+  }
+}
+
+// What a lowered base takes away comes back, if it does, as another pod.
+bool Rules::is_wanted_by_spec(const LivePod& of) const {
+  const auto job = live_job();
+  if (!job) return false;
+  return controller::WantedSlots(*job, false).find(of.role, of.slot.slot.ordinal) != nullptr;
+}
+
+void Rules::at_rest() {
+  look();
+  const auto job = live_job();
+  if (!job || is_final(job->status.phase)) return;
+  config_is_known_ = true;
+  check_conditions(*job);
+  const auto group = current_group(*job);
+  if (!group) return;
+  check_gangs_are_whole(*job, *group);
+  check_ends_are_counted(*job, *group);
+}
+
+void Rules::check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group) {
+  std::set<std::pair<std::string, int>> there;
+  for (const LivePod* at : live_pods()) {
+    const LivePod& pod = *at;
+    if (pod.slot.pod_group_uid != group.meta.uid || pod.pod.meta.deleting) continue;
+    there.emplace(pod.slot.role, pod.slot.slot.ordinal);
+  }
+  const auto slots = wanted(job, group);
+  std::map<std::string, std::pair<int, int>> counts;  // gang -> pods there, pods missing
+  for (const auto& set : group.spec.members) {
+    for (const auto slot : set.slots) {
+      const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
+      if (want == nullptr || want->is_over) continue;
+      auto& [is, lacks] = counts[set.gang];
+      ++(there.count({set.role, slot.ordinal}) != 0 ? is : lacks);
+    }
+  }
+  for (const auto& [gang, count] : counts) {
+    if (count.first == 0 || count.second == 0) continue;
+    breach(fmt::format("gang {} is left with {} of {} pods", gang, count.first,
+                       count.first + count.second));
+  }
+}
+
+void Rules::check_ends_are_counted(const job::Job& job, const gang::PodGroup& group) {
+  const auto slots = wanted(job, group);
+  for (const auto& [key, incarnation] : ended_) {
+    const auto& [uid, role, ordinal] = key;
+    const job::Slot slot{ordinal, incarnation};
+    if (uid != group.meta.uid || slots.find(role, slot) == nullptr) continue;
+    const bool is_counted = std::any_of(
+        job.status.ended.begin(), job.status.ended.end(),
+        [&, r = role](const auto& of) { return of.role == r && of.slot == slot; });
+    if (is_counted) continue;
+    breach(fmt::format("the end of {}/{} is not counted", to_string(role), ordinal));
+  }
+}
+
+}  // namespace nervex::testing

@@ -1,0 +1,91 @@
+// tests/sim/rules.h - what must hold of everything the controller writes, and after every step.
+//
+// No two live pods of one slot, no pod that is not wanted, a finished job only cleaned up, nothing
+// of another owner touched, one coordinator an attempt, ends counted once, refusals told from
+// passing errors. Broken rules are collected: the test says so, and with which seed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "controller/caches.h"
+#include "controller/wanted.h"
+#include "gang/slot.h"
+#include "tests/support/fake_api.h"
+
+namespace nervex::testing {
+
+class Rules {
+ public:
+  // The rules of the job `name`. `caches` are what the controller decides on.
+  Rules(const FakeApi& api, std::string ns, std::string name);
+
+  // The controller's writes: before and after they are carried out.
+  void before(const kube::ApiRequest& request, const controller::Caches& caches);
+  void after(const kube::ApiRequest& request);
+  // After every step of anybody.
+  void look();
+  // Nothing is left to do for anybody.
+  void at_rest();
+
+  // What the test does and the objects do not show.
+  void refused_for_good() { was_refused_ = true; }  // a creation of this attempt
+  void lowered_base(job::Role role, int replicas);
+
+  void breach(std::string what) { broken_.push_back(std::move(what)); }
+  const std::vector<std::string>& broken() const { return broken_; }
+  // How often something happened that a schedule must have to be worth its time.
+  std::map<std::string, int> seen;
+
+ private:
+  using SlotKey = std::tuple<std::string, job::Role, int>;  // PodGroup's uid, role, ordinal
+  struct LivePod {
+    kube::Pod pod;
+    gang::PodSlot slot;
+    job::Role role = job::Role::kCollector;
+  };
+
+  std::optional<job::Job> live_job() const;
+  std::optional<gang::PodGroup> current_group(const job::Job& job) const;
+  std::vector<const LivePod*> live_pods() const;
+  const std::map<std::string, gang::PodGroup>& live_groups() const;
+  bool has_config() const;
+  bool is_wanted_by_spec(const LivePod& of) const;
+  controller::WantedSlots wanted(const job::Job& job, const gang::PodGroup& group) const;
+
+  void check_deletion(const kube::ApiRequest& request, const FakePath& path);
+  void check_pod_deletion(const Json& object);
+  void check_creation(const Json& manifest, const controller::Caches& caches);
+  void check_coordinator(const gang::PodGroup& group);
+  void check_replacement(const job::Job& job, const gang::PodSlot& slot, job::Role role);
+  void check_members(const gang::PodGroup& before);
+  void check_status(const job::Job& before, const job::Job& after);
+  void check_conditions(const job::Job& job);
+  void check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group);
+  void check_ends_are_counted(const job::Job& job, const gang::PodGroup& group);
+
+  const FakeApi& api_;
+  const std::string ns_;
+  const std::string name_;
+  std::vector<std::string> broken_;
+  std::optional<job::Job> job_before_;
+  std::optional<gang::PodGroup> group_before_;
+  bool was_refused_ = false;
+  std::set<std::string> coordinator_ran_;      // uids of PodGroups
+  std::map<SlotKey, int> ended_;               // the incarnation that finished by itself
+  std::set<std::string> committed_;            // "uid gang"
+  bool config_is_known_ = false;
+  // By uid: decoding is what looking costs.
+  mutable std::map<std::string, LivePod> known_pods_;
+  mutable std::map<std::string, gang::PodGroup> known_groups_;
+  std::int64_t looked_at_ = -1;
+};
+
+}  // namespace nervex::testing

@@ -1,0 +1,90 @@
+// One fault at a time, each on the shortest way to where it does harm.
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "controller/reasons.h"
+#include "job/names.h"
+#include "tests/sim/seeds.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::testing {
+namespace {
+
+using job::Phase;
+using job::Role;
+
+TEST_CASE("gangs are committed by the extender's own code", "[sim]") {
+  Suite suite(1);
+  suite.add_config();
+  suite.settle();
+  CHECK(suite.job().status.phase == Phase::kRunning);
+  CHECK(suite.rules.seen["base gang committed"] == 1);
+  REQUIRE(suite.call_server(0));
+  suite.settle();
+  CHECK(suite.rules.seen["growth gang committed"] == 1);
+  CHECK(suite.pods().size() == 7);
+  suite.come_to_rest();
+  check_rules(suite);
+}
+
+TEST_CASE("a start that is refused for good gives everything back, and is tried again later",
+          "[sim]") {
+  const int status = GENERATE(403, 422);
+  const std::string refused = GENERATE("collector", "learner", "coordinator");
+  INFO(status << " for " << refused);
+  Suite suite(1);
+  suite.refuse_pods(refused, status, refused == "collector" ? 1 : 0);
+  suite.settle();
+  CHECK(suite.rules.seen["base gang taken back"] >= 1);
+  const job::Job job = suite.job();
+  CHECK(job.status.phase == Phase::kCreated);
+  CHECK(job.status.attempt >= 2);
+  CHECK(job.status.next_attempt_time > suite.clock.now());
+  CHECK(suite.pods() == std::vector<std::string>{});
+  const auto* created = find_condition(job.status, controller::kPodsCreated);
+  REQUIRE(created != nullptr);
+  CHECK_FALSE(created->status);
+  const char* words = status == 403 ? "exceeded quota" : "Invalid value";
+  CHECK(created->message.find(words) != std::string::npos);
+  suite.come_to_rest();
+  CHECK(suite.job().status.phase == Phase::kRunning);
+  check_rules(suite);
+}
+
+TEST_CASE("a new leader decides nothing until each of its caches has caught up", "[sim]") {
+  Suite suite(1);
+  suite.add_config();
+  suite.start();
+  const std::int64_t before = suite.api.resource_version();
+  REQUIRE(suite.call_server(0));
+  suite.settle();
+  const std::int64_t missed = suite.api.resource_version() - before;
+  const auto stale = GENERATE(kJobFeed, kPodFeed, kServiceFeed, kPodGroupFeed);
+  std::vector<std::int64_t> behind(kFeeds, 0);
+  behind[stale] = missed;
+  const auto pods = suite.pods();
+  suite.take_over(behind);
+  for (int round = 0; round < 5; ++round) {
+    CHECK(suite.work() == 0);
+    suite.clock.advance(std::chrono::minutes(1));
+  }
+  suite.come_to_rest();
+  CHECK(suite.pods() == pods);
+  check_rules(suite);
+}
+
+TEST_CASE("a name that somebody else holds costs a worker one incarnation", "[sim]") {
+  Suite suite(1);
+  const std::string taken = job::pod_name(suite.job(), Role::kCollector, {1, 0});
+  suite.api.add(kube::kPods, kNamespace,
+                {{"metadata", {{"name", taken}}}, {"spec", a_template()["spec"]}});
+  const std::string uid = kube::string_at(suite.pod(taken), {"metadata", "uid"});
+  suite.come_to_rest();
+  CHECK(kube::string_at(suite.pod(taken), {"metadata", "uid"}) == uid);
+  const std::string next = job::pod_name(suite.job(), Role::kCollector, {1, 1});
+  CHECK(suite.pods(next).size() == 1);
+  CHECK(suite.job().status.phase == Phase::kRunning);
+  check_rules(suite);
+}
+
+}  // namespace
+}  // namespace nervex::testing

@@ -1,0 +1,265 @@
+// Random lives of one job: clients, users, kubelets, faults and caches of any age in any order. No
+// rule is broken on the way (rules.h), and in the end the job has what is wanted.
+#include <algorithm>
+
+#include "controller/reasons.h"
+#include "job/names.h"
+#include "job/slots.h"
+#include "tests/sim/seeds.h"
+
+namespace nervex::testing {
+namespace {
+
+using job::Phase;
+
+struct Event {
+  unsigned weight = 1;
+  std::function<void(Suite&)> happen;
+};
+
+std::string a_worker(Suite& suite) {
+  std::vector<std::string> names = suite.pods();
+  std::erase(names, "dqn-coordinator");
+  return names.empty() ? "" : names[suite.below(static_cast<unsigned>(names.size()))];
+}
+
+bool has_coordinator(const Suite& suite) { return !suite.pods("dqn-coordinator").empty(); }
+
+// ---- what may happen
+
+void lose_a_worker(Suite& suite) {
+  const std::string name = a_worker(suite);
+  if (name.empty()) return;
+  if (suite.once_in(2)) {
+    suite.evict(name);
+    suite.note("worker evicted");
+  } else {
+    suite.delete_pod(name);
+    suite.note("worker deleted");
+  }
+}
+
+// Not the job's own aggregator: the end is about who is wanted, and an aggregator that has ended
+// stays.
+void end_a_worker(Suite& suite) {
+  const std::string name = a_worker(suite);
+  const Json pod = suite.pod(name);
+  const bool runs = kube::string_at(pod, {"status", "phase"}) == "Running" &&
+                    kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr;
+  if (!runs || name == "dqn-aggregator") return;
+  suite.end_pod(name, suite.once_in(2));
+  suite.note("worker ends");
+}
+
+// Only if the controller knows that it runs.
+void hit_the_coordinator(Suite& suite) {
+  if (!has_coordinator(suite) || suite.job().status.phase != Phase::kRunning) return;
+  switch (suite.below(3)) {
+    case 0:
+      return suite.evict("dqn-coordinator");
+    case 1:
+      return suite.delete_pod("dqn-coordinator");
+    default:
+      suite.end_pod("dqn-coordinator", false);
+  }
+}
+
+void call_the_server(Suite& suite) {
+  if (suite.call_server(suite.below(5))) suite.note("call");
+}
+
+void change_base(Suite& suite) {
+  const int replicas = static_cast<int>(suite.below(4));
+  suite.rules.lowered_base(job::Role::kCollector, replicas);
+  suite.set_spec({{"collector", {{"replicas", replicas}}}});
+  suite.note("base replicas changed");
+}
+
+void suspend_or_resume(Suite& suite) {
+  suite.set_spec({{"suspend", suite.once_in(3)}});
+  suite.note("suspended or resumed");
+}
+
+void restart(Suite& suite) {
+  suite.take_over();
+  suite.note("controller restarted");
+}
+
+// Each kind has missed another number of versions; the newest it knows is older than the last.
+void lead_with_old_caches(Suite& suite) {
+  std::vector<std::int64_t> behind;
+  for (int kind = 0; kind < kFeeds; ++kind) behind.push_back(1 + suite.below(30));
+  suite.take_over(behind);
+  suite.note("a leader with old caches");
+}
+
+void hold_a_watch_back(Suite& suite) {
+  const bool holds = !suite.once_in(3);
+  suite.hold_back(holds ? static_cast<Watched>(suite.below(kFeeds)) : kFeeds);
+  if (holds) suite.note("a watch stands still");
+}
+
+void succeed(Suite& suite) {
+  const bool runs = suite.job().status.phase == Phase::kRunning && has_coordinator(suite);
+  if (!runs || !suite.once_in(3)) return;
+  suite.end_pod("dqn-coordinator", true);
+  suite.note("the job succeeds");
+}
+
+void seldom(Suite& suite, void (*happen)(Suite&)) {
+  if (suite.once_in(3)) happen(suite);
+}
+
+void fail_a_write(Suite& suite) {
+  const auto n = static_cast<int>(suite.below(5));
+  const Applied applied = suite.once_in(2) ? Applied::kYes : Applied::kNo;
+  switch (suite.below(3)) {
+    case 0:
+      return suite.fail_write(n, Error{Code::kTransient, "timeout"}, applied);
+    case 1:
+      return suite.fail_write(n, Error{Code::kConflict, "modified"}, Applied::kNo);
+    default:
+      suite.fail_write(n, std::nullopt, applied);
+  }
+}
+
+void schedule(Suite& suite) {
+  if (!suite.once_in(4)) suite.scheduling.see();
+  suite.scheduling.plan();
+  if (!suite.once_in(4)) suite.scheduling.schedule();
+  if (!suite.once_in(3)) suite.run_pods();
+  suite.rules.look();
+}
+
+void restart_the_extender(Suite& suite) {
+  suite.scheduling.restart();
+  suite.note("extender restarted");
+}
+
+// ---- lives
+
+void live(Suite& suite, const std::vector<Event>& events, int rounds) {
+  unsigned all = 0;
+  for (const auto& event : events) all += event.weight;
+  suite.add_config();
+  if (!suite.once_in(4)) suite.settle();
+  for (int round = 0; round < rounds; ++round) {
+    unsigned choice = suite.below(all);
+    for (const auto& event : events) {
+      if (choice < event.weight) {
+        event.happen(suite);
+        break;
+      }
+      choice -= event.weight;
+    }
+    suite.deliver_some();
+    suite.work(1 + static_cast<int>(suite.below(3)));
+    suite.clock.advance(std::chrono::milliseconds(suite.below(suite.once_in(5) ? 60'000 : 2'000)));
+  }
+}
+
+std::vector<Event> ordinary() {
+  return {{6, schedule},
+          {1, lose_a_worker},
+          {1, end_a_worker},
+          {1, [](Suite& suite) { suite.end_terminations(false); }},
+          {1, call_the_server},
+          {1, change_base},
+          {1, fail_a_write},
+          {1, hold_a_watch_back},
+          {1, [](Suite& suite) { seldom(suite, restart); }},
+          {1, [](Suite& suite) { seldom(suite, lead_with_old_caches); }},
+          {1, [](Suite& suite) { seldom(suite, restart_the_extender); }},
+          {1, [](Suite& suite) { seldom(suite, hit_the_coordinator); }},
+          {1, [](Suite& suite) { seldom(suite, suspend_or_resume); }},
+          {1, [](Suite& suite) { seldom(suite, succeed); }}};
+}
+
+// The pods that are wanted; those of a replica of which one pod has finished may go on without it.
+struct WantedNames {
+  std::vector<std::string> must_live;
+  std::vector<std::string> may_live;
+};
+
+WantedNames wanted_names(const job::Job& job) {
+  WantedNames names{{"dqn-aggregator", "dqn-coordinator"}, {}};
+  for (const auto role : {job::Role::kCollector, job::Role::kLearner}) {
+    for (const auto& unit : job::wanted_units(job, role)) {
+      const auto pods = job::pods_of(unit);
+      const bool is_over =
+          std::any_of(job.status.ended.begin(), job.status.ended.end(), [&](const auto& of) {
+            return std::any_of(pods.begin(), pods.end(), [&](const auto& pod) {
+              return pod.role == of.role && pod.slot == of.slot;
+            });
+          });
+      for (const auto& pod : pods) {
+        (is_over ? names.may_live : names.must_live)
+            .push_back(job::pod_name(job, pod.role, pod.slot));
+      }
+    }
+  }
+  return names;
+}
+
+// Everything that is wanted is there, and nothing else that lives.
+void check_running(Suite& suite, const job::Job& job) {
+  auto [must_live, may_live] = wanted_names(job);
+  const std::vector<std::string> live = suite.pods();
+  std::vector<std::string> lacking;
+  std::vector<std::string> extra;
+  for (const auto& name : must_live) {
+    if (std::find(live.begin(), live.end(), name) == live.end()) lacking.push_back(name);
+  }
+  may_live.insert(may_live.end(), must_live.begin(), must_live.end());
+  for (const auto& name : live) {
+    if (std::find(may_live.begin(), may_live.end(), name) == may_live.end()) extra.push_back(name);
+  }
+  if (!lacking.empty() || !extra.empty()) {
+    suite.rules.breach(fmt::format("at rest the pods [{}] are missing and [{}] not wanted",
+                                   fmt::join(lacking, " "), fmt::join(extra, " ")));
+  }
+  if (job.status.phase != Phase::kRunning || job.status.reason != "Running") {
+    suite.rules.breach(fmt::format("at rest the job is {}, {}", to_string(job.status.phase),
+                                   job.status.reason));
+  }
+}
+
+void check_ended(Suite& suite) {
+  if (!suite.pods().empty()) {
+    suite.rules.breach(fmt::format("pods [{}] of a job that has ended go on",
+                                   fmt::join(suite.pods(), " ")));
+  }
+  for (const auto* kind : {&kube::kPodGroups, &kube::kServices}) {
+    if (suite.api.list(*kind).size() != 1) suite.rules.breach("an ended job keeps its objects");
+  }
+}
+
+void check_end(Suite& suite) {
+  suite.set_spec({{"suspend", false}});
+  suite.come_to_rest();
+  if (!suite.rules.broken().empty()) return;
+  const job::Job job = suite.job();
+  if (job.status.phase == Phase::kSucceeded) {
+    check_ended(suite);
+  } else {
+    check_running(suite, job);
+  }
+}
+
+const std::vector<std::string> kOrdinaryEvents = {
+    "base gang committed",      "growth gang committed", "call",
+    "worker evicted",           "worker deleted",        "worker ends",
+    "base replicas changed",    "controller restarted",  "the controller is killed",
+    "extender restarted",       "suspended or resumed",  "a watch stands still",
+    "a leader with old caches", "the job succeeds"};
+
+
+TEST_CASE("a job lives through clients, users, faults and restarts", "[sim][schedules]") {
+  for_seeds(150, kOrdinaryEvents, [](Suite& suite) {
+    live(suite, ordinary(), 80);
+    check_end(suite);
+  });
+}
+
+}  // namespace
+}  // namespace nervex::testing

@@ -1,0 +1,95 @@
+#include "tests/sim/scheduling.h"
+
+#include "base/log.h"
+#include "extender/bind.h"
+#include "extender/filter.h"
+#include "extender/planner.h"
+#include "extender/plans.h"
+#include "extender/routes.h"
+#include "extender/watches.h"
+#include "job/names.h"
+#include "tests/sim/feed.h"
+
+namespace nervex::testing {
+
+using kube::string_at;
+
+// The parts that die with the process.
+struct Scheduling::Extender {
+  Extender(FakeApi& api, const Clock& clock)
+      : planner(api, plans, clock), binder(api, plans, pods) {
+    const auto add = [&](const kube::ResourceKind& kind, kube::ReflectorSink sink) {
+      feeds.push_back(std::make_unique<Feed>(api, kube::api_path(kind), std::move(sink)));
+    };
+    add(kube::kNodes, extender::node_sink(nodes, plans, planner));
+    add(kube::kPods, extender::pod_sink(pods, plans, planner));
+    add(kube::kPodGroups, extender::group_sink(groups, plans, planner));
+    for (auto& feed : feeds) feed->list(api.resource_version());
+  }
+
+  kube::Store<kube::Node> nodes;
+  kube::Store<kube::Pod> pods;
+  kube::Store<gang::PodGroup> groups;
+  extender::Plans plans{groups};
+  extender::Planner planner;
+  extender::Binder binder;
+  std::vector<std::unique_ptr<Feed>> feeds;
+};
+
+Scheduling::Scheduling(FakeApi& api, const Clock& clock) : api_(api), clock_(clock) {
+  set_log_level(LogLevel::kError);
+  restart();
+}
+
+Scheduling::~Scheduling() = default;
+
+void Scheduling::restart() { extender_ = std::make_unique<Extender>(api_, clock_); }
+
+void Scheduling::see() {
+  for (auto& feed : extender_->feeds) feed->deliver(api_.resource_version());
+}
+
+void Scheduling::plan() { extender_->planner.pass(); }
+
+// As its cache shows the pods, which is the extender's here.
+std::string Scheduling::node_for(const kube::Pod& pod,
+                                 const kube::NodeConstraints& constraints) const {
+  for (const auto& node : extender_->nodes.all()) {
+    if (kube::judge(*node, constraints) != kube::NodeVerdict::kAllowed) continue;
+    kube::Resources free = node->allocatable;
+    for (const auto& other : extender_->pods.all()) {
+      if (other->occupies() && other->node.str() == node->name) free -= other->requests;
+    }
+    if (pod.requests.fits_in(free)) return node->name;
+  }
+  return "";
+}
+
+int Scheduling::schedule() {
+  struct Waiting {
+    kube::Pod pod;
+    kube::NodeConstraints constraints;
+  };
+  std::vector<Waiting> waiting;
+  api_.each(kube::kPods, [&](const Json& object) {
+    const bool waits = string_at(object, {"spec", "nodeName"}).empty() &&
+                       string_at(object, {"spec", "schedulerName"}) == job::kSchedulerName &&
+                       kube::find(object, {"metadata", "deletionTimestamp"}) == nullptr;
+    if (!waits) return;
+    waiting.push_back({*kube::decode_pod(kube::to_text(object), extender::pod_filter()),
+                       kube::constraints_of(object.at("spec"))});
+  });
+  int bound = 0;
+  for (const auto& [pod, constraints] : waiting) {
+    const std::string node = node_for(pod, constraints);
+    if (node.empty()) continue;
+    const kube::FilterArgs args{pod, {node}};
+    if (extender::filter(args, extender::look(extender_->plans, args)).node_names.empty()) continue;
+    const auto error = extender_->binder.bind({pod.meta.name, pod.meta.ns, pod.meta.uid, node});
+    if (error.empty()) ++bound;
+    see();
+  }
+  return bound;
+}
+
+}  // namespace nervex::testing

@@ -1,0 +1,461 @@
+#include "tests/sim/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/urgency.h"
+#include "job/counts.h"
+#include "job/names.h"
+#include "job/slots.h"
+#include "tests/support/fake_rules.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::testing {
+namespace {
+
+using kube::string_at;
+
+constexpr std::size_t kLongestStory = 80;
+
+std::string ours(const kube::ResourceKind& kind) {
+  return fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kind), job::kGroupLabel,
+                     job::kGroupLabelValue);
+}
+
+bool is_leaving(const Json& object) {
+  return kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr;
+}
+
+Json a_node_object(const std::string& name) {
+  return {{"metadata", {{"name", name}}},
+          {"spec", Json::object()},
+          {"status",
+           {{"allocatable",
+             {{"cpu", "12"}, {"memory", "64Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "16"}}},
+            {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
+}
+
+}  // namespace
+
+Suite::Suite(unsigned seed, int collectors, int learners)
+    : api(&clock), door(api), rules(api, kNamespace, "dqn"), scheduling(api, clock), rng_(seed) {
+  connect();
+  api.terminate_pods_slowly();
+  for (const char* node : {"n1", "n2", "n3"}) api.add(kube::kNodes, "", a_node_object(node));
+  api.add(kube::kNervexJobs, kNamespace,
+          {{"metadata", {{"name", "dqn"}}},
+           {"spec",
+            {{"coordinator", {{"template", a_template()}}},
+             {"collector", {{"template", a_template()}, {"replicas", collectors}}},
+             {"learner", {{"template", a_template()}, {"replicas", learners}}},
+             {"backoffLimit", 1000}}}});
+  add_strangers();
+  take_over();
+}
+
+Suite::~Suite() = default;
+
+void Suite::connect() {
+  door.fault = [this](const kube::ApiRequest& request) { return fault_for(request); };
+  door.before = [this](const kube::ApiRequest& request) {
+    if (process_) rules.before(request, process_->caches);
+  };
+  door.after = [this](const kube::ApiRequest& request) {
+    rules.after(request);
+    if (is_write(request) && !is_event(request)) {
+      note(fmt::format("  controller: {} {}", request.method,
+                       request.path.substr(request.path.find("namespaces"))));
+    }
+  };
+  api.review_access([this](const Json&) { return !is_denied(); });
+}
+
+// Objects of another job of the same name, as one that was deleted leaves them.
+void Suite::add_strangers() {
+  const Json meta = {{"name", "other"},
+                     {"namespace", kNamespace},
+                     {"labels",
+                      {{job::kGroupLabel, job::kGroupLabelValue}, {job::kJobLabel, "dqn"}}},
+                     {"ownerReferences",
+                      Json::array({kube::encode_controller_ref(
+                          {std::string(job::kApiVersion), std::string(job::kKind), "dqn",
+                           "uid-of-another-job"})})}};
+  api.add(kube::kPods, kNamespace,
+          {{"metadata", meta}, {"spec", a_template()["spec"]}, {"status", {{"phase", "Pending"}}}});
+  api.add(kube::kServices, kNamespace, {{"metadata", meta}, {"spec", {{"clusterIP", "None"}}}});
+  api.add(kube::kPodGroups, kNamespace,
+          {{"metadata", meta}, {"spec", gang::encode_spec(gang::PodGroupSpec{})}});
+}
+
+void Suite::check_strangers() {
+  for (const auto* kind : {&kube::kPods, &kube::kServices, &kube::kPodGroups}) {
+    const Json object = api.get(*kind, kNamespace, "other");
+    if (object.is_null() || is_leaving(object)) rules.breach("an object of another job is gone");
+  }
+}
+
+void Suite::note(const std::string& what) {
+  ++rules.seen[what];
+  if (story_.size() >= kLongestStory) story_.erase(story_.begin());
+  story_.push_back(what);
+}
+
+std::string Suite::story() const { return fmt::format("{}", fmt::join(story_, "\n")); }
+
+// ---- the controller
+
+// What Watches does with each kind.
+void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_caches) {
+  feeds_.clear();
+  process_ = std::make_unique<Process>(reviewed_, clock);
+  controller::Caches& caches = process_->caches;
+  kube::WorkQueue& queue = process_->queue;
+  const auto add_owners = [&queue](const auto& before, const auto& after) {
+    for (const auto& object : {before, after}) {
+      const std::string key = object ? controller::owner_job_key(object->meta) : "";
+      if (!key.empty()) queue.add(key);
+    }
+  };
+  const auto pod_changed = [&caches, &queue](const auto& before, const auto& after) {
+    const bool was_coordinator =
+        after == nullptr && job::role_of(*before) == job::Role::kCoordinator;
+    if (was_coordinator && before->disruption_target) {
+      caches.disrupted_coordinators.put(before->meta.key(), *before);
+    }
+    const std::string key = controller::owner_job_key((after ? after : before)->meta);
+    if (key.empty()) return;
+    if (after != nullptr && controller::can_wait(*after)) {
+      queue.add_after(key, std::chrono::milliseconds(200));
+    } else {
+      queue.add(key);
+    }
+  };
+  const auto add = [&](std::string path, kube::ReflectorSink sink) {
+    feeds_.push_back(std::make_unique<Feed>(api, std::move(path), std::move(sink)));
+  };
+  add(kube::api_path(kube::kNervexJobs),
+      kube::sink_into<job::Job>(caches.jobs, controller::decode_cached_job,
+                                [&queue](const auto& before, const auto& after) {
+                                  queue.add((after ? after : before)->meta.key());
+                                }));
+  add(ours(kube::kPods),
+      kube::sink_into<kube::Pod>(caches.pods, controller::decode_cached_pod, pod_changed));
+  add(ours(kube::kServices),
+      kube::sink_into<controller::Service>(caches.services, controller::decode_service,
+                                           add_owners));
+  add(kube::api_path(kube::kPodGroups),
+      kube::sink_into<gang::PodGroup>(caches.pod_groups, controller::decode_cached_pod_group,
+                                      add_owners));
+  add(kube::api_path(kube::kAggregatorConfigs),
+      kube::sink_into<controller::AggregatorConfig>(
+          caches.aggregator_configs, controller::decode_aggregator_config,
+          [&caches, &queue](const auto&, const auto&) {
+            for (const auto& key : caches.jobs.keys()) queue.add(key);
+          }));
+  const std::int64_t now = api.resource_version();
+  for (std::size_t i = 0; i < feeds_.size(); ++i) {
+    feeds_[i]->list(std::max<std::int64_t>(1, now - (i < behind.size() ? behind[i] : 0)));
+  }
+  fresh_from_ = waits_for_caches ? now : 0;
+}
+
+std::int64_t Suite::position(Watched kind) const { return feeds_[kind]->position(); }
+
+void Suite::deliver(Watched kind, std::int64_t version) {
+  feeds_[kind]->deliver(std::min(version, api.resource_version()));
+}
+
+void Suite::deliver_all() {
+  for (auto& feed : feeds_) feed->deliver(api.resource_version());
+}
+
+void Suite::deliver_some() {
+  for (auto& feed : feeds_) {
+    const auto left = static_cast<unsigned>(api.resource_version() - feed->position());
+    if (once_in(3) || (held_back_ != kFeeds && feed == feeds_[held_back_])) continue;
+    feed->deliver(feed->position() + (once_in(2) ? left : below(left + 1)));
+  }
+}
+
+int Suite::work(int most) {
+  const bool is_fresh = std::all_of(feeds_.begin(), feeds_.end(), [this](const auto& feed) {
+    return feed->position() >= fresh_from_;
+  });
+  if (!is_fresh) return 0;
+  int rounds = 0;
+  try {
+    while (rounds < most && process_->queue.size() > 0) {
+      const auto key = process_->queue.next();
+      ++rounds;
+      process_->worker.process(*key);
+      process_->queue.done(*key);
+    }
+  } catch (const Killed&) {
+    note("the controller is killed");
+    end_faults();
+    take_over();
+  }
+  rules.look();
+  return rounds;
+}
+
+bool Suite::work_anyway() {
+  const std::int64_t before = api.resource_version();
+  process_->worker.process(kJobKey);
+  rules.look();
+  return api.resource_version() != before;
+}
+
+// ---- faults
+
+std::optional<Door::Fault> Suite::fault_for(const kube::ApiRequest& request) {
+  if (denied_ != 0 && is_write(request) && !is_event(request)) --writes_before_denial_;
+  const bool meets_denial = what_ == Denied::kAll ||
+                            (what_ == Denied::kWrites && is_write(request)) ||
+                            is_pod_creation(request);
+  const bool is_answered = what_ != Denied::kAll && is_access_review(request);  // it says no
+  if (is_denied() && meets_denial && !is_answered) {
+    const FakePath path = parse_path(request.path);
+    ++rules.seen["request denied"];
+    return Door::Fault{
+        denied_ == 401
+            ? refuse(401, "Unauthorized", "Unauthorized")
+            : refuse(403, "Forbidden",
+                     fmt::format("{} is forbidden: User \"controller\" cannot do this",
+                                 path.plural))};
+  }
+  if (!refused_.empty() && is_pod_creation(request)) {
+    const auto pod = kube::parse_json(request.body);
+    const std::string name = string_at(*pod, {"metadata", "name"});
+    if (name.find(refused_) != std::string::npos && allowed_-- <= 0) {
+      note("creation of pod " + name + " refused for good");
+      ++rules.seen["refused for good"];
+      rules.refused_for_good();
+      return Door::Fault{
+          refusal_ == 422
+              ? refuse(422, "Invalid", "Pod \"" + name + "\" is invalid: spec.x: Invalid value")
+              : refuse(403, "Forbidden",
+                       "pods \"" + name + "\" is forbidden: exceeded quota: small, used: pods=3")};
+    }
+  }
+  if (writes_left_ >= 0 && is_write(request) && !is_event(request) && writes_left_-- == 0) {
+    note(fmt::format("  {} {} goes wrong: {}, {}", request.method, request.path,
+                     write_error_ ? write_error_->message : "killed",
+                     write_applied_ == Applied::kYes ? "carried out" : "not carried out"));
+    return Door::Fault{write_error_, write_applied_};
+  }
+  return std::nullopt;
+}
+
+void Suite::deny_access(int status, Denied what, int after_writes) {
+  denied_ = status;
+  writes_before_denial_ = after_writes + 1;
+  what_ = what;
+}
+
+void Suite::refuse_pods(std::string name_part, int status, int allowed) {
+  refused_ = std::move(name_part);
+  refusal_ = status;
+  allowed_ = allowed;
+}
+
+void Suite::fail_write(int n, std::optional<Error> error, Applied applied) {
+  writes_left_ = n;
+  write_error_ = std::move(error);
+  write_applied_ = applied;
+}
+
+void Suite::end_faults() {
+  denied_ = 0;
+  refused_.clear();
+  writes_left_ = -1;
+}
+
+// ---- the others
+
+job::Job Suite::job() const {
+  return *job::decode_job(api.get(kube::kNervexJobs, kNamespace, "dqn"));
+}
+
+void Suite::set_spec(const Json& patch) {
+  api.change(kube::kNervexJobs, kNamespace, "dqn", {{"spec", patch}});
+}
+
+void Suite::add_config() {
+  if (!api.list(kube::kAggregatorConfigs).empty()) return;
+  api.add(kube::kAggregatorConfigs, "nervex-system",
+          {{"metadata", {{"name", "aggregator-config"}}},
+           {"spec", {{"aggregator", {{"template", a_template()}}}}}});
+}
+
+void Suite::remove_config() {
+  api.remove(kube::kAggregatorConfigs, "nervex-system", "aggregator-config");
+}
+
+std::vector<std::string> Suite::pods(std::string_view name_part) const {
+  std::vector<std::string> names;
+  for (const Json& pod : api.list(kube::kPods)) {
+    const std::string name = string_at(pod, {"metadata", "name"});
+    const std::string phase = string_at(pod, {"status", "phase"});
+    const bool is_over = phase == "Succeeded" || phase == "Failed";
+    if (!is_over && name.find(name_part) != std::string::npos) names.push_back(name);
+  }
+  return names;
+}
+
+void Suite::run_pods() {
+  for (const Json& pod : api.list(kube::kPods)) {
+    const bool starts = string_at(pod, {"status", "phase"}) == "Pending" &&
+                        !string_at(pod, {"spec", "nodeName"}).empty() && !is_leaving(pod);
+    if (!starts) continue;
+    api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
+               {{"status",
+                 {{"phase", "Running"},
+                  {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
+  }
+  rules.look();
+}
+
+void Suite::end_pod(const std::string& name, bool well) {
+  note(fmt::format("{} ends {}", name, well ? "well" : "badly"));
+  const Json main = {
+      {"name", job::kMainContainer},
+      {"state",
+       {{"terminated",
+         {{"exitCode", well ? 0 : 1}, {"finishedAt", to_rfc3339(clock.now())}}}}}};
+  api.change(kube::kPods, kNamespace, name,
+             {{"status",
+               {{"phase", well ? "Succeeded" : "Failed"},
+                {"conditions", nullptr},
+                {"containerStatuses", Json::array({main})}}}});
+  rules.look();
+}
+
+void Suite::evict(const std::string& name) {
+  note(name + " is evicted");
+  api.change(kube::kPods, kNamespace, name,
+             {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}, {"conditions", nullptr}}}});
+  rules.look();
+}
+
+void Suite::delete_pod(const std::string& name) {
+  note(name + " is deleted by a user");
+  // Times have whole seconds: an end within that of the deletion counts as caused by it.
+  clock.advance(std::chrono::seconds(2));
+  (void)api.send({"DELETE", kube::api_path(kube::kPods, kNamespace, name), "", ""});
+  rules.look();
+}
+
+void Suite::end_terminations(bool all) {
+  for (const Json& pod : api.list(kube::kPods)) {
+    if (!is_leaving(pod) || (!all && !once_in(3))) continue;
+    api.end_termination(kNamespace, string_at(pod, {"metadata", "name"}));
+  }
+  rules.look();
+}
+
+bool Suite::call_server(unsigned choice, bool records_call) {
+  job::Job job = this->job();
+  const int attempt = job.status.attempt;
+  const Json group =
+      api.get(kube::kPodGroups, kNamespace, job::pod_group_name(job, attempt));
+  const Json coordinator = pod(job::pod_name(job, job::Role::kCoordinator, {}));
+  const bool is_there =
+      string_at(coordinator, {"status", "phase"}) == "Running" && !is_leaving(coordinator) &&
+      string_at(coordinator, {"metadata", "annotations", gang::kPodGroupUidAnnotation}) ==
+          string_at(group, {"metadata", "uid"}, "none");
+  if (!is_there || is_final(job.status.phase) || job.spec.suspend) return false;
+  job::Requests& requests = job.spec.requests;
+  const auto is_old = [&](const auto& one) { return one.attempt != attempt; };
+  std::erase_if(requests.entries, is_old);
+  std::erase_if(requests.floor, is_old);
+  const auto ask = [&](job::RequestEntry entry) {
+    entry.attempt = attempt;
+    requests.entries.push_back(std::move(entry));
+  };
+  switch (choice % 5) {
+    case 0:
+      note("the coordinator asks for two collectors");
+      ask(an_entry(requests.next_id++, job::Role::kCollector, 2, requests.next_collector));
+      requests.next_collector += 2;
+      break;
+    case 1:
+      note("the coordinator asks for a learner of two parts");
+      ask(multi_gpu_entry(requests.next_id++, {requests.next_learner}, {4, 2}));
+      requests.next_learner += 2;
+      break;
+    case 2:
+      if (requests.entries.empty()) return false;
+      note("the coordinator takes a request back");
+      requests.entries.pop_back();
+      break;
+    case 3: {
+      if (requests.entries.empty()) return false;
+      note("the coordinator names a failed replica");
+      job::RequestEntry& entry = requests.entries.back();
+      entry.slots[0].incarnation = current_slot(job, entry.role, entry.slots[0]).incarnation + 1;
+      break;
+    }
+    default: {
+      note("the coordinator names a failed base learner");
+      const job::Slot now = current_slot(job, job::Role::kLearner, {0, 0});
+      requests.floor = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
+    }
+  }
+  if (records_call) {
+    job::CallRecord call;
+    call.attempt = attempt;
+    call.method = "POST";
+    call.time = clock.now();
+    requests.calls = {call};
+  }
+  api.change(kube::kNervexJobs, kNamespace, "dqn",
+             {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  return true;
+}
+
+void Suite::environment() {
+  for (int round = 0; round < 10; ++round) {
+    const std::int64_t before = api.resource_version();
+    scheduling.see();
+    scheduling.plan();
+    scheduling.schedule();
+    run_pods();
+    end_terminations();
+    if (api.resource_version() == before) return;
+  }
+}
+
+void Suite::settle() {
+  constexpr std::chrono::seconds kSoon{1};  // counts' delay, and a queue's first back-offs
+  int quiet = 0;
+  for (int round = 0; round < 60 && quiet < 3; ++round) {
+    const std::int64_t before = api.resource_version();
+    deliver_all();
+    work();
+    environment();
+    quiet = api.resource_version() == before ? quiet + 1 : 0;
+    if (quiet > 0) clock.advance(kSoon);
+  }
+}
+
+void Suite::come_to_rest() {
+  end_faults();
+  for (int round = 0; round < 8; ++round) {
+    settle();
+    clock.advance(std::chrono::minutes(7));
+  }
+  settle();
+  deliver_all();
+  check_strangers();
+  if (work_anyway()) rules.breach("writes when it is asked again at rest");
+  rules.at_rest();
+}
+
+void Suite::start() {
+  settle();
+  rules.seen.clear();
+}
+
+}  // namespace nervex::testing

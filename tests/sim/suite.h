@@ -1,0 +1,126 @@
+// tests/sim/suite.h - a whole cluster in memory with one job: the controller behind its door, the
+// extender's own code behind a scheduler, kubelets, a client of nervex-server, users and faults.
+//
+// Everything that happens follows from the seed: the same seed, the same life.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "job/types.h"
+#include "kube/access_review.h"
+#include "tests/controller/cluster.h"
+#include "tests/sim/door.h"
+#include "tests/sim/feed.h"
+#include "tests/sim/rules.h"
+#include "tests/sim/scheduling.h"
+
+namespace nervex::testing {
+
+// The kinds that the controller watches, in the order of its feeds.
+enum Watched { kJobFeed, kPodFeed, kServiceFeed, kPodGroupFeed, kConfigFeed, kFeeds };
+
+class Suite {
+ public:
+  explicit Suite(unsigned seed, int collectors = 2, int learners = 1);
+  ~Suite();
+
+  FakeClock clock;
+  FakeApi api;
+  Door door;
+  Rules rules;
+  Scheduling scheduling;
+
+  unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
+  bool once_in(unsigned n) { return below(n) == 0; }
+  // Writes it down for whoever reads a failure, and counts it in rules.seen.
+  void note(const std::string& what);
+  std::string story() const;  // what happened last
+
+  // ---- the controller
+
+  // A new process. Its watches have heard nothing for as many versions as are given, each; unless
+  // `waits_for_caches` is false it decides nothing before all have reached what was there when it
+  // took over (Runner::wait_for_caches).
+  void take_over(const std::vector<std::int64_t>& behind = {}, bool waits_for_caches = true);
+  void deliver(Watched kind, std::int64_t version);
+  void deliver_all();
+  void deliver_some();  // each kind some of what it has not heard yet
+  void hold_back(Watched kind) { held_back_ = kind; }  // deliver_some() leaves it as it is
+  std::int64_t position(Watched kind) const;
+  // The rounds that its queue asks for, at most so many; how many there were.
+  int work(int most = 20);
+  // A round whether its queue asks for one or not; true if it wrote anything.
+  bool work_anyway();
+  const controller::Caches& caches() const { return process_->caches; }
+
+  // ---- faults, at the door
+
+  // From now on the controller is answered 401 or 403, as by an API server that has not read its
+  // roles yet, and the review of its access says no. Begins after so many more writes.
+  enum class Denied { kAll, kWrites, kPodCreations };
+  void deny_access(int status, Denied what = Denied::kAll, int after_writes = 0);
+  // Creations of pods whose names have this in them are refused for good, 422 or 403 over quota,
+  // but for the first `allowed` ones. "": no more.
+  void refuse_pods(std::string name_part, int status = 403, int allowed = 0);
+  // The n-th write from now on: fails, with or without effect, or kills the process.
+  void fail_write(int n, std::optional<Error> error, Applied applied);
+  void end_faults();
+  bool has_faults() const { return denied_ != 0 || !refused_.empty(); }
+  bool is_denied() const { return denied_ != 0 && writes_before_denial_ <= 0; }
+
+  // ---- the others
+
+  job::Job job() const;
+  void set_spec(const Json& patch);
+  void add_config();
+  void remove_config();
+  // The job's, by name: those that have not finished.
+  std::vector<std::string> pods(std::string_view name_part = "dqn-") const;
+  Json pod(const std::string& name) const { return api.get(kube::kPods, kNamespace, name); }
+  void run_pods();  // kubelets start what is bound
+  void end_pod(const std::string& name, bool well);
+  void evict(const std::string& name);
+  void delete_pod(const std::string& name);  // by a user, a while after whatever was before
+  void end_terminations(bool all = true);
+  // As nervex-server: true if the job's coordinator is there to ask. 0 two collectors, 1 a learner
+  // with two GPU parts, 2 takes the newest back, 3 names a failed one, 4 names a base learner.
+  bool call_server(unsigned choice, bool records_call = true);
+
+  // Planner, scheduler and kubelets, until they have nothing to do.
+  void environment();
+  // Controller and environment in turn, nothing held back, until nothing happens. Time stands
+  // still, but for what must come soon (a controller's back-off after failed rounds).
+  void settle();
+  // No more faults, and so much time that every back-off ends; then the rules of rest.
+  void come_to_rest();
+  void start();  // settles the start of the job
+
+ private:
+  std::optional<Door::Fault> fault_for(const kube::ApiRequest& request);
+  void connect();
+  void add_strangers();
+  void check_strangers();
+
+  std::mt19937 rng_;
+  std::vector<std::string> story_;
+  kube::AccessReviewApi reviewed_{door};  // as the controller's main has it
+  std::unique_ptr<Process> process_;
+  std::vector<std::unique_ptr<Feed>> feeds_;
+  std::int64_t fresh_from_ = 0;
+  Watched held_back_ = kFeeds;  // none
+  int denied_ = 0;
+  int writes_before_denial_ = 0;
+  Denied what_ = Denied::kAll;
+  std::string refused_;
+  int refusal_ = 403;
+  int allowed_ = 0;
+  int writes_left_ = -1;  // until the one that fails
+  std::optional<Error> write_error_;
+  Applied write_applied_ = Applied::kNo;
+};
+
+}  // namespace nervex::testing
