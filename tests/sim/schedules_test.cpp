@@ -136,6 +136,38 @@ void restart_the_extender(Suite& suite) {
   suite.note("extender restarted");
 }
 
+// ---- faults that others have to tell from one another
+
+// Begins, or ends what goes on.
+void deny_access(Suite& suite) {
+  if (suite.has_faults()) return suite.end_faults();
+  using Denied = Suite::Denied;
+  const Denied what[] = {Denied::kAll, Denied::kWrites, Denied::kPodCreations};
+  suite.deny_access(suite.once_in(2) ? 401 : 403, what[suite.below(3)],
+                    static_cast<int>(suite.below(6)));
+  suite.note("access denied");
+}
+
+void refuse_pods(Suite& suite) {
+  if (suite.has_faults()) return suite.end_faults();
+  const char* const names[] = {"collector", "learner", "aggregator", "coordinator"};
+  suite.refuse_pods(names[suite.below(4)], suite.once_in(2) ? 403 : 422,
+                    static_cast<int>(suite.below(3)));
+}
+
+// While no controller looks, a worker or the coordinator ends, and a user deletes what is left.
+void end_unseen(Suite& suite) {
+  const std::string name = suite.once_in(4) ? "dqn-coordinator" : a_worker(suite);
+  const Json pod = suite.pod(name);
+  const bool runs = kube::string_at(pod, {"status", "phase"}) == "Running" &&
+                    kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr;
+  if (!runs || name == "dqn-aggregator") return;
+  suite.end_pod(name, name != "dqn-coordinator" && suite.once_in(2));
+  suite.delete_pod(name);
+  suite.take_over();
+  suite.note("ends unseen");
+}
+
 // ---- lives
 
 void live(Suite& suite, const std::vector<Event>& events, int rounds) {
@@ -254,9 +286,38 @@ const std::vector<std::string> kOrdinaryEvents = {
     "a leader with old caches", "the job succeeds"};
 
 
+std::vector<Event> ordinary_and(const Event& event) {
+  std::vector<Event> events = ordinary();
+  events.push_back(event);
+  return events;
+}
+
 TEST_CASE("a job lives through clients, users, faults and restarts", "[sim][schedules]") {
   for_seeds(150, kOrdinaryEvents, [](Suite& suite) {
     live(suite, ordinary(), 80);
+    check_end(suite);
+  });
+}
+
+TEST_CASE("a job lives through an API server that denies access for a while", "[sim][schedules]") {
+  for_seeds(40, {"access denied", "request denied", "base gang committed", "call"},
+            [](Suite& suite) {
+              live(suite, ordinary_and({3, deny_access}), 80);
+              check_end(suite);
+            });
+}
+
+TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
+  for_seeds(40, {"refused for good", "base gang taken back", "growth gang committed"},
+            [](Suite& suite) {
+              live(suite, ordinary_and({3, refuse_pods}), 80);
+              check_end(suite);
+            });
+}
+
+TEST_CASE("a job lives through ends that no controller sees", "[sim][schedules]") {
+  for_seeds(40, {"ends unseen", "base gang committed"}, [](Suite& suite) {
+    live(suite, ordinary_and({2, end_unseen}), 80);
     check_end(suite);
   });
 }
