@@ -38,8 +38,8 @@ inline constexpr int kKeepAliveProbes = 3;
 inline constexpr std::chrono::milliseconds kUnacknowledgedLimit{45'000};
 
 // Tries the name's addresses in the resolver's order until one accepts, then does the handshake.
-// kTransient, or kUnauthorized if the server could not prove who it is. Asking the resolver may take
-// longer than `deadline` and is not woken by `wake_fd`, all else is.
+// kTransient, or kUnauthorized if the server could not prove who it is. Asking the resolver may
+// take longer than `deadline` and is not woken by `wake_fd`, all else is.
 Result<std::unique_ptr<DialedConnection>> dial(const DialPlan& plan, MonoTime deadline,
                                                int wake_fd);
 // The same for addresses that are known. Each gets its share of the time, so that the first one

@@ -89,10 +89,9 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
   return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
 }
 
-using Action =
-    std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
-                 DeletePodGroups, DeletePods, ReleasePods, DeleteServices, UpdateStatus, DeleteJob,
-                 RecordEvent>;
+using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
+                            DeletePodGroups, DeletePods, ReleasePods, DeleteServices, UpdateStatus,
+                            DeleteJob, RecordEvent>;
 using Actions = std::vector<Action>;
 
 }  // namespace nervex::controller

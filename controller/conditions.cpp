@@ -110,9 +110,10 @@ std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& a
   if (attempt.group == nullptr) return std::nullopt;
   for (const auto& of : seen.job.status.requeued_gangs) {
     if (of.requeue_at <= seen.now) continue;
-    return Finding{false, kBackOff,
-                   fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
-                               of.name, to_rfc3339(of.requeue_at))};
+    return Finding{
+        false, kBackOff,
+        fmt::format("{}: the API server refused one of its pods; it is tried again at {}", of.name,
+                    to_rfc3339(of.requeue_at))};
   }
   std::optional<Finding> verdict;
   if (is_false(seen.job.status, kRequestsScheduled)) {
@@ -231,8 +232,8 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
                 fmt::format("at least {} % of the {} {}s that can be requested in the life of one "
                             "job have been: when all have, the replicas API answers 409, so let "
                             "another job take over before",
-                            kPercent, kAll, to_string(collectors ? job::Role::kCollector
-                                                                 : job::Role::kLearner)));
+                            kPercent, kAll,
+                            to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
 }
 
 // The most telling word: what a person would have to do something about comes first.

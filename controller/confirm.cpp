@@ -34,8 +34,9 @@ Result<Nothing> confirm_removals(kube::Api& api, Caches& caches, const job::Job&
   if (!live) return live.error();
   if (live->meta.resource_version == job.meta.resource_version || is_same(*live, job)) return ok();
   caches.jobs.update(key, *std::move(live));
-  return Error{Code::kTransient, "nervexjob " + key + " is newer than the cache: nothing of it is "
-                                 "removed before the next look"};
+  return Error{Code::kTransient, "nervexjob " + key +
+                                     " is newer than the cache: nothing of it is "
+                                     "removed before the next look"};
 }
 
 }  // namespace nervex::controller

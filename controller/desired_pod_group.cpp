@@ -8,8 +8,8 @@
 #include "controller/member_set.h"
 #include "controller/merge_patch.h"
 #include "controller/merged_gangs.h"
-#include "controller/requeued_gangs.h"
 #include "controller/requests_lost.h"
+#include "controller/requeued_gangs.h"
 #include "job/names.h"
 
 namespace nervex::controller {

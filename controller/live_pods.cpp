@@ -22,8 +22,8 @@ Result<Nothing> for_each_live_pod(kube::Api& api, const job::Job& job,
   const std::string path =
       fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kube::kPods, job.meta.ns),
                   job::kJobLabel, kube::percent_encode(job.meta.name));
-  const auto listed = kube::list_in_pages(
-      api, path, kPageSize, [&](std::string_view json) -> Result<Nothing> {
+  const auto listed =
+      kube::list_in_pages(api, path, kPageSize, [&](std::string_view json) -> Result<Nothing> {
         auto pod = decode_cached_pod(json);
         if (!pod) return pod.error();
         if (owner_job_uid(pod->meta) == job.meta.uid) on_pod(*std::move(pod));

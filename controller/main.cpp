@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
   health.add_ready("caches", not_current);
   HttpServer ops(ops_options(flags.common.metrics_listen));
   add_ops_routes(ops, metrics, health);
-  controller::Runner runner(queue, worker, leadership, [&watches] { watches.refresh(); },
-                            not_current, rounds);
+  controller::Runner runner(
+      queue, worker, leadership, [&watches] { watches.refresh(); }, not_current, rounds);
 
   watches.start();  // from here on there are threads
   events.start();

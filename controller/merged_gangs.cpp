@@ -89,7 +89,7 @@ void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wa
     if (gang.entry && !gang.is_mixed) by_entry[*gang.entry].push_back(&gang);
   }
   for (auto& [entry, same] : by_entry) {
-    if (same.size() < 2) continue;  // as nearly always: nothing was merged
+    if (same.size() < 2) continue;     // as nearly always: nothing was merged
     std::vector<RequestGang*> oldest;  // one for each shape
     for (RequestGang* gang : same) {
       if (!is_settled(*gang, status)) continue;

@@ -42,21 +42,22 @@ struct Perform {
                                      Result<Nothing> (Writes::*write)(const Json&)) const {
     constexpr std::size_t kNone = ~std::size_t{0};
     std::atomic<std::size_t> refused = kNone;
-    auto failed = failure(
-        slow_start(manifests.size(), parallel_writes,
-                   [&](std::size_t i) {
-                     auto done = (writes.*write)(manifests[i]);
-                     if (!done && is_definite(done.error().code)) {
-                       std::size_t first = refused;
-                       while (i < first && !refused.compare_exchange_weak(first, i)) continue;
-                     }
-                     return done;
-                   }),
-        kFailedCreate);
+    auto failed =
+        failure(slow_start(manifests.size(), parallel_writes,
+                           [&](std::size_t i) {
+                             auto done = (writes.*write)(manifests[i]);
+                             if (!done && is_definite(done.error().code)) {
+                               std::size_t first = refused;
+                               while (i < first && !refused.compare_exchange_weak(first, i))
+                                 continue;
+                             }
+                             return done;
+                           }),
+                kFailedCreate);
     if (failed && refused != kNone) {
       failed->refused_name = kube::string_at(manifests[refused], {"metadata", "name"});
-      failed->is_taken = failed->error.code == Code::kForbidden &&
-                         writes.is_somebody_elses(manifests[refused]);
+      failed->is_taken =
+          failed->error.code == Code::kForbidden && writes.is_somebody_elses(manifests[refused]);
     }
     return failed;
   }

@@ -193,7 +193,7 @@ bool is_plan_current(const gang::PodGroup& group) {
   return group.status.observed_generation == group.meta.generation;
 }
 
-Actions pod_steps(const Observed& seen, const Attempt& attempt) {
+Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_changes) {
   Actions steps;
   if (attempt.group == nullptr) return steps;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
@@ -213,7 +213,7 @@ Actions pod_steps(const Observed& seen, const Attempt& attempt) {
   }
   auto services = missing_services(seen, attempt, slots, leaving);
   if (!services.manifests.empty()) steps.push_back(std::move(services));
-  if (!is_plan_current(*attempt.group)) return steps;
+  if (spec_changes || !is_plan_current(*attempt.group)) return steps;
   const Wanted wanted = wanted_pods(seen.job, slots, *attempt.group, places);
   const Taken taken = taken_by(seen, attempt, leaving);
   add_creations(seen, attempt, gap_of(wanted, taken, seen.aggregator_config != nullptr), steps);

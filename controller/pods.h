@@ -13,9 +13,9 @@ namespace nervex::controller {
 // there. Deletes pods of slots that are not wanted with that incarnation (any more), newest first,
 // and those whose slot has got another place; a slot's next pod waits until the one before is gone
 // or has finished. Empty while the PodGroup does not exist; no pod is made while its status is
-// older than its spec. `seen` with the job's status as this round writes it: what has ended is
-// never made again.
-Actions pod_steps(const Observed& seen, const Attempt& attempt);
+// older than its spec, or about to be (`spec_changes`: this round writes it). `seen` with the job's
+// status as this round writes it: what has ended is never made again.
+Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_changes = false);
 
 // The plan in the PodGroup's status is about its spec as it is now.
 bool is_plan_current(const gang::PodGroup& group);

@@ -51,7 +51,7 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
 Actions creation_steps(const Observed& seen, const Attempt& attempt) {
   if (!may_begin(seen)) return {};
   Actions steps = group_steps(seen, attempt);
-  const Actions pods = pod_steps(seen, attempt);
+  const Actions pods = pod_steps(seen, attempt, !steps.empty());
   steps.insert(steps.end(), pods.begin(), pods.end());
   return steps;
 }

@@ -60,7 +60,9 @@ std::string words_about(const kube::Pod& pod) {
 class Losses {
  public:
   Losses(const Observed& seen, const Attempt& attempt, const job::Job& job)
-      : seen_(seen), attempt_(attempt), slots_(job, attempt.has_aggregator),
+      : seen_(seen),
+        attempt_(attempt),
+        slots_(job, attempt.has_aggregator),
         placements_(all_places(attempt.group->status)) {
     for (const auto& of : attempt.pods) pods_.try_emplace({of.role, of.slot}, &of);
     for (const auto& of : job.status.replaced) raise(of.role, of.slot);
@@ -157,8 +159,7 @@ class Losses {
 bool goes_on_elsewhere(const job::Job& job, const job::Status::Replaced& of) {
   const auto& moved = job.spec.requests.moved;
   return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& one) {
-    return one.attempt == job.status.attempt && one.role == of.role &&
-           one.from == of.slot.ordinal;
+    return one.attempt == job.status.attempt && one.role == of.role && one.from == of.slot.ordinal;
   });
 }
 

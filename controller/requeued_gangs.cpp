@@ -41,8 +41,14 @@ bool belongs_to(const WantedSlot& slot, const SetName& gang,
   return is_floor(gang) && slot.role == gang.role && slot.slot.ordinal >= first_ordinal_of(gang);
 }
 
-bool is_multi_gpu(const WantedSlot& slot) {
-  return slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+// The gang is one multi-GPU learner, of which no part is of any use.
+bool is_one_multi_gpu_learner(const WantedSlots& slots, const WantedSlot& of, std::string_view gang,
+                              const std::map<Number, std::string_view>& gangs) {
+  if (of.entry() == nullptr || !job::is_multi_gpu(*of.entry())) return false;
+  return std::all_of(slots.all().begin(), slots.all().end(), [&](const WantedSlot& slot) {
+    const auto at = gangs.find({slot.role, slot.slot.ordinal});
+    return at == gangs.end() || at->second != gang || slot.unit == of.unit;
+  });
 }
 
 const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
@@ -53,16 +59,14 @@ const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
   return nullptr;
 }
 
-// Its first pod was refused, so the gang has never been whole; or not since it was taken back.
-bool is_starting(const job::Status& status, const WantedSlot& slot, std::string_view gang) {
-  const bool was_replaced =
-      std::any_of(status.replaced.begin(), status.replaced.end(), [&](const auto& of) {
-        return of.role == slot.unit.role && of.slot.ordinal == slot.unit.slot.ordinal;
-      });
-  const bool was_requeued =
-      std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
-                  [&](const Requeued& of) { return of.name == gang; });
-  return !was_replaced || was_requeued;
+// The slot's first pod was refused, or the gang has no bound pod: it has never been whole. Or not
+// since it was taken back.
+bool is_starting(const job::Status& status, const gang::PodGroup& group, const WantedSlot& slot,
+                 std::string_view gang) {
+  const bool was_requeued = std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
+                                        [&](const Requeued& of) { return of.name == gang; });
+  const auto* planned = gang::find_gang(group.status, gang);
+  return was_requeued || slot.slot.incarnation == 0 || planned == nullptr || !planned->committed;
 }
 
 // The pods that are there get no second life: each slot goes on with the next incarnation.
@@ -120,7 +124,8 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
   const auto at = gangs.find({refused->role, refused->slot.ordinal});
   if (at == gangs.end() || at->second == gang::kBaseGang) return {};
   const std::string gang(at->second);
-  if (!is_starting(seen.job.status, *refused, gang) && !is_multi_gpu(*refused)) return {};
+  const bool is_start = is_starting(seen.job.status, *attempt.group, *refused, gang);
+  if (!is_start && !is_one_multi_gpu_learner(slots, *refused, gang, gangs)) return {};
 
   job::Status status = seen.job.status;
   Requeued& entry = entry_of(status, gang);
@@ -130,11 +135,11 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
   set_condition(seen, status, kPodsCreated, false, kFailedCreate, words);
   status.reason = kFailedCreate;
   return {UpdateStatus{std::move(status)},
-          warning_event(kFailedCreate,
-                        fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
-                                    "again in {} s",
-                                    words, gang,
-                                    std::chrono::ceil<std::chrono::seconds>(delay).count()))};
+          warning_event(
+              kFailedCreate,
+              fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
+                          "again in {} s",
+                          words, gang, std::chrono::ceil<std::chrono::seconds>(delay).count()))};
 }
 
 std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attempt,
@@ -152,8 +157,7 @@ std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attemp
       return !slot.is_over && belongs_to(slot, *gang, gangs) &&
              pods.count({slot.role, slot.slot}) == 0;
     };
-    const bool is_kept =
-        gang && std::any_of(slots.all().begin(), slots.all().end(), lacks_its_pod);
+    const bool is_kept = gang && std::any_of(slots.all().begin(), slots.all().end(), lacks_its_pod);
     if (is_kept) kept.push_back(of);
   }
   return kept;

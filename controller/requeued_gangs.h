@@ -31,9 +31,9 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
 
 // What to write when the creation of the object `name` (a pod, or its Service) was refused in these
 // words: the gang it belongs to is taken back. Empty if that is not called for: the name is of the
-// base gang or of nothing that is wanted, or the gang has been whole before, and a pod that replaces
-// one of its pods is refused (what runs goes on; docs/replacement.md). A multi-GPU learner's gang is
-// taken back even then: no part of such a learner is of any use.
+// base gang or of nothing that is wanted, or the gang has been whole before, and a pod that
+// replaces one of its pods is refused (what runs goes on; docs/replacement.md). The gang of a
+// single multi-GPU learner is taken back even then: no part of such a learner is of any use.
 Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
                         const std::string& words);
 

@@ -11,8 +11,8 @@
 #include "controller/phase.h"
 #include "controller/reasons.h"
 #include "controller/replacement.h"
-#include "controller/requeued_gangs.h"
 #include "controller/requests_lost.h"
+#include "controller/requeued_gangs.h"
 #include "controller/wanted.h"
 #include "job/names.h"
 

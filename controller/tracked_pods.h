@@ -22,9 +22,9 @@ std::vector<Target> pods_to_release(const Observed& seen);
 std::vector<Target> pods_to_release_at_end(const Observed& seen,
                                            const std::vector<Target>& to_delete);
 
-// Pods whose job does not exist (any more), or is another one of that name: `pods` are all that name
-// it as their owner, `job_uid` its uid, "" if there is none. Those that are being deleted, and those
-// that were orphaned: they have no job as their owner.
+// Pods whose job does not exist (any more), or is another one of that name: `pods` are all that
+// name it as their owner, `job_uid` its uid, "" if there is none. Those that are being deleted, and
+// those that were orphaned: they have no job as their owner.
 std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
 
 }  // namespace nervex::controller

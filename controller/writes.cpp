@@ -145,7 +145,8 @@ Result<Nothing> Writes::create_pod_group(const Json& manifest) {
   return create(pod_groups(), manifest);
 }
 Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
-// A pod that is left with nothing to wait for is gone with this write; the answer is its last state.
+// A pod that is left with nothing to wait for is gone with this write; the answer is its last
+// state.
 Result<Nothing> Writes::release_pod(const Target& target) {
   const std::string key = job_.meta.ns + "/" + target.name;
   const auto released = kube::remove_finalizer(api_, kube::kPods, job_.meta.ns, target.name,

@@ -89,8 +89,7 @@ void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
 void refuse_some(std::vector<GroupWork>& queue) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
-      const auto extent =
-          gang.committed ? Refusal::Extent::kNewPlaces : Refusal::Extent::kNewGangs;
+      const auto extent = gang.committed ? Refusal::Extent::kNewPlaces : Refusal::Extent::kNewGangs;
       if (!gang.is_whole() && work.stands_refused(extent)) refuse(gang);
     }
   }
@@ -177,8 +176,8 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Pass
   for (const GangWork& gang : work.gangs) {
     const auto key = std::pair(group.meta.uid, gang.name);
     const auto told = memory.find(key);
-    Decided decided = decide(gang, work.refusal, told == memory.end() ? nullptr : &told->second,
-                             numbers, now);
+    Decided decided =
+        decide(gang, work.refusal, told == memory.end() ? nullptr : &told->second, numbers, now);
     status.gangs.push_back(std::move(decided.status));
     if (decided.verdict.told) out.memory.emplace(key, *std::move(decided.verdict.told));
     const auto again = decided.verdict.retell_after;

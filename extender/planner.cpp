@@ -157,8 +157,8 @@ void Planner::refused_for_good(const gang::PodGroup& base, const Error& error) {
   const auto before = refused_.find(base.meta.uid);
   Extent extent = Extent::kNewGangs;
   if (before != refused_.end() && before->second.refusal.generation == base.meta.generation) {
-    extent = before->second.refusal.extent == Extent::kNewGangs ? Extent::kNewPlaces
-                                                                : Extent::kAnything;
+    extent =
+        before->second.refusal.extent == Extent::kNewGangs ? Extent::kNewPlaces : Extent::kAnything;
   }
   log_error("podgroup status refused", {{"podgroup", base.meta.key()}, {"error", error.message}});
   refused_[base.meta.uid] = {{extent, base.meta.generation, shortened(error.message)},

@@ -46,9 +46,8 @@ Json encode_placements(const std::vector<Placement>& placements) {
     return std::tie(a->role, a->node, a->slot) < std::tie(b->role, b->node, b->slot);
   });
   const auto follows = [](const Placement* a, const Placement* b) {
-    return a->role == b->role && a->node == b->node &&
-           a->slot.incarnation == b->slot.incarnation && b->slot.ordinal == a->slot.ordinal + 1 &&
-           b->number == a->number + 1;
+    return a->role == b->role && a->node == b->node && a->slot.incarnation == b->slot.incarnation &&
+           b->slot.ordinal == a->slot.ordinal + 1 && b->number == a->number + 1;
   };
   Json out = Json::array();
   for_each_run(sorted, follows, [&out](const Placement* first, std::int64_t count) {

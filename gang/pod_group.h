@@ -67,9 +67,9 @@ struct GangStatus {
   bool planned = false;
   // Checked against the cluster by the first bind; only healed from then on.
   bool committed = false;
-  std::string reason;   // CamelCase: kReasonPlanned and the like
-  std::string message;  // for people; mirrored on the job
-  SysTime since{};      // when the reason last changed
+  std::string reason;                 // CamelCase: kReasonPlanned and the like
+  std::string message;                // for people; mirrored on the job
+  SysTime since{};                    // when the reason last changed
   std::vector<Placement> placements;  // decoded: by role and slot
   bool operator==(const GangStatus&) const = default;
 };

@@ -30,9 +30,9 @@ enum class Phase { kNone, kCreated, kRunning, kSucceeded, kFailed };  // kNone: 
 std::string_view to_string(Phase phase);                              // kNone: ""
 inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
 
-struct RoleSpec {     // collector or learner
+struct RoleSpec {                 // collector or learner
   kube::SharedJson pod_template;  // PodTemplateSpec as written
-  int replicas = 0;   // the user's floor: part of the gang from the start
+  int replicas = 0;               // the user's floor: part of the gang from the start
   int min_replicas = 0;
   std::optional<int> max_replicas;
   bool operator==(const RoleSpec&) const = default;

@@ -39,9 +39,8 @@ std::optional<Json> resource_attributes(std::string_view method, std::string_vie
   if (!is_core && segments[0] != "apis") return std::nullopt;
   std::size_t at = is_core ? 1 : 2;
   if (segments.size() <= at + 1) return std::nullopt;
-  Json attributes = {{"verb", verb},
-                     {"group", is_core ? "" : segments[1]},
-                     {"version", segments[at]}};
+  Json attributes = {
+      {"verb", verb}, {"group", is_core ? "" : segments[1]}, {"version", segments[at]}};
   ++at;
   if (segments[at] == "namespaces" && segments.size() > at + 2) {
     attributes["namespace"] = segments[at + 1];

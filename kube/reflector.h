@@ -104,7 +104,7 @@ class Reflector {
   const ReflectorSink sink_;
   std::atomic<bool> synced_{false};
   mutable Mutex mutex_;
-  CondVar asked_;      // refresh() was called
+  CondVar asked_;                           // refresh() was called
   std::string failure_ GUARDED_BY(mutex_);  // the last one while not synced, or not fresh
   Freshness freshness_ GUARDED_BY(mutex_);
   std::optional<std::stop_source> watch_ GUARDED_BY(mutex_);  // the watch that may be ended

@@ -33,7 +33,8 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be asked.
+  // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be
+  // asked.
   Result<Identity> identify(const std::map<std::string, std::string>& headers);
   // kForbidden: it may not (HTTP 403). kTransient: could not be asked.
   Result<Nothing> allow(const Identity& who, const Subject& subject);

@@ -27,12 +27,13 @@ struct Identity {
   bool is_pod() const { return !pod_uid.empty(); }
 };
 
-// The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is none.
+// The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is
+// none.
 Result<std::string> bearer_token(const std::map<std::string, std::string>& headers);
 
 Json token_review(std::string_view token);
-// kUnauthorized with the API server's reason if it is nobody's token, or was made for another audience:
-// one for the API server is worth more than its holder should ever have to show here.
+// kUnauthorized with the API server's reason if it is nobody's token, or was made for another
+// audience: one for the API server is worth more than its holder should ever have to show here.
 Result<Identity> identity_in(const Json& token_review);
 
 // What somebody wants to do with NerveXJobs: `verb` as RBAC has it, `name` empty for all of the

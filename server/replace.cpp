@@ -140,10 +140,9 @@ class Replacing {
   Result<Nothing> take(job::Unit unit, int seen) {
     if (seen >= unit.slot.incarnation) {
       change_.changes = true;
-      const auto moved =
-          seen < job::kMaxIncarnation
-              ? raise(unit, seen + 1)
-              : move_to_fresh_ordinal(change_.requests, job_.status.attempt, unit);
+      const auto moved = seen < job::kMaxIncarnation
+                             ? raise(unit, seen + 1)
+                             : move_to_fresh_ordinal(change_.requests, job_.status.attempt, unit);
       if (!moved) return moved.error();
       unit.slot = *moved;
     }

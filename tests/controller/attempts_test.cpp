@@ -330,7 +330,7 @@ TEST_CASE("a suspended job has nothing and says so", "[controller][attempts]") {
   world.seen.job.spec.suspend = true;
   world.look();
   CHECK(reconcile(world.seen).actions.size() == 2);  // the status and its event come first
-  CHECK(world.settle() == 3);  // status, deletions, finalizers
+  CHECK(world.settle() == 3);                        // status, deletions, finalizers
   CHECK(world.status_writes == 1);
   CHECK(world.pod_names().empty());
   CHECK(world.service_names().empty());

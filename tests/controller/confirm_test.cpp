@@ -88,9 +88,8 @@ TEST_CASE("what the live job does not want either is removed, after one read",
   cluster.api.change(kube::kNervexJobs, "rl", "dqn",
                      {{"spec", {{"collector", {{"replicas", 1}}}}}});
   cluster.sync();
-  const int reads = cluster.reads_of_job([&] {
-    CHECK(cluster.controller->worker.process(kJobKey) == Outcome::kRequeue);
-  });
+  const int reads = cluster.reads_of_job(
+      [&] { CHECK(cluster.controller->worker.process(kJobKey) == Outcome::kRequeue); });
   CHECK(reads == 1);
   CHECK(cluster.names(kube::kPods).size() == 2);
   CHECK(cluster.settle() >= 0);

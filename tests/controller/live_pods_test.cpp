@@ -177,9 +177,8 @@ TEST_CASE("while a pod of an earlier attempt lives, its slot waits and the look 
          {"labels", {{job::kJobLabel, "dqn"}}},
          {"annotations", gang::annotations_for(slot)},
          {"ownerReferences",
-          Json::array({kube::encode_controller_ref({std::string(job::kApiVersion),
-                                                    std::string(job::kKind), "dqn",
-                                                    job.meta.uid})})}}},
+          Json::array({kube::encode_controller_ref(
+              {std::string(job::kApiVersion), std::string(job::kKind), "dqn", job.meta.uid})})}}},
        {"status", {{"phase", "Running"}}}});
   Writes writes(cluster.api, cluster.controller->caches, job);
   const auto confirm = [&](int ordinal) {

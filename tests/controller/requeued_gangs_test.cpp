@@ -207,8 +207,8 @@ TEST_CASE("a start that is refused does not tell of an aggregator that is missin
           "[controller][requeue]") {
   Cluster cluster;
   cluster.api.add({"nervex.sensetime.com", "v1alpha1", "aggregatorconfigs"}, "nervex-system",
-                {{"metadata", {{"name", "aggregator-config"}}},
-                 {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
+                  {{"metadata", {{"name", "aggregator-config"}}},
+                   {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
   cluster.create_job(1, 0);
   cluster.settle();
   cluster.plan();

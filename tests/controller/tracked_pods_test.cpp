@@ -148,7 +148,8 @@ TEST_CASE("pods of the deleted job of the same name go too", "[controller][track
 TEST_CASE("pods that are orphaned are let go and stay", "[controller][tracking]") {
   RunningCluster cluster;
   for (const auto& name : cluster.names(kube::kPods)) {
-    cluster.api.change(kube::kPods, kNamespace, name, {{"metadata", {{"ownerReferences", nullptr}}}});
+    cluster.api.change(kube::kPods, kNamespace, name,
+                       {{"metadata", {{"ownerReferences", nullptr}}}});
   }
   cluster.api.remove(kube::kNervexJobs, kNamespace, "dqn");
   cluster.sync();

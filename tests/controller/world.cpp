@@ -127,9 +127,8 @@ void World::perform(const DeletePodGroups& action) {
 void World::perform(const DeletePods& action) {
   for (const auto& target : action.targets) {
     deleted.push_back("pod " + target.name);
-    const bool is_there = std::any_of(seen.pods.begin(), seen.pods.end(), [&](const auto& pod) {
-      return pod->meta.uid == target.uid;
-    });
+    const bool is_there = std::any_of(seen.pods.begin(), seen.pods.end(),
+                                      [&](const auto& pod) { return pod->meta.uid == target.uid; });
     if (is_there) delete_pod(target.name);
   }
 }

@@ -472,8 +472,7 @@ struct Sim : testing::Cluster {
       if (!slot || bound_to(pod).empty()) continue;
       INFO("pod " << name_of(pod));
       const bool is_only =
-          slots.emplace(slot->pod_group_uid, gang::slot_key(slot->role, slot->slot.ordinal))
-              .second;
+          slots.emplace(slot->pod_group_uid, gang::slot_key(slot->role, slot->slot.ordinal)).second;
       CHECK((is_only || !occupies(pod)));
       const auto group = by_uid.find(slot->pod_group_uid);
       if (group == by_uid.end()) continue;
@@ -596,10 +595,9 @@ TEST_CASE("gangs start as a whole and nodes never overflow", "[extender][sim][pr
   }
   // Otherwise the above has shown nothing.
   INFO(counts.committed << " committed, " << counts.refused_commits << " refused, "
-                                 << counts.taken_back << " taken back ("
-                                 << counts.taken_back_committed << " committed), " << counts.merged
-                                 << " merged, " << counts.ports_refused << " ports, "
-                                 << counts.foreign_bound << " foreign");
+                        << counts.taken_back << " taken back (" << counts.taken_back_committed
+                        << " committed), " << counts.merged << " merged, " << counts.ports_refused
+                        << " ports, " << counts.foreign_bound << " foreign");
   CHECK(counts.committed > 100);
   CHECK(counts.refused_commits > 3);
   CHECK(counts.taken_back > 20);

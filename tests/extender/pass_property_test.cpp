@@ -89,11 +89,10 @@ struct World {
     }
   }
 
-  static const gang::MemberSet* set_of(const gang::PodGroup& group,
-                                       const gang::Placement& place) {
+  static const gang::MemberSet* set_of(const gang::PodGroup& group, const gang::Placement& place) {
     for (const gang::MemberSet& set : group.spec.members) {
-      const bool is_its = set.role == place.role && std::count(set.slots.begin(), set.slots.end(),
-                                                               place.slot) > 0;
+      const bool is_its =
+          set.role == place.role && std::count(set.slots.begin(), set.slots.end(), place.slot) > 0;
       if (is_its) return &set;
     }
     return nullptr;

@@ -171,8 +171,8 @@ void store_places(Cluster& c, std::size_t most) {
         const bool is_status = request.path.find("/podgroups/a/status") != std::string::npos;
         if (request.method != "PATCH" || !is_status) return false;
         const auto body = kube::parse_json(request.body);
-        const auto group = gang::decode_pod_group({{"metadata", {{"name", "a"}}},
-                                                   {"status", (*body)["status"]}});
+        const auto group =
+            gang::decode_pod_group({{"metadata", {{"name", "a"}}}, {"status", (*body)["status"]}});
         std::size_t places = 0;
         for (const gang::GangStatus& gang : group->status.gangs) places += gang.placements.size();
         return places > most;
@@ -180,9 +180,7 @@ void store_places(Cluster& c, std::size_t most) {
       {Code::kInvalid, "etcdserver: request is too large"}, Applied::kNo, 1000);
 }
 
-std::size_t tries(const Cluster& c) {
-  return c.api.writes("PATCH", "/podgroups/a/status").size();
-}
+std::size_t tries(const Cluster& c) { return c.api.writes("PATCH", "/podgroups/a/status").size(); }
 
 TEST_CASE("a plan that is too large to be stored holds nothing and says so",
           "[extender][planner]") {

@@ -134,29 +134,24 @@ TEST_CASE("slots and places are written once for many", "[gang][pod_group]") {
                                       {"learner", {3, 0}, "n1", 4},
                                       {"learner", {4, 0}, "n2", 5}};
   const Json object = as_json(group);
-  CHECK(object["spec"]["members"][1]["slots"] ==
-        Json::array({{{"ordinal", 0}, {"count", 2}},
-                     {{"ordinal", 2}, {"incarnation", 1}},
-                     {{"ordinal", 3}}}));
+  CHECK(object["spec"]["members"][1]["slots"] == Json::array({{{"ordinal", 0}, {"count", 2}},
+                                                              {{"ordinal", 2}, {"incarnation", 1}},
+                                                              {{"ordinal", 3}}}));
   CHECK(object["status"]["gangs"][0]["placements"] ==
-        Json::array({{{"role", "learner"},
-                      {"nodes", Json::array({{{"node", "n1"}, {"ordinal", 3}, {"number", 4}},
-                                             {{"node", "n2"},
-                                              {"ordinal", 0},
-                                              {"count", 2},
-                                              {"number", 2}},
-                                             {{"node", "n2"},
-                                              {"ordinal", 2},
-                                              {"incarnation", 1},
-                                              {"number", 9}},
-                                             {{"node", "n2"}, {"ordinal", 4}, {"number", 5}}})}}}));
+        Json::array(
+            {{{"role", "learner"},
+              {"nodes",
+               Json::array({{{"node", "n1"}, {"ordinal", 3}, {"number", 4}},
+                            {{"node", "n2"}, {"ordinal", 0}, {"count", 2}, {"number", 2}},
+                            {{"node", "n2"}, {"ordinal", 2}, {"incarnation", 1}, {"number", 9}},
+                            {{"node", "n2"}, {"ordinal", 4}, {"number", 5}}})}}}));
 }
 
 TEST_CASE("a plan that was stored slot by slot is read", "[gang][pod_group]") {
   const PodGroup group = a_pod_group();
   Json object = as_json(group);
-  object["spec"]["members"][1]["slots"] = Json::array(
-      {{{"ordinal", 0}, {"incarnation", 0}}, {{"ordinal", 1}, {"incarnation", 0}}});
+  object["spec"]["members"][1]["slots"] =
+      Json::array({{{"ordinal", 0}, {"incarnation", 0}}, {{"ordinal", 1}, {"incarnation", 0}}});
   Json places = Json::array();
   for (const Placement& place : group.status.gangs[0].placements) {
     places.push_back({{"role", place.role},

@@ -64,8 +64,8 @@ TEST_CASE("a read that is forbidden may pass, and costs no review", "[kube][acce
 }
 
 TEST_CASE("other answers are passed on as they are", "[kube][access_review]") {
-  const auto code = GENERATE(Code::kInvalid, Code::kConflict, Code::kTransient,
-                             Code::kUnauthorized);
+  const auto code =
+      GENERATE(Code::kInvalid, Code::kConflict, Code::kTransient, Code::kUnauthorized);
   FakeApi inner;
   inner.fail_next("POST", "/pods", {code, "no"});
   AccessReviewApi api(inner);
@@ -80,17 +80,35 @@ TEST_CASE("the review asks for exactly the right that the write needs", "[kube][
     Json want;
   };
   const auto row = GENERATE(values<Row>({
-      {"POST", api_path(kPods, "a"),
-       {{"verb", "create"}, {"group", ""}, {"version", "v1"}, {"namespace", "a"},
+      {"POST",
+       api_path(kPods, "a"),
+       {{"verb", "create"},
+        {"group", ""},
+        {"version", "v1"},
+        {"namespace", "a"},
         {"resource", "pods"}}},
-      {"PATCH", api_path(kNervexJobs, "a", "j", "status") + "?dryRun=All",
-       {{"verb", "patch"}, {"group", "nervex.sensetime.com"}, {"version", "v1alpha1"},
-        {"namespace", "a"}, {"resource", "nervexjobs"}, {"name", "j"}, {"subresource", "status"}}},
-      {"DELETE", api_path(kNodes, "", "n"),
-       {{"verb", "delete"}, {"group", ""}, {"version", "v1"}, {"resource", "nodes"},
+      {"PATCH",
+       api_path(kNervexJobs, "a", "j", "status") + "?dryRun=All",
+       {{"verb", "patch"},
+        {"group", "nervex.sensetime.com"},
+        {"version", "v1alpha1"},
+        {"namespace", "a"},
+        {"resource", "nervexjobs"},
+        {"name", "j"},
+        {"subresource", "status"}}},
+      {"DELETE",
+       api_path(kNodes, "", "n"),
+       {{"verb", "delete"},
+        {"group", ""},
+        {"version", "v1"},
+        {"resource", "nodes"},
         {"name", "n"}}},
-      {"PUT", "/api/v1/namespaces/a",
-       {{"verb", "update"}, {"group", ""}, {"version", "v1"}, {"resource", "namespaces"},
+      {"PUT",
+       "/api/v1/namespaces/a",
+       {{"verb", "update"},
+        {"group", ""},
+        {"version", "v1"},
+        {"resource", "namespaces"},
         {"name", "a"}}},
   }));
   INFO(row.method << " " << row.path);

@@ -147,10 +147,10 @@ TEST_CASE("a question does not wait for the end of a back-off", "[kube][refresh]
   ReflectorOptions options = Cache::options(500, true);
   options.backoff_initial = options.backoff_max = 3'600s;
   Store<Pod> store;
-  Reflector reflector(api, options,
-                      sink_into<Pod>(
-                          store, [](std::string_view json) { return decode_pod(json, {}); },
-                          nullptr));
+  Reflector reflector(
+      api, options,
+      sink_into<Pod>(
+          store, [](std::string_view json) { return decode_pod(json, {}); }, nullptr));
   set_log_level(LogLevel::kError);
   reflector.start();
   CHECK(wait_until([&] { return api.requests() == 1; }));

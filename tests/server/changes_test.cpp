@@ -154,8 +154,7 @@ TEST_CASE("any call lets exhausted replicas go on, in its one write", "[server][
   const auto added = urls(world.replicas.add(more(2)));
   world.change_job(
       {{"status",
-        {{"replaced",
-          {{{"role", "collector"}, {"ordinal", 4096}, {"incarnation", 218}}}}}}});
+        {{"replaced", {{{"role", "collector"}, {"ordinal", 4096}, {"incarnation", 218}}}}}}});
   world.sync();
   CHECK(wanted(world) == 1);
   world.api.clear_writes();

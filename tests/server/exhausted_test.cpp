@@ -23,17 +23,29 @@ TEST_CASE("a replica that the controller cannot replace any more goes on under a
   struct Row {
     std::string when;
     Role role;
-    Slot slot;       // that the controller has replaced too often
-    Role face;       // by whose pod a client knew it
-    Slot successor;  // of the same role
+    Slot slot;               // that the controller has replaced too often
+    Role face;               // by whose pod a client knew it
+    Slot successor;          // of the same role
     std::vector<Slot> want;  // units of the role
   };
   const auto row = GENERATE(values<Row>({
-      {"it was requested", Role::kCollector, {4097, kExhausted}, Role::kCollector, {4098, 0},
+      {"it was requested",
+       Role::kCollector,
+       {4097, kExhausted},
+       Role::kCollector,
+       {4098, 0},
        {{0, 0}, {4096, 0}, {4098, 0}}},
-      {"it is of the base", Role::kCollector, {0, kExhausted}, Role::kCollector, {4098, 0},
+      {"it is of the base",
+       Role::kCollector,
+       {0, kExhausted},
+       Role::kCollector,
+       {4098, 0},
        {{4096, 0}, {4097, 0}, {4098, 0}}},
-      {"it has several GPUs", Role::kLearner, {4096, kExhausted}, Role::kAggregator, {4098, 0},
+      {"it has several GPUs",
+       Role::kLearner,
+       {4096, kExhausted},
+       Role::kAggregator,
+       {4098, 0},
        {{4098, 0}}},
   }));
   INFO("when " << row.when);
@@ -51,12 +63,11 @@ TEST_CASE("a replica that the controller cannot replace any more goes on under a
   CHECK_FALSE(continue_exhausted({*continued}));  // once
 
   // Whoever knew it by its last name is answered with its successor.
-  const std::string last =
-      job::pod_name(job, row.face, {row.slot.ordinal, job::kMaxIncarnation});
+  const std::string last = job::pod_name(job, row.face, {row.slot.ordinal, job::kMaxIncarnation});
   const auto named = replace({*continued}, {"rl", "dqn-coordinator", {last}, {}});
   REQUIRE(named);
-  const auto& urls = named->named.collectors.empty() ? named->named.learners
-                                                     : named->named.collectors;
+  const auto& urls =
+      named->named.collectors.empty() ? named->named.learners : named->named.collectors;
   REQUIRE(urls.size() == 1);
   CHECK(pod_in(urls[0]) == job::pod_name(job, row.face, row.successor));
 }

@@ -87,15 +87,21 @@ TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]")
       {"the CPUs differ", [=](Placed& p) { entry(p).cpus = "2"; }, 2},
       {"the GPUs differ", [=](Placed& p) { entry(p).gpus = "1"; }, 2},
       {"the memory differs", [=](Placed& p) { entry(p).memory = "1Gi"; }, 2},
-      {"the split differs", [=](Placed& p) { entry(p).gpu_split = {8, 8}; }, 2},
+      {"the split differs",
+       [=](Placed& p) {
+         entry(p).gpu_split = {8, 8};
+       },
+       2},
       {"the gang is not committed", [=](Placed& p) { gang(p).committed = false; }, 2},
       {"a slot of the gang has no place", [=](Placed& p) { gang(p).planned = false; }, 2},
       {"the gang was not looked at yet", [](Placed& p) { p.group.status.gangs.pop_back(); }, 2},
       {"the oldest one waits", [](Placed& p) { p.group.status.gangs[0].committed = false; }, 2},
-      {"a client had one replaced since",
-       [=](Placed& p) { entry(p).slots[0].incarnation = 1; }, 2},
+      {"a client had one replaced since", [=](Placed& p) { entry(p).slots[0].incarnation = 1; }, 2},
       {"the controller replaced one since",
-       [](Placed& p) { p.job.status.replaced = {{Role::kCollector, {4098, 1}}}; }, 2},
+       [](Placed& p) {
+         p.job.status.replaced = {{Role::kCollector, {4098, 1}}};
+       },
+       2},
       {"one has ended and its place is gone",
        [=](Placed& p) {
          gang(p).placements.clear();
@@ -119,8 +125,8 @@ TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]")
 TEST_CASE("merging changes no slot", "[server][merge]") {
   Entries entries;
   for (int i = 0; i < 300; ++i) {
-    entries.push_back(an_entry(i + 1, i % 3 == 0 ? Role::kLearner : Role::kCollector, 1 + i % 2,
-                               4096 + 2 * i));
+    entries.push_back(
+        an_entry(i + 1, i % 3 == 0 ? Role::kLearner : Role::kCollector, 1 + i % 2, 4096 + 2 * i));
   }
   Placed placed(entries);
   const auto slots = [](const job::Job& job) {

@@ -23,8 +23,8 @@ class Door final : public kube::Api {
   explicit Door(FakeApi& api) : api_(api) {}
 
   std::function<std::optional<Fault>(const kube::ApiRequest&)> fault;  // asked for each request
-  std::function<void(const kube::ApiRequest&)> before;  // of what is carried out
-  std::function<void(const kube::ApiRequest&)> after;   // of what was carried out with success
+  std::function<void(const kube::ApiRequest&)> before;                 // of what is carried out
+  std::function<void(const kube::ApiRequest&)> after;  // of what was carried out with success
 
   Result<std::string> send(const kube::ApiRequest& request) override {
     const auto wrong = fault ? fault(request) : std::nullopt;

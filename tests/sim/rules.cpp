@@ -79,8 +79,8 @@ const std::map<std::string, gang::PodGroup>& Rules::live_groups() const {
   api_.each(kube::kPodGroups, [&](const Json& object) {
     const auto before = known_groups_.find(string_at(object, {"metadata", "uid"}));
     const bool is_same =
-        before != known_groups_.end() && before->second.meta.resource_version ==
-                                             string_at(object, {"metadata", "resourceVersion"});
+        before != known_groups_.end() &&
+        before->second.meta.resource_version == string_at(object, {"metadata", "resourceVersion"});
     if (is_same) {
       known.insert(known_groups_.extract(before));
     } else {
@@ -274,8 +274,8 @@ void Rules::check_members(const gang::PodGroup& before) {
     for (const auto slot : set.slots) {
       const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
       if (want == nullptr || want->is_over || left.count({set.role, slot.ordinal}) != 0) continue;
-      breach(fmt::format("takes {}/{} out of the PodGroup, which is wanted", set.role,
-                         slot.ordinal));
+      breach(
+          fmt::format("takes {}/{} out of the PodGroup, which is wanted", set.role, slot.ordinal));
     }
   }
 }
@@ -306,9 +306,7 @@ void Rules::check_status(const job::Job& before, const job::Job& after) {
 
 // No condition contradicts the cluster, or another one.
 void Rules::check_conditions(const job::Job& job) {
-  const auto is_true = [&](std::string_view type) {
-    return controller::is_true(job.status, type);
-  };
+  const auto is_true = [&](std::string_view type) { return controller::is_true(job.status, type); };
   const bool config_exists = has_config();
   const bool waits = !is_final(job.status.phase) && !current_group(job) && config_is_known_;
   if (config_exists && waits && is_true(controller::kAggregatorMissing)) {
@@ -351,8 +349,7 @@ void Rules::look() {
       }
       const auto group = groups.find(of.slot.pod_group_uid);
       if (group != groups.end()) {
-        const auto* gang =
-            gang::gang_of(group->second.status, of.slot.role, of.slot.slot);
+        const auto* gang = gang::gang_of(group->second.status, of.slot.role, of.slot.slot);
         if (gang != nullptr && !gang->committed) {
           breach(fmt::format("pod {} is bound and its gang is not committed", of.pod.meta.name));
         }
@@ -419,9 +416,9 @@ void Rules::check_ends_are_counted(const job::Job& job, const gang::PodGroup& gr
     const auto& [uid, role, ordinal] = key;
     const job::Slot slot{ordinal, incarnation};
     if (uid != group.meta.uid || slots.find(role, slot) == nullptr) continue;
-    const bool is_counted = std::any_of(
-        job.status.ended.begin(), job.status.ended.end(),
-        [&, r = role](const auto& of) { return of.role == r && of.slot == slot; });
+    const bool is_counted =
+        std::any_of(job.status.ended.begin(), job.status.ended.end(),
+                    [&, r = role](const auto& of) { return of.role == r && of.slot == slot; });
     if (is_counted) continue;
     breach(fmt::format("the end of {}/{} is not counted", to_string(role), ordinal));
   }

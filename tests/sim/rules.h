@@ -78,9 +78,9 @@ class Rules {
   std::optional<job::Job> job_before_;
   std::optional<gang::PodGroup> group_before_;
   bool was_refused_ = false;
-  std::set<std::string> coordinator_ran_;      // uids of PodGroups
-  std::map<SlotKey, int> ended_;               // the incarnation that finished by itself
-  std::set<std::string> committed_;            // "uid gang"
+  std::set<std::string> coordinator_ran_;  // uids of PodGroups
+  std::map<SlotKey, int> ended_;           // the incarnation that finished by itself
+  std::set<std::string> committed_;        // "uid gang"
   bool config_is_known_ = false;
   // By uid: decoding is what looking costs.
   mutable std::map<std::string, LivePod> known_pods_;

@@ -251,15 +251,15 @@ void check_running(Suite& suite, const job::Job& job) {
                                    fmt::join(lacking, " "), fmt::join(extra, " ")));
   }
   if (job.status.phase != Phase::kRunning || job.status.reason != "Running") {
-    suite.rules.breach(fmt::format("at rest the job is {}, {}", to_string(job.status.phase),
-                                   job.status.reason));
+    suite.rules.breach(
+        fmt::format("at rest the job is {}, {}", to_string(job.status.phase), job.status.reason));
   }
 }
 
 void check_ended(Suite& suite) {
   if (!suite.pods().empty()) {
-    suite.rules.breach(fmt::format("pods [{}] of a job that has ended go on",
-                                   fmt::join(suite.pods(), " ")));
+    suite.rules.breach(
+        fmt::format("pods [{}] of a job that has ended go on", fmt::join(suite.pods(), " ")));
   }
   for (const auto* kind : {&kube::kPodGroups, &kube::kServices}) {
     if (suite.api.list(*kind).size() != 1) suite.rules.breach("an ended job keeps its objects");
@@ -284,7 +284,6 @@ const std::vector<std::string> kOrdinaryEvents = {
     "base replicas changed",    "controller restarted",  "the controller is killed",
     "extender restarted",       "suspended or resumed",  "a watch stands still",
     "a leader with old caches", "the job succeeds"};
-
 
 std::vector<Event> ordinary_and(const Event& event) {
   std::vector<Event> events = ordinary();

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
+#include <catch2/catch_test_macros.hpp>
 
 #include "tests/sim/suite.h"
 

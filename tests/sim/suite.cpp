@@ -73,14 +73,13 @@ void Suite::connect() {
 
 // Objects of another job of the same name, as one that was deleted leaves them.
 void Suite::add_strangers() {
-  const Json meta = {{"name", "other"},
-                     {"namespace", kNamespace},
-                     {"labels",
-                      {{job::kGroupLabel, job::kGroupLabelValue}, {job::kJobLabel, "dqn"}}},
-                     {"ownerReferences",
-                      Json::array({kube::encode_controller_ref(
-                          {std::string(job::kApiVersion), std::string(job::kKind), "dqn",
-                           "uid-of-another-job"})})}};
+  const Json meta = {
+      {"name", "other"},
+      {"namespace", kNamespace},
+      {"labels", {{job::kGroupLabel, job::kGroupLabelValue}, {job::kJobLabel, "dqn"}}},
+      {"ownerReferences", Json::array({kube::encode_controller_ref({std::string(job::kApiVersion),
+                                                                    std::string(job::kKind), "dqn",
+                                                                    "uid-of-another-job"})})}};
   api.add(kube::kPods, kNamespace,
           {{"metadata", meta}, {"spec", a_template()["spec"]}, {"status", {{"phase", "Pending"}}}});
   api.add(kube::kServices, kNamespace, {{"metadata", meta}, {"spec", {{"clusterIP", "None"}}}});
@@ -141,18 +140,18 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
                                 }));
   add(ours(kube::kPods),
       kube::sink_into<kube::Pod>(caches.pods, controller::decode_cached_pod, pod_changed));
-  add(ours(kube::kServices),
-      kube::sink_into<controller::Service>(caches.services, controller::decode_service,
-                                           add_owners));
+  add(ours(kube::kServices), kube::sink_into<controller::Service>(
+                                 caches.services, controller::decode_service, add_owners));
   add(kube::api_path(kube::kPodGroups),
       kube::sink_into<gang::PodGroup>(caches.pod_groups, controller::decode_cached_pod_group,
                                       add_owners));
   add(kube::api_path(kube::kAggregatorConfigs),
-      kube::sink_into<controller::AggregatorConfig>(
-          caches.aggregator_configs, controller::decode_aggregator_config,
-          [&caches, &queue](const auto&, const auto&) {
-            for (const auto& key : caches.jobs.keys()) queue.add(key);
-          }));
+      kube::sink_into<controller::AggregatorConfig>(caches.aggregator_configs,
+                                                    controller::decode_aggregator_config,
+                                                    [&caches, &queue](const auto&, const auto&) {
+                                                      for (const auto& key : caches.jobs.keys())
+                                                        queue.add(key);
+                                                    }));
   const std::int64_t now = api.resource_version();
   for (std::size_t i = 0; i < feeds_.size(); ++i) {
     feeds_[i]->list(std::max<std::int64_t>(1, now - (i < behind.size() ? behind[i] : 0)));
@@ -219,11 +218,10 @@ std::optional<Door::Fault> Suite::fault_for(const kube::ApiRequest& request) {
     const FakePath path = parse_path(request.path);
     ++rules.seen["request denied"];
     return Door::Fault{
-        denied_ == 401
-            ? refuse(401, "Unauthorized", "Unauthorized")
-            : refuse(403, "Forbidden",
-                     fmt::format("{} is forbidden: User \"controller\" cannot do this",
-                                 path.plural))};
+        denied_ == 401 ? refuse(401, "Unauthorized", "Unauthorized")
+                       : refuse(403, "Forbidden",
+                                fmt::format("{} is forbidden: User \"controller\" cannot do this",
+                                            path.plural))};
   }
   if (!refused_.empty() && is_pod_creation(request)) {
     const auto pod = kube::parse_json(request.body);
@@ -322,8 +320,7 @@ void Suite::end_pod(const std::string& name, bool well) {
   const Json main = {
       {"name", job::kMainContainer},
       {"state",
-       {{"terminated",
-         {{"exitCode", well ? 0 : 1}, {"finishedAt", to_rfc3339(clock.now())}}}}}};
+       {{"terminated", {{"exitCode", well ? 0 : 1}, {"finishedAt", to_rfc3339(clock.now())}}}}}};
   api.change(kube::kPods, kNamespace, name,
              {{"status",
                {{"phase", well ? "Succeeded" : "Failed"},
@@ -358,8 +355,7 @@ void Suite::end_terminations(bool all) {
 bool Suite::call_server(unsigned choice, bool records_call) {
   job::Job job = this->job();
   const int attempt = job.status.attempt;
-  const Json group =
-      api.get(kube::kPodGroups, kNamespace, job::pod_group_name(job, attempt));
+  const Json group = api.get(kube::kPodGroups, kNamespace, job::pod_group_name(job, attempt));
   const Json coordinator = pod(job::pod_name(job, job::Role::kCoordinator, {}));
   const bool is_there =
       string_at(coordinator, {"status", "phase"}) == "Running" && !is_leaving(coordinator) &&

@@ -56,8 +56,8 @@ Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
   if (policy == "Orphan") orphan_dependants(uid_of(last));
   if (policy == "Foreground") last["metadata"]["finalizers"].push_back(kForeground);
   const std::int64_t asked = int_at(options, {"gracePeriodSeconds"}, 30);
-  const bool is_slow = slow_termination_ && path.plural == "pods" &&
-                       is_bound_and_unfinished(last) && asked > 0;
+  const bool is_slow =
+      slow_termination_ && path.plural == "pods" && is_bound_and_unfinished(last) && asked > 0;
   const bool is_held = !array_at(last, {"metadata", "finalizers"}).empty();
   if (is_slow || is_held) {
     const int grace = is_slow ? static_cast<int>(asked) : 0;
@@ -74,8 +74,8 @@ Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
 // As the API server does it: the timestamp is when the time is up, counted from the first request.
 void FakeApi::mark_deleted(Json& object, int grace_seconds) const {
   const auto before = parse_rfc3339(string_at(object, {"metadata", "deletionTimestamp"}));
-  const auto grace = std::chrono::seconds(
-      int_at(object, {"metadata", "deletionGracePeriodSeconds"}));
+  const auto grace =
+      std::chrono::seconds(int_at(object, {"metadata", "deletionGracePeriodSeconds"}));
   const SysTime asked = before ? *before - grace : *parse_rfc3339(timestamp());
   object["metadata"]["deletionGracePeriodSeconds"] = grace_seconds;
   object["metadata"]["deletionTimestamp"] = to_rfc3339(asked + std::chrono::seconds(grace_seconds));
