@@ -25,9 +25,9 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.services = caches.services.by_index(job.meta.uid);
   seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
-  seen.priority =
-      priority_of(job.spec, seen.aggregator_config ? seen.aggregator_config->pod_template : Json(),
-                  caches.priority_classes.all());
+  const kube::SharedJson aggregator =
+      seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
+  seen.priority = priority_of(job.spec, aggregator, caches.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;

@@ -126,7 +126,8 @@ TEST_CASE("a kind that may not be read is waited for, without a busy loop", "[ku
   std::atomic<bool> is_forbidden = true;
   std::atomic<int> refused = 0;
   cluster.api.fail_next([&](const ApiRequest&) { return is_forbidden && ++refused > 0; },
-                        {Code::kDenied, "403 pods is forbidden"}, testing::Applied::kNo, 1'000'000);
+                        {Code::kForbidden, "403 pods is forbidden"}, testing::Applied::kNo,
+                        1'000'000);
   cluster.cache->reflector.refresh();
   CHECK(wait_until([&] {
     return cluster.cache->reflector.not_fresh("pods") ==
