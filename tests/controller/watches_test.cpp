@@ -33,7 +33,8 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   const RoundMetrics rounds(metrics, 3);
   kube::Leadership leadership(cluster.api, clock, std::nullopt, [] {});
   Runner runner(
-      parts.queue, parts.worker, leadership, [&] { return watches.not_synced(); }, rounds);
+      parts.queue, parts.worker, leadership, [&] { watches.refresh(); },
+      [&] { return watches.not_synced() + watches.not_fresh(); }, rounds);
   CHECK_FALSE(watches.not_synced().empty());
   watches.start();
   runner.start(3);
