@@ -151,20 +151,28 @@ Result<Nothing> Writes::release_pod(const Target& target) {
   const std::string key = job_.meta.ns + "/" + target.name;
   const auto released = kube::remove_finalizer(api_, kube::kPods, job_.meta.ns, target.name,
                                                target.uid, job::kTrackingFinalizer);
-  const bool was_gone = !released && (released.error().code == Code::kNotFound ||
-                                      released.error().code == Code::kConflict);
-  if (!released && !was_gone) {
+  if (released && !is_gone(*released)) {
+    fold(pods(), *released);
+    return ok();
+  }
+  if (!released && !was_gone(target, released.error())) {
     return failure("release", "pod", key,
                    "PATCH " + kube::api_path(kube::kPods, job_.meta.ns, target.name),
                    released.error());
   }
-  if (was_gone || is_gone(*released)) {
-    caches_.pods.forget(key, target.uid);
-  } else {
-    fold(pods(), *released);
-  }
+  caches_.pods.forget(key, target.uid);
   return ok();
 }
+
+// The pod of that uid is gone. A conflict alone does not say so: other writers may cause it.
+bool Writes::was_gone(const Target& target, const Error& error) const {
+  if (error.code == Code::kNotFound) return true;
+  if (error.code != Code::kConflict) return false;
+  const auto live = kube::get_object(api_, kube::kPods, job_.meta.ns, target.name);
+  if (!live) return live.error().code == Code::kNotFound;
+  return kube::decode_meta(*live).uid != target.uid;
+}
+
 Result<Nothing> Writes::delete_service(const Target& target) { return remove(services(), target); }
 Result<Nothing> Writes::delete_pod_group(const Target& target) {
   return remove(pod_groups(), target);

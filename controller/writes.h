@@ -44,6 +44,7 @@ class Writes {
   Result<Nothing> delete_pod_group(const Target& target);
 
  private:
+  bool was_gone(const Target& target, const Error& error) const;
   Result<Nothing> confirm_free_by_list(const ConfirmFree& question);
 
   // A watched kind with its store.

@@ -131,11 +131,14 @@ class Cluster:
         self.stop(program)
         self.start(program)
 
-    def start_second(self, program):
+    def start_second(self, program, change_kubeconfig=None):
         """Another instance of the controller or the extender, under its own name, which is returned: stop(),
-        programs[...] and is_leader() take it. Nobody calls a second extender's filter."""
+        programs[...] and is_leader() take it. Nobody calls a second extender's filter. `change_kubeconfig` is
+        given the path of its kubeconfig before it starts."""
         name = f"{program}-2"
         suite.write_kubeconfig(self.api(), self.settings, program, name)
+        if change_kubeconfig:
+            change_kubeconfig(self.settings.path("programs", f"{name}.kubeconfig"))
         self.launch(program, name=name)
         self.wait_until_ready(name)
         return name

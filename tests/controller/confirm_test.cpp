@@ -91,8 +91,9 @@ TEST_CASE("what the live job does not want either is removed, after one read",
   const int reads = cluster.reads_of_job(
       [&] { CHECK(cluster.controller->worker.process(kJobKey) == Outcome::kRequeue); });
   CHECK(reads == 1);
-  CHECK(cluster.names(kube::kPods).size() == 2);
+  CHECK(cluster.api.writes("DELETE", "/pods/").size() == 1);
   CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods).size() == 2);
 }
 
 TEST_CASE("only a change of spec, status or the job itself stops a removal",

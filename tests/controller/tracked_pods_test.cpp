@@ -173,6 +173,19 @@ TEST_CASE("releasing a pod that is gone, or is another one by now, is done",
   CHECK(kube::array_at(pod, {"metadata", "finalizers"}).size() == 1);
 }
 
+TEST_CASE("a release that meets another writer is tried again", "[controller][tracking]") {
+  RunningCluster cluster;
+  cluster.api.fail_next("PATCH", "/pods/", {Code::kConflict, "409 try again"});
+  const std::string uid = kube::string_at(
+      cluster.api.get(kube::kPods, kNamespace, "dqn-coordinator"), {"metadata", "uid"});
+  const Actions release = {ReleasePods{{{"dqn-coordinator", uid}}}};
+  CHECK(cluster.controller->performer.perform(cluster.job(), release).has_value());
+  CHECK(cluster.controller->caches.pods.get("rl/dqn-coordinator") != nullptr);
+  CHECK_FALSE(cluster.controller->performer.perform(cluster.job(), release).has_value());
+  const Json pod = cluster.api.get(kube::kPods, kNamespace, "dqn-coordinator");
+  CHECK(kube::array_at(pod, {"metadata", "finalizers"}).empty());
+}
+
 TEST_CASE("the job's own aggregator is not tracked: nothing is counted of it when it is gone",
           "[controller][tracking]") {
   World world(a_job(1, 0));

@@ -32,23 +32,17 @@ class Standby:
 
     def __init__(self, programs):
         self.programs = programs
-        path = programs.settings.path("programs", "controller.kubeconfig")
+        self.proxy = None
+        self.name = programs.start_second("controller", self._through_a_proxy)
+
+    def _through_a_proxy(self, path):
         with open(path, encoding="utf-8") as file:
-            text = file.read()
-        config = yaml.safe_load(text)
-        api = programs.api()
+            config = yaml.safe_load(file)
+        api = self.programs.api()
         self.proxy = FaultProxy(api.server, api.certificate_authority, config["users"][0]["user"]["token"])
         config["clusters"][0]["cluster"] = {"server": self.proxy.url}
-        try:
-            self._write(path, yaml.safe_dump(config))
-            self.name = programs.start_second("controller")
-        finally:
-            self._write(path, text)  # the others start with it
-
-    @staticmethod
-    def _write(path, text):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+            yaml.safe_dump(config, file)
 
     @property
     def process(self):

@@ -110,7 +110,9 @@ def test_a_pod_that_is_lost_while_the_controller_is_away_is_replaced(jobs, core,
     gone = sorted(names(running))[0]
     programs.stop("controller")
     core.delete_namespaced_pod(gone, namespace, grace_period_seconds=0)
-    wait_for(lambda: gone not in uids(jobs.pods(NAME)), "the pod to go")
+    # It stays until a controller has recorded what became of it.
+    (pod,) = [pod for pod in jobs.pods(NAME) if pod.metadata.name == gone]
+    assert pod.metadata.deletion_timestamp and pod.metadata.finalizers == ["nervex.sensetime.com/job-tracking"]
     programs.start("controller")
     wait_replaced(jobs, before, gone, 4)
 

@@ -64,8 +64,9 @@ void Suite::connect() {
   door.after = [this](const kube::ApiRequest& request) {
     rules.after(request);
     if (is_write(request) && !is_event(request)) {
+      const auto at = request.path.find("namespaces");  // reviews of access have none
       note(fmt::format("  controller: {} {}", request.method,
-                       request.path.substr(request.path.find("namespaces"))));
+                       request.path.substr(at == std::string::npos ? 0 : at)));
     }
   };
   api.review_access([this](const Json&) { return !is_denied(); });

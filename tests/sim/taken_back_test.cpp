@@ -36,9 +36,11 @@ TEST_CASE("a refused pod of a request takes the rest of that request back", "[si
   CHECK(uids(suite) == base);
   CHECK(suite.job().status.attempt == 1);
   CHECK(suite.job().status.phase == Phase::kRunning);
-  const auto* created = find_condition(suite.job().status, controller::kPodsCreated);
+  const job::Status refused = suite.job().status;
+  const auto* created = find_condition(refused, controller::kPodsCreated);
   REQUIRE(created != nullptr);
   CHECK_FALSE(created->status);
+  INFO(created->message);
   const char* words = status == 403 ? "exceeded quota" : "Invalid value";
   CHECK(created->message.find(words) != std::string::npos);
   // Tried again after a while, whole again, and not more often than the back-off says.
