@@ -130,7 +130,8 @@ def set_node_ready(api, name, ready, why="the tests' kubelet says so", timeout=6
     def look():
         node = api.get(path)
         taints = {(one["key"], one["effect"]) for one in node["spec"].get("taints", [])}
-        status = next(c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready")
+        conditions = node.get("status", {}).get("conditions", [])  # none before kwok has seen the node
+        status = next((c["status"] for c in conditions if c["type"] == "Ready"), "Unknown")
         return status == str(ready) and ((NOT_READY_TAINT, "NoSchedule") in taints) != ready, f"Ready={status}, {taints}"
 
     wait_for(look, f"node {name} to be {'ready' if ready else 'NotReady'}", timeout)
