@@ -14,6 +14,7 @@
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
+#include "tests/controller/large_job.h"
 
 // ---- every byte of this program is counted
 
@@ -22,6 +23,7 @@ namespace {
 thread_local bool counts = false;
 thread_local std::size_t now = 0;
 thread_local std::size_t peak = 0;
+thread_local std::size_t blocks = 0;
 
 // In front of each block: its size, if it was counted.
 constexpr std::size_t kHeader = alignof(std::max_align_t);
@@ -33,6 +35,7 @@ void* operator new(std::size_t size) {
   if (block == nullptr) throw std::bad_alloc();
   *reinterpret_cast<std::size_t*>(block) = counts ? size : 0;
   if (counts) peak = std::max(peak, now += size);
+  if (counts) ++blocks;
   return block + kHeader;
 }
 
@@ -230,6 +233,50 @@ TEST_CASE("the pod before a replaced one is asked for by its name", "[controller
     CHECK_FALSE(writes.confirm_free(question));
   }
   CHECK(lists == 0);
+}
+
+// A copy of the job's templates, or of anything else that grows with the job, for each pod would
+// show as more blocks for each of many pods.
+std::size_t blocks_of_a_round(const Observed& seen) {
+  blocks = 0;
+  counts = true;
+  const Decision decision = reconcile(seen);
+  counts = false;
+  CHECK(decision.actions.size() < 10);
+  return blocks;
+}
+
+TEST_CASE("a round allocates in proportion to the pods", "[controller][reconcile]") {
+  const auto all_run = [](int pods) {
+    testing::LargeJob job(pods);
+    job.start();
+    return job;
+  };
+  SECTION("that run") {
+    const double few = static_cast<double>(blocks_of_a_round(all_run(200).seen)) / 200;
+    const double many = static_cast<double>(blocks_of_a_round(all_run(1'600).seen)) / 1'600;
+    CHECK(many < 1.1 * few);
+    CHECK(many < 300);  // most of them in comparing the Services
+  }
+  SECTION("that are to be created") {
+    const double few = static_cast<double>(blocks_of_a_round(testing::LargeJob(200).seen)) / 200;
+    const double many =
+        static_cast<double>(blocks_of_a_round(testing::LargeJob(1'600).seen)) / 1'600;
+    CHECK(many < 1.1 * few);
+  }
+}
+
+TEST_CASE("copies of a job share its templates", "[controller][reconcile]") {
+  testing::LargeJob job(1);
+  for (int i = 0; i < 1'000; ++i) {
+    job.seen.job.spec.coordinator_template["spec"]["nodeSelector"][std::to_string(i)] = "large";
+  }
+  blocks = 0;
+  counts = true;
+  const job::Job copy = job.seen.job;
+  counts = false;
+  CHECK(blocks < 100);
+  CHECK(copy == job.seen.job);
 }
 
 }  // namespace
