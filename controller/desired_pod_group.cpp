@@ -40,7 +40,7 @@ class Members {
     // The gang that the job starts with, then floors, then requests in the order they came.
     std::stable_sort(sets_.begin() + old, sets_.end(),
                      [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
-    if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, attempt_.group->status);
+    if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, pods_, attempt_.group->status);
     for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
     std::erase_if(sets_, [](const auto& set) { return set.slots.empty(); });
     return std::move(sets_);
@@ -65,7 +65,7 @@ class Members {
   void keep(const gang::MemberSet& set) {
     const auto known = parse_set_name(set.name);
     if (!known || set_at_.count(set.name) != 0) return;  // somebody else's hand
-    if (is_backing_off(observed_, known->gang)) return;
+    if (is_backing_off(observed_, known->gang) && !is_lost_) return;
     gang::MemberSet kept = set;
     kept.gang = known->gang;
     kept.role = to_string(known->role);

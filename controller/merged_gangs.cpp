@@ -49,7 +49,9 @@ Gangs gangs_of(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted) {
   return gangs;
 }
 
-bool is_settled(const RequestGang& gang, const gang::PodGroupStatus& status) {
+using Pods = std::set<std::pair<job::Role, job::Slot>>;
+
+bool is_settled(const RequestGang& gang, const Pods& pods, const gang::PodGroupStatus& status) {
   const auto* known = gang::find_gang(status, gang.sets.begin()->second->gang);
   if (known == nullptr || !known->committed || !known->planned) return false;
   std::set<std::pair<std::string_view, gang::SlotId>> placed;
@@ -57,7 +59,9 @@ bool is_settled(const RequestGang& gang, const gang::PodGroupStatus& status) {
   return std::all_of(gang.sets.begin(), gang.sets.end(), [&](const auto& part) {
     const gang::MemberSet& set = *part.second;
     return std::all_of(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
-      return placed.count({set.role, slot}) != 0;
+      const job::Slot of{slot.ordinal, slot.incarnation};
+      return placed.count({set.role, slot}) != 0 &&
+             pods.count({*job::parse_role(set.role), of}) != 0;
     });
   });
 }
@@ -82,7 +86,7 @@ void move_slots(RequestGang& from, RequestGang& to) {
 }  // namespace
 
 void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted,
-                       const gang::PodGroupStatus& status) {
+                       const Pods& pods, const gang::PodGroupStatus& status) {
   Gangs gangs = gangs_of(sets, wanted);
   std::map<std::int64_t, std::vector<RequestGang*>> by_entry;
   for (auto& [id, gang] : gangs) {
@@ -92,7 +96,7 @@ void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wa
     if (same.size() < 2) continue;     // as nearly always: nothing was merged
     std::vector<RequestGang*> oldest;  // one for each shape
     for (RequestGang* gang : same) {
-      if (!is_settled(*gang, status)) continue;
+      if (!is_settled(*gang, pods, status)) continue;
       const auto target =
           std::find_if(oldest.begin(), oldest.end(),
                        [gang](const RequestGang* other) { return are_alike(*gang, *other); });

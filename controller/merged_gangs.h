@@ -5,6 +5,8 @@
 // POST that the job ever made.
 #pragma once
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "controller/wanted.h"
@@ -14,13 +16,15 @@ namespace nervex::controller {
 
 // Moves the slots of each gang of a request to the oldest gang whose slots are of the same entry,
 // if
-//  - both are committed and whole: the status has a place for every slot that `sets` names, so that
-//    nothing is left to decide about them, and no gang that waits grows or starts in part; and
+//  - both are committed and whole: the status has a place for every slot that `sets` names, and
+//    `pods` has its pod, so that nothing is left to decide about them, no gang that waits grows or
+//    starts in part, and a refused pod takes back none that ran before (requeued_gangs.h); and
 //  - their sets are alike: same roles and parts, equal requests and constraints.
 // The planner keeps such a slot's node and number, since its key is what it was. Sets that are left
 // without slots stay in `sets`. Until the status follows, the grown gang is not whole: nothing more
 // is moved to it.
 void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted,
+                       const std::set<std::pair<job::Role, job::Slot>>& pods,
                        const gang::PodGroupStatus& status);
 
 }  // namespace nervex::controller

@@ -1,6 +1,7 @@
 #include "controller/perform.h"
 
 #include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "controller/parallel.h"
@@ -80,8 +81,18 @@ struct Perform {
   std::optional<Failure> operator()(const DeletePods& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_pod);
   }
+  // All are tried: one that somebody's policy refuses keeps no other pod.
   std::optional<Failure> operator()(const ReleasePods& action) const {
-    return each(action.targets, kFailedDelete, &Writes::release_pod);
+    std::mutex mutex;
+    std::optional<Failure> first;
+    const auto tried = slow_start(action.targets.size(), parallel_writes, [&](std::size_t i) {
+      if (auto failed = failure(writes.release_pod(action.targets[i]), kFailedDelete)) {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::move(failed);
+      }
+      return ok();
+    });
+    return tried ? failure(tried, kFailedDelete) : first;
   }
   std::optional<Failure> operator()(const DeleteServices& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_service);
@@ -112,10 +123,13 @@ Performer::Performer(kube::Api& api, Caches& caches, kube::EventRecorder& events
 std::optional<Failure> Performer::perform(const job::Job& job, const Actions& actions) {
   Writes writes(api_, caches_, job);
   const Perform perform{writes, events_, job, parallel_writes_};
+  std::optional<Failure> not_released;
   for (const auto& action : actions) {
-    if (auto failed = std::visit(perform, action)) return failed;
+    auto failed = std::visit(perform, action);
+    if (failed && !std::holds_alternative<ReleasePods>(action)) return failed;
+    if (failed) not_released = std::move(failed);
   }
-  return std::nullopt;
+  return not_released;
 }
 
 }  // namespace nervex::controller

@@ -27,7 +27,8 @@ class Performer {
   Performer(kube::Api& api, Caches& caches, kube::EventRecorder& events,
             std::size_t parallel_writes = 16);
 
-  // In order. The first failure stops the rest and is returned; what was done before it stays done,
+  // In order. The first failure stops the rest (but for that of ReleasePods, on which nothing
+  // depends) and is returned; what was done before it stays done,
   // and the next decision goes on from there.
   std::optional<Failure> perform(const job::Job& job, const Actions& actions);
 

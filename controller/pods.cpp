@@ -10,6 +10,7 @@
 
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
+#include "controller/requeued_gangs.h"
 #include "controller/services.h"
 #include "controller/wanted.h"
 #include "job/names.h"
@@ -45,13 +46,17 @@ bool has_successor(const AttemptPod& of, const WantedSlots& slots) {
   return now != nullptr && now->slot.incarnation > of.slot.incarnation;
 }
 
-Leaving leaving_pods(const Attempt& attempt, const WantedSlots& slots, const Places& places,
-                     bool is_lost) {
+Leaving leaving_pods(const Observed& seen, const Attempt& attempt, const WantedSlots& slots,
+                     const Places& places) {
+  const bool is_lost = requests_lost(seen.job);
+  const std::set<Number> taken_back = slots_backing_off(seen, attempt, slots);
   Leaving leaving;
   for (const auto& of : attempt.pods) {
     if (of.pod->meta.deleting) continue;
     if (slots.find(of.role, of.slot) == nullptr) {
       if (!is_lost || has_successor(of, slots)) leaving.unwanted.push_back(of.pod);
+    } else if (taken_back.count({of.role, of.slot.ordinal}) != 0) {
+      if (!of.pod->is_finished()) leaving.superseded.push_back(of.pod);
     } else if (is_plan_current(*attempt.group) && is_superseded(of, *attempt.group, places)) {
       leaving.superseded.push_back(of.pod);
     }
@@ -198,7 +203,7 @@ Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_change
   if (attempt.group == nullptr) return steps;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
   const Places places = places_of(seen, *attempt.group);
-  Leaving pods = leaving_pods(attempt, slots, places, requests_lost(seen.job));
+  Leaving pods = leaving_pods(seen, attempt, slots, places);
   const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
   const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));

@@ -51,8 +51,10 @@ Priority priority_of(const job::Spec& spec, const Json& aggregator_template,
     if (spec.learner) {
       named.emplace_back(class_of(spec.learner->pod_template), "spec.learner" + field);
     }
-    named.emplace_back(class_of(aggregator_template),
-                       "the AggregatorConfig's spec.aggregator" + field);
+    if (spec.aggregator != "OnDemand") {
+      named.emplace_back(class_of(aggregator_template),
+                         "the AggregatorConfig's spec.aggregator" + field);
+    }
   }
 
   Priority priority;

@@ -11,6 +11,7 @@
 #include "controller/conditions.h"
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
+#include "controller/requeued_gangs.h"
 #include "controller/wanted.h"
 #include "job/disruption.h"
 #include "job/names.h"
@@ -63,7 +64,8 @@ class Losses {
       : seen_(seen),
         attempt_(attempt),
         slots_(job, attempt.has_aggregator),
-        placements_(all_places(attempt.group->status)) {
+        placements_(all_places(attempt.group->status)),
+        taken_back_(slots_backing_off(seen, attempt, slots_)) {
     for (const auto& of : attempt.pods) pods_.try_emplace({of.role, of.slot}, &of);
     for (const auto& of : job.status.replaced) raise(of.role, of.slot);
     for (const auto& name : vanished_pods(seen, attempt)) vanished_.insert(name);
@@ -71,7 +73,8 @@ class Losses {
 
   Replacement find() {
     for (const auto& slot : slots_.all()) {
-      if (slot.role != Role::kCoordinator && !slot.is_over) look_at(slot);
+      if (slot.role == Role::kCoordinator || slot.is_over) continue;
+      if (taken_back_.count({slot.role, slot.slot.ordinal}) == 0) look_at(slot);
     }
     lower_floors();
     for (const auto& entry : seen_.job.spec.requests.entries) {
@@ -147,6 +150,7 @@ class Losses {
   const Attempt& attempt_;
   const WantedSlots slots_;
   const Places placements_;
+  const std::set<std::pair<Role, int>> taken_back_;
   std::map<std::pair<Role, job::Slot>, const AttemptPod*> pods_;
   std::set<std::string, std::less<>> vanished_;
   Incarnations incarnations_;
@@ -249,8 +253,10 @@ std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& atte
   if (left.empty()) return vanished;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
   const Places places = all_places(attempt.group->status);
+  const auto taken_back = slots_backing_off(seen, attempt, slots);
   for (const auto& slot : slots.all()) {
     if (slot.role == Role::kCoordinator || slot.is_over) continue;
+    if (taken_back.count({slot.role, slot.slot.ordinal}) != 0) continue;
     std::string name = job::pod_name(seen.job, slot.role, slot.slot);
     if (left.count(name) == 0) continue;
     // Without a place there never was such a pod. The job's own aggregator keeps its name: what is

@@ -59,17 +59,25 @@ const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
   return nullptr;
 }
 
-// The slot's first pod was refused, or the gang has no bound pod: it has never been whole. Or not
-// since it was taken back.
-bool is_starting(const job::Status& status, const gang::PodGroup& group, const WantedSlot& slot,
+bool has_pod(const Attempt& attempt, const WantedSlot& slot) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.role == slot.role && of.slot == slot.slot && !of.pod->meta.deleting;
+  });
+}
+
+// The slot's first pod was refused (not the Service of one that is there), or the gang has no bound
+// pod: it has never been whole. Or not since it was taken back.
+bool is_starting(const job::Status& status, const Attempt& attempt, const WantedSlot& slot,
                  std::string_view gang) {
   const bool was_requeued = std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
                                         [&](const Requeued& of) { return of.name == gang; });
-  const auto* planned = gang::find_gang(group.status, gang);
-  return was_requeued || slot.slot.incarnation == 0 || planned == nullptr || !planned->committed;
+  const auto* planned = gang::find_gang(attempt.group->status, gang);
+  const bool is_committed = planned != nullptr && planned->committed;
+  return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !has_pod(attempt, slot));
 }
 
-// The pods that are there get no second life: each slot goes on with the next incarnation.
+// Bound pods get no second life: their slots go on with the next incarnation. One that never ran is
+// deleted, too, but costs no incarnation, of which a refusal that lasts for days would use up all.
 void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, std::string_view gang,
                         job::Status& status) {
   std::map<Number, int> raised;
@@ -79,6 +87,7 @@ void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, std::s
     const auto at = gangs.find({of.role, of.slot.ordinal});
     const WantedSlot* slot = slots.find(of.role, of.slot);
     if (at == gangs.end() || at->second != gang || slot == nullptr || slot->is_over) continue;
+    if (of.pod->node.empty()) continue;
     int& incarnation = raised[{slot->unit.role, slot->unit.slot.ordinal}];
     incarnation = std::max(incarnation, of.slot.incarnation + 1);
   }
@@ -124,7 +133,7 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
   const auto at = gangs.find({refused->role, refused->slot.ordinal});
   if (at == gangs.end() || at->second == gang::kBaseGang) return {};
   const std::string gang(at->second);
-  const bool is_start = is_starting(seen.job.status, *attempt.group, *refused, gang);
+  const bool is_start = is_starting(seen.job.status, attempt, *refused, gang);
   if (!is_start && !is_one_multi_gpu_learner(slots, *refused, gang, gangs)) return {};
 
   job::Status status = seen.job.status;
@@ -140,6 +149,21 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
               fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
                           "again in {} s",
                           words, gang, std::chrono::ceil<std::chrono::seconds>(delay).count()))};
+}
+
+std::set<Number> slots_backing_off(const Observed& seen, const Attempt& attempt,
+                                   const WantedSlots& slots) {
+  std::set<Number> found;
+  if (attempt.group == nullptr || seen.job.status.requeued_gangs.empty()) return found;
+  const auto gangs = gangs_of(*attempt.group);
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    const auto gang = parse_gang_name(of.name);
+    if (of.requeue_at <= seen.now || !gang) continue;
+    for (const auto& slot : slots.all()) {
+      if (belongs_to(slot, *gang, gangs)) found.emplace(slot.role, slot.slot.ordinal);
+    }
+  }
+  return found;
 }
 
 std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attempt,

@@ -7,14 +7,17 @@
 // the attempt: turn.h.)
 //
 // Taking back is one status write: status.requeuedGangs names the gang with the time of the next
-// try, and the incarnations of the slots that have pods are raised, so that these pods are deleted.
-// Until that time the gang's slots stay out of the PodGroup, so their capacity is free for others.
+// try, and the incarnations of the slots that have bound pods are raised. Until that time the
+// gang's pods are deleted and its slots stay out of the PodGroup, so their capacity is free for
+// others.
 #pragma once
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "controller/actions.h"
@@ -25,6 +28,11 @@ namespace nervex::controller {
 
 // The gang waits for its next try: it has no slots in the PodGroup, and no pod of it is created.
 bool is_backing_off(const Observed& seen, std::string_view gang);
+
+// The slots of the gangs that back off, by role and ordinal: no pod of theirs stays, and none that
+// goes was lost.
+std::set<std::pair<job::Role, int>> slots_backing_off(const Observed& seen, const Attempt& attempt,
+                                                      const WantedSlots& slots);
 
 // Until the first gang that backs off may be tried again; nullopt: none does.
 std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen);

@@ -90,7 +90,11 @@ Outcome Worker::process(const std::string& key) {
 }
 
 Result<Outcome> Worker::work(const std::string& key) {
-  if (auto released = release_orphans(key); !released) return released.error();
+  if (auto released = release_orphans(key); !released) {
+    log_warn("pods of a deleted job not released",
+             {{"job", key}, {"error", released.error().message}});
+    queue_.add_after(key, std::chrono::seconds(10));
+  }
   const auto seen = observe(api_, caches_, options_, key, clock_.now());
   if (!seen) return seen.error();
   if (!*seen) return Outcome::kSuccess;

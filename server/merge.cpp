@@ -52,6 +52,8 @@ std::set<std::int64_t> waiting_entries(const JobView& view) {
 void merge_placed(const JobView& view, job::Requests& requests) {
   const int attempt = view.job.status.attempt;
   if (view.group == nullptr || view.group->spec.attempt != attempt) return;
+  // The controller knows a gang that was taken back by its entry's id.
+  if (!view.job.status.requeued_gangs.empty()) return;
   const std::set<std::int64_t> waiting = waiting_entries(view);
 
   std::vector<job::RequestEntry> merged;

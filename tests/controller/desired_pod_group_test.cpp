@@ -250,6 +250,12 @@ void place(Followed& followed, const std::vector<std::string>& gangs) {
   for (const auto& gang : gangs) {
     followed.group.status.gangs.push_back(status_of(followed, gang));
   }
+  followed.pods.clear();  // each slot has its pod
+  for (const auto& set : followed.group.spec.members) {
+    for (const auto slot : set.slots) {
+      followed.pods.push_back({.role = *job::parse_role(set.role), .slot = job_slot(slot)});
+    }
+  }
 }
 
 // What nervex-server does (server/merge.h).
@@ -299,6 +305,12 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
     merge_entries(requests);
     CHECK(followed.follow());
     CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
+    CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
+  }
+  SECTION("but for one with a pod that was not created yet") {
+    std::erase_if(followed.pods, [](const auto& of) { return of.slot.ordinal == 4098; });
+    merge_entries(requests);
+    followed.follow();
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
   }
   SECTION("but for one that has lost a place") {

@@ -85,6 +85,13 @@ struct GrowingCluster : Cluster {
 
 constexpr int kFirst = job::kFirstRequestedOrdinal;
 
+// The pod that the controller tried to create first, as if it had been, and were bound.
+Json pod_of_first(const GrowingCluster& cluster) {
+  Json pod = cluster.api.writes("POST", "/pods").back().body;
+  pod["spec"]["nodeName"] = "n1";
+  return pod;
+}
+
 TEST_CASE("a request of which one pod is refused has no pods at all", "[controller][requeue]") {
   GrowingCluster cluster;
   const int pods_before = GENERATE(0, 1, 2);  // that can be created before the refused one
@@ -99,7 +106,7 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
   CHECK(job.status.reason == "FailedCreate");
   REQUIRE(job.status.requeued_gangs.size() == 1);
   CHECK(job.status.requeued_gangs[0].name == "request-1");
-  CHECK(job.status.replaced.size() == static_cast<std::size_t>(pods_before));
+  CHECK(job.status.replaced.empty());  // none of them ran: a refusal that lasts uses up no names
   CHECK_FALSE(cluster.condition("PodsCreated").status);
   CHECK(cluster.condition("PodsCreated").message.find("exceeded quota") != std::string::npos);
   CHECK_FALSE(cluster.condition("RequestsScheduled").status);
@@ -111,7 +118,7 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
     cluster.start_planned();
     Strings want = {"dqn-coordinator"};
     for (int i = 0; i < 3; ++i) {
-      want.push_back(cluster.name(Role::kCollector, kFirst + i, i < pods_before ? 1 : 0));
+      want.push_back(cluster.name(Role::kCollector, kFirst + i));
     }
     std::sort(want.begin(), want.end());
     CHECK(cluster.names(kube::kPods) == want);
@@ -199,6 +206,43 @@ TEST_CASE("a gang that was whole goes on when the pod that replaces one of its i
     cluster.plan();
   }
   CHECK(cluster.names(kube::kPods).size() == 2);
+  CHECK(cluster.job().status.requeued_gangs.empty());
+  CHECK_FALSE(cluster.condition("PodsCreated").status);
+}
+
+TEST_CASE("a pod that was bound when its gang was taken back goes, and its slot goes on",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 2)});
+  cluster.api.fail_next("POST", "/pods", {Code::kTransient, "not now"}, Applied::kNo, 1);
+  CHECK(cluster.settle() >= 0);
+  cluster.plan();
+  cluster.refuse(cluster.name(Role::kCollector, kFirst + 1));
+  cluster.sync();
+  cluster.controller->worker.process(
+      testing::kJobKey);  // the first pod fails, and no other is tried
+  cluster.sync();
+  // The first one comes, is bound at once, and the second one is refused.
+  cluster.api.add(kube::kPods, kNamespace, pod_of_first(cluster));
+  cluster.start_planned();
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  CHECK(cluster.job().status.replaced.size() == 1);
+}
+
+TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 2)});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  cluster.api.fail_next("POST", "/services", kQuota, Applied::kNo, 1'000'000);
+  cluster.api.remove(kube::kServices, kNamespace, cluster.name(Role::kCollector, kFirst));
+  for (int i = 0; i < 10; ++i) {
+    cluster.sync();
+    cluster.controller->worker.process(testing::kJobKey);
+    cluster.plan();
+  }
+  CHECK(cluster.names(kube::kPods).size() == 3);
   CHECK(cluster.job().status.requeued_gangs.empty());
   CHECK_FALSE(cluster.condition("PodsCreated").status);
 }
