@@ -70,6 +70,7 @@ std::vector<Target> targets_of(std::vector<const kube::Pod*> pods) {
     return std::tie(b->meta.created, a->meta.name) < std::tie(a->meta.created, b->meta.name);
   });
   std::vector<Target> targets;
+  targets.reserve(pods.size());
   for (const auto* pod : pods) targets.push_back({pod->meta.name, pod->meta.uid});
   return targets;
 }

@@ -18,8 +18,8 @@ class SharedJson {
   SharedJson() = default;
   template <typename T>
   requires(!std::same_as<std::remove_cvref_t<T>, SharedJson> && std::constructible_from<Json, T>)
-      SharedJson(T&& value)
-      : value_(Json(std::forward<T>(value))) {}  // NOLINT: implicit
+      SharedJson(T&& value)  // NOLINT: implicit
+      : value_(Json(std::forward<T>(value))) {}
   SharedJson(Json::initializer_list_t items) : value_(Json(std::move(items))) {}  // NOLINT
 
   const Json& get() const {
