@@ -100,6 +100,20 @@ void Cluster::create_job(int collectors, int learners) {
              {"learner", {{"template", a_template()}, {"replicas", learners}}}}}});
 }
 
+void Cluster::add_aggregator_config() {
+  api.add(kube::kAggregatorConfigs, "nervex-system",
+          {{"metadata", {{"name", "aggregator-config"}}},
+           {"spec", {{"aggregator", {{"template", a_template()}}}}}});
+}
+
+void Cluster::plan_and_run() {
+  settle();
+  plan();
+  settle();
+  run_pods();
+  settle();
+}
+
 job::Job Cluster::job() const {
   return *job::decode_job(api.get(kube::kNervexJobs, kNamespace, "dqn"));
 }

@@ -49,6 +49,11 @@ class Cluster {
   std::vector<std::string> names(const kube::ResourceKind& kind) const;
   std::vector<std::string> event_reasons() const;
 
+  // The one that the controller looks for.
+  void add_aggregator_config();
+  // The controller settles, what it wants is planned, created, and runs, and it settles again.
+  void plan_and_run();
+
   // What the scheduling side and the kubelet would do.
   void plan();      // every gang of every PodGroup that has no plan
   void run_pods();  // commits all gangs that are planned, binds and starts all pods

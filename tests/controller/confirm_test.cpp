@@ -19,11 +19,7 @@ constexpr unsigned kAllButJobs = ~1U;
 struct GrownCluster : Cluster {
   explicit GrownCluster(bool by_request) {
     create_job(1, 0);
-    settle();
-    plan();
-    settle();
-    run_pods();
-    settle();
+    plan_and_run();
     before = job();
     job::Requests requests;
     requests.next_collector = job::kFirstRequestedOrdinal + 1;
@@ -31,11 +27,7 @@ struct GrownCluster : Cluster {
     const Json growth = by_request ? Json{{"requests", job::encode_requests(requests)}}
                                    : Json{{"collector", {{"replicas", 2}}}};
     api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", growth}});
-    settle();
-    plan();
-    settle();
-    run_pods();
-    settle();
+    plan_and_run();
     api.clear_writes();
   }
 

@@ -22,11 +22,7 @@ Result<std::optional<Observed>> look(Cluster& cluster) {
 struct RunningCluster : Cluster {
   RunningCluster() {
     create_job(1, 0);
-    settle();
-    plan();
-    settle();
-    run_pods();
-    settle();
+    plan_and_run();
   }
 };
 
@@ -40,9 +36,7 @@ TEST_CASE("a job that is not there is nothing to decide on", "[controller][obser
 TEST_CASE("a job is seen with what it owns, and nothing else", "[controller][observe]") {
   RunningCluster cluster;
   cluster.api.add(kube::kPods, "rl", {{"metadata", {{"name", "dqn-stranger"}}}});
-  cluster.api.add(kube::kAggregatorConfigs, "nervex-system",
-                  {{"metadata", {{"name", "aggregator-config"}}},
-                   {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
+  cluster.add_aggregator_config();
   cluster.sync();
   const auto seen = look(cluster);
   REQUIRE((seen && *seen));
@@ -78,9 +72,7 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
                            Row{kube::kPodGroups, "dqn-1", "podgroup dqn-1"});
   CAPTURE(row.remains);
   Cluster cluster;
-  cluster.api.add(kube::kAggregatorConfigs, "nervex-system",
-                  {{"metadata", {{"name", "aggregator-config"}}},
-                   {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
+  cluster.add_aggregator_config();
   cluster.api.add(row.kind, "rl", of_deleted_job(row.name));
   cluster.create_job(1, 0);
   cluster.settle();

@@ -44,11 +44,6 @@ struct GrowingCluster : Cluster {
     api.change(kube::kNervexJobs, kNamespace, "dqn",
                {{"spec", {{"requests", job::encode_requests(requests)}}}});
   }
-  void add_aggregator_config() {
-    api.add({"nervex.sensetime.com", "v1alpha1", "aggregatorconfigs"}, "nervex-system",
-            {{"metadata", {{"name", "aggregator-config"}}},
-             {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
-  }
   // Until refusals.clear().
   void refuse(const std::string& pod) {
     refused.push_back(pod);
@@ -250,9 +245,7 @@ TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]
 TEST_CASE("a start that is refused does not tell of an aggregator that is missing",
           "[controller][requeue]") {
   Cluster cluster;
-  cluster.api.add({"nervex.sensetime.com", "v1alpha1", "aggregatorconfigs"}, "nervex-system",
-                  {{"metadata", {{"name", "aggregator-config"}}},
-                   {"spec", {{"aggregator", {{"template", testing::a_template()}}}}}});
+  cluster.add_aggregator_config();
   cluster.create_job(1, 0);
   cluster.settle();
   cluster.plan();

@@ -115,11 +115,7 @@ TEST_CASE("pods that an ended job keeps can be deleted without the controller",
 struct RunningCluster : Cluster {
   RunningCluster() {
     create_job(1, 0);
-    settle();
-    plan();
-    settle();
-    run_pods();
-    settle();
+    plan_and_run();
   }
 };
 
