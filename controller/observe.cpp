@@ -131,15 +131,11 @@ Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
 Result<Nothing> look_for_coordinator(kube::Api& api, Caches& caches, const gang::PodGroup& group,
                                      Observed& seen) {
   const std::string name = job::pod_name(seen.job, job::Role::kCoordinator, {});
-  const auto live = live_object_of(api, kube::kPods, seen.job, name);
+  const auto live = live_pod(api, seen.job, name);
   if (!live) return live.error();
-  if (!live->is_null()) {
-    auto pod = decode_cached_pod(kube::to_text(*live));
-    if (!pod) return pod.error();
-    if (is_coordinator_of(*pod, group)) {
-      seen.pods.push_back(std::make_shared<const kube::Pod>(*std::move(pod)));
-      return ok();
-    }
+  if (*live && is_coordinator_of(**live, group)) {
+    seen.pods.push_back(std::make_shared<const kube::Pod>(**live));
+    return ok();
   }
   const auto last = caches.disrupted_coordinators.get(seen.job.meta.ns + "/" + name);
   if (last && is_of_group(*last, group)) seen.last_coordinator = last;
