@@ -162,7 +162,7 @@ Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
     }
   } else {
     const std::set<std::string_view> names(vanished.begin(), vanished.end());
-    const auto listed = for_each_live_pod(api, seen.job, [&](kube::Pod pod) {
+    auto listed = for_each_live_pod(api, seen.job, [&](kube::Pod pod) {
       if (names.count(pod.meta.name) != 0) add(std::move(pod));
     });
     if (!listed) return listed;
