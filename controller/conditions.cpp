@@ -10,6 +10,7 @@
 #include "controller/limits.h"
 #include "controller/reasons.h"
 #include "controller/requests_lost.h"
+#include "controller/requeued_gangs.h"
 #include "controller/wanted.h"
 #include "job/job_name.h"
 #include "job/names.h"
@@ -112,8 +113,8 @@ std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& a
     if (of.requeue_at <= seen.now) continue;
     return Finding{
         false, kBackOff,
-        fmt::format("{}: the API server refused one of its pods; it is tried again at {}", of.name,
-                    to_rfc3339(of.requeue_at))};
+        fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
+                    describe(of), to_rfc3339(of.requeue_at))};
   }
   std::optional<Finding> verdict;
   if (is_false(seen.job.status, kRequestsScheduled)) {

@@ -20,12 +20,12 @@ using job::Role;
 class Members {
  public:
   Members(const Observed& seen, const Attempt& attempt, const job::PodContext& context)
-      : observed_(seen),
-        job_(seen.job),
+      : job_(seen.job),
         attempt_(attempt),
         context_(context),
         wanted_(job_, attempt.has_aggregator),
         is_lost_(requests_lost(job_)),
+        backing_off_(is_lost_ ? SlotNumbers{} : slots_backing_off(seen, attempt, wanted_)),
         base_is_committed_(is_base_committed(attempt.group)) {}
 
   std::vector<gang::MemberSet> follow() {
@@ -65,13 +65,13 @@ class Members {
   void keep(const gang::MemberSet& set) {
     const auto known = parse_set_name(set.name);
     if (!known || set_at_.count(set.name) != 0) return;  // somebody else's hand
-    if (is_backing_off(observed_, known->gang) && !is_lost_) return;
     gang::MemberSet kept = set;
     kept.gang = known->gang;
     kept.role = to_string(known->role);
     kept.slots.clear();
     for (const auto slot : set.slots) {
-      if (!seen_.emplace(known->role, slot.ordinal).second) continue;
+      const Number number(known->role, slot.ordinal);
+      if (!seen_.insert(number).second || backing_off_.count(number) != 0) continue;
       if (const auto next = next_of(known->role, slot)) kept.slots.push_back(*next);
     }
     set_at_.emplace(kept.name, sets_.size());
@@ -140,8 +140,8 @@ class Members {
   }
 
   void add(const WantedSlot& slot) {
+    if (backing_off_.count({slot.role, slot.slot.ordinal}) != 0) return;
     const SetName name = name_for(slot);
-    if (is_backing_off(observed_, name.gang)) return;
     const auto [at, is_new] = set_at_.try_emplace(name.set, sets_.size());
     if (is_new) sets_.push_back(new_set(name, slot));
     sets_[at->second].slots.push_back(slot_id(slot.slot));
@@ -158,12 +158,12 @@ class Members {
     return set;
   }
 
-  const Observed& observed_;
   const job::Job& job_;
   const Attempt& attempt_;
   const job::PodContext& context_;
   const WantedSlots wanted_;
   const bool is_lost_;
+  const SlotNumbers backing_off_;
   const bool base_is_committed_;
   std::set<std::pair<Role, job::Slot>> pods_;
   std::set<Number> seen_;  // what the sets of the PodGroup have named

@@ -47,9 +47,8 @@ bool has_successor(const AttemptPod& of, const WantedSlots& slots) {
 }
 
 Leaving leaving_pods(const Observed& seen, const Attempt& attempt, const WantedSlots& slots,
-                     const Places& places) {
+                     const Places& places, const SlotNumbers& taken_back) {
   const bool is_lost = requests_lost(seen.job);
-  const std::set<Number> taken_back = slots_backing_off(seen, attempt, slots);
   Leaving leaving;
   for (const auto& of : attempt.pods) {
     if (of.pod->meta.deleting) continue;
@@ -203,8 +202,12 @@ Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_change
   Actions steps;
   if (attempt.group == nullptr) return steps;
   const WantedSlots slots(seen.job, attempt.has_aggregator);
-  const Places places = places_of(seen, *attempt.group);
-  Leaving pods = leaving_pods(seen, attempt, slots, places);
+  const SlotNumbers taken_back = slots_backing_off(seen, attempt, slots);
+  Places places = places_of(attempt.group->status);
+  for (const auto& [role, ordinal] : taken_back) {
+    places.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
+  }
+  Leaving pods = leaving_pods(seen, attempt, slots, places, taken_back);
   const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
   const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));

@@ -31,24 +31,20 @@ std::map<Number, std::string_view> gangs_of(const gang::PodGroup& group) {
   return gangs;
 }
 
+bool is_of_learner(const WantedSlot& slot, int ordinal) {
+  return slot.entry() != nullptr && job::is_multi_gpu(*slot.entry()) &&
+         slot.unit.slot.ordinal == ordinal;
+}
+
 // Also of slots that a gang which backs off has out of the PodGroup: those of a request by its
 // number; base replicas by the number that their gang begins with.
-bool belongs_to(const WantedSlot& slot, const SetName& gang,
+bool belongs_to(const WantedSlot& slot, const Requeued& requeued, const SetName& gang,
                 const std::map<Number, std::string_view>& gangs) {
+  if (requeued.learner) return is_of_learner(slot, *requeued.learner);
   const auto at = gangs.find({slot.role, slot.slot.ordinal});
   if (at != gangs.end()) return at->second == gang.gang;
   if (slot.entry() != nullptr) return request_set_name(slot).gang == gang.gang;
   return is_floor(gang) && slot.role == gang.role && slot.slot.ordinal >= first_ordinal_of(gang);
-}
-
-// The gang is one multi-GPU learner, of which no part is of any use.
-bool is_one_multi_gpu_learner(const WantedSlots& slots, const WantedSlot& of, std::string_view gang,
-                              const std::map<Number, std::string_view>& gangs) {
-  if (of.entry() == nullptr || !job::is_multi_gpu(*of.entry())) return false;
-  return std::all_of(slots.all().begin(), slots.all().end(), [&](const WantedSlot& slot) {
-    const auto at = gangs.find({slot.role, slot.slot.ordinal});
-    return at == gangs.end() || at->second != gang || slot.unit == of.unit;
-  });
 }
 
 const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
@@ -69,8 +65,9 @@ bool has_pod(const Attempt& attempt, const WantedSlot& slot) {
 // pod: it has never been whole. Or not since it was taken back.
 bool is_starting(const job::Status& status, const Attempt& attempt, const WantedSlot& slot,
                  std::string_view gang) {
-  const bool was_requeued = std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
-                                        [&](const Requeued& of) { return of.name == gang; });
+  const bool was_requeued =
+      std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
+                  [&](const Requeued& of) { return of.name == gang && !of.learner; });
   const auto* planned = gang::find_gang(attempt.group->status, gang);
   const bool is_committed = planned != nullptr && planned->committed;
   return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !has_pod(attempt, slot));
@@ -78,16 +75,15 @@ bool is_starting(const job::Status& status, const Attempt& attempt, const Wanted
 
 // Bound pods get no second life: their slots go on with the next incarnation. One that never ran is
 // deleted, too, but costs no incarnation, of which a refusal that lasts for days would use up all.
-void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, std::string_view gang,
-                        job::Status& status) {
+void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const Requeued& requeued,
+                        const std::map<Number, std::string_view>& gangs, job::Status& status) {
   std::map<Number, int> raised;
   for (const auto& of : status.replaced) raised[{of.role, of.slot.ordinal}] = of.slot.incarnation;
-  const auto gangs = gangs_of(*attempt.group);
+  const SetName gang = *parse_gang_name(requeued.name);
   for (const auto& of : attempt.pods) {
-    const auto at = gangs.find({of.role, of.slot.ordinal});
     const WantedSlot* slot = slots.find(of.role, of.slot);
-    if (at == gangs.end() || at->second != gang || slot == nullptr || slot->is_over) continue;
-    if (of.pod->node.empty()) continue;
+    if (slot == nullptr || slot->is_over || of.pod->node.empty()) continue;
+    if (!belongs_to(*slot, requeued, gang, gangs)) continue;
     int& incarnation = raised[{slot->unit.role, slot->unit.slot.ordinal}];
     incarnation = std::max(incarnation, of.slot.incarnation + 1);
   }
@@ -97,20 +93,19 @@ void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, std::s
   }
 }
 
-Requeued& entry_of(job::Status& status, std::string_view gang) {
+Requeued& entry_of(job::Status& status, std::string_view gang, std::optional<int> learner) {
   auto& all = status.requeued_gangs;
-  const auto at =
-      std::find_if(all.begin(), all.end(), [&](const Requeued& of) { return of.name == gang; });
-  return at != all.end() ? *at : all.emplace_back(Requeued{std::string(gang), 0, {}});
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Requeued& of) {
+    return of.learner == learner && (learner || of.name == gang);
+  });
+  return at != all.end() ? *at : all.emplace_back(Requeued{std::string(gang), 0, {}, learner});
 }
 
 }  // namespace
 
-bool is_backing_off(const Observed& seen, std::string_view gang) {
-  const auto& all = seen.job.status.requeued_gangs;
-  return std::any_of(all.begin(), all.end(), [&](const Requeued& of) {
-    return of.name == gang && of.requeue_at > seen.now;
-  });
+std::string describe(const Requeued& requeued) {
+  if (!requeued.learner) return requeued.name;
+  return fmt::format("learner {} of {}", *requeued.learner, requeued.name);
 }
 
 std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen) {
@@ -132,35 +127,39 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
   const auto gangs = gangs_of(*attempt.group);
   const auto at = gangs.find({refused->role, refused->slot.ordinal});
   if (at == gangs.end() || at->second == gang::kBaseGang) return {};
-  const std::string gang(at->second);
-  const bool is_start = is_starting(seen.job.status, attempt, *refused, gang);
-  if (!is_start && !is_one_multi_gpu_learner(slots, *refused, gang, gangs)) return {};
+  if (!parse_gang_name(at->second)) return {};  // somebody else's hand
+  std::optional<int> learner;
+  if (!is_starting(seen.job.status, attempt, *refused, at->second)) {
+    if (!is_of_learner(*refused, refused->unit.slot.ordinal)) return {};
+    learner = refused->unit.slot.ordinal;
+  }
 
   job::Status status = seen.job.status;
-  Requeued& entry = entry_of(status, gang);
+  Requeued& entry = entry_of(status, at->second, learner);
   const auto delay = retry_delay(seen.retry_delay, ++entry.count);
   entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(seen.now + delay);
-  raise_incarnations(attempt, slots, gang, status);
+  raise_incarnations(attempt, slots, entry, gangs, status);
+  const std::string name_of_gang = describe(entry);
   set_condition(seen, status, kPodsCreated, false, kFailedCreate, words);
   status.reason = kFailedCreate;
   return {UpdateStatus{std::move(status)},
-          warning_event(
-              kFailedCreate,
-              fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
-                          "again in {} s",
-                          words, gang, std::chrono::ceil<std::chrono::seconds>(delay).count()))};
+          warning_event(kFailedCreate,
+                        fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
+                                    "again in {} s",
+                                    words, name_of_gang,
+                                    std::chrono::ceil<std::chrono::seconds>(delay).count()))};
 }
 
-std::set<Number> slots_backing_off(const Observed& seen, const Attempt& attempt,
-                                   const WantedSlots& slots) {
-  std::set<Number> found;
+SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
+                              const WantedSlots& slots) {
+  SlotNumbers found;
   if (attempt.group == nullptr || seen.job.status.requeued_gangs.empty()) return found;
   const auto gangs = gangs_of(*attempt.group);
   for (const auto& of : seen.job.status.requeued_gangs) {
     const auto gang = parse_gang_name(of.name);
     if (of.requeue_at <= seen.now || !gang) continue;
     for (const auto& slot : slots.all()) {
-      if (belongs_to(slot, *gang, gangs)) found.emplace(slot.role, slot.slot.ordinal);
+      if (belongs_to(slot, of, *gang, gangs)) found.emplace(slot.role, slot.slot.ordinal);
     }
   }
   return found;
@@ -178,7 +177,7 @@ std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attemp
   for (const auto& of : seen.job.status.requeued_gangs) {
     const auto gang = parse_gang_name(of.name);
     const auto lacks_its_pod = [&](const WantedSlot& slot) {
-      return !slot.is_over && belongs_to(slot, *gang, gangs) &&
+      return !slot.is_over && belongs_to(slot, of, *gang, gangs) &&
              pods.count({slot.role, slot.slot}) == 0;
     };
     const bool is_kept = gang && std::any_of(slots.all().begin(), slots.all().end(), lacks_its_pod);

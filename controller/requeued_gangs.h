@@ -4,12 +4,14 @@
 // A gang starts whole or not at all, also the ones that come after the base gang: what one request
 // asked for, or what was added to the base replicas of a running job. Otherwise the pods that could
 // be created would hold their GPUs and wait for those that could not. (The base gang's refusal ends
-// the attempt: turn.h.)
+// the attempt: turn.h.) Of a gang that has been whole a refused pod takes nothing back, it only
+// replaces another one and what runs goes on (docs/replacement.md); but for a multi-GPU learner, of
+// which no part is of any use: it is taken back alone.
 //
-// Taking back is one status write: status.requeuedGangs names the gang with the time of the next
-// try, and the incarnations of the slots that have bound pods are raised. Until that time the
-// gang's pods are deleted and its slots stay out of the PodGroup, so their capacity is free for
-// others.
+// Taking back is one status write: status.requeuedGangs names the gang, or its learner, with the
+// time of the next try, and the incarnations of the slots that have bound pods are raised. Until
+// that time the pods are deleted and their slots stay out of the PodGroup, so their capacity is
+// free for others.
 #pragma once
 
 #include <chrono>
@@ -26,26 +28,27 @@
 
 namespace nervex::controller {
 
-// The gang waits for its next try: it has no slots in the PodGroup, and no pod of it is created.
-bool is_backing_off(const Observed& seen, std::string_view gang);
+// By role and ordinal.
+using SlotNumbers = std::set<std::pair<job::Role, int>>;
 
-// The slots of the gangs that back off, by role and ordinal: no pod of theirs stays, and none that
-// goes was lost.
-std::set<std::pair<job::Role, int>> slots_backing_off(const Observed& seen, const Attempt& attempt,
-                                                      const WantedSlots& slots);
+// The slots of what waits for its next try: they are not in the PodGroup, no pod of theirs is
+// created or stays, and none that goes was lost.
+SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
+                              const WantedSlots& slots);
 
-// Until the first gang that backs off may be tried again; nullopt: none does.
+// Until the first of them may be tried again; nullopt: none waits.
 std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen);
 
 // What to write when the creation of the object `name` (a pod, or its Service) was refused in these
-// words: the gang it belongs to is taken back. Empty if that is not called for: the name is of the
-// base gang or of nothing that is wanted, or the gang has been whole before, and a pod that
-// replaces one of its pods is refused (what runs goes on; docs/replacement.md). The gang of a
-// single multi-GPU learner is taken back even then: no part of such a learner is of any use.
+// words. Empty if nothing is to be taken back; so, too, if the name is of the base gang or of
+// nothing that is wanted.
 Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
                         const std::string& words);
 
-// status.requeuedGangs without the gangs that are whole by now, or not wanted any more.
+// For people: "request-7", "learner 4096 of request-7".
+std::string describe(const job::Status::RequeuedGang& requeued);
+
+// status.requeuedGangs without what is whole by now, or not wanted any more.
 std::vector<job::Status::RequeuedGang> still_requeued(const Observed& seen, const Attempt& attempt,
                                                       const WantedSlots& slots);
 

@@ -1,7 +1,6 @@
 #include "controller/wanted.h"
 
 #include "controller/attempt.h"
-#include "controller/requeued_gangs.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -68,10 +67,10 @@ const WantedSlot* WantedSlots::find(Role role, job::Slot slot) const {
   return found != nullptr && found->slot == slot ? found : nullptr;
 }
 
-Places places_of(const Observed& seen, const gang::PodGroup& group) {
+Places places_of(const gang::PodGroupStatus& status) {
   Places places;
-  for (const auto& of : group.status.gangs) {
-    if ((!of.planned && !of.committed) || is_backing_off(seen, of.name)) continue;
+  for (const auto& of : status.gangs) {
+    if (!of.planned && !of.committed) continue;
     for (const auto& place : of.placements) places[{place.role, place.slot}] = &place;
   }
   return places;

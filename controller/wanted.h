@@ -58,10 +58,9 @@ struct WantedPod {
   bool is_of_base = false;  // of the gang that the job starts with
 };
 
-// Of the gangs that are planned and do not back off (requeued_gangs.h), by role and slot. Borrows
-// from the PodGroup.
+// Of the gangs that are planned, by role and slot. Borrows from the PodGroup.
 using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
-Places places_of(const Observed& seen, const gang::PodGroup& group);
+Places places_of(const gang::PodGroupStatus& status);
 // Of all gangs, whatever became of their plans.
 Places all_places(const gang::PodGroupStatus& status);
 

@@ -203,8 +203,11 @@ Status read_status(Fields fields) {
     status.replaced.push_back({role, read_slot(replaced, kMaxIncarnation + 1)});  // 1 more: used up
   });
   fields.each("requeuedGangs", [&](Fields gang) {
-    status.requeued_gangs.push_back({gang.text("name"), gang.small_integer("count", 0),
-                                     gang.time("requeueAt").value_or(SysTime{})});
+    Status::RequeuedGang& requeued = status.requeued_gangs.emplace_back();
+    requeued.name = gang.text("name");
+    requeued.count = gang.small_integer("count", 0);
+    requeued.requeue_at = gang.time("requeueAt").value_or(SysTime{});
+    if (gang.has("learner")) requeued.learner = gang.small_integer("learner", 0, kMaxOrdinal);
   });
   Fields next = fields.object("next");
   status.next_collector = next.small_integer("collector", status.next_collector);

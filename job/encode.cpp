@@ -126,8 +126,9 @@ Json encode_status(const Status& status) {
   for (const auto& replaced : status.replaced) out["replaced"].push_back(encode_replaced(replaced));
   if (!status.requeued_gangs.empty()) out["requeuedGangs"] = Json::array();
   for (const auto& gang : status.requeued_gangs) {
-    out["requeuedGangs"].push_back(
-        {{"name", gang.name}, {"count", gang.count}, {"requeueAt", to_rfc3339(gang.requeue_at)}});
+    Json& item = out["requeuedGangs"].emplace_back(Json{
+        {"name", gang.name}, {"count", gang.count}, {"requeueAt", to_rfc3339(gang.requeue_at)}});
+    if (gang.learner) item["learner"] = *gang.learner;
   }
   const bool has_next = status.next_collector > kFirstRequestedOrdinal ||
                         status.next_learner > kFirstRequestedOrdinal;

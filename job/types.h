@@ -191,12 +191,15 @@ struct Status {
     bool operator==(const Replaced&) const = default;
   };
   std::vector<Replaced> replaced;
-  // Gangs of the current attempt, but for the base one, of which the API server refused a pod for
-  // good and that were not whole since: taken back, and planned again not before `requeue_at`.
+  // Gangs of the current attempt, but for the base one, and multi-GPU learners, of which the API
+  // server refused a pod for good and that were not whole since: taken back, and planned again not
+  // before `requeue_at`.
   struct RequeuedGang {
     std::string name;  // "request-7"; as in the PodGroup
     int count = 0;     // how often it was taken back
     SysTime requeue_at{};
+    // Only the multi-GPU learner of that ordinal was: the rest of its gang runs.
+    std::optional<int> learner = std::nullopt;
     bool operator==(const RequeuedGang&) const = default;
   };
   std::vector<RequeuedGang> requeued_gangs;

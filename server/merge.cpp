@@ -7,11 +7,14 @@
 #include <tuple>
 #include <vector>
 
+#include "gang/slot.h"
+#include "server/caller.h"
+
 namespace nervex::server {
 namespace {
 
 using job::Role;
-using PlacedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
+using SlotKey = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
 
 // Borrows from the entry.
 auto kind_of(const job::RequestEntry& entry) {
@@ -19,8 +22,8 @@ auto kind_of(const job::RequestEntry& entry) {
                     std::string_view(entry.gpus), std::string_view(entry.memory), entry.gpu_split);
 }
 
-std::set<PlacedSlot> placed_slots(const gang::PodGroup& group) {
-  std::set<PlacedSlot> placed;
+std::set<SlotKey> placed_slots(const gang::PodGroup& group) {
+  std::set<SlotKey> placed;
   for (const auto& gang : group.status.gangs) {
     if (!gang.planned || !gang.committed) continue;
     for (const auto& place : gang.placements) {
@@ -30,11 +33,24 @@ std::set<PlacedSlot> placed_slots(const gang::PodGroup& group) {
   return placed;
 }
 
-// The ids of entries with a replica that still waits for a place.
+std::set<SlotKey> slots_with_pods(const JobView& view) {
+  std::set<SlotKey> slots;
+  for (const auto& pod : view.pods) {
+    const auto slot = gang::slot_of(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (!role || attempt_uid(*pod) != view.group->meta.uid) continue;
+    slots.emplace(to_string(*role), slot->slot.ordinal, slot->slot.incarnation);
+  }
+  return slots;
+}
+
+// The ids of entries with a replica that still waits for a place, or for a pod.
 std::set<std::int64_t> waiting_entries(const JobView& view) {
-  const std::set<PlacedSlot> placed = placed_slots(*view.group);
-  const auto has_place = [&placed](const job::UnitPod& pod) {
-    return placed.count({to_string(pod.role), pod.slot.ordinal, pod.slot.incarnation}) > 0;
+  const std::set<SlotKey> placed = placed_slots(*view.group);
+  const std::set<SlotKey> made = slots_with_pods(view);
+  const auto has_place = [&](const job::UnitPod& pod) {
+    const SlotKey slot(to_string(pod.role), pod.slot.ordinal, pod.slot.incarnation);
+    return placed.count(slot) > 0 && made.count(slot) > 0;
   };
   std::set<std::int64_t> waiting;
   for (const Role role : {Role::kCollector, Role::kLearner}) {

@@ -186,6 +186,53 @@ TEST_CASE("a multi-GPU learner is taken back as a whole", "[controller][requeue]
   CHECK(cluster.names(kube::kPods).size() == 4);
 }
 
+TEST_CASE("a learner whose replacement is refused is taken back alone and as a whole",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.add_aggregator_config();
+  constexpr int kOther = kFirst + 2;  // each learner takes as many ordinals as it has pods
+  cluster.request({testing::multi_gpu_entry(1, {kFirst, kOther}, {8, 2})});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  const auto pods_of_learner = [&](int ordinal, int incarnation) {
+    const Strings pods = cluster.names(kube::kPods);
+    return std::count(pods.begin(), pods.end(),
+                      cluster.name(Role::kAggregator, ordinal, incarnation)) +
+           std::count(pods.begin(), pods.end(),
+                      cluster.name(Role::kDdpLearner, ordinal, incarnation)) +
+           std::count(pods.begin(), pods.end(),
+                      cluster.name(Role::kDdpLearner, ordinal + 1, incarnation));
+  };
+  REQUIRE(pods_of_learner(kFirst, 0) == 3);
+  cluster.refuse(cluster.name(Role::kDdpLearner, kFirst + 1, 1));
+  cluster.api.remove(kube::kPods, kNamespace, cluster.name(Role::kDdpLearner, kFirst));
+  cluster.start_planned();
+  CHECK(pods_of_learner(kFirst, 0) + pods_of_learner(kFirst, 1) == 0);
+  CHECK(pods_of_learner(kOther, 0) == 3);
+  const auto requeued = cluster.job().status.requeued_gangs;
+  REQUIRE(requeued.size() == 1);
+  CHECK(requeued[0].name == "request-1");
+  CHECK(requeued[0].learner == kFirst);
+  CHECK_FALSE(cluster.condition("RequestsScheduled").status);
+  CHECK(cluster.condition("RequestsScheduled").message.find("learner 4096 of request-1") == 0);
+
+  SECTION("also when nervex-server merges its entry into another one meanwhile") {
+    cluster.request({testing::multi_gpu_entry(0, {kFirst, kOther}, {8, 2})});
+    cluster.start_planned();
+    CHECK(pods_of_learner(kFirst, 1) == 0);
+    CHECK(pods_of_learner(kOther, 0) == 3);
+  }
+  SECTION("and comes back when the refusal is over") {
+    cluster.refused.clear();
+    cluster.clock.advance(std::chrono::seconds(11));
+    cluster.start_planned();
+    CHECK(pods_of_learner(kFirst, 1) == 3);
+    CHECK(pods_of_learner(kOther, 0) == 3);
+    CHECK(cluster.job().status.requeued_gangs.empty());
+  }
+}
+
 TEST_CASE("a gang that was whole goes on when the pod that replaces one of its is refused",
           "[controller][requeue]") {
   GrowingCluster cluster;

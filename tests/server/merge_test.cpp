@@ -37,19 +37,33 @@ gang::GangStatus placed_gang(const job::RequestEntry& entry) {
   return gang;
 }
 
-// A job with these requests, all of them placed.
+std::vector<PodPtr> pods_of_entry(const job::Job& job, const job::RequestEntry& entry) {
+  std::vector<PodPtr> pods;
+  for (const auto& slot : entry.slots) {
+    for (const auto& pod : job::pods_of({entry.role, slot, &entry})) {
+      pods.push_back(shared_pod(job, pod.role, pod.slot));
+    }
+  }
+  return pods;
+}
+
+// A job with these requests, all of them placed, with their pods.
 struct Placed {
   explicit Placed(Entries entries) : job(running_job()), group(group_of(job)) {
-    for (const auto& entry : entries) group.status.gangs.push_back(placed_gang(entry));
+    for (const auto& entry : entries) {
+      group.status.gangs.push_back(placed_gang(entry));
+      for (auto& pod : pods_of_entry(job, entry)) pods.push_back(std::move(pod));
+    }
     job.spec.requests.entries = std::move(entries);
   }
   Entries merged() const {
     job::Requests requests = job.spec.requests;
-    merge_placed({job, {}, &group}, requests);
+    merge_placed({job, pods, &group}, requests);
     return requests.entries;
   }
   job::Job job;
   gang::PodGroup group;
+  std::vector<PodPtr> pods;
 };
 
 Entries two_collectors() {
@@ -92,6 +106,7 @@ TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]")
          entry(p).gpu_split = {8, 8};
        },
        2},
+      {"a pod was not created yet, and may be refused", [](Placed& p) { p.pods.pop_back(); }, 2},
       {"the gang is not committed", [=](Placed& p) { gang(p).committed = false; }, 2},
       {"a slot of the gang has no place", [=](Placed& p) { gang(p).planned = false; }, 2},
       {"the gang was not looked at yet", [](Placed& p) { p.group.status.gangs.pop_back(); }, 2},
@@ -106,6 +121,7 @@ TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]")
        [=](Placed& p) {
          gang(p).placements.clear();
          p.job.status.ended = {{Role::kCollector, {4098, 0}, true}};
+         p.pods.pop_back();
        },
        1},
       {"the controller has moved the slots to the first gang",
@@ -150,7 +166,7 @@ TEST_CASE("entries are merged by the POST that finds many of them", "[server][me
   const bool is_many = GENERATE(false, true);
   if (!is_many) entries.pop_back();
   Placed placed(entries);
-  const auto growth = grow(placed.job, {}, one_collector(), {}, &placed.group);
+  const auto growth = grow(placed.job, placed.pods, one_collector(), {}, &placed.group);
   REQUIRE(growth);
   CHECK(growth->requests.entries.size() == (is_many ? 2 : kMergeAbove));
   CHECK(growth->requests.next_id == static_cast<std::int64_t>(entries.size()) + 2);
@@ -160,14 +176,17 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
   constexpr std::size_t kAlive = kMaxEntriesPerJob + 100;
   job::Job job = running_job();
   gang::PodGroup group = group_of(job);
+  std::vector<PodPtr> pods;
   std::set<std::string> names;
   for (int post = 0; post < 1'500; ++post) {
     INFO("POST " << post);
-    const auto growth = grow(job, {}, one_collector(), {}, &group);
+    const auto growth = grow(job, pods, one_collector(), {}, &group);
     REQUIRE(growth);
     job.spec.requests = growth->requests;
     names.insert(growth->added.collectors.at(0));
-    group.status.gangs.push_back(placed_gang(job.spec.requests.entries.back()));
+    const auto& entry = job.spec.requests.entries.back();
+    group.status.gangs.push_back(placed_gang(entry));
+    for (auto& pod : pods_of_entry(job, entry)) pods.push_back(std::move(pod));
     if (names.size() > kAlive) {
       job.spec.requests = shrink({job, {}, &group}, {"rl", "dqn-coordinator", 1, 0}).requests;
     }
