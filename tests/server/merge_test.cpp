@@ -178,7 +178,7 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
   gang::PodGroup group = group_of(job);
   std::vector<PodPtr> pods;
   std::set<std::string> names;
-  for (int post = 0; post < 1'500; ++post) {
+  for (int post = 0; post < 2'500; ++post) {
     INFO("POST " << post);
     const auto growth = grow(job, pods, one_collector(), {}, &group);
     REQUIRE(growth);
@@ -191,7 +191,7 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
       job.spec.requests = shrink({job, {}, &group}, {"rl", "dqn-coordinator", 1, 0}).requests;
     }
   }
-  CHECK(names.size() == 1'500);
+  CHECK(names.size() == 2'500);
   CHECK(job::wanted_units(job, Role::kCollector).size() == kAlive);
   CHECK(job.spec.requests.entries.size() <= kMergeAbove + 1);
 }
