@@ -4,6 +4,7 @@ import json
 
 import pytest
 from harness import pod_groups
+from kubernetes.client import ApiException
 from support.jobs import GROUP, VERSION
 from support.wait import wait_for
 
@@ -79,6 +80,18 @@ def test_a_pod_group_of_5000_pods_is_stored(groups, gangs, record_property):
     assert whole < MIB
     assert managed < 2048
     assert len(pod_groups.placements(stored)) == len(pod_groups.slots(stored)) == SLOTS
+
+
+@pytest.mark.parametrize("times, words", [(2, "request is too large"), (3, "trying to send message larger than max")])
+def test_what_etcd_cannot_store_is_refused_in_words_that_our_programs_know(groups, times, words):
+    """status_error() in kube/model/watch.cpp takes a 500 with one of these texts for a refusal that lasts."""
+    created = groups.call("POST", body=large_group(1))
+    status = large_status(1, created["metadata"]["generation"])
+    status["gangs"][0]["placements"][0]["nodes"] *= times
+    with pytest.raises(ApiException) as refused:
+        groups.patch_status(status)
+    assert refused.value.status == 500
+    assert words in json.loads(refused.value.body)["message"]
 
 
 def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
