@@ -3,8 +3,9 @@
 // Each POST is an entry of spec.requests and a gang of its own in the PodGroup, so that it starts
 // whole or waits whole. Once it is placed there is nothing left to keep apart: entries of equal
 // kind become one, and the controller moves their slots to one gang (controller/merged_gangs.h). A
-// slot keeps its role, ordinal and incarnation, so names and pods stay what they are. An entry whose
-// pods are still to be created stays: if one is refused, the gang is taken back by the entry's id.
+// slot keeps its role, ordinal and incarnation, so names and pods stay what they are. An entry
+// whose pods are still to be created stays: if one is refused, the gang is taken back by the
+// entry's id.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ inline constexpr std::size_t kMergeAbove = 100;
 
 // Merges the entries of the attempt that are placed into the oldest one of their kind: equal role,
 // resources and GPU split. Placed is one whose replicas have each ended, or have their pods, and
-// places in gangs that the PodGroup says are committed and whole. Nothing without a PodGroup. `requests` is what
-// becomes of the view's. Cost: units + placements + pods, each with log.
+// places in gangs that the PodGroup says are committed and whole. Nothing without a PodGroup.
+// `requests` is what becomes of the view's. Cost: units + placements + pods, each with log.
 void merge_placed(const JobView& view, job::Requests& requests);
 
 // How many entries there are at least, if all were placed.
