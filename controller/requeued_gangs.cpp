@@ -31,9 +31,12 @@ std::map<Number, std::string_view> gangs_of(const gang::PodGroup& group) {
   return gangs;
 }
 
+bool is_of_a_learner(const WantedSlot& slot) {
+  return slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+}
+
 bool is_of_learner(const WantedSlot& slot, int ordinal) {
-  return slot.entry() != nullptr && job::is_multi_gpu(*slot.entry()) &&
-         slot.unit.slot.ordinal == ordinal;
+  return is_of_a_learner(slot) && slot.unit.slot.ordinal == ordinal;
 }
 
 // Also of slots that a gang which backs off has out of the PodGroup: those of a request by its
@@ -61,16 +64,38 @@ bool has_pod(const Attempt& attempt, const WantedSlot& slot) {
   });
 }
 
-// The slot's first pod was refused (not the Service of one that is there), or the gang has no bound
-// pod: it has never been whole. Or not since it was taken back.
-bool is_starting(const job::Status& status, const Attempt& attempt, const WantedSlot& slot,
+// Under a fresh ordinal, after all incarnations of another one: its gang has been whole.
+bool goes_on(const job::Job& job, const WantedSlot& slot) {
+  const auto& moved = job.spec.requests.moved;
+  return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& of) {
+    return of.attempt == job.status.attempt && of.role == slot.unit.role &&
+           of.to == slot.unit.slot.ordinal;
+  });
+}
+
+// The slot's first pod was refused, or the gang has no bound pod: it has never been whole. Or not
+// since it was taken back.
+bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& slot,
                  std::string_view gang) {
+  const job::Status& status = job.status;
   const bool was_requeued =
       std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
                   [&](const Requeued& of) { return of.name == gang && !of.learner; });
   const auto* planned = gang::find_gang(attempt.group->status, gang);
   const bool is_committed = planned != nullptr && planned->committed;
-  return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !has_pod(attempt, slot));
+  return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !goes_on(job, slot));
+}
+
+// Which learner is taken back alone, if it is one: it is refused again, or its gang has been whole.
+std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attempt,
+                                      const WantedSlot& slot, std::string_view gang) {
+  if (!is_of_a_learner(slot)) return std::nullopt;
+  const int learner = slot.unit.slot.ordinal;
+  const auto& requeued = job.status.requeued_gangs;
+  const bool is_again =
+      std::any_of(requeued.begin(), requeued.end(),
+                  [learner](const Requeued& of) { return of.learner == learner; });
+  return is_again || !is_starting(job, attempt, slot, gang) ? std::optional(learner) : std::nullopt;
 }
 
 // Bound pods get no second life: their slots go on with the next incarnation. One that never ran is
@@ -98,7 +123,10 @@ Requeued& entry_of(job::Status& status, std::string_view gang, std::optional<int
   const auto at = std::find_if(all.begin(), all.end(), [&](const Requeued& of) {
     return of.learner == learner && (learner || of.name == gang);
   });
-  return at != all.end() ? *at : all.emplace_back(Requeued{std::string(gang), 0, {}, learner});
+  Requeued& entry = at != all.end() ? *at : all.emplace_back();
+  entry.name = gang;  // the learner's gang may be another one by now
+  entry.learner = learner;
+  return entry;
 }
 
 }  // namespace
@@ -128,11 +156,9 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
   const auto at = gangs.find({refused->role, refused->slot.ordinal});
   if (at == gangs.end() || at->second == gang::kBaseGang) return {};
   if (!parse_gang_name(at->second)) return {};  // somebody else's hand
-  std::optional<int> learner;
-  if (!is_starting(seen.job.status, attempt, *refused, at->second)) {
-    if (!is_of_learner(*refused, refused->unit.slot.ordinal)) return {};
-    learner = refused->unit.slot.ordinal;
-  }
+  if (has_pod(attempt, *refused)) return {};    // the Service of one that runs
+  const auto learner = learner_to_requeue(seen.job, attempt, *refused, at->second);
+  if (!learner && !is_starting(seen.job, attempt, *refused, at->second)) return {};
 
   job::Status status = seen.job.status;
   Requeued& entry = entry_of(status, at->second, learner);

@@ -186,6 +186,7 @@ job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phas
   if (never_ran) status.start_time.reset();
   status.completion_time = whole_seconds(seen.now);
   status.next_attempt_time.reset();
+  status.requeued_gangs.clear();
   status.ready = status.desired = 0;  // no pod is wanted any more
   if (phase == Phase::kSucceeded) {
     count_active_as_succeeded(status);

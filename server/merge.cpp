@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "gang/slot.h"
-#include "server/caller.h"
 
 namespace nervex::server {
 namespace {
 
 using job::Role;
-using SlotKey = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
+// Role, ordinal, incarnation, placement number.
+using PlacedSlot = std::tuple<std::string_view, int, int, std::int64_t>;
 
 // Borrows from the entry.
 auto kind_of(const job::RequestEntry& entry) {
@@ -22,42 +22,46 @@ auto kind_of(const job::RequestEntry& entry) {
                     std::string_view(entry.gpus), std::string_view(entry.memory), entry.gpu_split);
 }
 
-std::set<SlotKey> placed_slots(const gang::PodGroup& group) {
-  std::set<SlotKey> placed;
+std::set<PlacedSlot> placed_slots(const gang::PodGroup& group) {
+  std::set<PlacedSlot> placed;
   for (const auto& gang : group.status.gangs) {
     if (!gang.planned || !gang.committed) continue;
     for (const auto& place : gang.placements) {
-      placed.emplace(place.role, place.slot.ordinal, place.slot.incarnation);
+      placed.emplace(place.role, place.slot.ordinal, place.slot.incarnation, place.number);
     }
   }
   return placed;
 }
 
-std::set<SlotKey> slots_with_pods(const JobView& view) {
-  std::set<SlotKey> slots;
+using PodSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
+
+// Slots whose pod was created for the place that they have now.
+std::set<PodSlot> slots_with_pods(const JobView& view) {
+  const std::set<PlacedSlot> placed = placed_slots(*view.group);
+  std::set<PodSlot> slots;
   for (const auto& pod : view.pods) {
-    const auto slot = gang::slot_of(*pod);
-    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
-    if (!role || attempt_uid(*pod) != view.group->meta.uid) continue;
-    slots.emplace(to_string(*role), slot->slot.ordinal, slot->slot.incarnation);
+    const auto of = gang::slot_of(*pod);
+    const auto role = of ? job::parse_role(of->role) : std::nullopt;
+    if (!role || pod->meta.deleting || of->pod_group_uid != view.group->meta.uid) continue;
+    const auto [ordinal, incarnation] = std::pair(of->slot.ordinal, of->slot.incarnation);
+    if (placed.count({to_string(*role), ordinal, incarnation, of->placement}) == 0) continue;
+    slots.emplace(to_string(*role), ordinal, incarnation);
   }
   return slots;
 }
 
 // The ids of entries with a replica that still waits for a place, or for a pod.
 std::set<std::int64_t> waiting_entries(const JobView& view) {
-  const std::set<SlotKey> placed = placed_slots(*view.group);
-  const std::set<SlotKey> made = slots_with_pods(view);
-  const auto has_place = [&](const job::UnitPod& pod) {
-    const SlotKey slot(to_string(pod.role), pod.slot.ordinal, pod.slot.incarnation);
-    return placed.count(slot) > 0 && made.count(slot) > 0;
+  const std::set<PodSlot> made = slots_with_pods(view);
+  const auto has_pod = [&made](const job::UnitPod& pod) {
+    return made.count({to_string(pod.role), pod.slot.ordinal, pod.slot.incarnation}) > 0;
   };
   std::set<std::int64_t> waiting;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& unit : living_units(view, role)) {
       if (unit.entry == nullptr) continue;
       const auto pods = job::pods_of(unit);
-      if (!std::all_of(pods.begin(), pods.end(), has_place)) waiting.insert(unit.entry->id);
+      if (!std::all_of(pods.begin(), pods.end(), has_pod)) waiting.insert(unit.entry->id);
     }
   }
   return waiting;
@@ -68,8 +72,11 @@ std::set<std::int64_t> waiting_entries(const JobView& view) {
 void merge_placed(const JobView& view, job::Requests& requests) {
   const int attempt = view.job.status.attempt;
   if (view.group == nullptr || view.group->spec.attempt != attempt) return;
-  // The controller knows a gang that was taken back by its entry's id.
-  if (!view.job.status.requeued_gangs.empty()) return;
+  // The controller knows a gang that was taken back by its entry's id, a learner by its ordinal.
+  const auto& requeued = view.job.status.requeued_gangs;
+  if (std::any_of(requeued.begin(), requeued.end(), [](const auto& of) { return !of.learner; })) {
+    return;
+  }
   const std::set<std::int64_t> waiting = waiting_entries(view);
 
   std::vector<job::RequestEntry> merged;

@@ -133,6 +133,12 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
     CHECK(again[0].count == 2);
     CHECK(again[0].requeue_at - cluster.clock.now() == std::chrono::seconds(20));
   }
+  SECTION("and is forgotten when the job ends") {
+    cluster.end_pod("dqn-coordinator", true);
+    cluster.settle();
+    REQUIRE(is_final(cluster.job().status.phase));
+    CHECK(cluster.job().status.requeued_gangs.empty());
+  }
   SECTION("and is forgotten when it is asked for no more") {
     cluster.request({});
     cluster.start_planned();
@@ -186,25 +192,42 @@ TEST_CASE("a multi-GPU learner is taken back as a whole", "[controller][requeue]
   CHECK(cluster.names(kube::kPods).size() == 4);
 }
 
+constexpr int kOther = kFirst + 2;  // a learner takes as many ordinals as it has ddp-learners
+
+// One request for two multi-GPU learners, of an aggregator and two ddp-learners each. They run.
+struct LearnerCluster : GrowingCluster {
+  LearnerCluster() {
+    add_aggregator_config();
+    request({testing::multi_gpu_entry(1, {kFirst, kOther}, {8, 2})});
+    start_planned();
+    run_pods();
+    settle();
+    REQUIRE(pods_of_learner(kFirst, 0) == 3);
+    REQUIRE(pods_of_learner(kOther, 0) == 3);
+  }
+  std::ptrdiff_t pods_of_learner(int ordinal, int incarnation) const {
+    const Strings pods = names(kube::kPods);
+    const auto count = [&](Role role, int of) {
+      return std::count(pods.begin(), pods.end(), name(role, of, incarnation));
+    };
+    return count(Role::kAggregator, ordinal) + count(Role::kDdpLearner, ordinal) +
+           count(Role::kDdpLearner, ordinal + 1);
+  }
+  void lose(Role role, int ordinal, int incarnation = 0) {
+    api.remove(kube::kPods, kNamespace, name(role, ordinal, incarnation));
+  }
+  // The first refusal ends a round, and what it takes back is planned before the next.
+  void try_all() {
+    for (int i = 0; i < 3; ++i) start_planned();
+  }
+};
+
 TEST_CASE("a learner whose replacement is refused is taken back alone and as a whole",
           "[controller][requeue]") {
-  GrowingCluster cluster;
-  cluster.add_aggregator_config();
-  constexpr int kOther = kFirst + 2;  // each learner takes as many ordinals as it has pods
-  cluster.request({testing::multi_gpu_entry(1, {kFirst, kOther}, {8, 2})});
-  cluster.start_planned();
-  cluster.run_pods();
-  cluster.settle();
+  LearnerCluster cluster;
   const auto pods_of_learner = [&](int ordinal, int incarnation) {
-    const Strings pods = cluster.names(kube::kPods);
-    return std::count(pods.begin(), pods.end(),
-                      cluster.name(Role::kAggregator, ordinal, incarnation)) +
-           std::count(pods.begin(), pods.end(),
-                      cluster.name(Role::kDdpLearner, ordinal, incarnation)) +
-           std::count(pods.begin(), pods.end(),
-                      cluster.name(Role::kDdpLearner, ordinal + 1, incarnation));
+    return cluster.pods_of_learner(ordinal, incarnation);
   };
-  REQUIRE(pods_of_learner(kFirst, 0) == 3);
   cluster.refuse(cluster.name(Role::kDdpLearner, kFirst + 1, 1));
   cluster.api.remove(kube::kPods, kNamespace, cluster.name(Role::kDdpLearner, kFirst));
   cluster.start_planned();
@@ -231,6 +254,81 @@ TEST_CASE("a learner whose replacement is refused is taken back alone and as a w
     CHECK(pods_of_learner(kOther, 0) == 3);
     CHECK(cluster.job().status.requeued_gangs.empty());
   }
+}
+
+TEST_CASE("a learner that is refused again and again waits longer each time",
+          "[controller][requeue]") {
+  LearnerCluster cluster;
+  const bool are_both = GENERATE(false, true);  // then its gang is in the PodGroup no more
+  for (int incarnation = 1; incarnation < 6; ++incarnation) {
+    cluster.refuse(cluster.name(Role::kDdpLearner, kFirst + 1, incarnation));
+    if (are_both) cluster.refuse(cluster.name(Role::kDdpLearner, kOther + 1, incarnation));
+  }
+  cluster.lose(Role::kDdpLearner, kFirst);
+  if (are_both) cluster.lose(Role::kDdpLearner, kOther);
+  cluster.try_all();
+  for (int count = 1; count < 4; ++count) {
+    INFO("time " << count);
+    const auto requeued = cluster.job().status.requeued_gangs;
+    REQUIRE(requeued.size() == (are_both ? 2 : 1));
+    for (const auto& one : requeued) {
+      CHECK(one.learner.has_value());
+      CHECK(one.count == count);
+    }
+    cluster.clock.advance(std::chrono::seconds(10 * (1 << count)));
+    cluster.try_all();
+  }
+}
+
+TEST_CASE("a learner that came back stays when another one of its gang is refused again",
+          "[controller][requeue]") {
+  LearnerCluster cluster;
+  for (int incarnation = 1; incarnation < 6; ++incarnation) {
+    cluster.refuse(cluster.name(Role::kDdpLearner, kOther + 1, incarnation));
+  }
+  cluster.refuse(cluster.name(Role::kDdpLearner, kFirst + 1, 1));
+  cluster.lose(Role::kDdpLearner, kFirst);
+  cluster.lose(Role::kDdpLearner, kOther);
+  cluster.try_all();
+  REQUIRE(cluster.job().status.requeued_gangs.size() == 2);
+  std::erase(cluster.refused, cluster.name(Role::kDdpLearner, kFirst + 1, 1));
+  for (int time = 0; time < 3; ++time) {
+    cluster.clock.advance(std::chrono::seconds(61));
+    cluster.try_all();
+    CHECK(cluster.pods_of_learner(kFirst, 1) == 3);
+    CHECK(cluster.pods_of_learner(kOther, 1) == 0);
+    const auto requeued = cluster.job().status.requeued_gangs;
+    REQUIRE(requeued.size() == 1);
+    CHECK(requeued[0].learner == kOther);
+  }
+}
+
+TEST_CASE("a replica that goes on under a fresh ordinal takes nothing else back when it is refused",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 2)});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  // As nervex-server does when the first one has had all its incarnations.
+  constexpr int kFresh = kFirst + 50;
+  cluster.refuse(cluster.name(Role::kCollector, kFresh));
+  job::Requests requests;
+  requests.entries = {testing::an_entry(1, Role::kCollector, 2)};
+  requests.entries[0].slots[0] = {kFresh, 0};
+  requests.moved = {{1, Role::kCollector, kFirst, kFresh}};
+  requests.next_collector = requests.next_learner = kFirst + 100;
+  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
+                     {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  for (int i = 0; i < 10; ++i) {
+    cluster.sync();
+    cluster.controller->worker.process(testing::kJobKey);
+    cluster.plan();
+  }
+  CHECK(cluster.names(kube::kPods) ==
+        Strings{cluster.name(Role::kCollector, kFirst + 1), "dqn-coordinator"});
+  CHECK(cluster.job().status.requeued_gangs.empty());
+  CHECK_FALSE(cluster.condition("PodsCreated").status);
 }
 
 TEST_CASE("a gang that was whole goes on when the pod that replaces one of its is refused",
@@ -273,12 +371,16 @@ TEST_CASE("a pod that was bound when its gang was taken back goes, and its slot 
 
 TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]") {
   GrowingCluster cluster;
-  cluster.request({testing::an_entry(1, Role::kCollector, 2)});
+  cluster.add_aggregator_config();
+  const bool is_learner = GENERATE(false, true);
+  cluster.request({is_learner ? testing::multi_gpu_entry(1, {kFirst}, {8})
+                              : testing::an_entry(1, Role::kCollector, 2)});
   cluster.start_planned();
   cluster.run_pods();
   cluster.settle();
   cluster.api.fail_next("POST", "/services", kQuota, Applied::kNo, 1'000'000);
-  cluster.api.remove(kube::kServices, kNamespace, cluster.name(Role::kCollector, kFirst));
+  cluster.api.remove(kube::kServices, kNamespace,
+                     cluster.name(is_learner ? Role::kDdpLearner : Role::kCollector, kFirst));
   for (int i = 0; i < 10; ++i) {
     cluster.sync();
     cluster.controller->worker.process(testing::kJobKey);

@@ -31,6 +31,8 @@ inline gang::PodGroup group_of(const job::Job& job) {
   return group;
 }
 
+inline constexpr std::int64_t kPlacement = 1;  // of every pod below
+
 // A running pod of the job in the attempt with that PodGroup UID.
 inline kube::Pod pod_of(const job::Job& job, job::Role role, job::Slot slot = {},
                         const std::string& group_uid = kGroupUid) {
@@ -43,7 +45,7 @@ inline kube::Pod pod_of(const job::Job& job, job::Role role, job::Slot slot = {}
   pod.meta.labels[std::string(job::kRoleLabel)] = to_string(role);
   const gang::SlotId id{slot.ordinal, slot.incarnation};
   for (const auto& [key, value] :
-       gang::annotations_for({group_uid, std::string(to_string(role)), id, 1})) {
+       gang::annotations_for({group_uid, std::string(to_string(role)), id, kPlacement})) {
     pod.meta.annotations[key] = value;
   }
   pod.phase = kube::PodPhase::kRunning;

@@ -31,7 +31,7 @@ gang::GangStatus placed_gang(const job::RequestEntry& entry) {
       gang.placements.push_back({std::string(to_string(pod.role)),
                                  {pod.slot.ordinal, pod.slot.incarnation},
                                  "n1",
-                                 pod.slot.ordinal});
+                                 kPlacement});
     }
   }
   return gang;
@@ -107,6 +107,25 @@ TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]")
        },
        2},
       {"a pod was not created yet, and may be refused", [](Placed& p) { p.pods.pop_back(); }, 2},
+      {"a pod is being deleted",
+       [](Placed& p) {
+         kube::Pod pod = *p.pods.back();
+         pod.meta.deleting = true;
+         p.pods.back() = share(std::move(pod));
+       },
+       2},
+      {"a pod is of a place that its slot had before",
+       [=](Placed& p) { ++gang(p).placements[0].number; }, 2},
+      {"a gang was taken back",
+       [](Placed& p) {
+         p.job.status.requeued_gangs = {{"request-3", 1, {}}};
+       },
+       2},
+      {"one learner of a gang was taken back",
+       [](Placed& p) {
+         p.job.status.requeued_gangs = {{"request-9", 1, {}, 4100}};
+       },
+       1},
       {"the gang is not committed", [=](Placed& p) { gang(p).committed = false; }, 2},
       {"a slot of the gang has no place", [=](Placed& p) { gang(p).planned = false; }, 2},
       {"the gang was not looked at yet", [](Placed& p) { p.group.status.gangs.pop_back(); }, 2},
