@@ -1,0 +1,16 @@
+// tests/support/sanitized.h - how many random cases does a run under a sanitizer try?
+#pragma once
+
+namespace nervex::testing {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// A quarter: each case is ten to fifty times slower there, and it is the code's paths that the
+// sanitizer is after. The ordinary run tries them all.
+constexpr unsigned cases(unsigned count) { return kSanitized ? (count + 3) / 4 : count; }
+
+}  // namespace nervex::testing
