@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/program.h"
-#include "cli/certs_files.h"
+#include "certs/files.h"
 #include "cli/text.h"
 #include "kube/client.h"
 #include "kube/config.h"
@@ -23,9 +23,9 @@ void add_period(CLI::App* command, const std::string& name, std::chrono::seconds
                 const std::string& otherwise, const std::string& help) {
   command
       ->add_option_function<std::string>(
-          name, [&value](const std::string& text) { value = *parse_period(text); }, help)
+          name, [&value](const std::string& text) { value = *certs::parse_period(text); }, help)
       ->check([](const std::string& text) {
-        const auto period = parse_period(text);
+        const auto period = certs::parse_period(text);
         return period ? "" : period.error().message;
       })
       ->type_name("PERIOD")
@@ -73,7 +73,7 @@ int install(const CertsFlags& flags) {
   const auto config = connection(flags);
   if (!config) return fail("find the API server", config.error());
   kube::Client api(*config, "nervexctl");
-  const auto said = install_certs(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
+  const auto said = certs::install(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
   if (!said) return fail("install certificates", said.error());
   for (const std::string& line : *said) std::printf("%s\n", printable(line).c_str());
   return kExitOk;
@@ -81,14 +81,14 @@ int install(const CertsFlags& flags) {
 
 int keep_in_folder(const CertsFlags& flags) {
   const SysTime now = SystemClock().now();
-  const auto stored = read_certs(flags.out);
+  const auto stored = certs::read_folder(flags.out);
   if (!stored) return fail("look into the folder", stored.error());
-  const CertVerdict verdict = judge_certs(*stored, flags.terms, now);
-  const auto wanted = renew_certs(*stored, verdict, flags.terms, now);
+  const certs::Verdict verdict = certs::judge(*stored, flags.terms, now);
+  const auto wanted = certs::renew(*stored, verdict, flags.terms, now);
   if (!wanted) return fail("make certificates", wanted.error());
   const bool same = *wanted == *stored;
   if (!same && !flags.dry_run) {
-    if (auto written = write_certs(flags.out, *wanted); !written) {
+    if (auto written = certs::write_folder(flags.out, *wanted); !written) {
       return fail("keep certificates", written.error());
     }
   }
@@ -100,12 +100,12 @@ int keep_in_folder(const CertsFlags& flags) {
 // As one List, for `kubectl apply -f -` or a tool that seals Secrets.
 int print(const CertsFlags& flags) {
   const SysTime now = SystemClock().now();
-  const auto made = renew_certs({}, judge_certs({}, flags.terms, now), flags.terms, now);
+  const auto made = certs::renew({}, certs::judge({}, flags.terms, now), flags.terms, now);
   if (!made) return fail("make certificates", made.error());
   const Json list = {{"apiVersion", "v1"},
                      {"kind", "List"},
-                     {"items", Json::array({authority_secret(flags.places, *made),
-                                            serving_secret(flags.places, *made)})}};
+                     {"items", Json::array({certs::authority_secret(flags.places, *made),
+                                            certs::serving_secret(flags.places, *made)})}};
   std::printf("%s\n", list.dump(2).c_str());
   return kExitOk;
 }

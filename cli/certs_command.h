@@ -6,7 +6,7 @@
 
 #include <CLI/App.hpp>
 
-#include "cli/certs_cluster.h"
+#include "certs/cluster.h"
 
 namespace nervex::cli {
 
@@ -17,8 +17,8 @@ struct CertsFlags {
   std::string kubeconfig;
   std::string service = "nervex-webhook-service";
   std::vector<std::string> more_names;  // "DNS:..." or "IP:..."
-  CertPlaces places;
-  CertTerms terms;
+  certs::Places places;
+  certs::Terms terms;
   bool dry_run = false;
 };
 

@@ -73,9 +73,9 @@ def test_images_get_registry_and_version_in_one_place():
     with open(path, encoding="utf-8") as file:
         named = {one["name"]: one for one in yaml.safe_load(file)["images"]}
     assert sorted(named) == ["kube-scheduler", *PROGRAMS]
-    for folder in ("deployments", "self-issued"):
-        for name in os.listdir(os.path.join(ROOT, "manifests", folder)):
-            with open(os.path.join(ROOT, "manifests", folder, name), encoding="utf-8") as file:
+    for folder in ("manifests/deployments", "certs/self-issued"):
+        for name in os.listdir(os.path.join(ROOT, folder)):
+            with open(os.path.join(ROOT, folder, name), encoding="utf-8") as file:
                 stated = re.findall(r"^ *image: *(.*)$", file.read(), re.MULTILINE)
             assert set(stated) <= set(named), f"{folder}/{name}"
 

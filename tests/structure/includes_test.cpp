@@ -22,7 +22,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"extender", {"extender", "gang", "kube", "kube/model", "base"}},
     {"controller", {"controller", "job", "gang", "kube", "kube/model", "base"}},
     {"server", {"server", "job", "gang", "kube", "kube/model", "base"}},
-    {"cli", {"cli", "job", "gang", "kube", "kube/model", "base"}},
+    {"certs", {"certs", "kube", "kube/model", "base"}},
+    {"cli", {"cli", "certs", "job", "gang", "kube", "kube/model", "base"}},
 };
 
 // Of base, the pure folders may use only values: no I/O, threads or logging.

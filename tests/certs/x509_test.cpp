@@ -1,13 +1,13 @@
-#include "cli/certs_x509.h"
+#include "certs/x509.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "base/tls.h"
-#include "cli/certs_files.h"
+#include "certs/files.h"
 #include "tests/support/temp_folder.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 using std::chrono::days;
@@ -72,13 +72,13 @@ TEST_CASE("our own TLS accepts what is made", "[cli][certs]") {
 TEST_CASE("a folder keeps certificates for the next run, for their owner only", "[cli][certs]") {
   const testing::TempFolder folder;
   const std::string path = folder.path() + "/deep/certs";
-  CHECK(*read_certs(path) == StoredCerts{});
-  CertTerms terms;
+  CHECK(*read_folder(path) == StoredCerts{});
+  Terms terms;
   terms.names = {"DNS:a"};
-  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  const auto made = renew({}, judge({}, terms, kNow), terms, kNow);
   REQUIRE(made);
-  REQUIRE(write_certs(path, *made));
-  CHECK(*read_certs(path) == *made);
+  REQUIRE(write_folder(path, *made));
+  CHECK(*read_folder(path) == *made);
   for (const char* name : {"/ca.key", "/tls.key", "/ca.crt", "/tls.crt"}) {
     using std::filesystem::perms;
     CHECK(std::filesystem::status(path + name).permissions() ==
@@ -94,12 +94,12 @@ TEST_CASE("a draft that lies about neither gets a key nor lends its rights", "[c
   std::filesystem::create_symlink(elsewhere, folder.path() + "/ca.key.new");
   std::filesystem::permissions(folder.write("tls.key.new", "of a run that was killed"),
                                perms::owner_all | perms::others_read);
-  CertTerms terms;
+  Terms terms;
   terms.names = {"DNS:a"};
-  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  const auto made = renew({}, judge({}, terms, kNow), terms, kNow);
   REQUIRE(made);
-  REQUIRE(write_certs(folder.path(), *made));
-  CHECK(*read_certs(folder.path()) == *made);
+  REQUIRE(write_folder(folder.path(), *made));
+  CHECK(*read_folder(folder.path()) == *made);
   CHECK(std::filesystem::file_size(elsewhere) == std::string("as it was").size());
   CHECK_FALSE(std::filesystem::is_symlink(folder.path() + "/ca.key"));
   CHECK(std::filesystem::status(key).permissions() == (perms::owner_read | perms::owner_write));
@@ -108,11 +108,11 @@ TEST_CASE("a draft that lies about neither gets a key nor lends its rights", "[c
 TEST_CASE("a key that cannot be put into its place leaves no draft", "[cli][certs]") {
   const testing::TempFolder folder;
   folder.write("tls.key/in-the-way", "");
-  CertTerms terms;
+  Terms terms;
   terms.names = {"DNS:a"};
-  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  const auto made = renew({}, judge({}, terms, kNow), terms, kNow);
   REQUIRE(made);
-  const auto written = write_certs(folder.path(), *made);
+  const auto written = write_folder(folder.path(), *made);
   REQUIRE_FALSE(written);
   CHECK(written.error().message.find("tls.key: Is a directory") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/tls.key.new"));
@@ -121,13 +121,13 @@ TEST_CASE("a key that cannot be put into its place leaves no draft", "[cli][cert
 TEST_CASE("a folder that cannot be used is an error", "[cli][certs]") {
   const testing::TempFolder folder;
   folder.write("file", "");
-  CertTerms terms;
+  Terms terms;
   terms.names = {"DNS:a"};
-  const auto made = renew_certs({}, judge_certs({}, terms, kNow), terms, kNow);
+  const auto made = renew({}, judge({}, terms, kNow), terms, kNow);
   REQUIRE(made);
-  CHECK_FALSE(write_certs(folder.path() + "/file/certs", *made));
+  CHECK_FALSE(write_folder(folder.path() + "/file/certs", *made));
   folder.write("ca.crt/in-the-way", "");
-  CHECK_FALSE(read_certs(folder.path()));
+  CHECK_FALSE(read_folder(folder.path()));
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

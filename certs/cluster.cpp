@@ -1,4 +1,4 @@
-#include "cli/certs_cluster.h"
+#include "certs/cluster.h"
 
 #include <array>
 
@@ -6,7 +6,7 @@
 
 #include "kube/model/admission.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 using kube::string_at;
@@ -86,7 +86,7 @@ std::string trusted_so_far(const Seen& seen) {
   return found;
 }
 
-Result<Seen> look(kube::Api& api, const CertPlaces& places) {
+Result<Seen> look(kube::Api& api, const Places& places) {
   Seen seen;
   auto authority = get_if_there(api, kSecrets, places.ns, places.authority_secret);
   if (!authority) return authority.error();
@@ -174,14 +174,14 @@ std::string sentence(const std::string& what, const std::string& why, const std:
 // One attempt on one reading. kConflict: somebody else wrote meanwhile.
 class Round {
  public:
-  Round(kube::Api& api, const CertPlaces& places, bool dry_run)
+  Round(kube::Api& api, const Places& places, bool dry_run)
       : api_(api), places_(places), dry_run_(dry_run) {}
 
-  Result<std::vector<std::string>> run(const CertTerms& terms, SysTime now) {
+  Result<std::vector<std::string>> run(const Terms& terms, SysTime now) {
     const auto seen = look(api_, places_);
     if (!seen) return seen.error();
-    const CertVerdict verdict = judge_certs(seen->certs, terms, now);
-    const auto wanted = renew_certs(seen->certs, verdict, terms, now);
+    const Verdict verdict = judge(seen->certs, terms, now);
+    const auto wanted = renew(seen->certs, verdict, terms, now);
     if (!wanted) return wanted.error();
     if (auto done = keep_authority(*seen, verdict, *wanted); !done) return done.error();
     for (const Hooks& hooks : seen->hooks) {
@@ -192,7 +192,7 @@ class Round {
   }
 
  private:
-  Result<Nothing> keep_authority(const Seen& seen, const CertVerdict& verdict,
+  Result<Nothing> keep_authority(const Seen& seen, const Verdict& verdict,
                                  const StoredCerts& wanted) {
     const bool same = seen.certs.authority == wanted.authority &&
                       decoded(seen.authority, "ca.crt") == wanted.bundle;
@@ -216,7 +216,7 @@ class Round {
     return ok();
   }
 
-  Result<Nothing> keep_serving(const Seen& seen, const CertVerdict& verdict,
+  Result<Nothing> keep_serving(const Seen& seen, const Verdict& verdict,
                                const StoredCerts& wanted) {
     if (!verdict.new_serving.empty() && !dry_run_) {
       if (auto done = store(api_, serving_secret(places_, wanted), seen.serving); !done)
@@ -228,23 +228,23 @@ class Round {
   }
 
   kube::Api& api_;
-  const CertPlaces& places_;
+  const Places& places_;
   const bool dry_run_;
   std::vector<std::string> said_;
 };
 
 }  // namespace
 
-Json authority_secret(const CertPlaces& places, const StoredCerts& certs) {
+Json authority_secret(const Places& places, const StoredCerts& certs) {
   return secret(places.ns, places.authority_secret, *certs.authority, certs.bundle);
 }
 
-Json serving_secret(const CertPlaces& places, const StoredCerts& certs) {
+Json serving_secret(const Places& places, const StoredCerts& certs) {
   return secret(places.ns, places.serving_secret, *certs.serving, certs.bundle);
 }
 
-Result<std::vector<std::string>> install_certs(kube::Api& api, const CertPlaces& places,
-                                               const CertTerms& terms, const Clock& clock,
+Result<std::vector<std::string>> install(kube::Api& api, const Places& places,
+                                               const Terms& terms, const Clock& clock,
                                                bool dry_run) {
   for (int round = 1;; ++round) {
     auto said = Round(api, places, dry_run).run(terms, clock.now());
@@ -255,4 +255,4 @@ Result<std::vector<std::string>> install_certs(kube::Api& api, const CertPlaces&
   }
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

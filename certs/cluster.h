@@ -1,4 +1,4 @@
-// cli/certs_cluster.h - how do the webhook's certificates get into a cluster, and stay fresh there?
+// certs/cluster.h - how do the webhook's certificates get into a cluster, and stay fresh there?
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/certs_plan.h"
+#include "certs/plan.h"
 #include "kube/api.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 
 // Where they are kept: names that manifests/ and the roles there use too.
-struct CertPlaces {
+struct Places {
   std::string ns = "nervex-system";
   std::string authority_secret = "nervex-ca";
   std::string serving_secret = "nervex-webhook-server-cert";
@@ -22,10 +22,10 @@ struct CertPlaces {
 
 // The Secrets as they are to be stored (core/v1 Secret of type kubernetes.io/tls): tls.crt,
 // tls.key, and ca.crt with everybody who is trusted.
-Json authority_secret(const CertPlaces& places, const StoredCerts& certs);
-Json serving_secret(const CertPlaces& places, const StoredCerts& certs);
+Json authority_secret(const Places& places, const StoredCerts& certs);
+Json serving_secret(const Places& places, const StoredCerts& certs);
 
-// Makes what judge_certs() finds wanting, and fills caBundle of every hook of both webhook
+// Makes what judge() finds wanting, and fills caBundle of every hook of both webhook
 // configurations. Returns what was done or (with `dry_run`, which writes nothing) would be, one
 // sentence per object.
 //
@@ -34,8 +34,8 @@ Json serving_secret(const CertPlaces& places, const StoredCerts& certs);
 // next. Each write is bound to the version that was read; whoever comes second reads and decides
 // again, five times at most. kNotFound: a webhook configuration is missing; nothing was written
 // then.
-Result<std::vector<std::string>> install_certs(kube::Api& api, const CertPlaces& places,
-                                               const CertTerms& terms, const Clock& clock,
+Result<std::vector<std::string>> install(kube::Api& api, const Places& places,
+                                               const Terms& terms, const Clock& clock,
                                                bool dry_run);
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

@@ -1,11 +1,11 @@
-#include "cli/certs_plan.h"
+#include "certs/plan.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/support/fake_clock.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 using std::chrono::days;
@@ -13,19 +13,19 @@ using std::chrono::days;
 const SysTime kStart = testing::FakeClock().now();
 constexpr auto kAhead = std::chrono::seconds(301);  // more than clocks may differ
 
-CertTerms terms() {
-  CertTerms terms;
+Terms terms() {
+  Terms terms;
   terms.names = {"DNS:hook.system.svc", "IP:127.0.0.1"};
   return terms;
 }
 
 // As left by a first run at `kStart`.
 StoredCerts installed() {
-  return *renew_certs({}, judge_certs({}, terms(), kStart), terms(), kStart);
+  return *renew({}, judge({}, terms(), kStart), terms(), kStart);
 }
 
 StoredCerts run_again(const StoredCerts& stored, SysTime now) {
-  return *renew_certs(stored, judge_certs(stored, terms(), now), terms(), now);
+  return *renew(stored, judge(stored, terms(), now), terms(), now);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ TEST_CASE("a first run makes both certificates", "[cli][certs]") {
   REQUIRE(made.authority);
   REQUIRE(made.serving);
   CHECK(made.bundle == made.authority->cert);
-  CHECK(judge_certs(made, terms(), kStart) == CertVerdict{});
+  CHECK(judge(made, terms(), kStart) == Verdict{});
 }
 
 TEST_CASE("what is fresh stays, to the byte", "[cli][certs]") {
@@ -47,7 +47,7 @@ TEST_CASE("a serving certificate is made anew for each fault, by the same author
           "[cli][certs]") {
   struct Row {
     std::string when;
-    std::function<void(StoredCerts&, CertTerms&, SysTime&)> spoil;
+    std::function<void(StoredCerts&, Terms&, SysTime&)> spoil;
     std::string why;
   };
   const auto other = installed();
@@ -71,20 +71,20 @@ TEST_CASE("a serving certificate is made anew for each fault, by the same author
   }));
   INFO("when " << row.when);
   StoredCerts stored = installed();
-  CertTerms now_wanted = terms();
+  Terms now_wanted = terms();
   SysTime now = kStart;
   row.spoil(stored, now_wanted, now);
 
-  const CertVerdict verdict = judge_certs(stored, now_wanted, now);
+  const Verdict verdict = judge(stored, now_wanted, now);
   CHECK(verdict.new_authority.empty());
   CHECK(verdict.new_serving.starts_with(row.why));
-  const auto renewed = renew_certs(stored, verdict, now_wanted, now);
+  const auto renewed = renew(stored, verdict, now_wanted, now);
   REQUIRE(renewed);
   CHECK(renewed->authority == stored.authority);
   CHECK(renewed->bundle == stored.bundle);
   CHECK(renewed->serving != stored.serving);
   now_wanted.renew_now = false;
-  CHECK(judge_certs(*renewed, now_wanted, now) == CertVerdict{});
+  CHECK(judge(*renewed, now_wanted, now) == Verdict{});
 }
 
 TEST_CASE("an authority is made anew for each fault, and the old one stays trusted",
@@ -121,12 +121,12 @@ TEST_CASE("an authority is made anew for each fault, and the old one stays trust
   SysTime now = kStart;
   row.spoil(stored, now);
 
-  REQUIRE_FALSE(judge_certs(stored, terms(), now).new_authority.empty());
+  REQUIRE_FALSE(judge(stored, terms(), now).new_authority.empty());
   const StoredCerts renewed = run_again(stored, now);
   const auto trusted = split_bundle(renewed.bundle);
   CHECK(trusted.front() == renewed.authority->cert);
   CHECK((trusted.size() == 2 && trusted.back() == old) == row.old_is_trusted);
-  CHECK(judge_certs(renewed, terms(), now) == CertVerdict{});
+  CHECK(judge(renewed, terms(), now) == Verdict{});
 }
 
 TEST_CASE("a clock that is a little ahead costs no certificate", "[cli][certs]") {
@@ -148,26 +148,26 @@ TEST_CASE("an authority that is not valid yet is not trusted", "[cli][certs]") {
 }
 
 TEST_CASE("an address counts however it is spelled", "[cli][certs]") {
-  CertTerms spelled = terms();
+  Terms spelled = terms();
   spelled.names.emplace_back(GENERATE("IP:fd00::1", "IP:FD00:0::0:1", "IP:fd00:0:0:0:0:0:0:1",
                                       "IP:::ffff:10.0.0.1", "IP:10.0.0.1"));
   INFO(spelled.names.back());
-  const auto made = renew_certs({}, judge_certs({}, spelled, kStart), spelled, kStart);
+  const auto made = renew({}, judge({}, spelled, kStart), spelled, kStart);
   REQUIRE(made);
-  CHECK(judge_certs(*made, spelled, kStart) == CertVerdict{});
+  CHECK(judge(*made, spelled, kStart) == Verdict{});
   spelled.names.back() = "IP:fd00::2";
-  CHECK(judge_certs(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
+  CHECK(judge(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
 }
 
 TEST_CASE("over two rotations callers always trust whoever signed what is served", "[cli][certs]") {
-  CertTerms yearly = terms();
+  Terms yearly = terms();
   yearly.authority_validity = days(2 * 365);  // so one rotation a year
-  StoredCerts stored = *renew_certs({}, judge_certs({}, yearly, kStart), yearly, kStart);
+  StoredCerts stored = *renew({}, judge({}, yearly, kStart), yearly, kStart);
   const std::string first = stored.authority->cert;
   int authorities = 1;
   bool old_one_signed_on = false;
   for (SysTime now = kStart; now < kStart + days(800); now += days(7)) {
-    const StoredCerts next = *renew_certs(stored, judge_certs(stored, yearly, now), yearly, now);
+    const StoredCerts next = *renew(stored, judge(stored, yearly, now), yearly, now);
     // Whoever still trusts what was published a week ago accepts what is served now.
     const auto signer_is_in = [&](const std::string& bundle) {
       const auto trusted = split_bundle(bundle);
@@ -190,10 +190,10 @@ TEST_CASE("over two rotations callers always trust whoever signed what is served
 }
 
 TEST_CASE("a serving certificate does not outlive its authority", "[cli][certs]") {
-  CertTerms short_lived = terms();
+  Terms short_lived = terms();
   short_lived.authority_validity = days(60);
   short_lived.authority_renew_before = days(1);
-  const auto made = renew_certs({}, judge_certs({}, short_lived, kStart), short_lived, kStart);
+  const auto made = renew({}, judge({}, short_lived, kStart), short_lived, kStart);
   REQUIRE(made);
   CHECK(read_certificate(made->serving->cert)->validity.until == kStart + days(60));
 }
@@ -209,4 +209,4 @@ TEST_CASE("a period is a number and a unit", "[cli][certs]") {
   CHECK_FALSE(parse_period(wrong));
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

@@ -1,4 +1,4 @@
-// cli/certs_x509.h - how are an authority and a serving certificate made, and what does one say?
+// certs/x509.h - how are an authority and a serving certificate made, and what does one say?
 // The one place that makes X.509 certificates (RFC 5280). No I/O but OpenSSL's random numbers.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 
 // PEM texts. Never logged: `key` is a secret.
 struct KeyPair {
@@ -57,4 +57,4 @@ bool is_signed_by(const std::string& cert, const std::string& authority);
 // Stops at the first thing that is none.
 std::vector<std::string> split_bundle(const std::string& pem);
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

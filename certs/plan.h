@@ -1,4 +1,4 @@
-// cli/certs_plan.h - which certificates must be made anew, and whom do the webhooks' callers trust?
+// certs/plan.h - which certificates must be made anew, and whom do the webhooks' callers trust?
 // Pure.
 #pragma once
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cli/certs_x509.h"
+#include "certs/x509.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 
 // What is there. A part that is missing is nullopt or empty; texts may be anything.
 struct StoredCerts {
@@ -21,7 +21,7 @@ struct StoredCerts {
   bool operator==(const StoredCerts&) const = default;
 };
 
-struct CertTerms {
+struct Terms {
   std::vector<std::string> names;  // that the serving certificate must have, "DNS:..." or "IP:..."
   std::chrono::seconds serving_validity = std::chrono::days(90);
   std::chrono::seconds renew_before = std::chrono::days(30);
@@ -33,17 +33,17 @@ struct CertTerms {
 };
 
 // Why something is made anew; empty: what is there stays.
-struct CertVerdict {
+struct Verdict {
   std::string new_authority;
   std::string new_serving;
 
-  bool operator==(const CertVerdict&) const = default;
+  bool operator==(const Verdict&) const = default;
 };
 
 // A serving certificate stays while it is fresh, fits its key, has all names and is signed by any
 // authority that is still trusted: so a new authority takes over with the next ordinary renewal,
 // long after it came to be trusted.
-CertVerdict judge_certs(const StoredCerts& stored, const CertTerms& terms, SysTime now);
+Verdict judge(const StoredCerts& stored, const Terms& terms, SysTime now);
 
 // `authority` and those of the stored ones that are valid now (a clock may be five minutes off),
 // without repeats, newest first.
@@ -51,10 +51,10 @@ std::string bundle_with(const std::string& authority, const StoredCerts& stored,
 
 // Carries out the verdict: what should be there in place of `stored`. Equal if nothing is to be
 // done. kInvalid: a name is none.
-Result<StoredCerts> renew_certs(const StoredCerts& stored, const CertVerdict& verdict,
-                                const CertTerms& terms, SysTime now);
+Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict,
+                                const Terms& terms, SysTime now);
 
 // "30d", "36h", "90m", "10s". kInvalid: anything else, or more than a hundred years.
 Result<std::chrono::seconds> parse_period(const std::string& text);
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

@@ -1,4 +1,4 @@
-#include "cli/certs_files.h"
+#include "certs/files.h"
 
 #include <cerrno>
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,7 +68,7 @@ std::optional<KeyPair> pair_of(const std::string& cert, const std::string& key) 
 
 }  // namespace
 
-Result<StoredCerts> read_certs(const std::string& folder) {
+Result<StoredCerts> read_folder(const std::string& folder) {
   std::string texts[4];
   const char* names[] = {"ca.crt", "ca.key", "tls.crt", "tls.key"};
   for (std::size_t i = 0; i < std::size(names); ++i) {
@@ -81,7 +81,7 @@ Result<StoredCerts> read_certs(const std::string& folder) {
                      pair_of(texts[2], texts[3])};
 }
 
-Result<Nothing> write_certs(const std::string& folder, const StoredCerts& certs) {
+Result<Nothing> write_folder(const std::string& folder, const StoredCerts& certs) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -98,4 +98,4 @@ Result<Nothing> write_certs(const std::string& folder, const StoredCerts& certs)
   return ok();
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

@@ -1,4 +1,4 @@
-#include "cli/certs_cluster.h"
+#include "certs/cluster.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -7,7 +7,7 @@
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 using testing::Applied;
@@ -19,7 +19,7 @@ constexpr kube::ResourceKind kMutating{"admissionregistration.k8s.io", "v1",
                                        "mutatingwebhookconfigurations"};
 constexpr kube::ResourceKind kValidating{"admissionregistration.k8s.io", "v1",
                                          "validatingwebhookconfigurations"};
-const CertPlaces kPlaces;
+const Places kPlaces;
 
 struct Cluster {
   FakeApi api;
@@ -42,10 +42,10 @@ struct Cluster {
   }
 
   Result<std::vector<std::string>> run(bool dry_run = false, bool renew_now = false) {
-    CertTerms terms;
+    Terms terms;
     terms.names = {"DNS:hook.svc"};
     terms.renew_now = renew_now;
-    return install_certs(api, kPlaces, terms, clock, dry_run);
+    return install(api, kPlaces, terms, clock, dry_run);
   }
 
   std::string data(const std::string& secret, const std::string& key) const {
@@ -282,4 +282,4 @@ TEST_CASE("an authority that cert-manager made is taken over", "[cli][certs]") {
   CHECK(cluster.is_whole());
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

@@ -1,4 +1,4 @@
-#include "cli/certs_x509.h"
+#include "certs/x509.h"
 
 #include <array>
 #include <ctime>
@@ -13,7 +13,7 @@
 
 #include "base/openssl_ptr.h"
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 using namespace openssl;  // NOLINT: its few names are used throughout
@@ -249,4 +249,4 @@ std::vector<std::string> split_bundle(const std::string& pem) {
   return found;
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs

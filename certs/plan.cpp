@@ -1,11 +1,11 @@
-#include "cli/certs_plan.h"
+#include "certs/plan.h"
 
 #include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
-namespace nervex::cli {
+namespace nervex::certs {
 namespace {
 
 using std::chrono::days;
@@ -32,7 +32,7 @@ std::string fault_of_time(const Validity& validity, seconds renew_before, SysTim
 }
 
 // Why this authority cannot go on signing; empty if it can.
-std::string fault_of_authority(const StoredCerts& stored, const CertTerms& terms, SysTime now) {
+std::string fault_of_authority(const StoredCerts& stored, const Terms& terms, SysTime now) {
   if (!stored.authority) return "there is none";
   const auto facts = read_certificate(stored.authority->cert);
   if (!facts) return facts.error().message;
@@ -48,7 +48,7 @@ bool is_signed_by_any(const std::string& cert, const std::vector<std::string>& a
 
 // Why the serving certificate cannot stay; empty if it can. `trusted`: those that callers trust.
 std::string fault_of_serving(const StoredCerts& stored, const std::vector<std::string>& trusted,
-                             const CertTerms& terms, SysTime now) {
+                             const Terms& terms, SysTime now) {
   if (!stored.serving) return "there is none";
   if (terms.renew_now) return "it was asked for";
   const auto facts = read_certificate(stored.serving->cert);
@@ -93,13 +93,13 @@ std::string bundle_with(const std::string& authority, const StoredCerts& stored,
   return joined;
 }
 
-CertVerdict judge_certs(const StoredCerts& stored, const CertTerms& terms, SysTime now) {
+Verdict judge(const StoredCerts& stored, const Terms& terms, SysTime now) {
   const auto trusted = split_bundle(bundle_with("", stored, now));
   return {fault_of_authority(stored, terms, now), fault_of_serving(stored, trusted, terms, now)};
 }
 
-Result<StoredCerts> renew_certs(const StoredCerts& stored, const CertVerdict& verdict,
-                                const CertTerms& terms, SysTime now) {
+Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict,
+                                const Terms& terms, SysTime now) {
   StoredCerts wanted = stored;
   if (!verdict.new_authority.empty()) {
     wanted.authority = make_authority(kAuthorityName, from_now(now, terms.authority_validity));
@@ -133,4 +133,4 @@ Result<seconds> parse_period(const std::string& text) {
   return seconds(count * length);
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::certs
