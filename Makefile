@@ -24,12 +24,16 @@ setup: ## make this machine (Debian 12) ready; says what it installs, quick if n
 build: setup ## compile everything (PRESET=dev) into build/<preset>/
 	@scripts/build $(PRESET)
 
+.PHONY: programs
+programs: setup ## compile the programs alone, without the tests
+	@scripts/build dev-programs
+
 .PHONY: control-plane
 control-plane: setup ## build the Kubernetes programs that tests and demo run on (once, about six minutes)
 	@scripts/control-plane
 
 .PHONY: up
-up: $(if $(filter 0,$(SUITE)),setup,build) control-plane ## start a cluster with simulated nodes and our programs (CLUSTER, GPU_NODES, CPU_NODES, SUITE)
+up: $(if $(filter 0,$(SUITE)),setup,programs) control-plane ## start a cluster with simulated nodes and our programs (CLUSTER, GPU_NODES, CPU_NODES, SUITE)
 	@scripts/up
 
 .PHONY: down

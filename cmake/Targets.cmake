@@ -1,7 +1,7 @@
 # nervex_library, nervex_program, nervex_test: how each folder declares what it builds.
 #
 #   nervex_library(<name> SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])  -> target and nervex::<name>
-#   nervex_program(<name> SOURCES ... DEPENDS ...)
+#   nervex_program(<name> SOURCES ... DEPENDS ...)        also built by the target `programs`
 #   nervex_test(<name> SOURCES ... DEPENDS ...)          needs NERVEX_DEV; one Catch2 program
 #
 # All targets share one precompiled header: JSON, fmt and the standard containers cost more to parse
@@ -25,11 +25,14 @@ function(nervex_library name)
   nervex_common(${name})
 endfunction()
 
+add_custom_target(programs)
+
 function(nervex_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
   nervex_common(${name})
+  add_dependencies(programs ${name})
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()
 
