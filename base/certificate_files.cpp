@@ -41,8 +41,8 @@ void CertificateFiles::keep_loading(const std::stop_token& stop) {
 // Nothing changed but the time.
 void CertificateFiles::log_when_unusable() {
   const std::string reason = not_ready();
-  if (reason != told_reason_ && !reason.empty()) log_error(reason, {});
-  told_reason_ = reason;
+  if (reason != last_reason_ && !reason.empty()) log_error(reason, {});
+  last_reason_ = reason;
 }
 
 CertificateFiles::Seen CertificateFiles::read() const {

@@ -71,7 +71,7 @@ class CertificateFiles {
   const Clock& clock_;
   std::optional<Seen> seen_;          // by the last load()
   Result<Nothing> last_load_ = ok();  // what came of it
-  std::string told_reason_;           // not_ready(), as last logged
+  std::string last_reason_;           // not_ready(), as last logged
   mutable Mutex mutex_;
   TlsContext context_ GUARDED_BY(mutex_);
   TlsValidity validity_ GUARDED_BY(mutex_);

@@ -52,7 +52,7 @@ bool Connection::fail_with_errno() { return fail(Failure::kClosed, describe_errn
 
 bool Connection::wait(short events) {
   const MonoTime start = SystemClock().mono();
-  const MonoTime until = patience_ ? std::min(deadline_, start + *patience_) : deadline_;
+  const MonoTime until = timeout_ ? std::min(deadline_, start + *timeout_) : deadline_;
   for (;;) {
     pollfd polled[2] = {{socket_, events, 0}, {wake_fd_, POLLIN, 0}};
     const int ready = poll(polled, 2, poll_timeout(until));

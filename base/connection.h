@@ -13,13 +13,13 @@
 namespace nervex {
 
 // Used by one thread at a time. Every operation that waits ends when its bytes are there, at the
-// deadline, after `patience` without progress, or when the wake descriptor is set; failed_by() then
+// deadline, after `timeout` without progress, or when the wake descriptor is set; failed_by() then
 // tells which. After a failure only failed_by() and the destructor are of use.
 class Connection {
  public:
   enum class Failure {
     kNone,
-    kTimeout,    // the deadline, or no progress for `patience`
+    kTimeout,    // the deadline, or no progress for `timeout`
     kWoken,      // the wake descriptor was set
     kEnd,        // the peer sent its end in good order
     kClosed,     // the connection broke; why() says how
@@ -31,7 +31,7 @@ class Connection {
   Connection(int socket, TlsSession session);
 
   void set_deadline(MonoTime deadline) { deadline_ = deadline; }
-  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
   // -1: nothing wakes it. Borrowed until it is changed.
   void set_wake_fd(int fd) { wake_fd_ = fd; }
 
@@ -80,7 +80,7 @@ class Connection {
   TlsSession session_;
   int wake_fd_ = -1;
   MonoTime deadline_ = MonoTime::max();
-  std::optional<std::chrono::milliseconds> patience_;
+  std::optional<std::chrono::milliseconds> timeout_;
   std::string buffer_;
   std::size_t taken_ = 0;
   Failure failure_ = Failure::kNone;

@@ -142,7 +142,7 @@ Result<Nothing> check_exchange(const HttpExchange& exchange) {
 HttpOutcome run_exchange(HttpExchange given, const HostPort& server, Connection& connection,
                          const CallLimit& limit) {
   HttpStream stream(connection);
-  stream.set_patience(given.read_patience, given.write_patience);
+  stream.set_timeout(given.read_timeout, given.write_timeout);
   stream.set_limit(limit);
   Exchange exchange(std::move(given), server);
   HttpOutcome outcome;

@@ -21,8 +21,8 @@ struct HttpExchange {
   std::map<std::string, std::string> headers;
   std::string body;
   // The longest waits for the next piece of the reply, and for the server to take the request's.
-  std::chrono::milliseconds read_patience;
-  std::chrono::milliseconds write_patience;
+  std::chrono::milliseconds read_timeout;
+  std::chrono::milliseconds write_timeout;
   // For a reply that is not kept whole, both or none: its status, then its body's pieces, until
   // false.
   std::function<void(int status)> on_status{};

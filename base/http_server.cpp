@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/http_conversation.h"
 #include "base/http_reply.h"
+#include "base/http_session.h"
 #include "base/listener.h"
 #include "base/tls.h"
 
@@ -27,14 +27,14 @@ std::string full_text(const HttpServerOptions& options) {
 struct HttpServer::Impl {
   explicit Impl(HttpServerOptions options)
       : site(std::move(options)),
-        listener(
-            {site.options.max_connections, site.options.crowded_percent, full_text(site.options)},
-            [this](Listener::Place& place) { serve(place); }) {}
+        listener({site.options.max_connections, site.options.high_watermark_percent,
+                  full_text(site.options)},
+                 [this](Listener::Place& place) { serve(place); }) {}
 
   void serve(Listener::Place& place) {
     Connection connection(place.socket(),
                           certificate ? accepting_session(certificate->current()) : nullptr);
-    HttpConversation(site, listener, place, connection).hold();
+    HttpSession(site, listener, place, connection).hold();
   }
 
   HttpSite site;

@@ -26,7 +26,7 @@ struct HttpServerOptions {
   std::size_t max_connections = 256;  // live connections = threads
   // Of max_connections. With more than that, replies ask callers to close, and idle connections
   // make room for newcomers. Low for many short-lived callers, high for few that keep connections.
-  int crowded_percent = 90;
+  int high_watermark_percent = 90;
   std::size_t max_body_bytes = 1 << 20;  // larger: 413
   // Held by all requests at once whose body is over 64 KiB; beyond it they are refused with 503.
   std::size_t max_bytes_in_flight = 64 << 20;

@@ -24,9 +24,9 @@ class ConnectionStream final : public LibraryStream {
   explicit ConnectionStream(Connection& connection) : connection_(connection) {}
 
   // The longest waits for a piece to read, and for the peer to take one. Else the connection's.
-  void set_patience(std::chrono::milliseconds reading, std::chrono::milliseconds writing) {
-    read_patience_ = reading;
-    write_patience_ = writing;
+  void set_timeout(std::chrono::milliseconds reading, std::chrono::milliseconds writing) {
+    read_timeout_ = reading;
+    write_timeout_ = writing;
   }
   // A message's head may not be longer than `bytes`, whatever it consists of, until end_head().
   void limit_head(std::size_t bytes) { head_left_ = bytes; }
@@ -45,11 +45,11 @@ class ConnectionStream final : public LibraryStream {
     if (connection_.failed_by() == Connection::Failure::kTimeout) return -1;
     if (head_left_ && *head_left_ < size) return -1;
     if (head_left_) *head_left_ -= size;
-    if (read_patience_) connection_.set_patience(*read_patience_);
+    if (read_timeout_) connection_.set_timeout(*read_timeout_);
     return connection_.read(to, size);
   }
   ssize_t write(const char* bytes, std::size_t size) override {
-    if (write_patience_) connection_.set_patience(*write_patience_);
+    if (write_timeout_) connection_.set_timeout(*write_timeout_);
     return connection_.write(std::string_view(bytes, size)) ? static_cast<ssize_t>(size) : -1;
   }
   // Asked for only by the library's own sockets and by parts of it that we do not use.
@@ -61,8 +61,8 @@ class ConnectionStream final : public LibraryStream {
  private:
   Connection& connection_;
   const CallLimit* limit_ = nullptr;
-  std::optional<std::chrono::milliseconds> read_patience_;
-  std::optional<std::chrono::milliseconds> write_patience_;
+  std::optional<std::chrono::milliseconds> read_timeout_;
+  std::optional<std::chrono::milliseconds> write_timeout_;
   std::optional<std::size_t> head_left_;
 };
 

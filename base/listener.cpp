@@ -32,8 +32,8 @@ constexpr std::size_t kMaxRefused = 64;
 
 // Of stop(): with callers in the middle of their request, and then with those in the middle of
 // their reply.
-constexpr std::chrono::milliseconds kReadPatience{500};
-constexpr std::chrono::milliseconds kWritePatience{1000};
+constexpr std::chrono::milliseconds kReadTimeout{500};
+constexpr std::chrono::milliseconds kWriteTimeout{1000};
 
 std::string describe_errno() { return std::generic_category().message(errno); }
 
@@ -101,7 +101,7 @@ void Listener::Place::set_state(State state) {
 
 Listener::Listener(ListenerOptions options, Serve serve)
     : max_connections_(std::max<std::size_t>(options.max_connections, 1)),
-      crowded_above_(part_of(max_connections_, options.crowded_percent)),
+      high_watermark_(part_of(max_connections_, options.high_watermark_percent)),
       full_(std::move(options.full)),
       serve_(std::move(serve)) {}
 
@@ -131,16 +131,16 @@ void Listener::stop() {
   stop_.set();
   pthread_join(accept_thread_, nullptr);
   socket_ = UniqueFd();  // who connects from now on is refused
-  shut_down_after(kReadPatience, SHUT_RD);
-  shut_down_after(kWritePatience, SHUT_RDWR);
+  shut_down_after(kReadTimeout, SHUT_RD);
+  shut_down_after(kWriteTimeout, SHUT_RDWR);
   join_all();
 }
 
 // A caller that is in the middle of its request, or does not take its reply, would keep the program
 // from ending as long as either may take.
-void Listener::shut_down_after(std::chrono::milliseconds patience, int how) {
+void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
   const SystemClock clock;
-  const MonoTime deadline = clock.mono() + patience;
+  const MonoTime deadline = clock.mono() + timeout;
   while (!all_finished() && clock.mono() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -210,7 +210,7 @@ void Listener::place_or_refuse(UniqueFd socket, std::string peer) {
 // Takes the socket if there is room for it.
 bool Listener::place(UniqueFd& socket, std::string peer) {
   const MutexLock lock(mutex_);
-  if (is_crowded() || live_ >= max_connections_) make_room();
+  if (is_above_high_watermark() || live_ >= max_connections_) make_room();
   if (live_ >= max_connections_) return false;
   Place& place = places_.emplace_back();
   place.listener_ = this;

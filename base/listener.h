@@ -25,8 +25,8 @@ namespace nervex {
 
 struct ListenerOptions {
   std::size_t max_connections = 256;
-  int crowded_percent = 100;  // of max_connections; more than that is crowded
-  std::string full{};         // what a newcomer reads for whom there is no room; empty: nothing
+  int high_watermark_percent = 100;  // of max_connections; more than that is crowded
+  std::string full{};  // what a newcomer reads for whom there is no room; empty: nothing
 };
 
 class Listener {
@@ -77,7 +77,7 @@ class Listener {
   int stop_fd() const { return stop_.get(); }
   bool is_stopping() const { return stopping_; }
   // Nearly full: time to ask callers to close.
-  bool is_crowded() const { return live_ > crowded_above_; }
+  bool is_above_high_watermark() const { return live_ > high_watermark_; }
 
  private:
   static void* accept_entry(void* listener);
@@ -94,13 +94,13 @@ class Listener {
   bool make_room() REQUIRES(mutex_);
   bool drop_oldest(Place::State state, MonoTime since) REQUIRES(mutex_);
   void finish(Place& place);
-  void shut_down_after(std::chrono::milliseconds patience, int how);
+  void shut_down_after(std::chrono::milliseconds timeout, int how);
   bool all_finished();
   void join_finished();
   void join_all();
 
   const std::size_t max_connections_;
-  const std::size_t crowded_above_;
+  const std::size_t high_watermark_;
   const std::string full_;
   const Serve serve_;
   WakeFd stop_;

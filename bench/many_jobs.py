@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How do many jobs at once fare, and what do they cost our programs?
 
-Runs against the cluster whose environment file is given (CPU_NODES=25 make up gives room for the
+Runs against the cluster whose environment file is given (CPU_NODES=25 make up gives capacity for the
 default). Creates JOBS jobs of a coordinator, an aggregator (if there is an AggregatorConfig) and
 collectors, all at once, and waits until each is Running with all its pods; then deletes them. Prints
 the time, CPU time and resident memory of each program, and one JSON line. A second run needs other

@@ -2,7 +2,7 @@
 """What does a waiting gang cost while other people's pods come and go?
 
 Runs against the cluster whose environment file is given (make up, then .local/<name>/env). GANGS jobs
-that no node has room for wait; beside them foreign pods are created and deleted, RATE changes a second
+that no node has capacity for wait; beside them foreign pods are created and deleted, RATE changes a second
 for SECONDS. Counts the versions that PodGroups and jobs go through meanwhile, which are the writes of
 our programs, and the CPU time those took. Prints a table and one JSON line.
 """

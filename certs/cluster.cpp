@@ -243,9 +243,8 @@ Json serving_secret(const Places& places, const StoredCerts& certs) {
   return secret(places.ns, places.serving_secret, *certs.serving, certs.bundle);
 }
 
-Result<std::vector<std::string>> install(kube::Api& api, const Places& places,
-                                               const Terms& terms, const Clock& clock,
-                                               bool dry_run) {
+Result<std::vector<std::string>> install(kube::Api& api, const Places& places, const Terms& terms,
+                                         const Clock& clock, bool dry_run) {
   for (int round = 1;; ++round) {
     auto said = Round(api, places, dry_run).run(terms, clock.now());
     if (said || said.error().code != Code::kConflict) return said;

@@ -34,8 +34,7 @@ Json serving_secret(const Places& places, const StoredCerts& certs);
 // next. Each write is bound to the version that was read; whoever comes second reads and decides
 // again, five times at most. kNotFound: a webhook configuration is missing; nothing was written
 // then.
-Result<std::vector<std::string>> install(kube::Api& api, const Places& places,
-                                               const Terms& terms, const Clock& clock,
-                                               bool dry_run);
+Result<std::vector<std::string>> install(kube::Api& api, const Places& places, const Terms& terms,
+                                         const Clock& clock, bool dry_run);
 
 }  // namespace nervex::certs

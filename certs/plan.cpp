@@ -98,8 +98,8 @@ Verdict judge(const StoredCerts& stored, const Terms& terms, SysTime now) {
   return {fault_of_authority(stored, terms, now), fault_of_serving(stored, trusted, terms, now)};
 }
 
-Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict,
-                                const Terms& terms, SysTime now) {
+Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict, const Terms& terms,
+                          SysTime now) {
   StoredCerts wanted = stored;
   if (!verdict.new_authority.empty()) {
     wanted.authority = make_authority(kAuthorityName, from_now(now, terms.authority_validity));

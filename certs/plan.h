@@ -1,4 +1,4 @@
-// certs/plan.h - which certificates must be made anew, and whom do the webhooks' callers trust?
+// certs/plan.h - which certificates must be created again, and whom do the webhooks' callers trust?
 // Pure.
 #pragma once
 
@@ -32,7 +32,7 @@ struct Terms {
   std::chrono::seconds authority_renew_before = std::chrono::days(365);
 };
 
-// Why something is made anew; empty: what is there stays.
+// Why something is created again; empty: what is there stays.
 struct Verdict {
   std::string new_authority;
   std::string new_serving;
@@ -51,8 +51,8 @@ std::string bundle_with(const std::string& authority, const StoredCerts& stored,
 
 // Carries out the verdict: what should be there in place of `stored`. Equal if nothing is to be
 // done. kInvalid: a name is none.
-Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict,
-                                const Terms& terms, SysTime now);
+Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict, const Terms& terms,
+                          SysTime now);
 
 // "30d", "36h", "90m", "10s". kInvalid: anything else, or more than a hundred years.
 Result<std::chrono::seconds> parse_period(const std::string& text);

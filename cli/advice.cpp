@@ -43,13 +43,13 @@ constexpr std::array<Rule, 14> kRules{{
      "kubectl logs -n {ns} {job}-coordinator"},
     {[](const JobView& v) { return v.job.status.phase == Phase::kFailed; },
      "see what the coordinator said, as long as the pod is kept: "
-     "kubectl logs -n {ns} {job}-coordinator; then create the job anew."},
+     "kubectl logs -n {ns} {job}-coordinator; then create the job again."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kNone; },
      "nobody has looked at this job yet. Is nervex-operator running? "
      "kubectl get deployments -n nervex-system"},
     {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
      "mend what the API server objects to; creating the pods is tried again by itself."},
-    {[](const JobView& v) { return v.job.status.reason == "WaitsForPredecessor"; },
+    {[](const JobView& v) { return v.job.status.reason == "PreviousJobTerminating"; },
      "nothing: the job starts by itself when what a deleted job of its name has left is gone. If "
      "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
     {[](const JobView& v) { return !v.group; },
@@ -62,13 +62,14 @@ constexpr std::array<Rule, 14> kRules{{
      "ask for fewer pods: the API server does not store the plan of so many. If it objects to "
      "something else than the size, the CustomResourceDefinitions may be of another version."},
     {[](const JobView& v) { return is_waiting(v, true); },
-     "if others hold the room, nothing: the job starts by itself, whole, as soon as it fits; who "
+     "if others hold the capacity, nothing: the job starts by itself, whole, as soon as it fits; "
+     "who "
      "holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is "
      "allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or "
      "tolerations, or add nodes."},
     {[](const JobView& v) { return is_waiting(v, false); },
      "nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as "
-     "there is room."},
+     "there is capacity."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kCreated; },
      "nothing yet: the whole gang has its places, and its pods are starting. If that lasts: "
      "kubectl describe pods -n {ns} -l nervexjob-name={job}"},

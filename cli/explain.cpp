@@ -5,9 +5,9 @@
 #include <map>
 
 #include "cli/advice.h"
+#include "cli/pod_problems.h"
 #include "cli/roles.h"
 #include "cli/text.h"
-#include "cli/trouble.h"
 
 namespace nervex::cli {
 namespace {
@@ -105,7 +105,7 @@ std::string explain(const JobView& view) {
       fmt::format("NerveXJob {}\n{}", view.job.meta.key(), table(summary(view), kIndent));
   text += section("Roles", role_rows(view));
   text += section("Planned nodes", plan(view));
-  text += section("Trouble", trouble_rows(view));
+  text += section("Problems", problem_rows(view));
   text += section("Last events", last_events(view));
   return text + "\nWhat to do: " + advice(view) + "\n";
 }

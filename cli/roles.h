@@ -7,7 +7,7 @@
 namespace nervex::cli {
 
 // A heading and one row per role that the job has: wanted, placed (in the plan), running,
-// succeeded, failed. Wanted comes from the PodGroup; without one, from the job's floors and
+// succeeded, failed. Wanted comes from the PodGroup; without one, from the job's base replicas and
 // requests.
 Rows role_rows(const JobView& view);
 

@@ -77,7 +77,7 @@ Finding scheduled(const Observed& seen, const Attempt& attempt) {
                         to_rfc3339(*seen.job.status.next_attempt_time))};
   }
   if (!seen.predecessor.empty()) {
-    return {false, kWaitsForPredecessor,
+    return {false, kPreviousJobTerminating,
             fmt::format("{} of the deleted job of the same name is still there: this one starts "
                         "when it is gone",
                         seen.predecessor)};

@@ -37,7 +37,8 @@ class Members {
     for (const auto& slot : wanted_.all()) {
       if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
     }
-    // The gang that the job starts with, then floors, then requests in the order they came.
+    // The gang that the job starts with, then added base replicas, then requests in the order they
+    // came.
     std::stable_sort(sets_.begin() + old, sets_.end(),
                      [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
     if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, pods_, attempt_.group->status);
@@ -53,7 +54,7 @@ class Members {
   static std::pair<int, std::int64_t> rank(std::string_view name) {
     const auto known = parse_set_name(name);
     if (known->gang == gang::kBaseGang) return {0, 0};
-    if (is_floor(*known)) return {1, 0};
+    if (is_added_base(*known)) return {1, 0};
     return {2, known->id};
   }
 
@@ -90,14 +91,14 @@ class Members {
     return next;
   }
 
-  // What the API did to floor pods is lost with the requests: a floor slot that is not there may
+  // What the API did to base pods is lost with the requests: a base slot that is not there may
   // have been removed by it.
   bool may_be_added(const WantedSlot& slot) const {
     if (is_gone(slot)) return false;
-    const bool is_of_floor =
+    const bool is_base_replica =
         slot.entry() == nullptr && (slot.role == Role::kCollector || slot.role == Role::kLearner);
     const bool is_first = attempt_.group == nullptr;
-    return !(is_lost_ && is_of_floor && !is_first) && can_be_made(slot);
+    return !(is_lost_ && is_base_replica && !is_first) && can_be_made(slot);
   }
 
   // A multi-GPU learner needs the templates of its aggregator and of its learners.
@@ -115,7 +116,8 @@ class Members {
     const bool is_single = slot.role == Role::kCoordinator || slot.role == Role::kAggregator;
     if (is_single || !base_is_committed_) return base_set_name(slot.role);
     if (const auto before = name_before(slot)) return *before;
-    return new_floors_.try_emplace(slot.role, floor_set_name(slot.role, slot.slot.ordinal))
+    return added_base_sets_
+        .try_emplace(slot.role, added_base_set_name(slot.role, slot.slot.ordinal))
         .first->second;
   }
 
@@ -167,7 +169,7 @@ class Members {
   const bool base_is_committed_;
   std::set<std::pair<Role, job::Slot>> pods_;
   std::set<Number> seen_;  // what the sets of the PodGroup have named
-  std::map<Role, SetName> new_floors_;
+  std::map<Role, SetName> added_base_sets_;
   // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
   std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
   std::vector<gang::MemberSet> sets_;

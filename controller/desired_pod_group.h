@@ -24,9 +24,11 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 //
 // A slot stays in the set that it is in, which keeps its requests and constraints however the
 // templates have changed: its pods may run. New slots go
-//  - of coordinator, aggregator and floors into the base gang's sets, named after their roles,
+//  - of coordinator, aggregator and base replicas into the base gang's sets, named after their
+//  roles,
 //    while that gang is not committed;
-//  - of a floor that is raised later into a gang of their own, "floor-collector-<first ordinal>";
+//  - of base replicas that are added later into a gang of their own, "base-collector-<first
+//  ordinal>";
 //  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
 //    aggregators and one per item of the GPU split.
 // Gangs that back off (requeued_gangs.h) have no slots in it.

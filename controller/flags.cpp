@@ -46,7 +46,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  add_duration(app, "--counts-delay", flags.counts_delay,
+  add_duration(app, "--status-update-period", flags.status_update_period,
                "changes that only move counts in a job's status wait this long for others, so that "
                "a gang that starts costs a few writes");
   add_duration(

@@ -17,7 +17,7 @@ struct Flags {
   std::string aggregator_config = "nervex-system/aggregator-config";
   bool server_token = false;  // pods of jobs get a token for nervex-server
   int workers = 4;
-  std::chrono::milliseconds counts_delay{200};  // of changes that only move counts
+  std::chrono::milliseconds status_update_period{200};  // of changes that only move counts
   std::chrono::milliseconds retry_delay{10'000};
 };
 

@@ -66,7 +66,7 @@ std::string why_it_waits(const job::Status& status) {
 }
 
 Verdict timed_out(std::string_view reason, std::string message) {
-  return {Course::kTimedOut, reason, std::move(message), std::nullopt, ""};
+  return {AttemptOutcome::kTimedOut, reason, std::move(message), std::nullopt, ""};
 }
 
 bool is_suspended(const job::Job& job) {
@@ -86,7 +86,7 @@ std::optional<Verdict> passed_limit(const Observed& seen, const Attempt& attempt
   if (has_passed(schedule_deadline(seen, attempt))) {
     return timed_out(
         kScheduleTimeout,
-        fmt::format("the job waited for room for longer than the {} s that its "
+        fmt::format("the job waited for capacity for longer than the {} s that its "
                     "scheduleTimeoutSeconds allows: {}",
                     *seen.job.spec.schedule_timeout_seconds, why_it_waits(seen.job.status)));
   }

@@ -58,8 +58,8 @@ int main(int argc, char** argv) {
   controller::Performer performer(api, caches, events);
   controller::Worker worker(api, caches, queue, performer, clock,
                             {flags.server_url, flags.aggregator_config, flags.server_token,
-                             flags.counts_delay, flags.retry_delay});
-  controller::Watches watches(client, caches, queue, flags.counts_delay);
+                             flags.status_update_period, flags.retry_delay});
+  controller::Watches watches(client, caches, queue, flags.status_update_period);
   const auto not_synced = [&watches] { return watches.not_synced(); };
   const auto not_current = [&watches] {
     auto reason = watches.not_synced();
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   if (auto started = ops.start(); !started) return fatal("serve metrics", started.error());
   leadership.start();
   runner.start(flags.workers);
-  log_info("nervex-controller works", {{"metrics_port", std::to_string(ops.port())}});
+  log_info("nervex-controller started", {{"metrics_port", std::to_string(ops.port())}});
 
   const int exit_code = stop.wait();
   const Ending ending(flags.common.shutdown_delay);

@@ -22,11 +22,21 @@ bool take_number(std::string_view& text, std::string_view prefix, std::int64_t& 
   return true;
 }
 
-std::optional<SetName> parse_floor(std::string_view name) {
-  for (const Role role : {Role::kCollector, Role::kLearner}) {
+// "base-collector-4", or as versions before the first release wrote it.
+std::optional<std::int64_t> parse_first_ordinal(std::string_view name, Role role) {
+  for (const std::string_view kind : {"base", "floor"}) {
     std::string_view rest = name;
     std::int64_t first = 0;
-    if (take_number(rest, fmt::format("floor-{}-", to_string(role)), first) && rest.empty()) {
+    if (take_number(rest, fmt::format("{}-{}-", kind, to_string(role)), first) && rest.empty()) {
+      return first;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<SetName> parse_added_base(std::string_view name) {
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    if (parse_first_ordinal(name, role)) {
       return SetName{std::string(name), std::string(name), role, 0};
     }
   }
@@ -59,8 +69,8 @@ SetName base_set_name(Role role) {
   return {std::string(to_string(role)), std::string(gang::kBaseGang), role, 0};
 }
 
-SetName floor_set_name(Role role, int first_ordinal) {
-  const std::string name = fmt::format("floor-{}-{}", to_string(role), first_ordinal);
+SetName added_base_set_name(Role role, int first_ordinal) {
+  const std::string name = fmt::format("base-{}-{}", to_string(role), first_ordinal);
   return {name, name, role, 0};
 }
 
@@ -71,17 +81,14 @@ SetName request_set_name(const WantedSlot& slot) {
   return {std::move(name), gang, slot.role, slot.entry()->id};
 }
 
-bool is_floor(const SetName& name) { return name.gang == name.set; }
+bool is_added_base(const SetName& name) { return name.gang == name.set; }
 
-int first_ordinal_of(const SetName& floor) {
-  std::string_view rest = floor.gang;
-  std::int64_t first = 0;
-  take_number(rest, fmt::format("floor-{}-", to_string(floor.role)), first);
-  return static_cast<int>(first);
+int first_ordinal_of(const SetName& added) {
+  return static_cast<int>(parse_first_ordinal(added.gang, added.role).value_or(0));
 }
 
 std::optional<SetName> parse_gang_name(std::string_view name) {
-  if (auto floor = parse_floor(name)) return floor;
+  if (auto added = parse_added_base(name)) return added;
   std::string_view rest = name;
   std::int64_t id = 0;
   if (!take_number(rest, job::kRequestGang, id) || !rest.empty()) return std::nullopt;
@@ -93,7 +100,7 @@ std::optional<SetName> parse_set_name(std::string_view name) {
        {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner}) {
     if (name == to_string(role)) return base_set_name(role);
   }
-  if (auto floor = parse_floor(name)) return floor;
+  if (auto added = parse_added_base(name)) return added;
   return parse_request(name);
 }
 

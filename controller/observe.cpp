@@ -9,7 +9,7 @@
 #include "controller/predecessor.h"
 #include "controller/replacement.h"
 #include "controller/requests_lost.h"
-#include "controller/strays.h"
+#include "controller/stale_objects.h"
 #include "kube/model/node.h"
 
 namespace nervex::controller {
@@ -99,8 +99,9 @@ Result<Nothing> check_same_attempt(kube::Api& api, const job::Job& job) {
 
 // Before anything is deleted as left over: with a cache that is behind, that may be the very
 // attempt that runs.
-Result<Nothing> confirm_strays(kube::Api& api, const Observed& seen, const Attempt& attempt) {
-  if (remove_strays(seen, attempt).empty()) return ok();
+Result<Nothing> confirm_stale_objects(kube::Api& api, const Observed& seen,
+                                      const Attempt& attempt) {
+  if (delete_stale_objects(seen, attempt).empty()) return ok();
   if (auto same = check_same_attempt(api, seen.job); !same) return same;
   return attempt.group == nullptr ? check_no_pod_group(api, seen.job)
                                   : check_same_pod_group(api, seen.job, *attempt.group);
@@ -187,7 +188,7 @@ Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt
     }
   }
   if (auto found = find_vanished(api, seen); !found) return found;
-  return confirm_strays(api, seen, attempt);
+  return confirm_stale_objects(api, seen, attempt);
 }
 
 }  // namespace

@@ -12,10 +12,11 @@
 namespace nervex::controller {
 
 struct ObserveOptions {
-  std::string server_url;                       // what pods are told
-  std::string aggregator_config;                // "namespace/name"
-  bool server_token = false;                    // pods get a token for nervex-server
-  std::chrono::milliseconds counts_delay{200};  // how long changes of counts wait for others
+  std::string server_url;         // what pods are told
+  std::string aggregator_config;  // "namespace/name"
+  bool server_token = false;      // pods get a token for nervex-server
+  std::chrono::milliseconds status_update_period{
+      200};  // how long changes of counts wait for others
   std::chrono::milliseconds retry_delay = kRetryDelay;
 };
 

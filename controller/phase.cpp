@@ -26,17 +26,18 @@ std::string failure_message(const kube::Pod& pod) {
 }
 
 Verdict failed(const kube::Pod& pod) {
-  Verdict verdict{Course::kFailed, kCoordinatorFailed, failure_message(pod), std::nullopt, ""};
+  Verdict verdict{AttemptOutcome::kFailed, kCoordinatorFailed, failure_message(pod), std::nullopt,
+                  ""};
   const kube::ContainerState* main = job::main_state(pod);
   if (main == nullptr || !main->terminated) return verdict;
   verdict.exit_code = main->exit_code;
-  verdict.last_words = main->message;
+  verdict.termination_message = main->message;
   return verdict;
 }
 
-// It asks for its workers anew, and they for another coordinator: they all begin again.
+// It asks for its workers again, and they for another coordinator: they all begin again.
 Verdict restarted(const kube::ContainerState& main) {
-  Verdict verdict{Course::kFailed, kCoordinatorRestarted,
+  Verdict verdict{AttemptOutcome::kFailed, kCoordinatorRestarted,
                   fmt::format("the coordinator's container {} was restarted in place: it {}",
                               main.name, end_of(main)),
                   main.exit_code, main.message};
@@ -47,7 +48,7 @@ Verdict disrupted(std::string_view reason, const kube::Pod& pod) {
   std::string message = "the cluster took the coordinator's pod away";
   if (!pod.disruption_reason.empty()) message += fmt::format(": {}", pod.disruption_reason);
   if (!pod.reason.empty()) message += fmt::format(": {} {}", pod.reason, pod.message);
-  return {Course::kDisrupted, reason, std::move(message), std::nullopt, ""};
+  return {AttemptOutcome::kDisrupted, reason, std::move(message), std::nullopt, ""};
 }
 
 Verdict lost(const Observed& seen) {
@@ -57,10 +58,10 @@ Verdict lost(const Observed& seen) {
     }
   }
   if (seen.coordinator_node_is_lost) {
-    return {Course::kDisrupted, kNodeLost, "the coordinator's pod is gone, and so is its node",
-            std::nullopt, ""};
+    return {AttemptOutcome::kDisrupted, kNodeLost,
+            "the coordinator's pod is gone, and so is its node", std::nullopt, ""};
   }
-  return {Course::kFailed, kCoordinatorLost,
+  return {AttemptOutcome::kFailed, kCoordinatorLost,
           "the coordinator's pod is gone, and nobody saw how it ended", std::nullopt, ""};
 }
 
@@ -83,13 +84,14 @@ bool has_run(const kube::Pod& pod) {
 
 Verdict runs() {
   Verdict verdict;
-  verdict.course = Course::kRuns;
+  verdict.outcome = AttemptOutcome::kRuns;
   return verdict;
 }
 
 Verdict judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
   if (has_another_place(coordinator, group)) {
-    return {Course::kDisrupted, kNodeLost, "the coordinator's node is lost", std::nullopt, ""};
+    return {AttemptOutcome::kDisrupted, kNodeLost, "the coordinator's node is lost", std::nullopt,
+            ""};
   }
   const kube::ContainerState* main = job::main_state(*coordinator.pod);
   if (main != nullptr && main->restarts > 0) return restarted(*main);
@@ -100,7 +102,7 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
   const kube::Pod& pod = *coordinator.pod;
   switch (coordinator.state) {
     case PodState::kSucceeded:
-      return {Course::kSucceeded, kCompleted, "the coordinator has completed", 0, ""};
+      return {AttemptOutcome::kSucceeded, kCompleted, "the coordinator has completed", 0, ""};
     case PodState::kFailed:
       if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
       return failed(pod);
@@ -120,7 +122,7 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
 Verdict judge_attempt(const Observed& seen, const Attempt& attempt) {
   if (seen.coordinator_is_gone) return lost(seen);
   if (seen.pod_group_is_gone) {
-    return {Course::kFailed, kPodGroupLost,
+    return {AttemptOutcome::kFailed, kPodGroupLost,
             "the job's PodGroup was deleted while the job ran: its pods have lost their places",
             std::nullopt, ""};
   }

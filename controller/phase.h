@@ -9,7 +9,7 @@
 
 namespace nervex::controller {
 
-enum class Course {
+enum class AttemptOutcome {
   kWaits,      // the coordinator does not run, or is about to go: the phase stays as it is
   kRuns,       // it runs
   kSucceeded,  // it has completed: the job has
@@ -19,11 +19,11 @@ enum class Course {
 };
 
 struct Verdict {
-  Course course = Course::kWaits;
-  std::string_view reason;       // of the last four: status.reason
-  std::string message;           // for people
-  std::optional<int> exit_code;  // of the main container, if its end was seen
-  std::string last_words;        // its termination message
+  AttemptOutcome outcome = AttemptOutcome::kWaits;
+  std::string_view reason;          // of the last four: status.reason
+  std::string message;              // for people
+  std::optional<int> exit_code;     // of the main container, if its end was seen
+  std::string termination_message;  // its termination message
 };
 
 // Not for jobs in a final phase, nor for suspended ones.

@@ -8,7 +8,7 @@
 
 namespace nervex::controller {
 
-// Who deletes a job and creates it anew does so while the first one's pods are still on their way
+// Who deletes a job and creates it again does so while the first one's pods are still on their way
 // out: they are given their grace period, and the garbage collector takes its time. Till then the
 // names belong to them. Returns the first object, "pod dqn-coordinator", that has a name which the
 // job's attempt needs at its start and is owned by another job of the same name; "" if there is

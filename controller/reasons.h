@@ -13,7 +13,7 @@ inline constexpr std::string_view kCreated = "Created";
 inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that the job starts with
 inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
-inline constexpr std::string_view kReplacementsUsedUp = "ReplacementsUsedUp";
+inline constexpr std::string_view kReplacementLimitExceeded = "ReplacementLimitExceeded";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
 inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
 using job::kRequestsLost;
@@ -52,7 +52,7 @@ inline constexpr std::string_view kCoordinatorFailed = "CoordinatorFailed";
 inline constexpr std::string_view kCoordinatorLost = "CoordinatorLost";
 inline constexpr std::string_view kPodGroupLost = "PodGroupLost";
 inline constexpr std::string_view kRequestsUnschedulable = "RequestsUnschedulable";
-inline constexpr std::string_view kWaitsForPredecessor = "WaitsForPredecessor";
+inline constexpr std::string_view kPreviousJobTerminating = "PreviousJobTerminating";
 inline constexpr std::string_view kBackOff = "BackOff";  // the next attempt is not due yet
 inline constexpr std::string_view kBackoffLimitExceeded = "BackoffLimitExceeded";
 inline constexpr std::string_view kCoordinatorRestarted = "CoordinatorRestarted";
@@ -70,7 +70,7 @@ using job::kPreempted;
 using job::kRejected;
 
 // Of conditions that are False.
-inline constexpr std::string_view kContinued = "Continued";    // of ReplacementsUsedUp
+inline constexpr std::string_view kContinued = "Continued";    // of ReplacementLimitExceeded
 inline constexpr std::string_view kResumed = "Resumed";        // of Suspended; an event too
 inline constexpr std::string_view kNewAttempt = "NewAttempt";  // what was said of the last one
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/attempt.h"
+#include "controller/attempt_transition.h"
 #include "controller/cleanup.h"
 #include "controller/conditions.h"
 #include "controller/desired_pod_group.h"
@@ -13,10 +14,9 @@
 #include "controller/reasons.h"
 #include "controller/replacement.h"
 #include "controller/requeued_gangs.h"
+#include "controller/stale_objects.h"
 #include "controller/status.h"
-#include "controller/strays.h"
 #include "controller/tracked_pods.h"
-#include "controller/turn.h"
 
 namespace nervex::controller {
 namespace {
@@ -70,15 +70,17 @@ Actions release(const Observed& seen) {
 // The status comes first: it records what has ended before anything is done about the rest.
 Decision go_on(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
-  if (auto turn = turn_of(seen, attempt)) {
-    return {{UpdateStatus{std::move(turn->status)}, std::move(turn->event)}, std::nullopt, true};
+  if (auto transition = transition_of(seen, attempt)) {
+    return {{UpdateStatus{std::move(transition->status)}, std::move(transition->event)},
+            std::nullopt,
+            true};
   }
   const auto ended = ended_slots(seen.job.status, attempt);
   const Replacement lost = replace_lost(seen, attempt, ended);
   Observed known = seen;  // with what this round's status says of the slots
   known.job.status.ended = ended;
   known.job.status.replaced = lost.replaced;
-  Actions steps = remove_strays(seen, attempt);
+  Actions steps = delete_stale_objects(seen, attempt);
   const Actions creations = creation_steps(known, attempt);
   steps.insert(steps.end(), creations.begin(), creations.end());
   const bool nothing_to_create = (attempt.group != nullptr || !may_begin(seen)) &&

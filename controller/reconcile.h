@@ -13,7 +13,7 @@ struct Decision {
   Actions actions;  // in order; the first failure stops the rest
   // Look again even if nothing changes. Follows from times in the status alone.
   std::optional<std::chrono::milliseconds> requeue_after;
-  bool is_turn = false;  // the status written begins or ends something: what follows is due
+  bool is_transition = false;  // the status written begins or ends something: what follows is due
 };
 
 // Level-based: looks at what is there, not at which event woke the worker. Doing its actions and

@@ -17,22 +17,22 @@ std::string without_numbers(std::string_view text) {
   return kept;
 }
 
-bool says_so(const job::Status& status, const std::string& words) {
+bool says_so(const job::Status& status, const std::string& message) {
   const auto* condition = find_condition(status, kPodsCreated);
   return condition != nullptr && !condition->status &&
-         without_numbers(condition->message) == without_numbers(words);
+         without_numbers(condition->message) == without_numbers(message);
 }
 
 }  // namespace
 
-Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& words,
+Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& message,
                        SysTime now) {
-  if (job.meta.deleting || is_final(job.status.phase) || says_so(job.status, words)) return {};
+  if (job.meta.deleting || is_final(job.status.phase) || says_so(job.status, message)) return {};
   job::Status status = job.status;
-  job::set_condition(status, {std::string(kPodsCreated), false, std::string(reason), words,
+  job::set_condition(status, {std::string(kPodsCreated), false, std::string(reason), message,
                               whole_seconds(now), job.meta.generation});
   if (!is_true(status, kSuspended)) status.reason = reason;
-  return {UpdateStatus{std::move(status)}, warning_event(reason, words)};
+  return {UpdateStatus{std::move(status)}, warning_event(reason, message)};
 }
 
 bool is_definite(Code code) { return code == Code::kInvalid || code == Code::kForbidden; }

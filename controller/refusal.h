@@ -13,7 +13,7 @@ namespace nervex::controller {
 // kFailedCreate or kFailedDelete, and the API's own words, and an event. None if the job says so
 // already (but for numbers, which may change with each try), so that trying again costs no writes.
 // reconcile.h ends the condition when nothing is left to write.
-Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& words,
+Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& message,
                        SysTime now);
 
 // The same request will be refused again: what it asks for is wrong, or not allowed.

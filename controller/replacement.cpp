@@ -29,9 +29,9 @@ constexpr seconds kLongestDelay{300};
 // By role and ordinal: the incarnation that is the least one.
 using Incarnations = std::map<std::pair<Role, int>, int>;
 
-bool is_of_floor(Role role, int ordinal) {
-  const bool has_floor = role == Role::kCollector || role == Role::kLearner;
-  return has_floor && ordinal < job::kFirstRequestedOrdinal;
+bool is_base_replica(Role role, int ordinal) {
+  const bool has_base_replicas = role == Role::kCollector || role == Role::kLearner;
+  return has_base_replicas && ordinal < job::kFirstRequestedOrdinal;
 }
 
 // The coordinator's end is the attempt's; the job's own aggregator is made again when it is gone.
@@ -76,7 +76,7 @@ class Losses {
       if (slot.role == Role::kCoordinator || slot.is_over) continue;
       if (taken_back_.count({slot.role, slot.slot.ordinal}) == 0) look_at(slot);
     }
-    lower_floors();
+    lower_base_replicas();
     for (const auto& entry : seen_.job.spec.requests.entries) {
       for (const auto slot : entry.slots) requested_.emplace(entry.role, slot.ordinal);
     }
@@ -125,10 +125,10 @@ class Losses {
     out_.lost.push_back(std::move(why));
   }
 
-  // What a lowered floor takes away comes back, if it does, as another pod.
-  void lower_floors() {
+  // What lowered base replicas take away comes back, if it does, as another pod.
+  void lower_base_replicas() {
     const auto lower = [&](Role role, job::Slot slot) {
-      if (!is_of_floor(role, slot.ordinal)) return;
+      if (!is_base_replica(role, slot.ordinal)) return;
       const auto& spec = role_spec(seen_.job.spec, role);
       if (spec && slot.ordinal < spec->replicas) return;
       raise(role, {slot.ordinal, slot.incarnation + 1});
@@ -223,19 +223,19 @@ Actions lost_events(const Replacement& replacement) {
   return {warning_event(kPodsLost, fmt::format("{}{}: replaced", lost.front(), others))};
 }
 
-void tell_used_up(const Observed& seen, job::Status& status) {
+void report_replacement_limit(const Observed& seen, job::Status& status) {
   for (const auto& of : status.replaced) {
     if (of.slot.incarnation <= job::kMaxIncarnation || goes_on_elsewhere(seen.job, of)) continue;
     const bool is_aggregator = of.role == Role::kAggregator;
     return set_condition(
-        seen, status, kReplacementsUsedUp, true, kReplacementsUsedUp,
+        seen, status, kReplacementLimitExceeded, true, kReplacementLimitExceeded,
         fmt::format("{} {} was replaced {} times and is not made again{}: find out what takes its "
                     "pods away",
                     to_string(of.role), of.slot.ordinal, job::kMaxIncarnation,
                     is_aggregator ? "" : " before the next request to nervex-server for this job"));
   }
-  if (is_true(status, kReplacementsUsedUp)) {
-    set_condition(seen, status, kReplacementsUsedUp, false, kContinued,
+  if (is_true(status, kReplacementLimitExceeded)) {
+    set_condition(seen, status, kReplacementLimitExceeded, false, kContinued,
                   "no replica has used up its replacements");
   }
 }

@@ -42,9 +42,9 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name);
 // One event for all of them; none if nothing was lost.
 Actions lost_events(const Replacement& replacement);
 
-// Sets the condition ReplacementsUsedUp if status.replaced names a replica that has had all its
-// incarnations, until nervex-server lets it go on under a fresh ordinal.
-void tell_used_up(const Observed& seen, job::Status& status);
+// Sets the condition ReplacementLimitExceeded if status.replaced names a replica that has had all
+// its incarnations, until nervex-server lets it go on under a fresh ordinal.
+void report_replacement_limit(const Observed& seen, job::Status& status);
 
 // Names of pods that are wanted and not in `seen`, but were: their services are there, which are
 // made after them. A stale cache looks the same, so ask the API server before believing it.

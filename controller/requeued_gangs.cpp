@@ -47,7 +47,8 @@ bool belongs_to(const WantedSlot& slot, const Requeued& requeued, const SetName&
   const auto at = gangs.find({slot.role, slot.slot.ordinal});
   if (at != gangs.end()) return at->second == gang.gang;
   if (slot.entry() != nullptr) return request_set_name(slot).gang == gang.gang;
-  return is_floor(gang) && slot.role == gang.role && slot.slot.ordinal >= first_ordinal_of(gang);
+  return is_added_base(gang) && slot.role == gang.role &&
+         slot.slot.ordinal >= first_ordinal_of(gang);
 }
 
 const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
@@ -147,7 +148,7 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
 }
 
 Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
-                        const std::string& words) {
+                        const std::string& message) {
   if (attempt.group == nullptr) return {};
   const WantedSlots slots(seen.job, attempt.has_aggregator);
   const WantedSlot* refused = find_by_name(seen.job, slots, name);
@@ -166,13 +167,13 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
   entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(seen.now + delay);
   raise_incarnations(attempt, slots, entry, gangs, status);
   const std::string name_of_gang = describe(entry);
-  set_condition(seen, status, kPodsCreated, false, kFailedCreate, words);
+  set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);
   status.reason = kFailedCreate;
   return {UpdateStatus{std::move(status)},
           warning_event(kFailedCreate,
                         fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
                                     "again in {} s",
-                                    words, name_of_gang,
+                                    message, name_of_gang,
                                     std::chrono::ceil<std::chrono::seconds>(delay).count()))};
 }
 

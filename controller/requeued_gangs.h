@@ -4,9 +4,9 @@
 // A gang starts whole or not at all, also the ones that come after the base gang: what one request
 // asked for, or what was added to the base replicas of a running job. Otherwise the pods that could
 // be created would hold their GPUs and wait for those that could not. (The base gang's refusal ends
-// the attempt: turn.h.) Of a gang that has been whole a refused pod takes nothing back, it only
-// replaces another one and what runs goes on (docs/replacement.md); but for a multi-GPU learner, of
-// which no part is of any use: it is taken back alone.
+// the attempt: attempt_transition.h.) Of a gang that has been whole a refused pod takes nothing
+// back, it only replaces another one and what runs goes on (docs/replacement.md); but for a
+// multi-GPU learner, of which no part is of any use: it is taken back alone.
 //
 // Taking back is one status write: status.requeuedGangs names the gang, or its learner, with the
 // time of the next try, and the incarnations of the slots that have bound pods are raised. Until
@@ -43,7 +43,7 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
 // words. Empty if nothing is to be taken back; so, too, if the name is of the base gang or of
 // nothing that is wanted.
 Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
-                        const std::string& words);
+                        const std::string& message);
 
 // For people: "request-7", "learner 4096 of request-7".
 std::string describe(const job::Status::RequeuedGang& requeued);

@@ -66,7 +66,7 @@ void forget_many(const job::Job& job, const Attempt& attempt, const WantedSlots&
     if (of.role == Role::kAggregator || pods.count({of.role, of.slot}) != 0) return false;
     const WantedSlot* now = slots.find(of.role, of.slot.ordinal);
     if (now != nullptr) return now->slot.incarnation > of.slot.incarnation;
-    // The floor may be raised again: what it had is remembered till something else says so.
+    // The base replicas may be raised again: what they had is kept until something else says so.
     return of.slot.ordinal >= job::kFirstRequestedOrdinal ||
            job::current_slot(job, of.role, of.slot).incarnation > of.slot.incarnation;
   });
@@ -163,7 +163,7 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
                         std::vector<job::Status::Ended> ended,
                         std::vector<job::Status::Replaced> replaced, bool nothing_to_create) {
   job::Status status = seen.job.status;
-  if (judge_attempt(seen, attempt).course == Course::kRuns) status.phase = Phase::kRunning;
+  if (judge_attempt(seen, attempt).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
   set_facts(seen, attempt, std::move(ended), status);
   status.replaced = std::move(replaced);
   Observed known = seen;
@@ -173,14 +173,14 @@ job::Status next_status(const Observed& seen, const Attempt& attempt,
   status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known.job, slots);
   forget_many(known.job, attempt, slots, status);
   set_conditions(seen, attempt, nothing_to_create, status);
-  tell_used_up(seen, status);
+  report_replacement_limit(seen, status);
   return status;
 }
 
 job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phase phase,
                          const Verdict& verdict) {
   job::Status status = seen.job.status;
-  const bool never_ran = verdict.course == Course::kTimedOut && !status.start_time;
+  const bool never_ran = verdict.outcome == AttemptOutcome::kTimedOut && !status.start_time;
   status.phase = phase;
   set_facts(seen, attempt, ended_slots(seen.job.status, attempt), status);
   if (never_ran) status.start_time.reset();
@@ -193,7 +193,7 @@ job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phas
   } else {
     forget_active(seen, status);
   }
-  if (verdict.course == Course::kFailed) status.coordinator = {0, 0, 1};
+  if (verdict.outcome == AttemptOutcome::kFailed) status.coordinator = {0, 0, 1};
   set_final_conditions(seen, verdict, status);
   return status;
 }

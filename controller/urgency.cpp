@@ -5,7 +5,7 @@
 
 namespace nervex::controller {
 
-bool can_wait(const kube::Pod& after) {
+bool can_be_coalesced(const kube::Pod& after) {
   const bool is_lost = after.meta.deleting || after.disruption_target || job::was_taken_away(after);
   return !is_lost && job::role_of(after) != job::Role::kCoordinator;
 }

@@ -21,7 +21,7 @@ struct WantedSlot {
   job::Slot slot;
   job::Unit unit;  // the replica it is a pod of; of coordinator and aggregator the slot itself
   int part = 0;    // of a ddp-learner: which pod of its learner, from 0
-  // It has finished, or another pod of its replica has: nobody makes its pod anew.
+  // It has finished, or another pod of its replica has: nobody makes its pod again.
   bool is_over = false;
 
   const job::RequestEntry* entry() const { return unit.entry; }  // null: not requested

@@ -42,15 +42,15 @@ void remember_disrupted(Caches& caches, const kube::Pod& gone) {
 }
 
 Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
-                                        std::chrono::milliseconds counts_delay) {
-  return [&caches, &queue, counts_delay](const auto& before, const auto& after) {
+                                        std::chrono::milliseconds status_update_period) {
+  return [&caches, &queue, status_update_period](const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(caches, *before);
     add_unless_empty(queue, former_owner_key(before, after));
     std::string key = owner_job_key(after ? after->meta : before->meta);
     if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
     if (key.empty()) return;
-    if (after != nullptr && can_wait(*after)) {
-      queue.add_after(key, counts_delay);  // later ones fold into it
+    if (after != nullptr && can_be_coalesced(*after)) {
+      queue.add_after(key, status_update_period);  // later ones fold into it
     } else {
       queue.add(key);
     }
@@ -81,11 +81,11 @@ void Watches::add(kube::Api& api, const char* name, std::string path, kube::Stor
 }
 
 Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
-                 std::chrono::milliseconds counts_delay) {
+                 std::chrono::milliseconds status_update_period) {
   add<job::Job>(api, "nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
                 decode_cached_job, job_changed(caches, queue));
   add<kube::Pod>(api, "pods", path_of_ours(kube::kPods), caches.pods, decode_cached_pod,
-                 pod_changed(caches, queue, counts_delay));
+                 pod_changed(caches, queue, status_update_period));
   add<Service>(api, "services", path_of_ours(kube::kServices), caches.services, decode_service,
                add_owner_to<Service>(queue));
   add<gang::PodGroup>(api, "podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,

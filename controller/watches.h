@@ -23,9 +23,10 @@ class Watches {
   using Changed =
       std::function<void(const std::shared_ptr<const T>&, const std::shared_ptr<const T>&)>;
 
-  // Changes of pods that at most move counts come into the queue after `counts_delay`, together.
+  // Changes of pods that at most move counts come into the queue after `status_update_period`,
+  // together.
   Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
-          std::chrono::milliseconds counts_delay = std::chrono::milliseconds(200));
+          std::chrono::milliseconds status_update_period = std::chrono::milliseconds(200));
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "controller/attempt_transition.h"
 #include "controller/confirm.h"
 #include "controller/reasons.h"
 #include "controller/reconcile.h"
@@ -11,7 +12,6 @@
 #include "controller/replacement.h"
 #include "controller/requeued_gangs.h"
 #include "controller/tracked_pods.h"
-#include "controller/turn.h"
 
 namespace nervex::controller {
 namespace {
@@ -24,7 +24,7 @@ bool has_more_to_do(const Decision& decision) {
                        return !std::holds_alternative<UpdateStatus>(action) &&
                               !std::holds_alternative<RecordEvent>(action);
                      }) ||
-         decision.is_turn;
+         decision.is_transition;
 }
 
 // The API server gave an answer that will not change by itself.
@@ -35,9 +35,9 @@ bool is_refused_creation(const Failure& failure) {
 // What to write about it, and what to take back for it: nothing of a gang whose pods cannot all be
 // created goes on holding capacity.
 Actions actions_about(const Observed& seen, const Failure& failure, bool is_first) {
-  const std::string& words = failure.error.message;
+  const std::string& message = failure.error.message;
   if (is_final(seen.job.status.phase)) {  // its status is not written any more
-    return is_first ? Actions{warning_event(failure.event_reason, words)} : Actions{};
+    return is_first ? Actions{warning_event(failure.event_reason, message)} : Actions{};
   }
   if (failure.is_taken) {
     if (Actions actions = pass_by_taken_name(seen.job, failure.refused_name); !actions.empty()) {
@@ -46,14 +46,14 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
   }
   const Attempt attempt = current_attempt(seen);
   if (is_refused_creation(failure) && attempt.group != nullptr && !seen.job.meta.deleting) {
-    Actions actions = requeue_gang_of(seen, attempt, failure.refused_name, words);
+    Actions actions = requeue_gang_of(seen, attempt, failure.refused_name, message);
     if (!actions.empty()) return actions;
     if (seen.job.status.phase == job::Phase::kCreated) {
-      Turn turn = turn_of_refusal(seen, words);
-      return {UpdateStatus{std::move(turn.status)}, std::move(turn.event)};
+      AttemptTransition transition = transition_of_refusal(seen, message);
+      return {UpdateStatus{std::move(transition.status)}, std::move(transition.event)};
     }
   }
-  return report_refusal(seen.job, failure.event_reason, words, seen.now);
+  return report_refusal(seen.job, failure.event_reason, message, seen.now);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (has_more_to_do(decision)) {
     queue_.add(key);  // what was written is in the caches: go on from there
   } else {
-    queue_.add_after(key, options_.counts_delay);
+    queue_.add_after(key, options_.status_update_period);
   }
   return Outcome::kRequeue;
 }

@@ -21,10 +21,11 @@ std::string name_of(const Json& manifest) {
 // The API's own words behind our own: what was tried, on what.
 Error failure(std::string_view verb, const char* kind, const std::string& key,
               const std::string& request, const Error& error) {
-  std::string_view words = error.message;
-  if (words.substr(0, request.size()) == request) words.remove_prefix(request.size());
-  while (!words.empty() && (words.front() == ':' || words.front() == ' ')) words.remove_prefix(1);
-  return {error.code, fmt::format("{} {} {}: {}", verb, kind, key, words), error.retry_after};
+  std::string_view message = error.message;
+  if (message.substr(0, request.size()) == request) message.remove_prefix(request.size());
+  while (!message.empty() && (message.front() == ':' || message.front() == ' '))
+    message.remove_prefix(1);
+  return {error.code, fmt::format("{} {} {}: {}", verb, kind, key, message), error.retry_after};
 }
 
 Json guard(const std::string& uid, const std::string& resource_version) {

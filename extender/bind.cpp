@@ -29,7 +29,7 @@ Result<kube::Pod> read_pod(kube::Api& api, const kube::BindArgs& args) {
   if (!body) return body.error();
   auto pod = kube::decode_pod(*body, pod_filter());
   if (pod && pod->meta.uid != args.pod_uid) {
-    return Error{Code::kNotFound, "the pod was deleted and made anew since"};
+    return Error{Code::kNotFound, "the pod was deleted and created again since"};
   }
   return pod;
 }
@@ -40,7 +40,7 @@ struct TurnGuard {
   const std::string& uid;
   const std::string& gang;
   std::string error = "the commit was broken off";
-  Plans::Outcome outcome = Plans::Outcome::kInDoubt;
+  Plans::Outcome outcome = Plans::Outcome::kUnconfirmed;
 
   ~TurnGuard() { plans.end_commit(uid, gang, error, outcome); }
 };
@@ -90,10 +90,10 @@ std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& p
     return reason;
   }
   if (auto reason = check(); !reason.empty()) return reason;  // the place may have moved since
-  auto other = plans_.claim(slot, pod, args.node);
+  auto other = plans_.assume(slot, pod, args.node);
   if (other && is_gone_unseen(args.pod_namespace, *other)) {
-    plans_.unclaim(slot, other->uid);
-    other = plans_.claim(slot, pod, args.node);
+    plans_.forget(slot, other->uid);
+    other = plans_.assume(slot, pod, args.node);
   }
   if (other) {
     return fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal),
@@ -101,8 +101,8 @@ std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& p
   }
   const auto bound = write_binding(args);
   if (bound) return "";
-  // After a lost reply the pod may be bound: the claim stays until the pod was seen.
-  if (bound.error().code != Code::kTransient) plans_.unclaim(slot, pod.meta.uid);
+  // After a lost reply the pod may be bound: it stays assumed until the pod was seen.
+  if (bound.error().code != Code::kTransient) plans_.forget(slot, pod.meta.uid);
   return bound.error().message;
 }
 

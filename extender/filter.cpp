@@ -26,7 +26,7 @@ std::string slot_text(const gang::PodSlot& slot) {
   return gang::slot_key(slot.role, slot.slot.ordinal);
 }
 
-// Admission may enlarge a pod: then the room that was planned does not hold it.
+// Admission may enlarge a pod: then the capacity that was planned does not hold it.
 std::string outgrown_text(const kube::Pod& pod, const gang::PodSlot& slot, const SlotSeen& seen) {
   const std::string resource(pod.requests.first_lacking(seen.requests));
   if (resource.empty()) return "";
@@ -79,7 +79,7 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
     if (!is_held || args.pod.requests.fits_in(node->spare)) result.node_names.push_back(name);
     if (is_held) ++node;
   }
-  return result.node_names.empty() ? refuse(args, "room is held for gangs") : result;
+  return result.node_names.empty() ? refuse(args, "capacity is held for gangs") : result;
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void hold_blindly(GangWork& work, Ledger& ledger);
 void refuse(GangWork& work);
 
 // Gives every slot that has no place one, or answers why that cannot be. What still fits stays
-// where it is if the rest fits beside it; else the gang is planned anew, and if that fails too it
+// where it is if the rest fits beside it; else the gang is planned again, and if that fails too it
 // is left without places. A committed gang keeps its places and only gets what is missing.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 

@@ -1,5 +1,5 @@
-// extender/group_places.h - which room does one PodGroup hold, and which slot has which place? A
-// part of Plans, guarded by its lock.
+// extender/group_places.h - which capacity does one PodGroup hold, and which slot has which place?
+// A part of Plans, guarded by its lock.
 #pragma once
 
 #include <cstdint>

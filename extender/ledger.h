@@ -17,11 +17,11 @@ class Ledger {
   // `nodes` sorted by name.
   explicit Ledger(std::vector<gang::NodeView> nodes) : nodes_(std::move(nodes)) {}
 
-  // "" if the node is there, lets such a pod in and has room for one more; else why not, for
+  // "" if the node is there, lets such a pod in and has capacity for one more; else why not, for
   // people.
   std::string why_not(const gang::MemberSet& set, std::string_view node) const;
   bool fits(const gang::MemberSet& set, std::string_view node) const;
-  // Unknown nodes are ignored: nobody else can take their room either.
+  // Unknown nodes are ignored: nobody else can take their capacity either.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
 

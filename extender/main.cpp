@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   Stores stores;
   extender::Plans plans(stores.groups);
   extender::Planner planner(planner_api, plans, clock);
-  planner.observe_passes(extender::pass_observer(metrics));
+  planner.observe_cycles(extender::cycle_observer(metrics));
   extender::Binder binder(client, plans, stores.pods);  // every replica binds
   extender::Watches watches(client, stores.nodes, stores.pods, stores.groups, plans, planner);
   const auto not_synced = [&watches] { return watches.not_synced(); };
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     watches.refresh();
     planner.run(stopped, [&] { return not_current().empty(); });
   });
-  log_info("nervex-extender works",
+  log_info("nervex-extender started",
            {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});
 
   const int exit_code = stop.wait();

@@ -60,9 +60,9 @@ void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& group
                   });
 }
 
-std::function<void(std::chrono::nanoseconds)> pass_observer(Metrics& metrics) {
+std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics) {
   const Histogram seconds = metrics.histogram(
-      "nervex_planner_pass_seconds",
+      "nervex_scheduling_cycle_duration_seconds",
       "Time of one pass of the planner over all gangs, writes included.", request_bounds());
   return [seconds](std::chrono::nanoseconds took) { seconds.observe(took); };
 }

@@ -34,7 +34,7 @@ class VerbMetrics {
 // last Metrics::text().
 void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups);
 
-// For Planner::observe_passes(): nervex_planner_pass_seconds.
-std::function<void(std::chrono::nanoseconds)> pass_observer(Metrics& metrics);
+// For Planner::observe_cycles(): nervex_scheduling_cycle_duration_seconds.
+std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics);
 
 }  // namespace nervex::extender

@@ -21,10 +21,10 @@ class NodeTable {
  public:
   void set_node(const std::string& name, const NodePtr& node);  // null: gone
 
-  // Room that pods occupy.
+  // Capacity that pods occupy.
   void use(const std::string& node, const kube::Resources& amount);
   void stop_using(const std::string& node, const kube::Resources& amount);
-  // Room of places whose pod is not bound.
+  // Capacity of places whose pod is not bound.
   void hold(const std::string& node, const kube::Resources& amount, bool committed);
   void release(const std::string& node, const kube::Resources& amount, bool committed);
 

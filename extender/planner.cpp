@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const std::string kPass = "pass";  // the queue's only key: all wake-ups fold into one
+const std::string kCycle = "pass";  // the queue's only key: all wake-ups fold into one
 constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kNotReady{50};
 constexpr milliseconds kCommitTime{1'000};
@@ -52,7 +52,7 @@ std::string shortened(std::string text) {
 
 }  // namespace
 
-void Planner::wake() { queue_.add_after(kPass, kCoalesce); }
+void Planner::wake() { queue_.add_after(kCycle, kCoalesce); }
 
 void Planner::run(const std::stop_token& stop, const std::function<bool()>& ready) {
   const std::stop_callback shut_down(stop, [this] { queue_.shut_down(); });
@@ -64,7 +64,7 @@ void Planner::run(const std::stop_token& stop, const std::function<bool()>& read
         pass();
         observe_(clock_.mono() - began);
       } else {
-        queue_.add_after(kPass, kNotReady);
+        queue_.add_after(kCycle, kNotReady);
       }
     } catch (const std::exception& error) {  // a bug: say so and go on with what can be done
       log_error("planning failed", {{"error", error.what()}});
@@ -75,11 +75,11 @@ void Planner::run(const std::stop_token& stop, const std::function<bool()>& read
 }
 
 void Planner::pass() {
-  repeat_doubtful();
-  settle_commits();
+  repeat_unconfirmed();
+  resolve_commits();
   const Snapshot snapshot = plans_.snapshot();
   forget_gone(snapshot);
-  PassResult result = run_pass(snapshot, memory_, clock_.now(), refusals());
+  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), refusals());
   memory_ = std::move(result.memory);
   for (const StatusWrite& decided : result.writes) {
     if (must_wait(decided.group->meta.uid)) {
@@ -88,7 +88,7 @@ void Planner::pass() {
       write(decided.group, decided.status);
     }
   }
-  if (result.look_again) queue_.add_after(kPass, *result.look_again);
+  if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }
 
 void Planner::forget_gone(const Snapshot& snapshot) {
@@ -106,29 +106,29 @@ Refusals Planner::refusals() {
   Refusals standing;
   for (const auto& [uid, refused] : refused_) {
     standing.emplace(uid, refused.refusal);
-    queue_.add_after(kPass, std::chrono::ceil<milliseconds>(refused.due - now));
+    queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(refused.due - now));
   }
   return standing;
 }
 
-void Planner::repeat_doubtful() {
-  for (const PodGroupPtr& attempted : plans_.in_doubt()) {
+void Planner::repeat_unconfirmed() {
+  for (const PodGroupPtr& attempted : plans_.unconfirmed()) {
     if (must_wait(attempted->meta.uid)) continue;
     after_write(*attempted, write_status(api_, *attempted, attempted->status));
   }
 }
 
-void Planner::settle_commits() {
+void Planner::resolve_commits() {
   const Plans::OpenCommits open = plans_.open_commits();
   // What it comes to nobody will tell us if it ends in doubt.
-  if (open.any_running) queue_.add_after(kPass, kCommitTime);
-  for (const Plans::DoubtfulCommit& commit : open.in_doubt) {
+  if (open.any_running) queue_.add_after(kCycle, kCommitTime);
+  for (const Plans::UnconfirmedCommit& commit : open.unconfirmed) {
     const std::string& uid = commit.group->meta.uid;
     if (must_wait(uid)) continue;
     const auto live = read_pod_group(api_, *commit.group);
     if (live) {
       plans_.fold(*live);
-      plans_.settle_commit(commit);
+      plans_.resolve_commit(commit);
     } else if (live.error().code != Code::kNotFound) {  // if it is gone the watch will tell
       back_off(uid);
     }
@@ -138,12 +138,12 @@ void Planner::settle_commits() {
 void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status) {
   gang::PodGroup attempted = *base;
   attempted.status = status;
-  plans_.doubt(std::make_shared<const gang::PodGroup>(std::move(attempted)));
+  plans_.mark_unconfirmed(std::make_shared<const gang::PodGroup>(std::move(attempted)));
   const auto written = write_status(api_, *base, status);
   if (written) log_decision(*base, *written);
   if (!written && written.error().code == Code::kInvalid) {
     // This was its first try, so it is stored nowhere: its places are free at once.
-    plans_.settle(base->meta.uid);
+    plans_.resolve(base->meta.uid);
     forget(base->meta.uid);
     return refused_for_good(*base, written.error());
   }
@@ -171,7 +171,7 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   if (written) {
     retries_.erase(uid);
     plans_.fold(*written);
-    plans_.settle(uid);
+    plans_.resolve(uid);
     return;
   }
   const Error& error = written.error();
@@ -184,7 +184,7 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   const auto live = read_pod_group(api_, base);
   const bool is_gone = !live && live.error().code == Code::kNotFound;
   if (live) plans_.fold(*live);
-  if (live || is_gone) plans_.settle(uid);
+  if (live || is_gone) plans_.resolve(uid);
   if (is_gone) {  // the watch will tell, too
     retries_.erase(uid);
   } else if (live && error.code == Code::kInvalid) {
@@ -203,7 +203,7 @@ bool Planner::must_wait(const std::string& uid) {
   if (retry == retries_.end()) return false;
   const auto left = retry->second.due - clock_.mono();
   if (left <= left.zero()) return false;
-  queue_.add_after(kPass, std::chrono::ceil<milliseconds>(left));
+  queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(left));
   return true;
 }
 
@@ -211,7 +211,7 @@ void Planner::back_off(const std::string& uid) {
   Retry& retry = retries_[uid];
   const milliseconds delay = retry_after(retry.failures++);
   retry.due = clock_.mono() + delay;
-  queue_.add_after(kPass, delay);
+  queue_.add_after(kCycle, delay);
 }
 
 void Planner::forget(const std::string& uid) {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "extender/pass.h"
 #include "extender/plans.h"
+#include "extender/scheduling_cycle.h"
 #include "kube/api.h"
 #include "kube/work_queue.h"
 
@@ -27,8 +27,8 @@ class Planner {
   // Something that matters changed: run a pass soon; changes within a few milliseconds share one.
   // Thread-safe.
   void wake();
-  // Told of each pass that run() made. Call before run().
-  void observe_passes(std::function<void(std::chrono::nanoseconds)> observe) {
+  // Called with the time of each cycle that run() made. Call before run().
+  void observe_cycles(std::function<void(std::chrono::nanoseconds)> observe) {
     observe_ = std::move(observe);
   }
   // For its metrics.
@@ -55,12 +55,12 @@ class Planner {
 
   // What must come first: writes whose outcome is not known are made once more. They are
   // conditional, so this ends the doubt whichever way the first one went.
-  void repeat_doubtful();
+  void repeat_unconfirmed();
   // Back-off and refusals of PodGroups that do not exist any more.
   void forget_gone(const Snapshot& snapshot);
   // A gang whose commit is in doubt counts as committed, so nothing would move it away from a node
   // that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
-  void settle_commits();
+  void resolve_commits();
   Refusals refusals();  // those that stand
   void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
   void refused_for_good(const gang::PodGroup& base, const Error& error);

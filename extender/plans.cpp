@@ -21,12 +21,12 @@ void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   const bool replaced = before && after && before->meta.uid != after->meta.uid;
   if (was && (!after || replaced || was != is)) {
     pods_.remove(*was, *before);
-    end_claim(before->meta.uid);
+    forget_assumed(before->meta.uid);
     refresh_slot(*was);
   }
   if (is && !after->node.empty()) {
     pods_.add(*is, *after);
-    end_claim(after->meta.uid);
+    forget_assumed(after->meta.uid);
     refresh_slot(*is);
   }
 }
@@ -38,11 +38,12 @@ void Plans::pod_list_begins() {
 
 bool Plans::pods_listed(const kube::Store<kube::Pod>& pods) {
   MutexLock lock(mutex_);
-  return give_up_claims_if([&pods, list = pod_lists_](const std::string& uid, const Claim& claim) {
-    const PodPtr pod = pods.get(claim.pod);
-    const bool is_there = pod && pod->meta.uid == uid;
-    return !is_there && claim.list < list;
-  });
+  return release_assumed_if(
+      [&pods, list = pod_lists_](const std::string& uid, const AssumedPod& assumed) {
+        const PodPtr pod = pods.get(assumed.pod);
+        const bool is_there = pod && pod->meta.uid == uid;
+        return !is_there && assumed.list < list;
+      });
 }
 
 void Plans::refresh_slot(const gang::PodSlot& slot) {
@@ -57,7 +58,7 @@ void Plans::group_changed(const std::string& key) {
   const auto known = uid_of_.find(key);
   if (known != uid_of_.end() && (!group || group->meta.uid != known->second)) {
     by_uid_.erase(known->second);
-    end_claims_of(known->second);
+    forget_assumed_of(known->second);
     uid_of_.erase(known);
     commit_ended_.notify_all();
   }
@@ -67,13 +68,13 @@ void Plans::group_changed(const std::string& key) {
   if (entry == by_uid_.end()) {
     entry = by_uid_.try_emplace(group->meta.uid, nodes_, pods_).first;
   }
-  end_doubt(entry->second, group);
+  end_unconfirmed(entry->second, group);
   entry->second.places.set_group(group);
 }
 
 // Every write of ours is conditional: once the resourceVersion has moved it was stored or never
 // will be.
-void Plans::end_doubt(GroupEntry& entry, const PodGroupPtr& now) {
+void Plans::end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) {
   const PodGroupPtr& before = entry.places.group();
   if (!before || before->meta.resource_version == now->meta.resource_version) return;
   if (entry.places.attempted()) entry.places.set_attempted(nullptr);
@@ -94,9 +95,9 @@ Snapshot Plans::snapshot() const {
   snapshot.nodes = nodes_.views();
   snapshot.groups.reserve(by_uid_.size());
   for (const auto& [uid, entry] : by_uid_) {
-    const bool in_doubt = entry.places.attempted() != nullptr;
-    snapshot.groups.push_back({in_doubt ? entry.places.attempted() : entry.places.group(), in_doubt,
-                               entry.places.committing()});
+    const bool unconfirmed = entry.places.attempted() != nullptr;
+    snapshot.groups.push_back({unconfirmed ? entry.places.attempted() : entry.places.group(),
+                               unconfirmed, entry.places.committing()});
   }
   return snapshot;
 }
@@ -117,19 +118,19 @@ std::vector<HeldNode> Plans::held_nodes(const std::vector<std::string>& names) c
   return held;
 }
 
-void Plans::doubt(PodGroupPtr attempted) {
+void Plans::mark_unconfirmed(PodGroupPtr attempted) {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(attempted->meta.uid);
   if (entry != by_uid_.end()) entry->second.places.set_attempted(std::move(attempted));
 }
 
-void Plans::settle(const std::string& uid) {
+void Plans::resolve(const std::string& uid) {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(uid);
   if (entry != by_uid_.end()) entry->second.places.set_attempted(nullptr);
 }
 
-std::vector<PodGroupPtr> Plans::in_doubt() const {
+std::vector<PodGroupPtr> Plans::unconfirmed() const {
   MutexLock lock(mutex_);
   std::vector<PodGroupPtr> found;
   for (const auto& [uid, entry] : by_uid_) {
@@ -138,7 +139,7 @@ std::vector<PodGroupPtr> Plans::in_doubt() const {
   return found;
 }
 
-Plans::CommitTurn Plans::begin_commit(const std::string& uid, const std::string& gang) {
+Plans::CommitStep Plans::begin_commit(const std::string& uid, const std::string& gang) {
   MutexLock lock(mutex_);
   for (bool waited = false;; waited = true) {
     const auto found = by_uid_.find(uid);
@@ -152,16 +153,16 @@ Plans::CommitTurn Plans::begin_commit(const std::string& uid, const std::string&
       continue;
     }
     if (waited && !state.error.empty()) return Refused{state.error};
-    if (std::string reason = check_room(entry, gang); !reason.empty()) return Refused{reason};
+    if (std::string reason = check_capacity(entry, gang); !reason.empty()) return Refused{reason};
     state = {true, "", state.turn + 1};
     entry.places.set_committing(gang, true);
     return Commit{entry.places.group()};
   }
 }
 
-std::string Plans::check_room(GroupEntry& entry, const std::string& gang) {
-  // Room that is still in doubt from an earlier attempt is the gang's own.
-  const bool in_doubt = entry.places.committing().count(gang) > 0;
+std::string Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
+  // Capacity that is still in doubt from an earlier attempt is the gang's own.
+  const bool unconfirmed = entry.places.committing().count(gang) > 0;
   entry.places.set_committing(gang, false);
   const gang::PodGroup& group = *entry.places.group();
   std::set<std::string_view> names;  // sorted, as check_commit() wants the nodes
@@ -173,7 +174,7 @@ std::string Plans::check_room(GroupEntry& entry, const std::string& gang) {
     if (auto view = nodes_.view(name)) nodes.push_back(*std::move(view));
   }
   std::string reason = check_commit(group, gang, nodes);
-  entry.places.set_committing(gang, in_doubt);
+  entry.places.set_committing(gang, unconfirmed);
   return reason;
 }
 
@@ -198,14 +199,14 @@ Plans::OpenCommits Plans::open_commits() const {
       if (state.running) {
         open.any_running = true;
       } else {
-        open.in_doubt.push_back({entry.places.group(), gang, state.turn});
+        open.unconfirmed.push_back({entry.places.group(), gang, state.turn});
       }
     }
   }
   return open;
 }
 
-void Plans::settle_commit(const DoubtfulCommit& commit) {
+void Plans::resolve_commit(const UnconfirmedCommit& commit) {
   MutexLock lock(mutex_);
   const auto found = by_uid_.find(commit.group->meta.uid);
   if (found == by_uid_.end()) return;
@@ -215,50 +216,51 @@ void Plans::settle_commit(const DoubtfulCommit& commit) {
   }
 }
 
-std::optional<SlotPods::Named> Plans::claim(const gang::PodSlot& slot, const kube::Pod& pod,
-                                            const std::string& node) {
+std::optional<SlotPods::Named> Plans::assume(const gang::PodSlot& slot, const kube::Pod& pod,
+                                             const std::string& node) {
   MutexLock lock(mutex_);
   if (auto other = pods_.other_live_pod(slot, pod)) return other;
-  pods_.claim(slot, pod, node);
-  const Claim claim{slot, pod.meta.key(), node, pod.requests, pod_lists_};
-  if (!pods_.is_seen_bound(slot, pod.meta.uid) && claims_.emplace(pod.meta.uid, claim).second) {
+  pods_.assume(slot, pod, node);
+  const AssumedPod assumed{slot, pod.meta.key(), node, pod.requests, pod_lists_};
+  if (!pods_.is_seen_bound(slot, pod.meta.uid) && assumed_.emplace(pod.meta.uid, assumed).second) {
     nodes_.hold(node, pod.requests, true);
   }
   refresh_slot(slot);
   return std::nullopt;
 }
 
-void Plans::unclaim(const gang::PodSlot& slot, const std::string& pod_uid) {
+void Plans::forget(const gang::PodSlot& slot, const std::string& pod_uid) {
   MutexLock lock(mutex_);
-  give_up_claim(slot, pod_uid);
+  release_assumed(slot, pod_uid);
 }
 
-void Plans::give_up_claim(const gang::PodSlot& slot, const std::string& pod_uid) {
-  pods_.unclaim(slot, pod_uid);
-  end_claim(pod_uid);
+void Plans::release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) {
+  pods_.forget(slot, pod_uid);
+  forget_assumed(pod_uid);
   refresh_slot(slot);
 }
 
-void Plans::end_claim(const std::string& pod_uid) {
-  const auto claim = claims_.find(pod_uid);
-  if (claim == claims_.end()) return;
-  nodes_.release(claim->second.node, claim->second.requests, true);
-  claims_.erase(claim);
+void Plans::forget_assumed(const std::string& pod_uid) {
+  const auto assumed = assumed_.find(pod_uid);
+  if (assumed == assumed_.end()) return;
+  nodes_.release(assumed->second.node, assumed->second.requests, true);
+  assumed_.erase(assumed);
 }
 
 // Whatever was being bound for a PodGroup that is gone is deleted next.
-void Plans::end_claims_of(const std::string& group_uid) {
-  give_up_claims_if([&group_uid](const std::string&, const Claim& claim) {
-    return claim.slot.pod_group_uid == group_uid;
+void Plans::forget_assumed_of(const std::string& group_uid) {
+  release_assumed_if([&group_uid](const std::string&, const AssumedPod& assumed) {
+    return assumed.slot.pod_group_uid == group_uid;
   });
 }
 
-bool Plans::give_up_claims_if(const std::function<bool(const std::string&, const Claim&)>& is_one) {
+bool Plans::release_assumed_if(
+    const std::function<bool(const std::string&, const AssumedPod&)>& is_one) {
   std::vector<std::pair<std::string, gang::PodSlot>> pods;
-  for (const auto& [uid, claim] : claims_) {
-    if (is_one(uid, claim)) pods.emplace_back(uid, claim.slot);
+  for (const auto& [uid, assumed] : assumed_) {
+    if (is_one(uid, assumed)) pods.emplace_back(uid, assumed.slot);
   }
-  for (const auto& [uid, slot] : pods) give_up_claim(slot, uid);
+  for (const auto& [uid, slot] : pods) release_assumed(slot, uid);
   return !pods.empty();
 }
 

@@ -1,7 +1,8 @@
-// extender/plans.h - who occupies what, where, and which room is promised? The extender's one view.
+// extender/plans.h - who occupies what, where, and which capacity is promised? The extender's one
+// view.
 //
 // Kept up to date change by change, so that filter costs a look-up. Everything in it can be read
-// from the API again; what exists here alone is the room of writes that are under way.
+// from the API again; what exists here alone is the capacity of writes that are under way.
 #pragma once
 
 #include <functional>
@@ -37,8 +38,8 @@ class Plans {
   void node_changed(const NodePtr& before, const NodePtr& after);
   void pod_changed(const PodPtr& before, const PodPtr& after);
   // All pods are about to be listed, and were listed: `pods` has them. A list alone can tell of a
-  // pod that came and went while nobody watched, so it ends the claims made before it of pods that
-  // are not there. True if there were any: their room is free.
+  // pod that came and went while nobody watched, so it ends the assumed pods made before it of pods
+  // that are not there. True if there were any: their capacity is free.
   void pod_list_begins();
   bool pods_listed(const kube::Store<kube::Pod>& pods);
   // The store has another state of this PodGroup, or none. By any thread.
@@ -50,18 +51,18 @@ class Plans {
   // Cost: nodes + PodGroups.
   Snapshot snapshot() const;
   SlotSeen slot_seen(const gang::PodSlot& slot) const;
-  // Of the named nodes those on which room is held.
+  // Of the named nodes those on which capacity is held.
   std::vector<HeldNode> held_nodes(const std::vector<std::string>& names) const;
 
   // A status is about to be written: from now on its places are held beside those known, and the
-  // PodGroup is in doubt, until it was read (fold, group_changed) or settle() says that the write
-  // was refused.
-  void doubt(PodGroupPtr attempted);
-  void settle(const std::string& uid);
-  std::vector<PodGroupPtr> in_doubt() const;
+  // PodGroup is unconfirmed, until it was read (fold, group_changed) or resolve() says that the
+  // write was refused.
+  void mark_unconfirmed(PodGroupPtr attempted);
+  void resolve(const std::string& uid);
+  std::vector<PodGroupPtr> unconfirmed() const;
 
   // The first bind of a gang. Of many callers one at a time gets `Commit`, if check_commit()
-  // agrees; the gang's room counts as committed from then on, and end_commit() must follow. The
+  // agrees; the gang's capacity counts as committed from then on, and end_commit() must follow. The
   // others wait for that and get what came of it.
   struct Committed {};
   struct Commit {
@@ -70,36 +71,36 @@ class Plans {
   struct Refused {
     std::string reason;
   };
-  using CommitTurn = std::variant<Committed, Commit, Refused>;
-  CommitTurn begin_commit(const std::string& uid, const std::string& gang);
-  enum class Outcome { kKnown, kInDoubt };
-  // `error` is what those who wait are told: "" if the gang is committed. In doubt its room stays
-  // committed until the PodGroup was read.
+  using CommitStep = std::variant<Committed, Commit, Refused>;
+  CommitStep begin_commit(const std::string& uid, const std::string& gang);
+  enum class Outcome { kKnown, kUnconfirmed };
+  // `error` is what those who wait are told: "" if the gang is committed. In doubt its capacity
+  // stays committed until the PodGroup was read.
   void end_commit(const std::string& uid, const std::string& gang, const std::string& error,
                   Outcome outcome);
 
   // A commit that ended in doubt, and which turn it was.
-  struct DoubtfulCommit {
+  struct UnconfirmedCommit {
     PodGroupPtr group;  // as known when it was asked for
     std::string gang;
     int turn = 0;
   };
   struct OpenCommits {
-    std::vector<DoubtfulCommit> in_doubt;
+    std::vector<UnconfirmedCommit> unconfirmed;
     bool any_running = false;
   };
   OpenCommits open_commits() const;
   // The PodGroup was read after that turn, and fold() knows what was read: whatever the read did
   // not show is not stored. Nothing happens if there was another turn since.
-  void settle_commit(const DoubtfulCommit& commit);
+  void resolve_commit(const UnconfirmedCommit& commit);
 
-  // Two pods for one slot may be in bind at the same time: only the one that claims the slot may go
-  // on. Returns the other pod, if there is one. A claim ends when its pod is seen bound or deleted,
-  // or is missing in a later list, or with unclaim(), or with its PodGroup. Till then the pod's
-  // room on `node` is nobody else's, even if its place is given up meanwhile.
-  std::optional<SlotPods::Named> claim(const gang::PodSlot& slot, const kube::Pod& pod,
-                                       const std::string& node);
-  void unclaim(const gang::PodSlot& slot, const std::string& pod_uid);
+  // Two pods for one slot may be in bind at the same time: only the one that assumes the slot may
+  // go on. Returns the other pod, if there is one. An assumption ends when its pod is seen bound or
+  // deleted, or is missing in a later list, or with forget(), or with its PodGroup. Till then the
+  // pod's capacity on `node` is nobody else's, even if its place is given up meanwhile.
+  std::optional<SlotPods::Named> assume(const gang::PodSlot& slot, const kube::Pod& pod,
+                                        const std::string& node);
+  void forget(const gang::PodSlot& slot, const std::string& pod_uid);
 
  private:
   struct CommitState {
@@ -113,30 +114,31 @@ class Plans {
     std::map<std::string, CommitState> commits;  // by gang
   };
 
-  struct Claim {
+  struct AssumedPod {
     gang::PodSlot slot;
     std::string pod;  // namespace/name
     std::string node;
     kube::Resources requests;
     int list = 0;  // the last one that had begun
   };
-  void end_claim(const std::string& pod_uid) REQUIRES(mutex_);
-  void give_up_claim(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
-  void end_claims_of(const std::string& group_uid) REQUIRES(mutex_);
+  void forget_assumed(const std::string& pod_uid) REQUIRES(mutex_);
+  void release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
+  void forget_assumed_of(const std::string& group_uid) REQUIRES(mutex_);
   // Of pods by uid. True if there were any.
-  bool give_up_claims_if(const std::function<bool(const std::string& uid, const Claim&)>& is_one)
+  bool release_assumed_if(
+      const std::function<bool(const std::string& uid, const AssumedPod&)>& is_one)
       REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
-  void end_doubt(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
-  std::string check_room(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
+  void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
+  std::string check_capacity(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
 
   kube::Store<gang::PodGroup>& groups_;
   mutable Mutex mutex_;
   CondVar commit_ended_;
   NodeTable nodes_ GUARDED_BY(mutex_);
   SlotPods pods_ GUARDED_BY(mutex_);
-  int pod_lists_ GUARDED_BY(mutex_) = 0;                    // that have begun
-  std::map<std::string, Claim> claims_ GUARDED_BY(mutex_);  // by pod UID
+  int pod_lists_ GUARDED_BY(mutex_) = 0;                          // that have begun
+  std::map<std::string, AssumedPod> assumed_ GUARDED_BY(mutex_);  // by pod UID
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name
 };

@@ -13,13 +13,13 @@ void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
   erase(slot, pod.meta.uid);
 }
 
-void SlotPods::claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
+void SlotPods::assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
   auto& pods = groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}];
   pods.try_emplace(pod.meta.uid,
                    BoundPod{pod.meta.name, pod.meta.ns, "", node, slot.placement, false});
 }
 
-void SlotPods::unclaim(const gang::PodSlot& slot, std::string_view pod_uid) {
+void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {
   const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
   const auto at = pods.find(pod_uid);
   if (at != pods.end() && at->second.node.empty()) erase(slot, pod_uid);

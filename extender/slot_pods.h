@@ -22,7 +22,7 @@ class SlotPods {
   // That pod, bound or not, is gone.
   void remove(const gang::PodSlot& slot, const kube::Pod& pod);
 
-  // A pod of namespace `ns` was bound for this place, or is being bound: its room is counted as
+  // A pod of namespace `ns` was bound for this place, or is being bound: its capacity is counted as
   // the pod's own, or it is over.
   bool is_bound(const std::string& group_uid, std::string_view ns,
                 const gang::Placement& placement) const;
@@ -36,8 +36,8 @@ class SlotPods {
   std::optional<Named> other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
 
   // From now on this pod is being bound to that node for the slot; until it is added or removed.
-  void claim(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
-  void unclaim(const gang::PodSlot& slot, std::string_view pod_uid);
+  void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
+  void forget(const gang::PodSlot& slot, std::string_view pod_uid);
 
  private:
   struct BoundPod {

@@ -19,20 +19,20 @@ Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTim
   return verdict;
 }
 
-Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view words,
+Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view message,
                         SysTime now) {
   Verdict verdict = with_reason(before, gang::kReasonPlanRefused, now);
   verdict.message =
       fmt::format("the API server does not store the plan of {} pod{}: {}; ask for fewer pods",
-                  pods, pods == 1 ? "" : "s", words);
+                  pods, pods == 1 ? "" : "s", message);
   return verdict;
 }
 
-Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit, const Told* told,
-                        SysTime now) {
+Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                        const LastReported* told, SysTime now) {
   Verdict verdict = with_reason(before, gang::kReasonUnschedulable, now);
   verdict.message = gang::explain(no_fit);
-  verdict.told = Told{no_fit, now};
+  verdict.told = LastReported{no_fit, now};
   const bool was_waiting = before != nullptr && before->reason == gang::kReasonUnschedulable;
   if (!was_waiting || told == nullptr) return verdict;
   const bool only_numbers = gang::same_verdict(told->no_fit, no_fit);

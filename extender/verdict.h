@@ -1,4 +1,4 @@
-// extender/verdict.h - what does a gang's status say, and when is it worth saying anew? Pure.
+// extender/verdict.h - what does a gang's status say, and when is it worth saying again? Pure.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace nervex::extender {
 inline constexpr std::chrono::milliseconds kRetellAfter{60'000};
 
 // The explanation that a status carries.
-struct Told {
+struct LastReported {
   gang::NoFit no_fit;
   SysTime at{};  // when it was written
 };
@@ -24,7 +24,7 @@ struct Verdict {
   std::string reason;
   std::string message;
   SysTime since{};
-  std::optional<Told> told;  // of a gang that waits: to be given again next time
+  std::optional<LastReported> told;  // of a gang that waits: to be given again next time
   // The message says less than is known; look again after this.
   std::optional<std::chrono::milliseconds> retell_after;
 };
@@ -32,11 +32,11 @@ struct Verdict {
 Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTime now);
 
 // The API server does not store a plan of so many pods; `words` are its own.
-Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view words,
+Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view message,
                         SysTime now);
 
 // `told` is what the same function answered when `before` was written; null: not known.
-Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit, const Told* told,
-                        SysTime now);
+Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                        const LastReported* told, SysTime now);
 
 }  // namespace nervex::extender

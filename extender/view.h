@@ -21,7 +21,7 @@ struct GroupSeen {
   PodGroupPtr group;
   // A status was written and it is not known whether it was stored; `group` carries that status.
   // Its places are held, and nothing is decided about it until the object has been read.
-  bool in_doubt = false;
+  bool unconfirmed = false;
   std::set<std::string> committing;  // gangs whose first bind is being written right now
 
   bool is_committed(const gang::GangStatus& gang) const {
@@ -36,7 +36,7 @@ struct Snapshot {
   std::vector<GroupSeen> groups;  // in no order
 };
 
-// What is known about the slot that a pod claims to fill.
+// What is known about the slot that a pod assumed pods to fill.
 struct SlotSeen {
   PodGroupPtr group;  // null: no PodGroup of that UID was seen
   // The slot's place, if the spec still wants the slot, with whatever incarnation, and it has one.
@@ -47,7 +47,7 @@ struct SlotSeen {
   kube::Resources requests;  // what the place was planned for
 };
 
-// A node on which room is held for gangs.
+// A node on which capacity is held for gangs.
 struct HeldNode {
   std::string name;
   kube::Resources spare;  // allocatable - occupying pods - held places; may be below zero

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "gang/capacity.h"
 #include "gang/explain.h"
-#include "gang/room.h"
 
 namespace nervex::gang {
 
-// `room` is what was left when `unplaced` pods of `set` found no place; `before` is what was
+// `capacity` is what was left when `unplaced` pods of `set` found no place; `before` is what was
 // free before the set's first pod, the sets that chose earlier subtracted.
-// `never` is only said with a proof: room for the set alone, in a cluster where every node that it
-// may use is empty, ready and not cordoned, is too small.
-NoFit diagnose(const std::string& role, const Room& room, std::size_t set, const Grid& before,
-               std::int64_t unplaced);
+// `never` is only said with a proof: capacity for the set alone, in a cluster where every node that
+// it may use is empty, ready and not cordoned, is too small.
+NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
+               const Grid& before, std::int64_t unplaced);
 
 }  // namespace nervex::gang

@@ -42,7 +42,7 @@ std::string explain_never(const NoFit& no_fit) {
   const std::string start = who(no_fit, "can never fit");
   const std::string others = not_allowed(no_fit);
   if (no_fit.most > 0) {
-    return fmt::format("{}; the nodes have room for {} even when empty{}", start, no_fit.most,
+    return fmt::format("{}; the nodes have capacity for {} even when empty{}", start, no_fit.most,
                        others);
   }
   const std::string largest = kube::format_amount(no_fit.resource, no_fit.largest_node);

@@ -13,7 +13,7 @@ struct NoFit {
   int unplaced = 0;         // of them
   std::string resource;     // the scarcest resource for it; empty: no node is allowed at all
   std::int64_t each = 0;    // of that resource
-  int nodes_free = 0;       // allowed nodes with room for one more now
+  int nodes_free = 0;       // allowed nodes with capacity for one more now
   int nodes_full = 0;       // allowed nodes that have too little free now, but would hold one empty
   int nodes_too_small = 0;  // allowed nodes that could not hold one even when empty
   int nodes_tainted = 0;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <tuple>
 
+#include "gang/capacity.h"
 #include "gang/diagnose.h"
 #include "gang/rank.h"
-#include "gang/room.h"
 
 namespace nervex::gang {
 namespace {
@@ -37,12 +37,12 @@ auto size_key(const MemberSet& member) {
                     std::string_view(member.name));
 }
 
-std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Room& room,
+std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Capacity& capacity,
                                     SetOrder by) {
   std::vector<std::int64_t> allowed(members.size(), 0);
   if (by == SetOrder::kMostConstrainedFirst) {
     for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto& verdicts = room.sets[i].verdicts;
+      const auto& verdicts = capacity.sets[i].verdicts;
       allowed[i] = std::count(verdicts.begin(), verdicts.end(), kube::NodeVerdict::kAllowed);
     }
   }
@@ -56,15 +56,15 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ro
 }
 
 // Fills the best nodes first; names the slots in their own order. Returns how many found no place.
-std::int64_t fill(Room& room, std::size_t set, const MemberSet& member,
+std::int64_t fill(Capacity& capacity, std::size_t set, const MemberSet& member,
                   std::span<const NodeView> nodes, NodeOrder by, std::vector<Assignment>& out) {
-  const SetNeed& need = room.sets[set];
+  const SetNeed& need = capacity.sets[set];
   std::vector<SlotId> slots = member.slots;
   std::sort(slots.begin(), slots.end());
   auto slot = slots.begin();
-  for (const Candidate& candidate : rank_nodes(room, need, nodes, by)) {
+  for (const Candidate& candidate : rank_nodes(capacity, need, nodes, by)) {
     const std::int64_t count = std::min<std::int64_t>(candidate.times, slots.end() - slot);
-    room.free.take(candidate.node, need.each, count);
+    capacity.free.take(candidate.node, need.each, count);
     for (std::int64_t i = 0; i < count; ++i, ++slot) {
       out.push_back({member.role, *slot, nodes[candidate.node].node->name});
     }
@@ -73,13 +73,13 @@ std::int64_t fill(Room& room, std::size_t set, const MemberSet& member,
   return slots.end() - slot;
 }
 
-Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, Room room,
+Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, Capacity capacity,
            Strategy strategy) {
   std::vector<Assignment> out;
-  for (const std::size_t set : order_sets(members, room, strategy.sets)) {
-    const Grid before = room.free;
-    const std::int64_t unplaced = fill(room, set, members[set], nodes, strategy.nodes, out);
-    if (unplaced > 0) return diagnose(members[set].role, room, set, before, unplaced);
+  for (const std::size_t set : order_sets(members, capacity, strategy.sets)) {
+    const Grid before = capacity.free;
+    const std::int64_t unplaced = fill(capacity, set, members[set], nodes, strategy.nodes, out);
+    if (unplaced > 0) return diagnose(members[set].role, capacity, set, before, unplaced);
   }
   std::sort(out.begin(), out.end(), [](const Assignment& a, const Assignment& b) {
     return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
@@ -90,10 +90,10 @@ Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, 
 }  // namespace
 
 Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
-  const Room room = measure_room(members, nodes);
+  const Capacity capacity = measure_capacity(members, nodes);
   std::optional<Plan> verdict;
   for (const Strategy& strategy : kStrategies) {
-    Plan plan = place(members, nodes, room, strategy);
+    Plan plan = place(members, nodes, capacity, strategy);
     if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;
     if (!verdict) verdict = std::move(plan);
     if (std::get<NoFit>(*verdict).never) break;  // proven: no order helps

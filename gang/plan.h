@@ -27,8 +27,8 @@ struct Assignment {  // as Placement, without its number
 
 using Plan = std::variant<std::vector<Assignment>, NoFit>;
 
-// Places every slot of `members`, which are the sets of one gang, or none. Held room is not planned
-// yet.
+// Places every slot of `members`, which are the sets of one gang, or none. Held capacity is not
+// planned yet.
 //
 // Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
 // matter. Nodes that would be left with the least of the scarce resource are filled first, so that

@@ -35,7 +35,7 @@ struct MemberSet {
   std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
   std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
   std::vector<SlotId> slots;
-  int held = 0;  // room for this many pods that do not exist yet (planned with the base gang)
+  int held = 0;  // capacity for this many pods that do not exist yet (planned with the base gang)
   kube::Resources requests;  // of one pod, "pods" included
   kube::NodeConstraints constraints;
   bool operator==(const MemberSet&) const = default;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "gang/room.h"
+#include "gang/capacity.h"
 
 namespace nervex::gang {
 
@@ -23,9 +23,9 @@ struct Candidate {
   std::int64_t times = 0;  // pods of the set that it holds, at least 1
 };
 
-// The nodes that the set may use and that have room for one pod or more, the best first; of equals
-// the first by name. Cost: nodes x log(nodes).
-std::vector<Candidate> rank_nodes(const Room& room, const SetNeed& need,
+// The nodes that the set may use and that have capacity for one pod or more, the best first; of
+// equals the first by name. Cost: nodes x log(nodes).
+std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
                                   std::span<const NodeView> nodes, NodeOrder by);
 
 }  // namespace nervex::gang

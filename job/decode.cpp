@@ -89,10 +89,11 @@ Requests read_requests(Fields fields) {
   requests.next_collector = next.small_integer("collector", requests.next_collector);
   requests.next_learner = next.small_integer("learner", requests.next_learner);
   requests.next_id = fields.integer("nextId", requests.next_id);
-  fields.each("floor", [&](Fields change) {
+  // "floor": as versions before the first release wrote it.
+  fields.each(fields.has("base") ? "base" : "floor", [&](Fields change) {
     const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
-    requests.floor.push_back({attempt, role, read_slot(change), change.boolean("removed")});
+    requests.base.push_back({attempt, role, read_slot(change), change.boolean("removed")});
   });
   fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
   fields.each("moved", [&](Fields moved) { requests.moved.push_back(read_moved(moved)); });

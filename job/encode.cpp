@@ -88,7 +88,7 @@ Json encode_call(const CallRecord& call) {
   return out;
 }
 
-Json encode_floor_change(const FloorChange& change) {
+Json encode_base_change(const BaseChange& change) {
   Json out = encode_slot(change.slot);
   out["attempt"] = change.attempt;
   out["role"] = to_string(change.role);
@@ -148,11 +148,11 @@ Json encode_requests(const Requests& requests) {
   Json out = {
       {"next", {{"collector", requests.next_collector}, {"learner", requests.next_learner}}},
       {"nextId", requests.next_id},
-      {"floor", Json::array()},
+      {"base", Json::array()},
       {"entries", Json::array()},
       {"moved", Json::array()},
       {"calls", Json::array()}};
-  for (const auto& change : requests.floor) out["floor"].push_back(encode_floor_change(change));
+  for (const auto& change : requests.base) out["base"].push_back(encode_base_change(change));
   for (const auto& entry : requests.entries) out["entries"].push_back(encode_entry(entry));
   for (const auto& moved : requests.moved) out["moved"].push_back(encode_moved(moved));
   for (const auto& call : requests.calls) out["calls"].push_back(encode_call(call));

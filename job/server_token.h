@@ -9,7 +9,7 @@ namespace nervex::job {
 // The audience the token is made for; nervex-server accepts no other.
 inline constexpr const char* kServerTokenAudience = "nervex-server";
 // Where a container finds it, and the variable that says so. The kubelet renews the file's content
-// long before the token ends: read it anew for each connection.
+// long before the token ends: read it again for each connection.
 inline constexpr const char* kServerTokenFile =
     "/var/run/secrets/nervex.sensetime.com/server/token";
 inline constexpr const char* kServerTokenVariable = "KUBERNETES_NERVEX_SERVER_TOKEN_FILE";

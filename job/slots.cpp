@@ -13,7 +13,7 @@ namespace {
 // What has changed about one role's slots, by ordinal.
 struct Changes {
   std::map<int, int> incarnations;  // at least this one
-  std::set<int> removed;            // of the floor
+  std::set<int> removed;            // base replicas
 
   Slot apply(Slot slot) const {
     const auto at = incarnations.find(slot.ordinal);
@@ -28,7 +28,7 @@ struct Changes {
 
 Changes changes_of(const Job& job, Role role) {
   Changes changes;
-  for (const auto& change : job.spec.requests.floor) {
+  for (const auto& change : job.spec.requests.base) {
     if (change.role != role || change.attempt != job.status.attempt) continue;
     changes.raise(change.slot);
     if (change.removed) changes.removed.insert(change.slot.ordinal);

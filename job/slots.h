@@ -18,7 +18,7 @@ namespace nervex::job {
 struct Unit {
   Role role = Role::kCollector;         // kCollector or kLearner
   Slot slot;                            // with the incarnation that it has now
-  const RequestEntry* entry = nullptr;  // null: of the floor. Borrowed from the job
+  const RequestEntry* entry = nullptr;  // null: a base replica. Borrowed from the job
   bool operator==(const Unit&) const = default;
 };
 
@@ -37,8 +37,8 @@ struct UnitPod {
 Slot current_slot(const Job& job, Role role, Slot slot);
 
 // The units of `role`, kCollector or kLearner, that the job wants in its current attempt, those
-// that have ended included: the floor, but for what was removed, then what was requested, by
-// ordinal. Neither those whose incarnations are used up. None without a template. Cost: units +
+// that have ended included: the base replicas, but for what was removed, then what was requested,
+// by ordinal. Neither those whose incarnations are used up. None without a template. Cost: units +
 // changes x log(changes).
 std::vector<Unit> wanted_units(const Job& job, Role role);
 // Those that were left out: the controller has replaced their pods so often that no name is left

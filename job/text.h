@@ -1,4 +1,4 @@
-// job/text.h - how is something long said in little room?
+// job/text.h - how is something long said in little capacity?
 #pragma once
 
 #include <chrono>

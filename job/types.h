@@ -32,7 +32,7 @@ inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase =
 
 struct RoleSpec {                 // collector or learner
   kube::SharedJson pod_template;  // PodTemplateSpec as written
-  int replicas = 0;               // the user's floor: part of the gang from the start
+  int replicas = 0;               // base replicas: part of the gang from the start
   int min_replicas = 0;
   std::optional<int> max_replicas;
   bool operator==(const RoleSpec&) const = default;
@@ -62,12 +62,12 @@ struct RequestEntry {
   bool operator==(const RequestEntry&) const = default;
 };
 
-struct FloorChange {  // what the API did to a floor pod
-  int attempt = 0;    // of another attempt: counts as absent
+struct BaseChange {  // what the API did to a base replica
+  int attempt = 0;   // of another attempt: counts as absent
   Role role = Role::kCollector;
   Slot slot;
   bool removed = false;
-  bool operator==(const FloorChange&) const = default;
+  bool operator==(const BaseChange&) const = default;
 };
 
 // A replica whose incarnations were used up goes on under another ordinal. spec.requests.moved[].
@@ -107,7 +107,7 @@ struct Requests {
   int next_collector = kFirstRequestedOrdinal;
   int next_learner = kFirstRequestedOrdinal;
   std::int64_t next_id = 1;
-  std::vector<FloorChange> floor;
+  std::vector<BaseChange> base;
   std::vector<RequestEntry> entries;
   std::vector<MovedReplica> moved;
   std::vector<CallRecord> calls;
@@ -183,8 +183,8 @@ struct Status {
     bool operator==(const Ended&) const = default;
   };
   std::vector<Ended> ended;
-  // Collectors and learners that the controller itself replaced, or that a lowered floor took away:
-  // the incarnation that a slot has at least (slots.h). One per slot of the current attempt.
+  // Collectors and learners that the controller itself replaced, or that a lowered `replicas` took
+  // away: the incarnation that a slot has at least (slots.h). One per slot of the current attempt.
   struct Replaced {
     Role role = Role::kCollector;
     Slot slot;

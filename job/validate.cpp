@@ -105,7 +105,7 @@ void check_coordinator(const Json& object, FieldErrors& errors) {
   }
 }
 
-void check_floor(const Json& section, const std::string& path, FieldErrors& errors) {
+void check_role_replicas(const Json& section, const std::string& path, FieldErrors& errors) {
   for (const Range& range : {Range{"replicas", 0, kFirstRequestedOrdinal},
                              Range{"minReplicas", 0, kFirstRequestedOrdinal},
                              Range{"maxReplicas", 0, kMaxOrdinal + 1}}) {
@@ -128,10 +128,10 @@ void check_floor(const Json& section, const std::string& path, FieldErrors& erro
   }
 }
 
-void check_floors(const Json& object, FieldErrors& errors) {
+void check_base_replicas(const Json& object, FieldErrors& errors) {
   for (const std::string_view role : {"collector", "learner"}) {
     const Json* section = kube::find(object, {"spec", role});
-    if (section != nullptr) check_floor(*section, fmt::format("spec.{}", role), errors);
+    if (section != nullptr) check_role_replicas(*section, fmt::format("spec.{}", role), errors);
   }
 }
 
@@ -202,8 +202,8 @@ std::int64_t base_pods(const Json& object) {
 
 using Check = void (*)(const Json& object, FieldErrors& errors);
 constexpr std::array<Check, 8> kChecks{
-    check_name,    check_clean_pod_policy, check_aggregator, check_times,
-    check_volumes, check_coordinator,      check_floors,     check_templates,
+    check_name,    check_clean_pod_policy, check_aggregator,    check_times,
+    check_volumes, check_coordinator,      check_base_replicas, check_templates,
 };
 
 }  // namespace

@@ -37,8 +37,8 @@ inline constexpr std::size_t kMaxErrors = 1000;
 std::string shown_value(const Json& value);
 
 // What no schema says: the clean-up policy's text, names and lengths, quantities that are whole for
-// devices, volumes named twice, floors against bounds. `object` is a NerveXJob as JSON, maybe one
-// that breaks its schema: nothing here assumes types.
+// devices, volumes named twice, base replicas against bounds. `object` is a NerveXJob as JSON,
+// maybe one that breaks its schema: nothing here assumes types.
 FieldErrors validate_job(const Json& object);
 
 // Too many pods: coordinator, aggregator (unless OnDemand), and of collectors and learners replicas

@@ -46,7 +46,7 @@ Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const CallLimit
 Result<ExecLogin::Issued> ExecLogin::get() {
   {
     MutexLock lock(mutex_);
-    if (issued_ && !is_used_up(issued_->credential, clock_.now())) return *issued_;
+    if (issued_ && !is_expired(issued_->credential, clock_.now())) return *issued_;
     if (fetching_) {
       const std::uint64_t before = fetches_;
       while (fetches_ == before) fetched_.wait(mutex_);

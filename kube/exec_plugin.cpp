@@ -80,7 +80,7 @@ Result<ExecCredential> read_exec_credential(const ExecPlugin& plugin, std::strin
   return credential;
 }
 
-bool is_used_up(const ExecCredential& credential, SysTime now) {
+bool is_expired(const ExecCredential& credential, SysTime now) {
   return credential.expires && now >= *credential.expires - kExpirySkew;
 }
 

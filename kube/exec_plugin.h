@@ -47,9 +47,9 @@ std::string exec_info(const ExecPlugin& plugin, bool interactive);
 // What it printed. kInvalid says what is wrong with it, never what it holds.
 Result<ExecCredential> read_exec_credential(const ExecPlugin& plugin, std::string_view text);
 
-// Shortly before its end a credential counts as used up, for a request takes time.
+// Shortly before its end a credential counts as expired, for a request takes time.
 inline constexpr std::chrono::seconds kExpirySkew{10};
-bool is_used_up(const ExecCredential& credential, SysTime now);
+bool is_expired(const ExecCredential& credential, SysTime now);
 
 // "credential plugin aws: exit code 1: <its stderr>; <hint>", for whoever has to mend it.
 std::string exec_failure(const ExecPlugin& plugin, std::string_view what,

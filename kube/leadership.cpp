@@ -90,7 +90,7 @@ void Leadership::campaign(const std::stop_token& stop) {
     const bool leads = election_->is_leader();
     sleep_unless_stopped(leads ? options.retry_period : jittered(options.retry_period), stop);
   }
-  if (election_->is_lost()) std::call_once(told_lost_, lost_);
+  if (election_->is_lost()) std::call_once(lost_reported_, lost_);
 }
 
 // Looks often enough that a deadline is noticed well before the lease is over.
@@ -99,7 +99,7 @@ void Leadership::watch_deadline(const std::stop_token& stop) {
   const milliseconds margin = options.lease_duration - options.renew_deadline;
   const milliseconds pause = std::clamp(margin / 4, milliseconds(10), milliseconds(1000));
   while (!stop.stop_requested()) {
-    if (election_->give_up_if_late()) return std::call_once(told_lost_, lost_);
+    if (election_->give_up_if_late()) return std::call_once(lost_reported_, lost_);
     sleep_unless_stopped(pause, stop);
   }
 }

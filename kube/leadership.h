@@ -54,7 +54,7 @@ class Leadership {
   std::optional<LeaseElection> election_;
   const std::function<void()> lost_;
   std::atomic<bool> leads_without_election_ = false;
-  std::once_flag told_lost_;
+  std::once_flag lost_reported_;
   Mutex mutex_;
   CondVar changed_;  // is_leader(), a stop
   std::jthread deadline_;

@@ -70,8 +70,8 @@ void LeaseElection::note(Json lease) {
   }
   view_.exists = true;
   lease_ = std::move(lease);
-  if (told_holder_ == record.holder) return;
-  told_holder_ = record.holder;
+  if (last_reported_holder_ == record.holder) return;
+  last_reported_holder_ = record.holder;
   log_info("leader seen", {{"lease", options_.ns + "/" + options_.name},
                            {"holder", record.holder.empty() ? "nobody" : record.holder}});
 }

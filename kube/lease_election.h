@@ -63,7 +63,7 @@ class LeaseElection {
   // By turn() and release() only:
   LeaseView view_;
   Json lease_;  // as last read or written; null if there is none
-  std::string told_holder_;
+  std::string last_reported_holder_;
   // For all:
   std::atomic<State> state_ = State::kWaiting;
   std::atomic<MonoTime> renewed_at_{};  // while leading

@@ -64,9 +64,9 @@ class Store {
   // Something of this key was listed but cannot be read: what is stored stays.
   void keep(const std::string& key);
   // A deletion, or a state that does not count as being there. Returns what was there. Does nothing
-  // if that is newer than `told_version` (a namesake of ours was folded in since). With its `uid`
+  // if that is newer than `version` (a namesake of ours was folded in since). With its `uid`
   // this is the end of that object.
-  Ptr erase(const std::string& key, std::string_view told_version = "", std::string_view uid = "");
+  Ptr erase(const std::string& key, std::string_view version = "", std::string_view uid = "");
 
   // ---- what our own writes came to, by any thread
 
@@ -88,7 +88,7 @@ class Store {
  private:
   struct Entry {
     mutable Ptr object;
-    mutable std::uint32_t told_in = 0;    // number of the last list that told of it
+    mutable std::uint32_t listed_in = 0;  // number of the last list that told of it
     mutable std::uint32_t folded_in = 0;  // number of the list during which update() put it here
   };
   struct Less {  // by key, without making one

@@ -23,7 +23,7 @@ auto Store<T>::end_list(std::string_view version) -> std::vector<Ptr> {
   std::vector<Ptr> dropped;
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto entry = at++;
-    if (entry->told_in == list_ || outlives_list(*entry, version)) continue;
+    if (entry->listed_in == list_ || outlives_list(*entry, version)) continue;
     dropped.push_back(remove(entry));
   }
   // A list that began after the delete knows of it.
@@ -46,11 +46,11 @@ auto Store<T>::exchange(const std::string& key, T object) -> std::pair<Ptr, Ptr>
   const auto at = entries_.find(std::string_view(key));
   const Ptr before = at == entries_.end() ? nullptr : at->object;
   if (before && stays(*at, object)) {
-    at->told_in = list_;
+    at->listed_in = list_;
     return {before, before};
   }
   const Entry& entry = set(key, std::move(object));
-  entry.told_in = list_;
+  entry.listed_in = list_;
   entry.folded_in = 0;
   return {before, entry.object};
 }
@@ -64,19 +64,19 @@ template <typename T>
 void Store<T>::keep(const std::string& key) {
   MutexLock lock(mutex_);
   const auto at = entries_.find(std::string_view(key));
-  if (at != entries_.end()) at->told_in = list_;
+  if (at != entries_.end()) at->listed_in = list_;
 }
 
 template <typename T>
-auto Store<T>::erase(const std::string& key, std::string_view told_version, std::string_view uid)
+auto Store<T>::erase(const std::string& key, std::string_view version, std::string_view uid)
     -> Ptr {
   MutexLock lock(mutex_);
-  if (!listing_) see(told_version);
+  if (!listing_) see(version);
   if (!uid.empty() && !gone_.empty()) gone_.erase(std::string(uid));
   const auto at = entries_.find(std::string_view(key));
   if (at == entries_.end()) return nullptr;
   const bool is_ours_to_keep = !listing_ || at->folded_in == list_;
-  if (is_ours_to_keep && is_newer_version(version_of(*at->object), told_version)) return nullptr;
+  if (is_ours_to_keep && is_newer_version(version_of(*at->object), version)) return nullptr;
   return remove(at);
 }
 

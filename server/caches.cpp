@@ -55,9 +55,9 @@ Result<gang::PodGroup> decode_group_text(std::string_view text) {
   return gang::decode_pod_group(*json);
 }
 
-Surroundings look_around(const Stores& stores) {
+ClusterView view_of_cluster(const Stores& stores) {
   const auto configs = stores.aggregator_configs.all();
-  Surroundings around{gpus_of(stores.gpu_nodes.all()), std::nullopt};
+  ClusterView around{gpus_of(stores.gpu_nodes.all()), std::nullopt};
   if (!configs.empty()) around.aggregator_port = configs.front()->port;
   return around;
 }

@@ -24,7 +24,7 @@ struct Stores {
 };
 
 // What is known now. Cost: the nodes with GPUs.
-Surroundings look_around(const Stores& stores);
+ClusterView view_of_cluster(const Stores& stores);
 // Where aggregators listen; the role's default if there is no AggregatorConfig (any more).
 int aggregator_port(const Stores& stores);
 

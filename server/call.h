@@ -5,16 +5,17 @@
 #include <optional>
 
 #include "job/types.h"
-#include "server/repeats.h"
-#include "server/turns.h"
+#include "server/idempotency.h"
+#include "server/keyed_mutex.h"
 
 namespace nervex::server {
 
-// What is kept until the reply is written: the job's turn, so that an equal call which waits can be
+// What is kept until the reply is written: the job's lock, so that an equal call which waits can be
 // judged by whether this one's caller got its reply; and the record that the reply rests on.
-// Whoever handles the call gives it to Changes::settle(); merely dropped, it counts as not written.
+// Whoever handles the call gives it to Changes::reply_done(); merely dropped, it counts as not
+// written.
 struct Delivery {
-  std::unique_ptr<Turns::Turn> turn;
+  std::unique_ptr<KeyedMutex::Lock> lock;
   std::optional<job::CallRecord> record;
 };
 

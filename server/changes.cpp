@@ -36,7 +36,7 @@ Json difference(const job::Requests& before, const job::Requests& after) {
 
 // Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds
 // nodes later may wonder about.
-void say_guessed_split(const AddRequest& request, const Surroundings& around) {
+void say_guessed_split(const AddRequest& request, const ClusterView& around) {
   const auto gpus = gpus_of(request.learners);
   if (!around.node_gpus.empty() || !gpus || *gpus <= 1) return;
   log_warn("no node with GPUs is known: each learner's GPUs are in one pod",
@@ -48,7 +48,7 @@ void say_guessed_split(const AddRequest& request, const Surroundings& around) {
 }  // namespace
 
 Result<Listing> Changes::add(const AddRequest& request, const Call& call) {
-  const Surroundings around = look_around(stores_);
+  const ClusterView around = view_of_cluster(stores_);
   auto added = change(
       request.ns, request.coordinator, call,
       [&](const JobView& view, const Look&) -> Result<Change> {
@@ -71,15 +71,15 @@ Result<Listing> Changes::replace(const ReplaceRequest& request, const Call& call
   });
 }
 
-void Changes::settle(Delivery& delivery, bool written) {
+void Changes::reply_done(Delivery& delivery, bool written) {
   if (written && delivery.record) replies_.set(*delivery.record, ReplyState::kWritten);
-  delivery.turn.reset();
+  delivery.lock.reset();
 }
 
 Result<Listing> Changes::change(const std::string& ns, const std::string& coordinator,
                                 const Call& call, const Decide& decide) {
-  auto turn = std::make_unique<Turns::Turn>(turns_, fmt::format("{}/{}", ns, coordinator));
-  if (call.delivery != nullptr) call.delivery->turn = std::move(turn);
+  auto lock = std::make_unique<KeyedMutex::Lock>(job_mutex_, fmt::format("{}/{}", ns, coordinator));
+  if (call.delivery != nullptr) call.delivery->lock = std::move(lock);
   auto look = first_look(ns, coordinator, call, decide);
   if (!look) return look.error();
   const job::CallRecord blank = record_of(call);

@@ -13,10 +13,10 @@
 #include "server/call.h"
 #include "server/change.h"
 #include "server/grow.h"
+#include "server/keyed_mutex.h"
 #include "server/lookup.h"
 #include "server/replies.h"
 #include "server/request.h"
-#include "server/turns.h"
 #include "server/units.h"
 
 namespace nervex::server {
@@ -49,7 +49,7 @@ class Changes {
   Result<Listing> replace(const ReplaceRequest& request, const Call& call);
 
   // The reply to a call was written, or could not be. The next call for its job goes on.
-  void settle(Delivery& delivery, bool written);
+  void reply_done(Delivery& delivery, bool written);
 
   const Limits& limits() const { return options_.limits; }
   std::uint64_t repeats() const { return repeats_; }      // calls recognised as repeats
@@ -88,7 +88,7 @@ class Changes {
   const Clock& clock_;
   const ChangeOptions options_;
   const Lookup lookup_;
-  Turns turns_;
+  KeyedMutex job_mutex_;
   Replies replies_;
   std::atomic<std::int64_t> calls_ = 0;
   std::atomic<std::uint64_t> repeats_ = 0;

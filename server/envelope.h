@@ -35,9 +35,9 @@ HttpReply failure(const Error& error);
 HttpReply unauthenticated(std::string_view what);
 // 501: another method, or one that this version does not have yet; `allowed` names the others.
 HttpReply not_implemented(std::string_view what, const std::string& allowed);
-// What the HTTP server refuses before a route is asked. Keeps the status, but for 503 (no room),
-// which passes by itself, so that it is the 200 that clients repeat, and for 405, which is 501 in
-// this API.
+// What the HTTP server refuses before a route is asked. Keeps the status, but for 503 (no
+// capacity), which passes by itself, so that it is the 200 that clients repeat, and for 405, which
+// is 501 in this API.
 HttpReply refusal(int status, const std::string& reason);
 
 }  // namespace nervex::server

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "job/names.h"
-#include "server/floor.h"
+#include "server/base_changes.h"
 #include "server/ordinals.h"
 
 namespace nervex::server {
@@ -20,7 +20,7 @@ Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
   next += ordinals;
   requests.moved.push_back({attempt, unit.role, unit.slot.ordinal, fresh.ordinal});
   if (unit.entry == nullptr) {
-    change_floor(requests, {attempt, unit.role, unit.slot, true});
+    change_base(requests, {attempt, unit.role, unit.slot, true});
     job::RequestEntry entry;
     entry.id = requests.next_id++;
     entry.attempt = attempt;

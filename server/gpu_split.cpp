@@ -6,7 +6,7 @@
 namespace nervex::server {
 namespace {
 
-// The most frequent of `node_gpus`, which some node therefore has room for; 0 without any.
+// The most frequent of `node_gpus`, which some node therefore has capacity for; 0 without any.
 int most_common(std::span<const int> node_gpus) {
   std::map<int, int> nodes_by_gpus;
   for (const int gpus : node_gpus) {

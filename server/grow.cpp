@@ -8,7 +8,7 @@
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
-#include "server/floor.h"
+#include "server/base_changes.h"
 #include "server/gpu_split.h"
 #include "server/merge.h"
 #include "server/ordinals.h"
@@ -31,7 +31,7 @@ std::int64_t count_base_pods(const job::Job& job, const job::Requests& requests)
     return spec ? spec->replicas : 0;
   };
   const auto removed =
-      std::count_if(requests.floor.begin(), requests.floor.end(), [&](const auto& change) {
+      std::count_if(requests.base.begin(), requests.base.end(), [&](const auto& change) {
         return change.removed && change.attempt == job.status.attempt &&
                change.slot.ordinal < replicas(change.role);
       });
@@ -76,7 +76,7 @@ void forget_ended_base(const JobView& view, job::Requests& requests) {
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& unit : ended_units(view, role)) {
       if (unit.entry != nullptr) continue;
-      change_floor(requests, {view.job.status.attempt, role, unit.slot, true});
+      change_base(requests, {view.job.status.attempt, role, unit.slot, true});
     }
   }
 }
@@ -124,7 +124,7 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
 }
 
 // Only the request decides whether a learner has several GPUs, not the template.
-Result<std::vector<int>> split_of(const job::Job& job, const Ask& ask, const Surroundings& around) {
+Result<std::vector<int>> split_of(const job::Job& job, const Ask& ask, const ClusterView& around) {
   const auto gpus = gpus_of(ask);
   if (!gpus) return gpus.error();
   if (*gpus <= 1) return std::vector<int>();
@@ -169,7 +169,7 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
 }
 
 Result<Nothing> add_role(const JobView& view, Role role, const Ask& ask, const Limits& limits,
-                         const Surroundings& around, Growth& growth) {
+                         const ClusterView& around, Growth& growth) {
   if (ask.replicas == 0) return ok();
   if (auto has = check_template(view.job, role); !has) return has;
   job::RequestEntry entry;
@@ -189,7 +189,7 @@ Result<Nothing> add_role(const JobView& view, Role role, const Ask& ask, const L
 }  // namespace
 
 Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
-                    const Limits& limits, const gang::PodGroup* group, const Surroundings& around) {
+                    const Limits& limits, const gang::PodGroup* group, const ClusterView& around) {
   const JobView view{job, pods, group, around.aggregator_port.value_or(0)};
   Growth growth{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
   if (growth.requests.entries.size() >= kMergeAbove) merge_placed(view, growth.requests);

@@ -40,6 +40,6 @@ struct Growth {
 //               requests that wait for placement: once placed, they are merged
 Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
                     const Limits& limits = {}, const gang::PodGroup* group = nullptr,
-                    const Surroundings& around = {});
+                    const ClusterView& around = {});
 
 }  // namespace nervex::server

@@ -47,14 +47,15 @@ int main(int argc, char** argv) {
   // Names this process as leaders do theirs: by its pod, and by what no other process has.
   server::Replicas replicas(api, stores, clock, {kube::make_lease_identity(), flags.limits});
   server::Caches caches(api, stores, flags.aggregator_config);
-  server::Gate gate(api, stores, clock);
+  server::Authorizer authorizer(api, stores, clock);
   const auto not_synced = [&caches] { return caches.not_ready(); };
   show(metrics, stores, not_synced);
   health.add_ready("caches", not_synced);
 
   HttpServer http(
       server::server_options(flags.common.listen, flags.max_connections, tls_of(flags.tls)));
-  server::add_routes(http, replicas, flags.auth_by_token ? &gate : nullptr, not_synced, metrics);
+  server::add_routes(http, replicas, flags.auth_by_token ? &authorizer : nullptr, not_synced,
+                     metrics);
   if (tls_of(flags.tls)) show_certificate(http, metrics, health);
   add_health_routes(http, health);
   HttpServer ops(ops_options(flags.common.metrics_listen));
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
   caches.start();  // from here on there are threads
   if (const auto started = ops.start(); !started) return fatal("serve metrics", started.error());
   if (const auto started = http.start(); !started) return fatal("listen", started.error());
-  log_info("nervex-server works",
+  log_info("nervex-server started",
            {{"port", std::to_string(http.port())}, {"metrics_port", std::to_string(ops.port())}});
 
   const int exit_code = stop.wait();

@@ -24,7 +24,7 @@ class Counters {
 
   void see(std::optional<Role> role, int ordinal, int ordinals = 1) {
     const auto of = counted_as(role);
-    // The floor's ordinals, and slot 0 of the job's own aggregator, are others.
+    // The base replicas' ordinals, and slot 0 of the job's own aggregator, are others.
     if (!of || ordinal < job::kFirstRequestedOrdinal) return;
     int& next = next_ordinal(requests_, *of);
     next = std::max(next, ordinal + ordinals);
@@ -68,7 +68,7 @@ void see_group(const gang::PodGroup& group, Counters& counters) {
 void forget_attempts_before(job::Requests& requests, int attempt) {
   const auto is_over = [attempt](const auto& one) { return one.attempt < attempt; };
   std::erase_if(requests.entries, is_over);
-  std::erase_if(requests.floor, is_over);
+  std::erase_if(requests.base, is_over);
   std::erase_if(requests.moved, is_over);
   std::erase_if(requests.calls, is_over);
 }

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "job/names.h"
+#include "server/base_changes.h"
 #include "server/exhausted.h"
-#include "server/floor.h"
 #include "server/ordinals.h"
 
 namespace nervex::server {
@@ -114,7 +114,7 @@ class Names {
       return one.role == named.role && one.slot.ordinal == named.slot.ordinal;
     };
     const auto& status = view_.job.status;
-    return std::any_of(sound_.floor.begin(), sound_.floor.end(), is_same) ||
+    return std::any_of(sound_.base.begin(), sound_.base.end(), is_same) ||
            std::any_of(status.replaced.begin(), status.replaced.end(), is_same) ||
            std::any_of(status.ended.begin(), status.ended.end(), is_same);
   }
@@ -164,7 +164,7 @@ class Replacing {
   void set(const job::Unit& unit, job::Slot slot) {
     const int attempt = job_.status.attempt;
     if (unit.entry == nullptr) {
-      change_floor(change_.requests, {attempt, unit.role, slot, false});
+      change_base(change_.requests, {attempt, unit.role, slot, false});
     } else if (auto* stored = find_slot(change_.requests, unit.role, attempt, unit.slot.ordinal)) {
       *stored = slot;
     }

@@ -5,8 +5,8 @@
 
 #include "job/names.h"
 #include "job/slots.h"
-#include "server/given_up.h"
 #include "server/listing.h"
+#include "server/released.h"
 
 namespace nervex::server {
 namespace {
@@ -29,7 +29,7 @@ std::vector<std::shared_ptr<const job::Job>> jobs_under_way(const Stores& stores
   return jobs;
 }
 
-// Those that have ended on their own are wanted no more: nobody makes them anew.
+// Those that have ended on their own are wanted no more: nobody makes them again.
 std::size_t wanted_of(const job::Job& job, job::Role role) {
   std::set<job::Slot> ended;
   for (const auto& of : job.status.ended) {

@@ -4,8 +4,8 @@
 
 #include "job/counts.h"
 #include "job/names.h"
-#include "server/given_up.h"
 #include "server/listing.h"
+#include "server/released.h"
 
 namespace nervex::server {
 Result<Replicas::Listed> Replicas::list(const ListQuery& query) const {
@@ -78,7 +78,7 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
   const auto caller = find(namespaces.front(), name);
   if (!caller) return caller.error();
   const auto one = list_one(*caller->job, *caller->pod, aggregator_port(stores_));
-  if (!one || GivenUp(*caller->job).has(*caller->pod)) {
+  if (!one || Released(*caller->job).has(*caller->pod)) {
     return about_pod(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
   }
   return Listed(*one);

@@ -8,7 +8,7 @@
 
 #include "base/mutex.h"
 #include "job/types.h"
-#include "server/repeats.h"
+#include "server/idempotency.h"
 
 namespace nervex::server {
 

@@ -44,8 +44,8 @@ HttpReply refuse_unknown(const HttpRequest& request, const Error& error) {
 // Null without --auth=token: then everybody may do everything.
 using Asker = std::optional<Identity>;
 
-Result<Nothing> allow(Gate* gate, const Asker& who, const Subject& subject) {
-  return who ? gate->allow(*who, subject) : ok();
+Result<Nothing> allow(Authorizer* authorizer, const Asker& who, const Subject& subject) {
+  return who ? authorizer->allow(*who, subject) : ok();
 }
 
 Subject subject_of(const ListQuery& query) {
@@ -55,10 +55,11 @@ Subject subject_of(const ListQuery& query) {
   return {.changes = false, .ns = query.ns.value_or(""), .pod = pod.value_or("")};
 }
 
-HttpReply list(Replicas& replicas, Gate* gate, const Asker& who, const HttpRequest& http) {
+HttpReply list(Replicas& replicas, Authorizer* authorizer, const Asker& who,
+               const HttpRequest& http) {
   const auto query = parse_list_query(http.query);
   if (!query) return refuse(http, query.error());
-  if (auto may = allow(gate, who, subject_of(*query)); !may) return refuse(http, may.error());
+  if (auto may = allow(authorizer, who, subject_of(*query)); !may) return refuse(http, may.error());
   const auto listed = replicas.list(*query);
   if (!listed) return refuse(http, listed.error());
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
@@ -90,14 +91,14 @@ constexpr Changing<ReplaceRequest> kReplace{"POST failed", "replicas replaced",
                                             &Replicas::replace};
 
 template <typename Request>
-HttpReply change(const Changing<Request>& changing, Replicas& replicas, Gate* gate,
+HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authorizer* authorizer,
                  const Asker& who, const HttpRequest& http) {
   const auto key = parse_key(http.headers);
   if (!key) return refuse(http, key.error());
   const auto request = changing.parse(http.body, replicas.changes().limits());
   if (!request) return refuse(http, request.error());
   const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
-  if (auto may = allow(gate, who, subject); !may) return refuse(http, may.error());
+  if (auto may = allow(authorizer, who, subject); !may) return refuse(http, may.error());
 
   const auto delivery = std::make_shared<Delivery>();
   const Call call{{changing.method, body_hash(http.body), *key, http.peer}, delivery.get()};
@@ -109,37 +110,37 @@ HttpReply change(const Changing<Request>& changing, Replicas& replicas, Gate* ga
                            {"learners", std::to_string(named->learners.size())}});
   HttpReply reply = success(changing.done, *named);
   reply.on_written = [&replicas, delivery](bool written) {
-    replicas.changes().settle(*delivery, written);
+    replicas.changes().reply_done(*delivery, written);
   };
   return reply;
 }
 
 // A reply to send as it is, or who asks.
-std::variant<Asker, HttpReply> identify(Gate* gate, const HttpRequest& request) {
-  if (gate == nullptr) return Asker();
-  auto identity = gate->identify(request.headers);
+std::variant<Asker, HttpReply> identify(Authorizer* authorizer, const HttpRequest& request) {
+  if (authorizer == nullptr) return Asker();
+  auto identity = authorizer->identify(request.headers);
   if (!identity) return refuse_unknown(request, identity.error());
   return Asker(*std::move(identity));
 }
 
 }  // namespace
 
-HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request) {
-  const auto asker = identify(gate, request);
+HttpReply answer_replicas(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request) {
+  const auto asker = identify(authorizer, request);
   if (const auto* refused = std::get_if<HttpReply>(&asker)) return *refused;
   const Asker& who = std::get<Asker>(asker);
-  if (request.method == "GET") return list(replicas, gate, who, request);
-  if (request.method == "POST") return change(kAdd, replicas, gate, who, request);
-  if (request.method == "DELETE") return change(kRemove, replicas, gate, who, request);
+  if (request.method == "GET") return list(replicas, authorizer, who, request);
+  if (request.method == "POST") return change(kAdd, replicas, authorizer, who, request);
+  if (request.method == "DELETE") return change(kRemove, replicas, authorizer, who, request);
   return not_implemented(request.method + " is not supported here: use GET, POST or DELETE",
                          kAllowed);
 }
 
-HttpReply answer_failed(Replicas& replicas, Gate* gate, const HttpRequest& request) {
-  const auto asker = identify(gate, request);
+HttpReply answer_failed(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request) {
+  const auto asker = identify(authorizer, request);
   if (const auto* refused = std::get_if<HttpReply>(&asker)) return *refused;
   if (request.method == "POST") {
-    return change(kReplace, replicas, gate, std::get<Asker>(asker), request);
+    return change(kReplace, replicas, authorizer, std::get<Asker>(asker), request);
   }
   return not_implemented(request.method + " is not supported here: use POST", "POST");
 }
@@ -150,14 +151,14 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
   options.listen = listen;
   options.tls = std::move(tls);
   options.max_connections = max_connections;
-  options.crowded_percent = 75;
+  options.high_watermark_percent = 75;
   options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
   options.internal_error = failure({Code::kInternal, "internal error"});
   options.refusal = refusal;
   return options;
 }
 
-void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
+void add_routes(HttpServer& server, Replicas& replicas, Authorizer* authorizer,
                 std::function<std::string()> not_ready, Metrics& metrics) {
   const auto handle = [&](const char* path, HttpHandler handler) {
     server.handle(
@@ -167,11 +168,11 @@ void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
                       {}, verb_and_code, std::move(handler)));
   };
   const auto handle_when_ready = [&](const char* path, auto answer) {
-    handle(path, [&replicas, gate, not_ready, answer](const HttpRequest& request) {
+    handle(path, [&replicas, authorizer, not_ready, answer](const HttpRequest& request) {
       if (const std::string reason = not_ready(); !reason.empty()) {
         return failure({Code::kTransient, "nervex-server is starting: " + reason});
       }
-      return answer(replicas, gate, request);
+      return answer(replicas, authorizer, request);
     });
   };
   handle_when_ready(kReplicas, answer_replicas);
@@ -184,7 +185,8 @@ void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
       return std::vector<MetricSample>{{{}, static_cast<double>(read())}};
     });
   };
-  count("nervex_server_repeats_total", "Changing calls answered as repeats of earlier ones.",
+  count("nervex_server_idempotent_replays_total",
+        "Changing calls answered as repeats of earlier ones.",
         [&replicas] { return replicas.changes().repeats(); });
   count("nervex_server_conflicts_total",
         "Writes decided again because the job had changed since it was read.",

@@ -9,15 +9,16 @@
 #include "base/http.h"
 #include "base/http_server.h"
 #include "base/metrics.h"
-#include "server/gate.h"
+#include "server/authorizer.h"
 #include "server/replicas.h"
 
 namespace nervex::server {
 
-// The answer to a request for /v1alpha1/replicas. Without a `gate` everybody may do everything.
-HttpReply answer_replicas(Replicas& replicas, Gate* gate, const HttpRequest& request);
+// The answer to a request for /v1alpha1/replicas. Without a `authorizer` everybody may do
+// everything.
+HttpReply answer_replicas(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request);
 // The same for /v1alpha1/replicas/failed.
-HttpReply answer_failed(Replicas& replicas, Gate* gate, const HttpRequest& request);
+HttpReply answer_failed(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request);
 
 // The server for coordinators: short-lived callers, as many as there are jobs. Whatever it refuses
 // by itself is in the envelope, too.
@@ -25,9 +26,9 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
                                  std::optional<TlsFiles> tls = std::nullopt);
 
 // Adds the whole API, counted in `metrics`. Until `not_ready` returns "" every replicas request is
-// answered success:false, which clients repeat. `replicas`, `gate` (may be null) and `metrics` are
-// used until the server has stopped.
-void add_routes(HttpServer& server, Replicas& replicas, Gate* gate,
+// answered success:false, which clients repeat. `replicas`, `authorizer` (may be null) and
+// `metrics` are used until the server has stopped.
+void add_routes(HttpServer& server, Replicas& replicas, Authorizer* authorizer,
                 std::function<std::string()> not_ready, Metrics& metrics);
 
 }  // namespace nervex::server

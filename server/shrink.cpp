@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "server/floor.h"
+#include "server/base_changes.h"
 #include "server/ordinals.h"
 
 namespace nervex::server {
@@ -32,7 +32,7 @@ void remove_newest(const JobView& view, job::Role role, int count, Change& chang
     if (unit.entry != nullptr) {
       requested.insert(unit.slot.ordinal);
     } else {
-      change_floor(change.requests, {attempt, unit.role, unit.slot, true});
+      change_base(change.requests, {attempt, unit.role, unit.slot, true});
     }
     const job::UnitPod face = face_of(unit);
     name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);

@@ -8,9 +8,10 @@
 namespace nervex::server {
 
 // Of each role as many as were asked for, or as there are: what was requested last goes first, then
-// the floor from its end; a multi-GPU learner goes whole. Replicas that have ended are not counted:
-// they stay for their logs and counts, and a client that asks for one less wants one living one
-// less. The answer names what was removed, by ordinal. Never fails: fewer than asked is fine.
+// the base replicas from their end; a multi-GPU learner goes whole. Replicas that have ended are
+// not counted: they stay for their logs and counts, and a client that asks for one less wants one
+// living one less. The answer names what was removed, by ordinal. Never fails: fewer than asked is
+// fine.
 Change shrink(const JobView& view, const RemoveRequest& request);
 
 }  // namespace nervex::server

@@ -33,7 +33,7 @@ struct AggregatorConfig {
 
 Result<AggregatorConfig> decode_aggregator_config(std::string_view text);
 
-struct Surroundings {
+struct ClusterView {
   std::vector<int> node_gpus;          // as split_gpus() takes them
   std::optional<int> aggregator_port;  // none: there is no AggregatorConfig
 };

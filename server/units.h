@@ -31,8 +31,8 @@ void name_replica(Listing& listing, const job::Job& job, job::Role role, job::Sl
                   int aggregator_port);
 
 // The units of `role` (kCollector, kLearner) that a client counts as there: wanted, and not ended,
-// whether its pod exists yet or is being replaced. By ordinal: the floor first, the newest last.
-// Borrows from the view's job. Cost: units + pods.
+// whether its pod exists yet or is being replaced. By ordinal: the base replicas first, the newest
+// last. Borrows from the view's job. Cost: units + pods.
 std::vector<job::Unit> living_units(const JobView& view, job::Role role);
 // The others that are wanted: their pods have finished by themselves, and may be gone.
 std::vector<job::Unit> ended_units(const JobView& view, job::Role role);

@@ -78,7 +78,7 @@ int run(int argc, char** argv) {
   add_ops_routes(ops, metrics, health);
   if (const auto started = ops.start(); !started) return fatal("serve metrics", started.error());
   if (const auto started = server.start(); !started) return fatal("serve", started.error());
-  log_info("nervex-webhook works",
+  log_info("nervex-webhook started",
            {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});
 
   const std::jthread loader([&check](std::stop_token token) { check.keep_loaded(token); });

@@ -19,7 +19,7 @@ void warn_of_held_room(const Json& spec, std::vector<std::string>& warnings) {
     if (kube::int_at(spec, {role, "minReplicas"}) <= kube::int_at(spec, {role, "replicas"}))
       continue;
     warnings.push_back(
-        fmt::format("spec.{}.minReplicas: no room is held for them in this version", role));
+        fmt::format("spec.{}.minReplicas: no capacity is held for them in this version", role));
   }
 }
 
@@ -63,7 +63,7 @@ void warn_of_host_ports(const Json& spec, std::vector<std::string>& warnings) {
   }
 }
 
-// The planner looks at room and at nodes; what depends on other pods is the scheduler's own.
+// The planner looks at capacity and at nodes; what depends on other pods is the scheduler's own.
 std::string unplanned(const Json& pod_spec) {
   if (!kube::array_at(pod_spec, {"schedulingGates"}).empty()) return "schedulingGates";
   if (!kube::array_at(pod_spec, {"topologySpreadConstraints"}).empty()) {
@@ -97,7 +97,7 @@ std::vector<std::string> warnings_for(const Json& object) {
     // A container restarted in place would ask for a second full set of replicas.
     warnings.push_back(fmt::format(
         "spec.coordinator.template.spec.restartPolicy {}: a restarted coordinator starts the whole "
-        "job anew",
+        "job again",
         policy));
   }
   const Json* spec = kube::find(object, {"spec"});

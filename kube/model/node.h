@@ -46,7 +46,7 @@ NodeConstraints constraints_of(const Json& pod_spec);
 
 enum class NodeVerdict { kAllowed, kNotReady, kUnschedulable, kTainted, kNotSelected };
 
-// May a pod with these constraints go to this node, room aside? Rules of kube-scheduler 1.36
+// May a pod with these constraints go to this node, capacity aside? Rules of kube-scheduler 1.36
 // (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over
 // labels, matchFields over metadata.name.
 NodeVerdict judge(const Node& node, const NodeConstraints& constraints);

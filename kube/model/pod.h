@@ -45,7 +45,7 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 
   bool is_finished() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
-  // Takes room on its node: bound and not finished. Terminating pods still do.
+  // Takes capacity on its node: bound and not finished. Terminating pods still do.
   bool occupies() const { return !node.empty() && !is_finished(); }
 };
 

@@ -85,8 +85,8 @@ class ScanRoom {
     return std::make_unique<ScanRoom>();
   }
   // Rooms that a list of a whole page needed are not worth keeping.
-  static void give_back(std::unique_ptr<ScanRoom> room) {
-    if (room->capacity_ <= kMostKept) spare() = std::move(room);
+  static void give_back(std::unique_ptr<ScanRoom> capacity) {
+    if (capacity->capacity_ <= kMostKept) spare() = std::move(capacity);
   }
 
   simdjson::padded_string_view copy(std::string_view text) {

@@ -88,9 +88,9 @@ Code code_of(int http_status) {
 
 // What etcd cannot store comes as a 500, and is as large the next time: above its own limit
 // (1.5 MiB), or above what the API server's etcd client sends at all (2 MiB).
-bool is_too_large(int http_status, std::string_view words) {
-  const auto says = [words](std::string_view text) {
-    return words.find(text) != std::string_view::npos;
+bool is_too_large(int http_status, std::string_view message) {
+  const auto says = [message](std::string_view text) {
+    return message.find(text) != std::string_view::npos;
   };
   return http_status >= 500 &&
          (says("request is too large") || says("trying to send message larger than max"));
@@ -104,7 +104,7 @@ std::string_view cut(std::string_view text, std::size_t limit) {
 }
 
 // A Status' own message, else whatever the body says.
-std::string words_of(std::string_view body, std::string& reason) {
+std::string message_of(std::string_view body, std::string& reason) {
   if (body.starts_with('{')) {
     if (const auto status = parse_json(body)) {
       reason = string_at(*status, {"reason"});
@@ -112,9 +112,9 @@ std::string words_of(std::string_view body, std::string& reason) {
       return message.empty() ? reason : message;
     }
   }
-  std::string words(cut(body, kMaxMessage));
-  while (!words.empty() && (words.back() == '\n' || words.back() == ' ')) words.pop_back();
-  return words;
+  std::string message(cut(body, kMaxMessage));
+  while (!message.empty() && (message.back() == '\n' || message.back() == ' ')) message.pop_back();
+  return message;
 }
 
 }  // namespace
@@ -177,13 +177,13 @@ Result<ObjectId> identify(std::string_view json) {
 
 Error status_error(std::string_view context, int http_status, std::string_view body) {
   std::string reason;
-  const std::string words = words_of(body, reason);
+  const std::string said = message_of(body, reason);
   Code code = code_of(http_status);
   // An ERROR event may come without the number.
   if (reason == "Expired" || reason == "Gone") code = Code::kExpired;
-  if (is_too_large(http_status, words)) code = Code::kInvalid;
-  const std::string message = words.empty() ? fmt::format("{}: {}", context, http_status)
-                                            : fmt::format("{}: {} {}", context, http_status, words);
+  if (is_too_large(http_status, said)) code = Code::kInvalid;
+  const std::string message = said.empty() ? fmt::format("{}: {}", context, http_status)
+                                           : fmt::format("{}: {} {}", context, http_status, said);
   return {code, std::string(cut(message, kMaxMessage))};
 }
 

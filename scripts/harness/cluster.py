@@ -285,7 +285,7 @@ def already_there(present, settings):
         path = suite.binary(present.settings, program)
         started = os.path.getmtime(f"/proc/{present.programs[program]['pid']}")
         if os.path.getmtime(path) > started:
-            warn(f"{program} was built anew since it was started: scripts/restart {program}")
+            warn(f"{program} was built again since it was started: scripts/restart {program}")
     return present
 
 

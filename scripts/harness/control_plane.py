@@ -143,13 +143,13 @@ def remove(settings, known):
 
 def node(name, gpus):
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-    room = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+    capacity = {"cpu": "64", "memory": "256Gi", "pods": "110"}
     if gpus:
         labels["nvidia.com/gpu.present"] = "true"
-        room["nvidia.com/gpu"] = str(gpus)
+        capacity["nvidia.com/gpu"] = str(gpus)
     return {"apiVersion": "v1", "kind": "Node",
             "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-            "status": {"capacity": room, "allocatable": room}}
+            "status": {"capacity": capacity, "allocatable": capacity}}
 
 
 def add_nodes(api, settings):

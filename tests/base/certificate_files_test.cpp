@@ -116,7 +116,7 @@ TEST_CASE("A pair that is replaced is used from then on", "[base][tls][swap]") {
 
   const TlsContext before = files.current();
   REQUIRE(files.load());
-  CHECK(files.current() == before);  // nothing changed, so nothing was made anew
+  CHECK(files.current() == before);  // nothing changed, so nothing was created again
 }
 
 TEST_CASE("A pair that cannot be used leaves the old one in use, and says why",
@@ -219,7 +219,7 @@ TEST_CASE("A server with an expired certificate is not ready", "[base][tls][swap
   CHECK_FALSE(plain.certificate_expires());
 }
 
-TEST_CASE("A session is resumed while the certificate stays, and begun anew after its change",
+TEST_CASE("A session is resumed while the certificate stays, and begun again after its change",
           "[base][tls][swap]") {
   const TestCa ca;
   const TestIdentity first = ca.issue({kName});

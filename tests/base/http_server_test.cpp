@@ -357,7 +357,7 @@ TEST_CASE("When all places are busy, a newcomer is told so and closed at once", 
 
 TEST_CASE("When it is crowded, replies ask callers to close and idle connections make room",
           "[base][http]") {
-  HttpServer server({.max_connections = 100, .crowded_percent = 6});
+  HttpServer server({.max_connections = 100, .high_watermark_percent = 6});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
   std::vector<RawSocket> idle;

@@ -20,9 +20,7 @@ Terms terms() {
 }
 
 // As left by a first run at `kStart`.
-StoredCerts installed() {
-  return *renew({}, judge({}, terms(), kStart), terms(), kStart);
-}
+StoredCerts installed() { return *renew({}, judge({}, terms(), kStart), terms(), kStart); }
 
 StoredCerts run_again(const StoredCerts& stored, SysTime now) {
   return *renew(stored, judge(stored, terms(), now), terms(), now);
@@ -43,7 +41,7 @@ TEST_CASE("what is fresh stays, to the byte", "[cli][certs]") {
   CHECK(run_again(made, kStart + days(59)) == made);
 }
 
-TEST_CASE("a serving certificate is made anew for each fault, by the same authority",
+TEST_CASE("a serving certificate is created again for each fault, by the same authority",
           "[cli][certs]") {
   struct Row {
     std::string when;
@@ -87,7 +85,7 @@ TEST_CASE("a serving certificate is made anew for each fault, by the same author
   CHECK(judge(*renewed, now_wanted, now) == Verdict{});
 }
 
-TEST_CASE("an authority is made anew for each fault, and the old one stays trusted",
+TEST_CASE("an authority is created again for each fault, and the old one stays trusted",
           "[cli][certs]") {
   struct Row {
     std::string when;

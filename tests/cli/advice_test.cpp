@@ -20,7 +20,7 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
       {"it is being deleted", Phase::kRunning, [](JobView& v) { v.job.meta.deleting = true; },
        "being deleted"},
       {"it is done", Phase::kSucceeded, [](JobView&) {}, "kubectl logs -n rl dqn-coordinator"},
-      {"it has failed", Phase::kFailed, [](JobView&) {}, "create the job anew"},
+      {"it has failed", Phase::kFailed, [](JobView&) {}, "create the job again"},
       {"the controller has not seen it", Phase::kNone, [](JobView&) {},
        "Is nervex-operator running?"},
       {"a pod is refused", Phase::kCreated,
@@ -30,7 +30,7 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
        },
        "mend what the API server objects to"},
       {"something of a deleted job is in the way", Phase::kCreated,
-       [](JobView& v) { v.job.status.reason = "WaitsForPredecessor"; }, "starts by itself"},
+       [](JobView& v) { v.job.status.reason = "PreviousJobTerminating"; }, "starts by itself"},
       {"there is no PodGroup yet", Phase::kCreated, [](JobView&) {}, "about to be queued"},
       {"the planner has not answered", Phase::kCreated,
        [](JobView& v) {
@@ -56,7 +56,7 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          v.group = a_group();
          v.group->status.gangs = {a_planned_gang("base", {}), a_waiting_gang("request-1", "full")};
        },
-       "what the coordinator asked for comes by itself as soon as there is room"},
+       "what the coordinator asked for comes by itself as soon as there is capacity"},
       {"it starts", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();

@@ -24,7 +24,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: if others hold the room, nothing: the job starts by itself, whole, as soon as it fits; who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or tolerations, or add nodes.
+What to do: if others hold the capacity, nothing: the job starts by itself, whole, as soon as it fits; who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or tolerations, or add nodes.
 )");
 }
 
@@ -64,14 +64,14 @@ Planned nodes
   cpu-0  coordinator/0
   gpu-0  learner/0, learner/1
 
-Trouble
+Problems
   dqn-learner-bcdfg  OOMKilled, exit code 137: killed by the kernel
 
 Last events
   5 min ago  Normal   SuccessfulCreate  created 3 pods
   30 s ago   Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as there is room.
+What to do: nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as there is capacity.
 )");
 }
 

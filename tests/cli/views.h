@@ -40,7 +40,7 @@ inline gang::GangStatus a_planned_gang(std::string name, std::vector<gang::Place
   return gang;
 }
 
-// rl/dqn with a floor of 2 learners, created at 14:00:00, seen five minutes later; attempt 1.
+// rl/dqn with 2 base replicas learners, created at 14:00:00, seen five minutes later; attempt 1.
 inline JobView a_view(job::Phase phase) {
   JobView view;
   view.job = testing::a_job(0, 2);

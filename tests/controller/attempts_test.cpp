@@ -89,7 +89,7 @@ TEST_CASE("a failed attempt is over in one write, before anything is deleted",
   CHECK(std::get<RecordEvent>(actions[1]).event.reason == "CoordinatorFailed");
 }
 
-TEST_CASE("after the back-off everything is made anew", "[controller][attempts]") {
+TEST_CASE("after the back-off everything is created again", "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   exit_with(world, 1, "");
   CHECK(world.settle() >= 0);
@@ -176,7 +176,7 @@ TEST_CASE("a coordinator or PodGroup that is lost uses up a retry", "[controller
   CHECK(world.pod_names().empty());
 }
 
-TEST_CASE("a coordinator restarted in place fails the attempt, and is made anew too",
+TEST_CASE("a coordinator restarted in place fails the attempt, and is created again too",
           "[controller][attempts]") {
   job::Job job = a_job(1, 0);
   job.spec.coordinator_template["spec"]["restartPolicy"] = "Always";
@@ -229,7 +229,7 @@ TEST_CASE("what belongs to one attempt does not come into the next", "[controlle
   CHECK_FALSE(condition(world, kRunning).status);
   world.seen.now += 1min;
   world.settle();
-  CHECK(world.seen.pod_groups.front()->spec.members.size() == 2);  // the floor alone
+  CHECK(world.seen.pod_groups.front()->spec.members.size() == 2);  // the base replicas alone
 }
 
 // -- free new attempts
@@ -347,7 +347,7 @@ TEST_CASE("a suspended job has nothing and says so", "[controller][attempts]") {
   CHECK(status.failed_attempts == 0);
 }
 
-TEST_CASE("a resumed job begins anew, with a new place in the queue", "[controller][attempts]") {
+TEST_CASE("a resumed job begins again, with a new place in the queue", "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   world.seen.job.spec.suspend = true;
   world.settle();

@@ -43,7 +43,7 @@ class Cluster {
   // sync() and process(), until a round asks the API nothing; how many rounds did, or -1 after 50.
   int settle();
 
-  // The job rl/dqn with floors of that many, as a user would create it.
+  // The job rl/dqn with that many base replicas, as a user would create it.
   void create_job(int collectors, int learners);
   job::Job job() const;
   std::vector<std::string> names(const kube::ResourceKind& kind) const;

@@ -76,7 +76,7 @@ struct Followed {
   }
 };
 
-TEST_CASE("a job's base gang is its coordinator, aggregator and floors",
+TEST_CASE("a job's base gang is its coordinator, aggregator and base replicas",
           "[controller][desired_pod_group]") {
   struct Row {
     std::string when;
@@ -86,7 +86,7 @@ TEST_CASE("a job's base gang is its coordinator, aggregator and floors",
   };
   const auto row = GENERATE(values<Row>({
       {"it is serial", a_job(), false, {"coordinator"}},
-      {"floors are zero", a_job(0, 0), false, {"coordinator"}},
+      {"base replicas are zero", a_job(0, 0), false, {"coordinator"}},
       {"it has everything",
        a_job(2, 1),
        true,
@@ -198,17 +198,17 @@ TEST_CASE("the sets follow what is wanted", "[controller][desired_pod_group]") {
   }
   SECTION("a slot with another incarnation") {
     requests.entries[0].slots[1].incarnation = 2;
-    requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+    requests.base = {{1, Role::kCollector, {0, 1}, false}};
     CHECK(followed.follow());
     CHECK(followed.set(requested).slots == Slots{{4096, 0}, {4097, 2}});
     CHECK(followed.set("collector").slots == Slots{{0, 1}, {1, 0}});
   }
-  SECTION("a floor pod that a client removed") {
-    requests.floor = {{1, Role::kCollector, {0, 0}, true}};
+  SECTION("a base replica that a client removed") {
+    requests.base = {{1, Role::kCollector, {0, 0}, true}};
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots == Slots{{1, 0}});
   }
-  SECTION("a floor that is lowered") {
+  SECTION("base replicas that are lowered") {
     followed.job.spec.collector->replicas = 1;
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots == Slots{{0, 0}});
@@ -373,31 +373,31 @@ TEST_CASE("a merged multi-GPU learner moves with all of its pods",
   CHECK(followed.set("request-5-ddp-learner-1").slots == Slots{{4097, 0}, {4099, 0}});
 }
 
-TEST_CASE("a floor that is raised", "[controller][desired_pod_group]") {
+TEST_CASE("base replicas that are raised", "[controller][desired_pod_group]") {
   Followed followed(a_job(2, 1));
-  auto& floor = followed.job.spec.collector->replicas;
-  SECTION("belongs to the base gang as long as that may still be planned anew") {
-    floor = 4;
+  auto& replicas = followed.job.spec.collector->replicas;
+  SECTION("belongs to the base gang as long as that may still be planned again") {
+    replicas = 4;
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots.size() == 4);
   }
   SECTION("is a gang of its own beside one that is committed") {
     followed.commit();
-    floor = 4;
+    replicas = 4;
     followed.job.spec.learner->replicas = 2;
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots.size() == 2);
-    CHECK(followed.set("floor-collector-2").slots == Slots{{2, 0}, {3, 0}});
-    CHECK(followed.set("floor-collector-2").gang == "floor-collector-2");
-    CHECK(followed.set("floor-learner-1").slots == Slots{{1, 0}});
+    CHECK(followed.set("base-collector-2").slots == Slots{{2, 0}, {3, 0}});
+    CHECK(followed.set("base-collector-2").gang == "base-collector-2");
+    CHECK(followed.set("base-learner-1").slots == Slots{{1, 0}});
     SECTION("each time") {
-      floor = 5;
+      replicas = 5;
       CHECK(followed.follow());
-      CHECK(followed.set("floor-collector-2").slots.size() == 2);
-      CHECK(followed.set("floor-collector-4").slots == Slots{{4, 0}});
+      CHECK(followed.set("base-collector-2").slots.size() == 2);
+      CHECK(followed.set("base-collector-4").slots == Slots{{4, 0}});
     }
     SECTION("and gone when it is lowered again") {
-      floor = 2;
+      replicas = 2;
       followed.job.spec.learner->replicas = 1;
       CHECK(followed.follow());
       CHECK(followed.sets() == Names{"coordinator", "collector", "learner"});
@@ -405,13 +405,13 @@ TEST_CASE("a floor that is raised", "[controller][desired_pod_group]") {
   }
   SECTION("which was lowered before: another incarnation") {
     followed.commit();
-    floor = 1;
+    replicas = 1;
     followed.follow();
-    floor = 2;
+    replicas = 2;
     followed.job.status.replaced = {{Role::kCollector, {1, 1}}};
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots == Slots{{0, 0}});
-    CHECK(followed.set("floor-collector-1").slots == Slots{{1, 1}});
+    CHECK(followed.set("base-collector-1").slots == Slots{{1, 1}});
   }
 }
 
@@ -457,7 +457,7 @@ TEST_CASE("a PodGroup that somebody edited is put right", "[controller][desired_
   CHECK(spec == want);
 }
 
-TEST_CASE("a worker that has ended gives its room back when its pod is gone",
+TEST_CASE("a worker that has ended gives its capacity back when its pod is gone",
           "[controller][desired_pod_group]") {
   Followed followed(a_job(2, 1));
   followed.commit();
@@ -472,9 +472,9 @@ TEST_CASE("a worker that has ended gives its room back when its pod is gone",
     CHECK(followed.follow());
     CHECK(followed.sets() == Names{"coordinator", "learner"});
     SECTION("and a client asks for another in the place of one") {
-      followed.job.spec.requests.floor = {{1, Role::kCollector, {1, 1}, false}};
+      followed.job.spec.requests.base = {{1, Role::kCollector, {1, 1}, false}};
       CHECK(followed.follow());
-      CHECK(followed.set("floor-collector-1").slots == Slots{{1, 1}});
+      CHECK(followed.set("base-collector-1").slots == Slots{{1, 1}});
     }
   }
   SECTION("nobody has ended") {
@@ -501,7 +501,7 @@ TEST_CASE("while what was requested is lost nothing is taken out",
   Followed followed(a_job(1, 0));
   followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
   followed.job.spec.requests.next_collector = 4098;
-  followed.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+  followed.job.spec.requests.base = {{1, Role::kCollector, {0, 1}, false}};
   followed.follow();
   followed.job.status.next_collector = 4098;
   const auto before = followed.group.spec;

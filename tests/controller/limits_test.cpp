@@ -67,7 +67,7 @@ TEST_CASE("waiting for the first start uses up no active deadline", "[controller
   CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
 }
 
-TEST_CASE("a job that waits for room for too long has failed, and says what it waited for",
+TEST_CASE("a job that waits for capacity for too long has failed, and says what it waited for",
           "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;
@@ -81,7 +81,8 @@ TEST_CASE("a job that waits for room for too long has failed, and says what it w
   CHECK(world.seen.job.status.phase == Phase::kFailed);
   CHECK(world.seen.job.status.reason == "ScheduleTimeout");
   CHECK(message(world, kFailed) ==
-        "the job waited for room for longer than the 30 s that its scheduleTimeoutSeconds allows: "
+        "the job waited for capacity for longer than the 30 s that its scheduleTimeoutSeconds "
+        "allows: "
         "collector: 1 of 1 do not fit");
   CHECK(world.seen.pod_groups.empty());
   CHECK_FALSE(world.seen.job.status.start_time.has_value());
@@ -98,7 +99,8 @@ TEST_CASE("a job whose pods cannot be created has waited for that", "[controller
   world.seen.now += 30s;
   world.settle();
   CHECK(message(world, kFailed) ==
-        "the job waited for room for longer than the 30 s that its scheduleTimeoutSeconds allows: "
+        "the job waited for capacity for longer than the 30 s that its scheduleTimeoutSeconds "
+        "allows: "
         "create pod: 403 no such account");
 }
 
@@ -117,7 +119,7 @@ TEST_CASE("a gang whose pods are all bound does not wait any more", "[controller
   CHECK(world.seen.job.status.phase == Phase::kCreated);
 }
 
-TEST_CASE("the wait for room begins when the back-off is over", "[controller][limits]") {
+TEST_CASE("the wait for capacity begins when the back-off is over", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.schedule_timeout_seconds = 5;
   job.spec.backoff_limit = 1;

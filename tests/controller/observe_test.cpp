@@ -79,7 +79,7 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
   const job::Job waiting = cluster.job();
   const auto* scheduled = find_condition(waiting.status, "Scheduled");
   REQUIRE(scheduled != nullptr);
-  CHECK(scheduled->reason == "WaitsForPredecessor");
+  CHECK(scheduled->reason == "PreviousJobTerminating");
   CHECK(scheduled->message == std::string(row.remains) +
                                   " of the deleted job of the same name is still there: this one "
                                   "starts when it is gone");
@@ -113,7 +113,7 @@ TEST_CASE("who waits for a deleted job can be suspended and resumed", "[controll
   CHECK(cluster.job().status.reason == "Suspended");
   cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"suspend", false}}}});
   cluster.settle();
-  CHECK(cluster.job().status.reason == "WaitsForPredecessor");
+  CHECK(cluster.job().status.reason == "PreviousJobTerminating");
   const auto writes = cluster.api.writes().size();
   cluster.restart();
   cluster.settle();
@@ -342,7 +342,7 @@ TEST_CASE("what is left over is deleted only if a live read agrees", "[controlle
     REQUIRE_FALSE(seen);
     CHECK(seen.error().code == Code::kTransient);
   }
-  SECTION("the cache has a PodGroup of the attempt that was made anew since") {
+  SECTION("the cache has a PodGroup of the attempt that was created again since") {
     cluster.clock.advance(std::chrono::minutes(1));
     cluster.settle();
     cluster.plan();

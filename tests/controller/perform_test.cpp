@@ -142,7 +142,7 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
   // Its slot's next incarnation is asked for, and the cache takes the pod for gone.
   const std::string before = cluster.collector();
   nervex::job::Requests requests;
-  requests.floor = {{1, nervex::job::Role::kCollector, {0, 1}, false}};
+  requests.base = {{1, nervex::job::Role::kCollector, {0, 1}, false}};
   cluster.api.change(kube::kNervexJobs, "rl", "dqn",
                      {{"spec", {{"requests", nervex::job::encode_requests(requests)}}}});
   cluster.api.terminate_pods_slowly();

@@ -78,7 +78,7 @@ TEST_CASE("a finished worker is neither made again nor replaced", "[controller][
   world.settle();
   CHECK(world.seen.job.status.ended.size() == 1);
   world.remove_pod(collector);
-  CHECK(world.settle() == 1);  // its room is given back
+  CHECK(world.settle() == 1);  // its capacity is given back
   CHECK(world.settle() == 0);
   CHECK(world.created.empty());
 }
@@ -179,12 +179,12 @@ TEST_CASE("pods of slots that are not wanted any more go, with their services",
           "[controller][pods]") {
   World world = a_running_world();
   Strings gone;
-  SECTION("a floor that is lowered") {
+  SECTION("base replicas that are lowered") {
     world.seen.job.spec.collector->replicas = 1;
     gone = {world.name(Role::kCollector, 1), world.name(Role::kCollector, 2)};
   }
-  SECTION("a floor pod that a client removed") {
-    world.seen.job.spec.requests.floor = {{1, Role::kCollector, {1, 0}, true}};
+  SECTION("a base replica that a client removed") {
+    world.seen.job.spec.requests.base = {{1, Role::kCollector, {1, 0}, true}};
     gone = {world.name(Role::kCollector, 1)};
   }
   SECTION("a request that shrinks") {
@@ -264,7 +264,7 @@ TEST_CASE("a pod that a client gives up is replaced though requests were lost",
   world.seen.job.spec.requests = {};
   world.settle();
   const std::string before = world.name(Role::kCollector, 0);
-  world.seen.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+  world.seen.job.spec.requests.base = {{1, Role::kCollector, {0, 1}, false}};
   world.make_gang();
   CHECK(world.deleted == Strings{"pod " + before});
   const std::string next = world.name(Role::kCollector, 0, 1);

@@ -135,12 +135,12 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
   CHECK(world.seen.job.status.collector.failed == 1);
 
   SECTION("but a client may ask for another one") {
-    world.seen.job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, false}};
+    world.seen.job.spec.requests.base = {{1, Role::kCollector, {0, 1}, false}};
     settle(world);
     CHECK(world.created.front() == "pod " + world.name(Role::kCollector, 0, 1));
     CHECK(world.seen.job.status.collector.failed == 1);
   }
-  SECTION("and so may a user, who lowers and raises the floor") {
+  SECTION("and so may a user, who lowers and raises the base replicas") {
     world.seen.job.spec.collector->replicas = 0;
     settle(world);
     world.created.clear();
@@ -236,7 +236,7 @@ TEST_CASE("a multi-GPU learner of which a pod has failed is counted and kept",
   }
 }
 
-TEST_CASE("a floor that is lowered and raised goes on with the next incarnation",
+TEST_CASE("base replicas that are lowered and raised goes on with the next incarnation",
           "[controller][replacement]") {
   World world = a_running_world();
   world.seen.job.spec.collector->replicas = 1;
@@ -300,14 +300,14 @@ TEST_CASE("a replica whose incarnations are used up is told of and not made agai
   world.remove_pod(world.name(Role::kCollector, 0, job::kMaxIncarnation));
   settle(world);
   CHECK(world.pod_names() == Strings{"dqn-coordinator"});
-  const auto* told = find_condition(world.seen.job.status, "ReplacementsUsedUp");
+  const auto* told = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
   REQUIRE(told != nullptr);
   CHECK(told->message.find("collector 0") == 0);
 
   world.seen.job.spec.backoff_limit = 1;  // the next attempt has all of them again
   world.end("dqn-coordinator", false);
   CHECK(world.settle() >= 0);
-  CHECK(find_condition(world.seen.job.status, "ReplacementsUsedUp") == nullptr);
+  CHECK(find_condition(world.seen.job.status, "ReplacementLimitExceeded") == nullptr);
 }
 
 TEST_CASE("a replica that goes on under a fresh ordinal is told of no more",
@@ -322,15 +322,15 @@ TEST_CASE("a replica that goes on under a fresh ordinal is told of no more",
   world.settle();
   world.seen.job.status.replaced = {{Role::kCollector, {ordinal, job::kMaxIncarnation + 1}}};
   settle(world);
-  REQUIRE(is_true(world.seen.job.status, "ReplacementsUsedUp"));
+  REQUIRE(is_true(world.seen.job.status, "ReplacementLimitExceeded"));
 
   // What nervex-server writes (server/exhausted.h).
   requests.next_collector = 4200;
   requests.moved = {{1, Role::kCollector, ordinal, 4199}};
-  if (is_of_base) requests.floor = {{1, Role::kCollector, {0, 0}, true}};
+  if (is_of_base) requests.base = {{1, Role::kCollector, {0, 0}, true}};
   requests.entries = {testing::an_entry(2, Role::kCollector, 1, 4199)};
   settle(world);
-  const auto* told = find_condition(world.seen.job.status, "ReplacementsUsedUp");
+  const auto* told = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
   REQUIRE(told != nullptr);
   CHECK_FALSE(told->status);
   const Strings pods = world.pod_names();

@@ -40,7 +40,7 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
 
   world.remove_pod(world.name(Role::kCollector, 0));
   world.remove_pod(world.name(Role::kLearner));
-  CHECK(world.settle() == 1);  // their room is given back
+  CHECK(world.settle() == 1);  // their capacity is given back
   CHECK(world.settle() == 0);
   CHECK(world.status_writes == 1);
 }
@@ -88,7 +88,7 @@ TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][
   world.remove_pod(last);
   CHECK(world.settle() >= 1);
   CHECK(job.status.collector == RoleCounts{0, 251, 751});
-  job.spec.requests.floor = {{1, Role::kCollector, {1, 1}, false}};  // replaced: still counted
+  job.spec.requests.base = {{1, Role::kCollector, {1, 1}, false}};  // replaced: still counted
   CHECK(world.settle() >= 1);
   CHECK(job.status.collector == RoleCounts{0, 251, 751});
 }
@@ -209,7 +209,7 @@ TEST_CASE("a job whose PodGroup was deleted has failed, and says so", "[controll
   world.apply(reconcile(world.seen).actions);
   CHECK(world.seen.job.status.phase == Phase::kFailed);
   CHECK(world.seen.job.status.reason == "PodGroupLost");
-  CHECK(world.seen.pod_groups.empty());  // none is made anew
+  CHECK(world.seen.pod_groups.empty());  // none is created again
 }
 
 TEST_CASE("a terminating coordinator changes no phase", "[controller][status]") {

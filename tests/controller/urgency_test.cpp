@@ -37,7 +37,7 @@ TEST_CASE("only what moves counts may wait", "[controller][urgency]") {
   pod.meta.deleting = row.deleting;
   pod.phase = row.phase;
   pod.disruption_target = row.disrupted;
-  CHECK(can_wait(pod) == row.want);
+  CHECK(can_be_coalesced(pod) == row.want);
 }
 
 }  // namespace

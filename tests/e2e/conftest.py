@@ -64,7 +64,7 @@ def target(request):
 
 @pytest.fixture
 def env(target):
-    """The variables of .local/<name>/env, read anew for each test (pids change with restarts)."""
+    """The variables of .local/<name>/env, read again for each test (pids change with restarts)."""
     return target.env
 
 

@@ -185,7 +185,7 @@ def test_13_labels_and_annotations_of_a_template_reach_its_pods(jobs):
 
 
 def test_14_our_definitions_can_be_applied(kubectl):
-    """kubectl apply keeps the whole object in an annotation, which has room for 256 KiB."""
+    """kubectl apply keeps the whole object in an annotation, which has capacity for 256 KiB."""
     folder = os.path.join(ROOT, "manifests", "crds")
     for name in os.listdir(folder):
         assert os.path.getsize(os.path.join(folder, name)) < 200 * 1024, name  # bytes

@@ -7,7 +7,7 @@ from support.wait import wait_for
 NAME = "row"
 
 
-def with_floors(collectors, learners, **spec):
+def with_base_replicas(collectors, learners, **spec):
     body = job(NAME, **spec)
     body["spec"]["collector"]["replicas"] = collectors
     body["spec"]["learner"]["replicas"] = learners
@@ -33,7 +33,7 @@ def wait_counts(jobs, **wanted):
 @pytest.fixture
 def running(jobs):
     """A job with 3 collectors and 3 learners, all Running; returns its pods."""
-    jobs.create(with_floors(3, 3))
+    jobs.create(with_base_replicas(3, 3))
     pods = jobs.wait_pods(NAME, 8, "Running")
     wait_counts(jobs, Coordinator=counts(active=1), Aggregator=counts(active=1),
                 Collector=counts(active=3), Learner=counts(active=3))
@@ -158,7 +158,7 @@ def test_c10_what_was_active_has_succeeded_with_the_job(jobs, running, node_agen
     pytest.param("Running", ["collector", "coordinator"], id="c14"),
 ])
 def test_c12_c13_c14_the_policy_says_which_pods_go(jobs, node_agent, policy, left):
-    jobs.create(with_floors(2, 1, cleanPodPolicy=policy))
+    jobs.create(with_base_replicas(2, 1, cleanPodPolicy=policy))
     pods = jobs.wait_pods(NAME, 5, "Running")
     node_agent.set_phase(names(pods, "collector")[0], "Failed")
     wait_counts(jobs, Collector=counts(active=1, failed=1))
@@ -172,7 +172,7 @@ def test_c12_c13_c14_the_policy_says_which_pods_go(jobs, node_agent, policy, lef
 
 
 def test_c15_a_restarted_controller_leaves_finished_jobs_alone(jobs, node_agent, programs):
-    jobs.create(with_floors(1, 1, cleanPodPolicy="None"))
+    jobs.create(with_base_replicas(1, 1, cleanPodPolicy="None"))
     jobs.wait_pods(NAME, 4, "Running")
     node_agent.finish(f"{NAME}-coordinator")
     jobs.wait_phase(NAME, "Succeeded")

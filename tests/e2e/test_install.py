@@ -1,6 +1,6 @@
 """What users feed to kubectl: the examples, the variants of manifests/ and the single-file install.
 
-When manifests/ changed on purpose, write what is expected of the variants anew and read the difference:
+When manifests/ changed on purpose, write what is expected of the variants again and read the difference:
 
     NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/pytest tests/e2e/test_install.py -k golden
 """
@@ -164,7 +164,7 @@ def test_a_variant_is_as_its_golden_file_says(variant):
         with open(path, "w", encoding="utf-8") as file:
             file.write(variants.text(fields))
     with open(path, encoding="utf-8") as file:
-        assert variants.text(fields) == file.read(), "NERVEX_RENEW_GOLDEN=1 writes it anew"
+        assert variants.text(fields) == file.read(), "NERVEX_RENEW_GOLDEN=1 writes it again"
 
 
 def pod_templates():

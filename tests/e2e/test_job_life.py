@@ -136,14 +136,14 @@ def test_a_serial_job_has_a_coordinator_and_an_aggregator_only(jobs):
     assert [role_of(pod) for pod in pods] == ["aggregator", "coordinator"]
 
 
-def test_the_floor_belongs_to_the_gang(jobs):
-    body = job("floor")
+def test_the_base_replicas_belong_to_the_gang(jobs):
+    body = job("base")
     body["spec"]["collector"]["replicas"] = 3
     body["spec"]["learner"]["replicas"] = 2
     jobs.create(body)
-    pods = jobs.wait_pods("floor", 7, "Running")
+    pods = jobs.wait_pods("base", 7, "Running")
     assert sorted(role_of(pod) for pod in pods) == ["aggregator"] + 3 * ["collector"] + ["coordinator"] + 2 * ["learner"]
-    (group,) = jobs.pod_groups("floor")
+    (group,) = jobs.pod_groups("base")
     assert [gang["name"] for gang in group["status"]["gangs"]] == ["base"]
     created = {role_of(pod): pod.metadata.creation_timestamp for pod in pods}
     assert created["coordinator"] == max(created.values())

@@ -36,26 +36,26 @@ def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
 
 def test_a_job_that_is_created_anew_waits_for_the_pods_of_the_deleted_one(jobs, core, namespace):
     """Which may take their whole grace period. Nothing is refused, and no time is lost in back-off."""
-    first = jobs.create(job("anew"))
-    jobs.wait_phase("anew", "Running")
+    first = jobs.create(job("again"))
+    jobs.wait_phase("again", "Running")
     held = {"metadata": {"finalizers": ["nervex-e2e/slow-to-end"]}}
-    core.patch_namespaced_pod("anew-coordinator", namespace, held)
-    jobs.delete("anew")
-    second = jobs.create(job("anew"))
-    told = jobs.wait_condition("anew", "Scheduled", "False")
-    assert told["reason"] == "WaitsForPredecessor", told
+    core.patch_namespaced_pod("again-coordinator", namespace, held)
+    jobs.delete("again")
+    second = jobs.create(job("again"))
+    told = jobs.wait_condition("again", "Scheduled", "False")
+    assert told["reason"] == "PreviousJobTerminating", told
     assert "of the deleted job of the same name is still there" in told["message"]
 
     def alone():
         names = [one.metadata.name for one in core.list_namespaced_pod(namespace).items]
-        groups = [one["metadata"]["name"] for one in jobs.pod_groups("anew")]
-        return (names, groups) == (["anew-coordinator"], []), (names, groups)
+        groups = [one["metadata"]["name"] for one in jobs.pod_groups("again")]
+        return (names, groups) == (["again-coordinator"], []), (names, groups)
     wait_for(alone, "all that may go of the deleted job to go", 60)
-    assert jobs.get("anew")["status"]["reason"] == "WaitsForPredecessor"
+    assert jobs.get("again")["status"]["reason"] == "PreviousJobTerminating"
 
-    core.patch_namespaced_pod("anew-coordinator", namespace, {"metadata": {"finalizers": None}})
-    jobs.wait_phase("anew", "Running")
-    status = jobs.get("anew")["status"]
+    core.patch_namespaced_pod("again-coordinator", namespace, {"metadata": {"finalizers": None}})
+    jobs.wait_phase("again", "Running")
+    status = jobs.get("again")["status"]
     assert (status["attempt"], status.get("lastAttempt")) == (1, None)
     assert "PodsCreated" not in {one["type"] for one in status["conditions"]}
     assert first["metadata"]["uid"] != second["metadata"]["uid"]

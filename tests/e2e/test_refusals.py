@@ -42,7 +42,7 @@ def test_a_right_that_is_missing_for_a_while_takes_no_gang_back(jobs, programs):
 
 
 def test_a_request_that_is_refused_in_part_has_no_pods_at_all(jobs, core, namespace, replicas_api):
-    """A quota has room for one of three: admission's 403 is final."""
+    """A quota has capacity for one of three: admission's 403 is final."""
     jobs.create(job("grows"))
     jobs.wait_phase("grows", "Running")
     before = [pod.metadata.name for pod in jobs.wait_pods("grows", 2, "Running")]

@@ -20,7 +20,7 @@ def uids(pods):
 
 @pytest.fixture
 def running(jobs):
-    """A job with a floor of 2 collectors; its 4 pods run."""
+    """A job with 2 base replicas collectors; its 4 pods run."""
     body = job(NAME)
     body["spec"]["collector"]["replicas"] = 2
     jobs.create(body)
@@ -152,13 +152,13 @@ def test_a_failed_pod_is_counted_and_kept(jobs, core, namespace, running, node_a
 # -- what users and nervex-server change
 
 
-def test_a_floor_goes_up_and_down(jobs, running):
+def test_base_replicas_go_up_and_down(jobs, running):
     first = names(running)
     jobs.patch(NAME, {"spec": {"collector": {"replicas": 4}}})
     four = names(jobs.wait_pods(NAME, 6, "Running"))
     assert first < four
     (group,) = jobs.pod_groups(NAME)
-    assert {gang["name"] for gang in group["status"]["gangs"]} == {"base", "floor-collector-2"}
+    assert {gang["name"] for gang in group["status"]["gangs"]} == {"base", "base-collector-2"}
     jobs.patch(NAME, {"spec": {"collector": {"replicas": 1}}})
     (one,) = names(jobs.wait_pods(NAME, 3, "Running"))
     assert one in first
@@ -191,9 +191,9 @@ def test_requests_shrink_and_change_incarnations(jobs, grown):
     assert left.items() <= before.items()
 
 
-def test_a_floor_pod_that_a_client_removed_stays_away(jobs, running):
+def test_a_base_pod_that_a_client_removed_stays_away(jobs, running):
     requests = {"next": {"collector": 4096, "learner": 4096}, "nextId": 1, "entries": [],
-                "floor": [{"role": "collector", "ordinal": 0, "incarnation": 0, "attempt": 1, "removed": True}]}
+                "base": [{"role": "collector", "ordinal": 0, "incarnation": 0, "attempt": 1, "removed": True}]}
     as_server(jobs, requests)
     jobs.wait_pods(NAME, 3, "Running")
     (group,) = jobs.pod_groups(NAME)
@@ -203,7 +203,7 @@ def test_a_floor_pod_that_a_client_removed_stays_away(jobs, running):
 def test_a_multi_gpu_learner_is_replaced_as_a_whole(jobs, core, namespace):
     jobs.create(job(NAME))
     jobs.wait_pods(NAME, 2, "Running")
-    as_server(jobs, {"next": {"collector": 4096, "learner": 4098}, "nextId": 2, "floor": [], "entries": [
+    as_server(jobs, {"next": {"collector": 4096, "learner": 4098}, "nextId": 2, "base": [], "entries": [
         {"id": 1, "attempt": 1, "role": "learner", "resources": {"gpus": "2"}, "gpuSplit": [1, 1],
          "slots": [{"ordinal": 4096, "incarnation": 0}]}]})
     pods = jobs.wait_pods(NAME, 5, "Running")

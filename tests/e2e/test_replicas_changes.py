@@ -87,7 +87,7 @@ def test_one_less_is_one_living_less(jobs, grown, replicas_api, node_agent):
     assert slots(jobs)["collector"] == [(4097, 0)]
 
 
-def test_the_floor_goes_last(jobs, namespace, replicas_api):
+def test_the_base_replicas_go_last(jobs, namespace, replicas_api):
     body = job(NAME)
     body["spec"]["collector"]["replicas"] = 2
     jobs.create(body)
@@ -96,7 +96,7 @@ def test_the_floor_goes_last(jobs, namespace, replicas_api):
     removed = replicas_api.remove(namespace, COORDINATOR, collectors=2).data["collectors"]
     assert len(removed) == 2 and removed[1:] == requested
     assert [{key: change[key] for key in ("attempt", "role", "ordinal", "removed")}
-            for change in jobs.get(NAME)["spec"]["requests"]["floor"]] == \
+            for change in jobs.get(NAME)["spec"]["requests"]["base"]] == \
         [{"attempt": 1, "role": "collector", "ordinal": 1, "removed": True}]
     jobs.wait_pods(NAME, 1, "Running", role="collector")
 
@@ -251,11 +251,11 @@ def test_a_replica_that_cannot_be_replaced_again_goes_on_under_another_ordinal(j
     namespace, added = grown
     # As if the controller had replaced it 217 times.
     jobs.patch(f"{NAME}/status", {"status": {"replaced": [{"role": "collector", "ordinal": 4096, "incarnation": 218}]}})
-    jobs.wait_condition(NAME, "ReplacementsUsedUp")
+    jobs.wait_condition(NAME, "ReplacementLimitExceeded")
     wait_listed(replicas_api, namespace, {**added, "collectors": added["collectors"][1:]})
 
     reply = replicas_api.replace(namespace, COORDINATOR, collectors=added["collectors"][:1])
     assert reply.status == 200, reply
     assert slots(jobs)["collector"] == [(4098, 0), (4097, 0)]
     wait_listed(replicas_api, namespace, {**added, "collectors": [*reply.data["collectors"], added["collectors"][1]]})
-    jobs.wait_condition(NAME, "ReplacementsUsedUp", "False")
+    jobs.wait_condition(NAME, "ReplacementLimitExceeded", "False")

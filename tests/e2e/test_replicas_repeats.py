@@ -116,7 +116,7 @@ def test_another_server_cannot_know_that_a_reply_was_read(jobs, running, replica
 
 
 def test_a_caller_that_left_before_its_reply_gets_it_when_it_comes_again(jobs, running, rig, replicas_api):
-    before = rig.cluster.metrics("server")["nervex_server_repeats_total"]
+    before = rig.cluster.metrics("server")["nervex_server_idempotent_replays_total"]
     hold = rig.proxies["server"].hold(writes(PATCH, running), only_one=True)
     caller = Leaving(replicas_api, running)
     hold.wait()
@@ -126,7 +126,7 @@ def test_a_caller_that_left_before_its_reply_gets_it_when_it_comes_again(jobs, r
     reply = again.ended()
     assert reply.status == 200 and reply.json["success"], reply
     assert wanted(jobs) == 1
-    assert rig.cluster.metrics("server")["nervex_server_repeats_total"] == before + 1
+    assert rig.cluster.metrics("server")["nervex_server_idempotent_replays_total"] == before + 1
 
 
 def test_a_server_that_died_after_its_write_has_still_answered(jobs, running, rig, replicas_api):

@@ -105,11 +105,11 @@ WRONG = {
          "spec.coordinator.template.spec.containers[1].name", "Duplicate"),
     "no coordinator":
         (change("spec/coordinator", None), "spec.coordinator", "Required"),
-    "a negative floor":
+    "negative base replicas":
         (change("spec/learner/replicas", -1), "spec.learner.replicas", "between 0 and"),
-    "a floor without a template":
+    "base replicas without a template":
         (change("spec/collector", {"replicas": 1}), "spec.collector.template", "Required"),
-    "a floor above the limit":
+    "base replicas above the limit":
         (change("spec/collector/maxReplicas", 0), "spec.collector.replicas", "maxReplicas"),
     "a volume named twice":
         (change("spec/volumes", [{"name": "data", "emptyDir": {}}]), "spec.volumes[0].name", "Duplicate"),

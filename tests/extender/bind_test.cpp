@@ -128,19 +128,19 @@ TEST_CASE("a pod that was never seen but is there keeps its slot", "[extender][b
   CHECK(c.bind("second", "n1") == "learner/0 is pod " + first + " already");
 }
 
-TEST_CASE("a list gives back the room of a pod that came and went unseen before it",
+TEST_CASE("a list gives back the capacity of a pod that came and went unseen before it",
           "[extender][bind]") {
   Unwatched c;
-  const auto has_room = [&] { return !c.filter("plain", {"n1"}).node_names.empty(); };
+  const auto has_capacity = [&] { return !c.filter("plain", {"n1"}).node_names.empty(); };
   c.add_plain_pod("plain", ask(8));
   SECTION("it was asked for later") {
     c.bind_and_take_away();
     c.set_members("a", {});
     c.see_groups();
     c.planner.pass();
-    CHECK_FALSE(has_room());
+    CHECK_FALSE(has_capacity());
     c.see_pods();
-    CHECK(has_room());
+    CHECK(has_capacity());
   }
   SECTION("not if it was asked for before: it may not have it yet") {
     c.sink.begin_list();
@@ -149,7 +149,7 @@ TEST_CASE("a list gives back the room of a pod that came and went unseen before 
     c.see_groups();
     c.planner.pass();
     c.sink.end_list("1");
-    CHECK_FALSE(has_room());
+    CHECK_FALSE(has_capacity());
   }
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("a commit whose reply was lost is found or made again", "[extender][bi
   const std::string first = c.bind(c.names[0], "n1");
   CHECK(first.empty() == (applied == Applied::kYes && !also_lost));
   if (!first.empty()) {
-    // Its room is nobody else's until the outcome is known.
+    // Its capacity is nobody else's until the outcome is known.
     c.add_group("b", {a_set("learner", 1, ask(8))}, 0, 9);
     c.api.change(kube::kPodGroups, kNs, "b",
                  {{"status", gang::encode_status(c.group("a").status)}});
@@ -251,9 +251,9 @@ TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
   SECTION("the scheduler chose another node than planned") {
     CHECK(c.bind(c.names[0], "n2") == "learner/0 is planned on node n1");
   }
-  SECTION("the pod was deleted and made anew") {
+  SECTION("the pod was deleted and created again") {
     CHECK(c.binder.bind({c.names[0], kNs, "another-uid", "n1"}) ==
-          "the pod was deleted and made anew since");
+          "the pod was deleted and created again since");
   }
   SECTION("its PodGroup was not seen") {
     c.add_group("b", {a_set("learner", 1, ask(1))});

@@ -12,10 +12,10 @@ using testing::a_group;
 using testing::a_node;
 using testing::a_set;
 using testing::ask;
+using testing::capacity;
 using testing::in_gang;
 using testing::not_ready;
 using testing::planned;
-using testing::room;
 using testing::tainted;
 using testing::view;
 
@@ -41,10 +41,10 @@ TEST_CASE("a gang is committed only if every member still has its place", "[exte
   replaced.spec.members[1].slots[1].incarnation = 1;
   const auto n2 = view(a_node("n2", 0));
   const auto row = GENERATE_COPY(values<Row>({
-      {"all have room", job(), {view(a_node("n1", 8)), n2}, ""},
-      {"one lacks room",
+      {"all have capacity", job(), {view(a_node("n1", 8)), n2}, ""},
+      {"one lacks capacity",
        job(),
-       {view(a_node("n1", 8), room(1, 0, 0)), n2},
+       {view(a_node("n1", 8), capacity(1, 0, 0)), n2},
        "learner/1: node n1 has 3 nvidia.com/gpu left and learner needs 4"},
       {"a node is gone", job(), {view(a_node("n1", 8))}, "coordinator/0: node n2 is gone"},
       {"a node is not ready",
@@ -64,9 +64,9 @@ TEST_CASE("a gang is committed only if every member still has its place", "[exte
        {view(a_node("n1", 8)), n2},
        "gang base lacks a place for learner/1"},
       {"the plan was dropped", dropped, {view(a_node("n1", 8)), n2}, "gang base has no plan"},
-      {"a slot that is not wanted any more lacks room",
+      {"a slot that is not wanted any more lacks capacity",
        shrunk,
-       {view(a_node("n1", 8), room(4, 0, 0)), n2},
+       {view(a_node("n1", 8), capacity(4, 0, 0)), n2},
        ""},
   }));
   INFO("when " << row.when);

@@ -125,7 +125,7 @@ TEST_CASE("a pod whose annotations are damaged is no plain pod", "[extender][fil
         refused("the pod's gang annotations are damaged"));
 }
 
-TEST_CASE("a plain pod takes no room that is held for gangs", "[extender][filter]") {
+TEST_CASE("a plain pod takes no capacity that is held for gangs", "[extender][filter]") {
   struct Row {
     std::string when;
     std::vector<HeldNode> held;
@@ -133,9 +133,9 @@ TEST_CASE("a plain pod takes no room that is held for gangs", "[extender][filter
   };
   const auto row = GENERATE(values<Row>({
       {"nothing is held anywhere", {}, {{"n1", "n2"}, {}, ""}},
-      {"a node has room beside what is held", {{"n1", ask(4)}}, {{"n1", "n2"}, {}, ""}},
+      {"a node has capacity beside what is held", {{"n1", ask(4)}}, {{"n1", "n2"}, {}, ""}},
       {"a node has none", {{"n1", ask(3)}}, {{"n2"}, {}, ""}},
-      {"no node has any", {{"n1", ask(3)}, {"n2", ask(0)}}, refused("room is held for gangs")},
+      {"no node has any", {{"n1", ask(3)}, {"n2", ask(0)}}, refused("capacity is held for gangs")},
       {"a node is overcommitted by what is held",
        {{"n1", kube::Resources{{"cpu", -1}}}},
        {{"n2"}, {}, ""}},

@@ -567,7 +567,7 @@ struct Sim : testing::Cluster {
       const auto slot = slot_of(pod);
       if (slot && !bound_to(pod).empty()) bound.emplace(slot->pod_group_uid, slot->placement);
     }
-    CHECK(plans.in_doubt().empty());
+    CHECK(plans.unconfirmed().empty());
     for (const gang::PodGroup& group : live_groups()) {
       for (const gang::GangStatus& gang : group.status.gangs) {
         INFO(group.meta.name << " " << gang.name << " " << gang.message);

@@ -32,7 +32,8 @@ TEST_CASE("the planner writes a plan once and then leaves it alone", "[extender]
   CHECK(c.api.writes().size() == 1);
 }
 
-TEST_CASE("the second gang sees the room of the first before any watch", "[extender][planner]") {
+TEST_CASE("the second gang sees the capacity of the first before any watch",
+          "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
@@ -45,7 +46,7 @@ TEST_CASE("the second gang sees the room of the first before any watch", "[exten
   CHECK(c.places("b") == "waits");
 }
 
-TEST_CASE("two PodGroups compete for room: one gets all, the other waits and says why",
+TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and says why",
           "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -101,7 +102,7 @@ TEST_CASE("a write that is refused is decided again on the live object", "[exten
   CHECK(c.group("a").status.observed_generation == 2);
 }
 
-TEST_CASE("a lost reply keeps the room until the outcome is known", "[extender][planner]") {
+TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extender][planner]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   Cluster c;
   c.add_node("n1", 8);
@@ -109,21 +110,21 @@ TEST_CASE("a lost reply keeps the room until the outcome is known", "[extender][
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
   c.planner.pass();
-  REQUIRE(c.plans.in_doubt().size() == 1);
+  REQUIRE(c.plans.unconfirmed().size() == 1);
 
   c.add_group("b", learners(1), 0);  // before it in the queue
   c.see_groups();
   c.planner.pass();
   if (applied == Applied::kYes) {
-    CHECK(c.plans.in_doubt().empty());  // the watch told
+    CHECK(c.plans.unconfirmed().empty());  // the watch told
   } else {
-    CHECK(c.plans.in_doubt().size() == 1);  // and is not written again before the back-off
+    CHECK(c.plans.unconfirmed().size() == 1);  // and is not written again before the back-off
   }
   CHECK(c.places("b") == "waits");
 
   c.clock.advance(std::chrono::seconds(1));
   c.planner.pass();
-  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.plans.unconfirmed().empty());
   CHECK(c.places("a") == "n1");
   CHECK(c.places("b") == "waits");
   CHECK(c.group("a").status.next_placement == 2);
@@ -139,7 +140,7 @@ TEST_CASE("a lost reply that the watch does not tell of is found by writing agai
   c.planner.pass();
   c.clock.advance(std::chrono::seconds(1));
   c.planner.pass();
-  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.plans.unconfirmed().empty());
   CHECK(c.places("a") == "n1");
   CHECK(c.plans.slot_seen({c.group("a").meta.uid, "learner", {0, 0}, 1}).placement.has_value());
 }
@@ -192,7 +193,7 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
   c.see();
   store_places(c, 1);
   c.planner.pass();
-  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.plans.unconfirmed().empty());
   CHECK(c.plans.held_nodes({"n1", "n2"}).empty());
   c.planner.pass();
   CHECK(c.places("a") == "waits");
@@ -299,17 +300,17 @@ TEST_CASE("a repeated write that is refused for good ends the doubt", "[extender
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, Applied::kNo);
   c.planner.pass();
-  REQUIRE(c.plans.in_doubt().size() == 1);
+  REQUIRE(c.plans.unconfirmed().size() == 1);
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1);
   if (is_away) c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"});
   c.clock.advance(std::chrono::seconds(1));
   c.planner.pass();
   // Whether the first try was stored only a read can tell.
-  CHECK(c.plans.in_doubt().size() == (is_away ? 1U : 0U));
+  CHECK(c.plans.unconfirmed().size() == (is_away ? 1U : 0U));
   c.clock.advance(std::chrono::seconds(1));
   c.planner.pass();
   c.planner.pass();
-  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.plans.unconfirmed().empty());
   CHECK(c.places("a") == (is_away ? "n1" : "waits"));
 }
 
@@ -338,7 +339,7 @@ TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][plann
   c.see();
   c.api.remove(kube::kPodGroups, testing::kNs, "a");
   c.planner.pass();
-  CHECK(c.plans.in_doubt().empty());
+  CHECK(c.plans.unconfirmed().empty());
   c.add_group("a", learners(1));  // a namesake
   c.planner.pass();               // still on the old one
   CHECK(c.places("a") == "undecided");
@@ -394,7 +395,7 @@ TEST_CASE("a commit in doubt does not tie a gang to a node that was lost", "[ext
     c.clock.advance(std::chrono::seconds(1));
     c.planner.pass();
   }
-  CHECK(c.plans.open_commits().in_doubt.empty());
+  CHECK(c.plans.open_commits().unconfirmed.empty());
   // A committed gang is never moved by a plan that only thinks it is not.
   CHECK(c.places("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2"));
 }

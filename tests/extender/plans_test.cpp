@@ -63,7 +63,7 @@ TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
   CHECK(free_gpus(c, "n1") == 8);
 }
 
-TEST_CASE("room of a pod that is being bound is held though its place is given up",
+TEST_CASE("capacity of a pod that is being bound is held though its place is given up",
           "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -87,7 +87,7 @@ TEST_CASE("room of a pod that is being bound is held though its place is given u
   CHECK(free_gpus(c, "n1") == 5);
 }
 
-TEST_CASE("room of a superseded slot is free when its pod is gone", "[extender][plans]") {
+TEST_CASE("capacity of a superseded slot is free when its pod is gone", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(6))});
@@ -130,7 +130,7 @@ TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][p
   CHECK(free_gpus(late, "n1") == 5);
 }
 
-TEST_CASE("a pod that only claims to be of a gang frees no room", "[extender][plans]") {
+TEST_CASE("a pod that only assumed pods to be of a gang frees no capacity", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -145,7 +145,7 @@ TEST_CASE("a pod that only claims to be of a gang frees no room", "[extender][pl
   CHECK(spare_gpus(c, "n1") == 5);
 }
 
-TEST_CASE("slots that are not wanted hold no room and have no place", "[extender][plans]") {
+TEST_CASE("slots that are not wanted hold no capacity and have no place", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -186,10 +186,10 @@ TEST_CASE("what was planned beside a doubtful write is held twice, not lost", "[
   gang::PodGroup moved = c.group("a");
   moved.status.gangs[0].placements[0].node = "n2";
   moved.status.gangs[0].placements[0].number = 2;
-  c.plans.doubt(std::make_shared<const gang::PodGroup>(moved));
+  c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(moved));
   CHECK(spare_gpus(c, "n1") == 5);
   CHECK(spare_gpus(c, "n2") == 5);
-  c.plans.settle(moved.meta.uid);
+  c.plans.resolve(moved.meta.uid);
   CHECK(spare_gpus(c, "n1") == 5);
   CHECK(spare_gpus(c, "n2") == -1);
 }

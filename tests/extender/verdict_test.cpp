@@ -28,11 +28,11 @@ gang::GangStatus waiting(const gang::NoFit& no_fit, int since) {
   return status;
 }
 
-TEST_CASE("an explanation is told anew when it is worth it", "[extender][verdict]") {
+TEST_CASE("an explanation is told again when it is worth it", "[extender][verdict]") {
   struct Row {
     std::string when;
     std::optional<gang::GangStatus> before;
-    std::optional<Told> told;
+    std::optional<LastReported> told;
     gang::NoFit now;
     std::string message;
     int since;
@@ -47,17 +47,23 @@ TEST_CASE("an explanation is told anew when it is worth it", "[extender][verdict
   const auto row = GENERATE_COPY(values<Row>({
       {"the gang is new", {}, {}, three, gang::explain(three), 100, {}},
       {"it lost its plan", planned_before, {}, three, gang::explain(three), 100, {}},
-      {"nothing changed", before, Told{three, at(90)}, three, gang::explain(three), 10, {}},
-      {"numbers changed 10 s after they were told", before, Told{three, at(90)}, two,
+      {"nothing changed", before, LastReported{three, at(90)}, three, gang::explain(three), 10, {}},
+      {"numbers changed 10 s after they were told", before, LastReported{three, at(90)}, two,
        gang::explain(three), 10, seconds(50)},
       {"numbers changed a minute after they were told",
        before,
-       Told{three, at(40)},
+       LastReported{three, at(40)},
        two,
        gang::explain(two),
        10,
        {}},
-      {"another resource lacks now", before, Told{three, at(99)}, cpu, gang::explain(cpu), 10, {}},
+      {"another resource lacks now",
+       before,
+       LastReported{three, at(99)},
+       cpu,
+       gang::explain(cpu),
+       10,
+       {}},
       {"what was told is not known any more", before, {}, two, gang::explain(two), 10, {}},
   }));
   INFO("when " << row.when);

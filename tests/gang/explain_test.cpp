@@ -12,9 +12,9 @@ namespace {
 using testing::a_node;
 using testing::a_set;
 using testing::ask;
+using testing::capacity;
 using testing::labelled;
 using testing::not_ready;
-using testing::room;
 using testing::selecting;
 using testing::tainted;
 using testing::view;
@@ -42,7 +42,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
     std::string want;
   };
   const auto gpu = view(a_node("", 8));
-  const auto full = view(a_node("", 8), room(4, 0, 0));
+  const auto full = view(a_node("", 8), capacity(4, 0, 0));
   const auto row = GENERATE_COPY(values<Row>({
       {"some of a set fit",
        {a_set("learner", 32, ask(8))},
@@ -57,20 +57,20 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        "full"},
       {"the set is one pod",
        {a_set("coordinator", 1, ask(0, 4))},
-       {view(a_node("n", 0), room(0, 61, 0))},
+       {view(a_node("n", 0), capacity(0, 61, 0))},
        "coordinator: does not fit: it needs cpu 4; no node has it free, 1 is full"},
-      {"an earlier set of the gang took the room",
+      {"an earlier set of the gang took the capacity",
        {a_set("learner", 1, ask(8)), a_set("collector", 2, ask(4))},
        copies(1, "free", gpu),
        "collector: 2 of 2 do not fit: each needs nvidia.com/gpu 4; no node has it free, 1 is full"},
       {"some nodes are too small for it",
        {a_set("learner", 1, ask(8))},
-       {view(a_node("a", 8), room(1, 0, 0)), view(a_node("b", 4)), view(a_node("c", 0))},
+       {view(a_node("a", 8), capacity(1, 0, 0)), view(a_node("b", 4)), view(a_node("c", 0))},
        "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full, 2 are "
        "too small"},
       {"memory is what lacks",
        {a_set("learner", 2, kube::Resources{{"cpu", 1000}, {"memory", 200 * testing::kGi}})},
-       {view(a_node("a", 8), room(0, 32, 0)), view(a_node("b", 8))},
+       {view(a_node("a", 8), capacity(0, 32, 0)), view(a_node("b", 8))},
        "learner: 1 of 2 does not fit: each needs memory 200Gi; 1 node has it free, 1 more is full"},
       {"no node is large enough",
        {a_set("learner", 4, ask(16))},
@@ -79,7 +79,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        "when empty, 1 is tainted"},
       {"what lacks when the cluster is empty is named, not what lacks now",
        {a_set("learner", 1, ask(8, 100))},
-       {view(a_node("a", 8), room(8, 0, 0))},
+       {view(a_node("a", 8), capacity(8, 0, 0))},
        "learner: can never fit: it needs cpu 100; the largest node has 64 even when empty"},
       {"no node has both",
        {a_set("learner", 1, ask(8, 100))},
@@ -89,7 +89,8 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
       {"the cluster is too small for the set",
        {a_set("learner", 40, ask(8))},
        copies(32, "free", gpu),
-       "learner: 8 of 40 can never fit: each needs nvidia.com/gpu 8; the nodes have room for 32 "
+       "learner: 8 of 40 can never fit: each needs nvidia.com/gpu 8; the nodes have capacity for "
+       "32 "
        "even when empty"},
       {"it would fit if a node came back",
        {a_set("learner", 2, ask(8))},

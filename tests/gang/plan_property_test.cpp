@@ -41,7 +41,7 @@ Case random_case(std::mt19937& rng, Size size) {
     if (below(8) == 0) node = testing::not_ready(std::move(node));
     const auto gpus = node.allocatable.get("nvidia.com/gpu");
     out.nodes.push_back(testing::view(
-        std::move(node), testing::room(gpus == 0 ? 0 : below(6), below(6), 100 + below(8))));
+        std::move(node), testing::capacity(gpus == 0 ? 0 : below(6), below(6), 100 + below(8))));
   }
   return out;
 }

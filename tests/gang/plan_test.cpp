@@ -13,9 +13,9 @@ namespace {
 using testing::a_node;
 using testing::a_set;
 using testing::ask;
+using testing::capacity;
 using testing::labelled;
 using testing::not_ready;
-using testing::room;
 using testing::selecting;
 using testing::tainted;
 using testing::view;
@@ -44,7 +44,7 @@ TEST_CASE("plan_gang places the whole gang or nobody", "[gang][plan]") {
        {a_set("learner", 1, ask(4)), a_set("collector", 1, ask(1))},
        {view(a_node("a", 8))},
        {{"learner/0", "a"}, {"collector/0", "a"}}},
-      {"the largest set chooses first, so a small one cannot take its room",
+      {"the largest set chooses first, so a small one cannot take its capacity",
        {a_set("collector", 1, ask(1)), a_set("learner", 1, ask(4))},
        {view(a_node("a", 4)), view(a_node("b", 1))},
        {{"learner/0", "a"}, {"collector/0", "b"}}},
@@ -54,23 +54,23 @@ TEST_CASE("plan_gang places the whole gang or nobody", "[gang][plan]") {
        {}},
       {"a set spreads over what is free",
        {a_set("learner", 3, ask(4))},
-       {view(a_node("a", 8)), view(a_node("b", 8), room(4, 0, 0))},
+       {view(a_node("a", 8)), view(a_node("b", 8), capacity(4, 0, 0))},
        {{"learner/0", "b"}, {"learner/1", "a"}, {"learner/2", "a"}}},
-      {"a node's free room is below zero",
+      {"a node's free capacity is below zero",
        {a_set("learner", 1, ask(1))},
-       {view(a_node("a", 8), room(9, 0, 0))},
+       {view(a_node("a", 8), capacity(9, 0, 0))},
        {}},
       {"the nodes' pod slots are used up",
        {a_set("collector", 1, ask(0))},
-       {view(a_node("a", 0), room(0, 0, 110))},
+       {view(a_node("a", 0), capacity(0, 0, 110))},
        {}},
       {"the fuller node is filled first, so that a whole node stays free",
        {a_set("learner", 1, ask(2))},
-       {view(a_node("a", 8)), view(a_node("b", 8), room(4, 0, 0))},
+       {view(a_node("a", 8)), view(a_node("b", 8), capacity(4, 0, 0))},
        {{"learner/0", "b"}}},
       {"pods without GPUs keep away from nodes that have them",
        {a_set("collector", 2, ask(0, 4))},
-       {view(a_node("a", 8)), view(a_node("b", 0, 4)), view(a_node("c", 8), room(8, 0, 0))},
+       {view(a_node("a", 8)), view(a_node("b", 0, 4)), view(a_node("c", 8), capacity(8, 0, 0))},
        {{"collector/0", "b"}, {"collector/1", "c"}}},
       {"a set may only go where it may",
        {selecting(a_set("learner", 2, ask(1)), "pool", "rl")},
@@ -101,7 +101,7 @@ TEST_CASE("slots keep their ordinals and incarnations", "[gang][plan]") {
   CHECK(plan_gang(std::vector{set}, nodes) == want);
 }
 
-TEST_CASE("held room is not planned yet", "[gang][plan]") {
+TEST_CASE("held capacity is not planned yet", "[gang][plan]") {
   MemberSet set = a_set("learner", 1, ask(8));
   set.held = 5;
   const std::vector<NodeView> nodes{view(a_node("a", 8))};

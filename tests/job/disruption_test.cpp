@@ -25,7 +25,7 @@ TEST_CASE("what the cluster does to a pod is told from what the pod does", "[job
       {"its node was removed", "", "DeletionByPodGC", "NodeLost"},
       {"its node did not answer", "NodeLost", "-", "NodeLost"},
       {"its node was shut down", "Terminated", "TerminationByKubelet", "NodeShutdown"},
-      {"two schedulers used the same room", "OutOfcpu", "-", "Rejected"},
+      {"two schedulers used the same capacity", "OutOfcpu", "-", "Rejected"},
       {"so, of an extended resource", "OutOfnvidia.com/gpu", "-", "Rejected"},
       {"a device was not there", "UnexpectedAdmissionError", "-", "Rejected"},
       {"labels of the node changed", "NodeAffinity", "-", "Rejected"},

@@ -128,7 +128,7 @@ TEST_CASE("names follow from job, role and slot", "[job][names]") {
       {"the job's aggregator", pod_name(job, Role::kAggregator, {0, 1}), "dqn-aggregator"},
       {"a multi-GPU learner's aggregator", pod_name(job, Role::kAggregator, {4096, 0}),
        "dqn-aggregator-" + suffix(Role::kAggregator, {4096, 0})},
-      {"a collector of the floor", pod_name(job, Role::kCollector, {0, 0}),
+      {"a base collector", pod_name(job, Role::kCollector, {0, 0}),
        "dqn-collector-" + suffix(Role::kCollector, {0, 0})},
       {"its next incarnation", pod_name(job, Role::kCollector, {0, 1}),
        "dqn-collector-" + suffix(Role::kCollector, {0, 1})},

@@ -72,7 +72,7 @@ TEST_CASE("a learner whose GPUs cannot all have a port is refused", "[job][ports
     std::string want;  // in the refusal; empty: fine
   };
   const auto row = GENERATE(values<Row>({
-      {"there is room", 80, {8, 8}, ""},
+      {"there is capacity", 80, {8, 8}, ""},
       {"the last port is used", 65'528, {8}, ""},
       {"there is one port too few", 65'528, {8, 1}, "GPU 8 would be served on port 65536"},
       {"the master port is next to them", 10'306, {8}, ""},

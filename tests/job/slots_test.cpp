@@ -31,7 +31,7 @@ std::vector<Slot> slots(const Job& job, Role role) {
   return found;
 }
 
-TEST_CASE("a job wants its floor and what was requested in this attempt", "[job][slots]") {
+TEST_CASE("a job wants its base replicas and what was requested in this attempt", "[job][slots]") {
   Job job = in_its_second_attempt();
   job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4098, 1}, {4096, 0}}),
                                entry_of(1, Role::kCollector, {{4097, 0}}),
@@ -50,11 +50,11 @@ TEST_CASE("a role without a template wants nothing", "[job][slots]") {
   CHECK(wanted_units(job, Role::kCollector).empty());
 }
 
-TEST_CASE("what clients did to the floor counts in the attempt they did it in", "[job][slots]") {
+TEST_CASE("what clients did to base replicas count in the attempt they did it in", "[job][slots]") {
   Job job = in_its_second_attempt();
-  job.spec.requests.floor = {{2, Role::kCollector, {0, 3}, false},
-                             {2, Role::kCollector, {1, 0}, true},
-                             {2, Role::kLearner, {0, 9}, true}};
+  job.spec.requests.base = {{2, Role::kCollector, {0, 3}, false},
+                            {2, Role::kCollector, {1, 0}, true},
+                            {2, Role::kLearner, {0, 9}, true}};
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 3}});
   job.status.attempt = 3;
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}});
@@ -62,7 +62,7 @@ TEST_CASE("what clients did to the floor counts in the attempt they did it in", 
 
 TEST_CASE("of client and controller the one that replaced more often counts", "[job][slots]") {
   Job job = in_its_second_attempt();
-  job.spec.requests.floor = {{2, Role::kCollector, {0, 3}, false}};
+  job.spec.requests.base = {{2, Role::kCollector, {0, 3}, false}};
   job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4096, 2}, {4097, 0}})};
   job.status.replaced = {{Role::kCollector, {0, 2}},
                          {Role::kCollector, {4096, 2}},

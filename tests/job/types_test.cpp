@@ -83,7 +83,7 @@ TEST_CASE("what is written of a job is read back", "[job][types]") {
   Requests requests;
   requests.next_collector = 4098;
   requests.next_id = 3;
-  requests.floor = {{1, Role::kLearner, {1, 2}, false}, {2, Role::kCollector, {0, 0}, true}};
+  requests.base = {{1, Role::kLearner, {1, 2}, false}, {2, Role::kCollector, {0, 0}, true}};
   requests.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
   requests.entries[0].cpus = "500m";
   requests.moved = {{2, Role::kLearner, 4096, 5000}};
@@ -170,10 +170,10 @@ TEST_CASE("a condition's transition time moves only with its status", "[job][typ
   Status status;
   const SysTime first = at("2026-11-21T10:00:00Z");
   const SysTime second = at("2026-11-21T10:01:00Z");
-  set_condition(status, {"Scheduled", false, "Unschedulable", "no room", first, 1});
-  set_condition(status, {"Scheduled", false, "Unschedulable", "still no room", second, 1});
+  set_condition(status, {"Scheduled", false, "Unschedulable", "no capacity", first, 1});
+  set_condition(status, {"Scheduled", false, "Unschedulable", "still no capacity", second, 1});
   CHECK(find_condition(status, "Scheduled")->last_transition == first);
-  CHECK(find_condition(status, "Scheduled")->message == "still no room");
+  CHECK(find_condition(status, "Scheduled")->message == "still no capacity");
   set_condition(status, {"Scheduled", true, "Planned", "", second, 1});
   CHECK(find_condition(status, "Scheduled")->last_transition == second);
   CHECK(status.conditions.size() == 1);

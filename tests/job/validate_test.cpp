@@ -96,11 +96,11 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
        R"({"spec": {"collector": {"template": {"spec": {
           "containers": [{"name": "My_Main", "image": "i"}]}}}}})",
        {R"(spec.collector.template.spec.containers[0].name: Invalid value: "My_Main": must be at most 63 lower-case letters, digits or '-', with a letter or digit at both ends)"}},
-      {"floors are negative or too large",
+      {"base replicas are negative or too large",
        R"({"spec": {"collector": {"replicas": -1, "minReplicas": 4097, "maxReplicas": null}}})",
        {"spec.collector.replicas: Invalid value: -1: must be between 0 and 4096",
         "spec.collector.minReplicas: Invalid value: 4097: must be between 0 and 4096"}},
-      {"floors are above the maximum",
+      {"base replicas are above the maximum",
        R"({"spec": {"collector": {"replicas": 3, "minReplicas": 4, "maxReplicas": 2}}})",
        {"spec.collector.replicas: Invalid value: 3: must not be more than maxReplicas, 2",
         "spec.collector.minReplicas: Invalid value: 4: must not be more than maxReplicas, 2"}},
@@ -108,7 +108,7 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
        R"({"spec": {"collector": {"replicas": 18446744073709551615}}})",
        {"spec.collector.replicas: Invalid value: 18446744073709551615: must be between 0 and "
         "4096"}},
-      {"a floor has no template",
+      {"base replicas have no template",
        R"({"spec": {"learner": {"replicas": 2}}})",
        {"spec.learner.template: Required value: replicas or minReplicas is above 0"}},
       {"times are negative",

@@ -117,7 +117,7 @@ TEST_CASE("what was not heard of longest is forgotten", "[kube][events]") {
   };
   for (const auto* uid : {"1", "2", "3"}) CHECK(say(uid));
   CHECK_FALSE(say("1"));
-  CHECK(say("4"));  // "2" makes room
+  CHECK(say("4"));  // "2" makes capacity
   CHECK_FALSE(say("1"));
   CHECK(say("2"));
 }

@@ -63,7 +63,8 @@ TEST_CASE("an event that comes again is counted up where it stands", "[kube][eve
   CHECK(recorder.stats() == EventStats{.created = 1, .patched = 2});
 }
 
-TEST_CASE("an event that has expired meanwhile is written anew, with its count", "[kube][events]") {
+TEST_CASE("an event that has expired meanwhile is written again, with its count",
+          "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");

@@ -99,13 +99,13 @@ TEST_CASE("a plugin's answer that makes no sense is refused without being quoted
   CHECK_THAT(read.error().message, ContainsSubstring(row.says) && !ContainsSubstring("SECRET"));
 }
 
-TEST_CASE("a credential is used up shortly before its end", "[kube][exec]") {
+TEST_CASE("a credential expires shortly before its end", "[kube][exec]") {
   const SysTime end = *parse_rfc3339("2026-01-01T00:00:00Z");
   const ExecCredential credential{"t", "", "", end};
-  CHECK_FALSE(is_used_up(credential, end - 11s));
-  CHECK(is_used_up(credential, end - 10s));
-  CHECK(is_used_up(credential, end + 1h));
-  CHECK_FALSE(is_used_up({"t", "", "", std::nullopt}, end));
+  CHECK_FALSE(is_expired(credential, end - 11s));
+  CHECK(is_expired(credential, end - 10s));
+  CHECK(is_expired(credential, end + 1h));
+  CHECK_FALSE(is_expired({"t", "", "", std::nullopt}, end));
 }
 
 TEST_CASE("a plugin's failure says what it wrote and how to mend it", "[kube][exec]") {

@@ -142,7 +142,7 @@ TEST_CASE("a plugin's certificate is shown, and its successor on new connections
   const CertMirror server(ca.issue({"IP:127.0.0.1"}));
   plugin.answer({{"clientCertificateData", first.cert},
                  {"clientKeyData", first.key},
-                 {"expirationTimestamp", "2020-01-01T00:00:00Z"}});  // each time anew
+                 {"expirationTimestamp", "2020-01-01T00:00:00Z"}});  // each time again
   ConnectionConfig config = config_with(plugin, server.url());
   config.ca = ca.pem();
   Client client(config, "t");

@@ -408,7 +408,7 @@ TEST_CASE("over HTTP: no form of failure makes a busy loop", "[kube][reflector]"
   CHECK_FALSE(mirror.reflector.synced());
 }
 
-TEST_CASE("over HTTP: a history that went back is listed anew and believed", "[kube][reflector]") {
+TEST_CASE("over HTTP: a history that went back is listed again and believed", "[kube][reflector]") {
   ScriptedServer server({
       whole_reply(200, list_of("200", pod_text("a", "150") + "," + pod_text("lost", "180"))),
       // etcd was restored from a backup: its versions count from 100 again.

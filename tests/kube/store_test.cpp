@@ -111,7 +111,7 @@ TEST_CASE("a late reply never brings back what the watch saw deleted", "[kube][s
   store.erase("a/p", "8");
   CHECK_FALSE(store.update("a/p", a_pod("p", "7")));
   CHECK(store.get("a/p") == nullptr);
-  CHECK(store.update("a/p", a_pod("p", "9")));  // made anew, afterwards
+  CHECK(store.update("a/p", a_pod("p", "9")));  // created again, afterwards
 }
 
 TEST_CASE("an own write that has been superseded is ignored", "[kube][store]") {

@@ -1,5 +1,5 @@
 // What the real programs show to Prometheus. Run with NERVEX_UPDATE_GOLDEN=1 to write the golden
-// files anew, and read the difference: people have alerts on these names.
+// files again, and read the difference: people have alerts on these names.
 #include <cstdlib>
 #include <fstream>
 

@@ -14,7 +14,7 @@ namespace nervex::server {
 
 inline constexpr const char* kGroupUid = "uid-dqn-1";  // of the PodGroup of attempt 1
 
-// rl/dqn in attempt 1, Running, with templates for both roles and floors of that many.
+// rl/dqn in attempt 1, Running, with templates for both roles and that many base replicas.
 inline job::Job running_job(int collectors = 0, int learners = 0) {
   job::Job job = testing::a_job(collectors, learners);
   job.status.phase = job::Phase::kRunning;

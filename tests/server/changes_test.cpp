@@ -54,7 +54,7 @@ Result<Listing> add(Replicas& replicas, const AddRequest& request, const CallId&
                     bool written) {
   Delivery delivery;
   auto named = replicas.add(request, {call, &delivery});
-  if (named) replicas.changes().settle(delivery, written);
+  if (named) replicas.changes().reply_done(delivery, written);
   return named;
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("a write sends only what differs, so that what others keep beside it s
   REQUIRE(world.replicas.remove(less(1)));
   CHECK(world.requests_now()["later"] == "version");
   CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("next"));
-  CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("floor"));
+  CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("base"));
 }
 
 TEST_CASE("what would change nothing is looked up before it is said", "[server][changes]") {
@@ -277,7 +277,7 @@ TEST_CASE("a removal is not done twice for a lost reply", "[server][changes][rep
   call.method = "DELETE";
   Delivery lost;
   const auto removed = urls(world.replicas.remove(less(1), {call, &lost}));
-  world.replicas.changes().settle(lost, false);
+  world.replicas.changes().reply_done(lost, false);
   CHECK(urls(world.replicas.remove(less(1), {call})) == removed);
   CHECK(wanted(world) == 2);
 }
@@ -321,7 +321,7 @@ TEST_CASE("an equal call waits until the first one's reply is written or lost",
       was_settled = settled;
     });
     settled = true;
-    world.replicas.changes().settle(first, written);
+    world.replicas.changes().reply_done(first, written);
   }
   CHECK(was_settled);
   CHECK((urls(again) == named->collectors) == !written);

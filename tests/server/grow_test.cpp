@@ -28,9 +28,9 @@ AddRequest ask_gpus(int learners, const char* gpus) {
 }
 
 // Aggregators listen on 80.
-Surroundings around(std::vector<int> node_gpus = {8, 8, 4}) { return {std::move(node_gpus), 80}; }
+ClusterView around(std::vector<int> node_gpus = {8, 8, 4}) { return {std::move(node_gpus), 80}; }
 
-Result<Growth> grow_on(const Surroundings& cluster, const job::Job& job, const AddRequest& request,
+Result<Growth> grow_on(const ClusterView& cluster, const job::Job& job, const AddRequest& request,
                        std::span<const PodPtr> pods = {}) {
   return grow(job, pods, request, {}, nullptr, cluster);
 }
@@ -110,7 +110,7 @@ TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow
          pods.push_back(shared_pod(job, Role::kLearner, {4600, 0}));
        },
        4096},
-      {"floor pods count from zero",
+      {"base replicas count from zero",
        [](job::Job& job, auto& pods) {
          pods.push_back(shared_pod(job, Role::kCollector, {3, 0}));
        },
@@ -165,7 +165,7 @@ TEST_CASE("limits are what the flags say", "[server][grow]") {
   CHECK(refused.error().message.find("(3)") != std::string::npos);
 }
 
-TEST_CASE("replicas that have ended make room for new ones", "[server][grow]") {
+TEST_CASE("replicas that have ended make capacity for new ones", "[server][grow]") {
   job::Job job = running_job();
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 1),
                                an_entry(2, Role::kCollector, 2, 4097)};
@@ -188,8 +188,8 @@ TEST_CASE("replicas that have ended make room for new ones", "[server][grow]") {
     job.status.ended.push_back({Role::kCollector, {0, 0}, true});
     const auto growth = grow(job, {}, ask(3, 0), limits);
     REQUIRE(growth);
-    CHECK(growth->requests.floor ==
-          std::vector<job::FloorChange>{{1, Role::kCollector, {0, 0}, true}});
+    CHECK(growth->requests.base ==
+          std::vector<job::BaseChange>{{1, Role::kCollector, {0, 0}, true}});
     CHECK(growth->requests.entries.size() == 2);
   }
   SECTION("but those that live do not") { CHECK_FALSE(grow(job, {}, ask(4, 0), limits)); }
@@ -239,17 +239,17 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
        ask(0, 3), std::nullopt},
       {"maxReplicas would be exceeded", [](job::Job& j) { j.spec.learner->max_replicas = 2; },
        ask(1, 3), Code::kConflict},
-      {"the floor counts against maxReplicas",
+      {"base replicas count against maxReplicas",
        [](job::Job& j) {
          j.spec.learner->replicas = 2;
          j.spec.learner->max_replicas = 4;
        },
        ask(0, 3), Code::kConflict},
-      {"a removed floor pod counts no more",
+      {"a removed base replica counts no more",
        [](job::Job& j) {
          j.spec.learner->replicas = 2;
          j.spec.learner->max_replicas = 4;
-         j.spec.requests.floor = {{1, Role::kLearner, {1, 0}, true}};
+         j.spec.requests.base = {{1, Role::kLearner, {1, 0}, true}};
        },
        ask(0, 3), std::nullopt},
       {"earlier requests count against maxReplicas",
@@ -265,11 +265,11 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
          j.status.ended = {{Role::kLearner, {4096, 0}, false}};
        },
        ask(0, 3), std::nullopt},
-      {"floor pods removed in an earlier attempt are back",
+      {"base replicas removed in an earlier attempt are back",
        [](job::Job& j) {
          j.spec.learner->replicas = 2;
          j.spec.learner->max_replicas = 4;
-         j.spec.requests.floor = {{0, Role::kLearner, {1, 0}, true}};
+         j.spec.requests.base = {{0, Role::kLearner, {1, 0}, true}};
        },
        ask(0, 3), Code::kConflict},
       {"all ordinals are used up", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
@@ -282,11 +282,11 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
       {"with its base replicas the job has exactly as many pods as one can have",
        [](job::Job& j) { j.spec.collector->replicas = job::kMaxPodsPerJob - 3; }, ask(1, 2),
        std::nullopt},
-      {"base replicas that a client removed make room",
+      {"base replicas that a client removed make capacity",
        [](job::Job& j) {
          j.spec.collector->replicas = job::kMaxPodsPerJob;
-         j.spec.requests.floor = {{1, Role::kCollector, {4000, 0}, true},
-                                  {0, Role::kCollector, {3999, 0}, true}};
+         j.spec.requests.base = {{1, Role::kCollector, {4000, 0}, true},
+                                 {0, Role::kCollector, {3999, 0}, true}};
        },
        ask(0, 1), std::nullopt},
       {"the job has as many replicas as one can have",
@@ -344,7 +344,7 @@ TEST_CASE("the request alone decides how many GPUs a learner has", "[server][gro
 
 TEST_CASE("without an AggregatorConfig only multi-GPU learners have to wait",
           "[server][grow][gpus]") {
-  const Surroundings without{{8}, std::nullopt};
+  const ClusterView without{{8}, std::nullopt};
   CHECK(grow_on(without, running_job(), ask_gpus(1, "1")));
   const auto waits = grow_on(without, running_job(), ask_gpus(1, "2"));
   REQUIRE_FALSE(waits);

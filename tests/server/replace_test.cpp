@@ -16,7 +16,8 @@ using testing::multi_gpu_entry;
 
 using Names = std::vector<std::string>;
 
-// Collectors 0, 1 of the floor and 4096, 4097; learner 4096 plain; learner 4097 with GPUs 8 + 2.
+// Collectors 0, 1 of the base replicas and 4096, 4097; learner 4096 plain; learner 4097 with GPUs 8
+// + 2.
 job::Job mixed_job() {
   job::Job job = running_job(2, 0);
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1),
@@ -59,7 +60,7 @@ TEST_CASE("a name is answered with what stands for it now", "[server][replace]")
        {url(Role::kCollector, {4097, 1})},
        {},
        true},
-      {"one of the floor",
+      {"a base replica",
        {name(Role::kCollector, {1, 0})},
        {},
        {url(Role::kCollector, {1, 1})},
@@ -130,7 +131,7 @@ TEST_CASE("a replacement is written where the replica is wanted", "[server][repl
   job::Requests want = job.spec.requests;
   want.entries[0].slots[1].incarnation = 1;
   want.entries[2].slots[0].incarnation = 1;
-  want.floor = {{1, Role::kCollector, {0, 1}, false}};
+  want.base = {{1, Role::kCollector, {0, 1}, false}};
   CHECK(change->requests == want);
 }
 
@@ -190,15 +191,15 @@ TEST_CASE("only names that never belonged to the job are not found", "[server][r
        false},
       {"its incarnation is yet to come", name(Role::kCollector, {4096, 1}), false, true},
       {"its ordinal is yet to come", name(Role::kCollector, {4100, 0}), false, true},
-      {"the floor never reached it", name(Role::kCollector, {2, 0}), false, true},
-      {"it was of the floor and removed", name(Role::kCollector, {5, 0}), true},
-      {"it was of the floor before that was lowered", name(Role::kCollector, {6, 0}), true},
+      {"the base replicas never reached it", name(Role::kCollector, {2, 0}), false, true},
+      {"it was a base replica and removed", name(Role::kCollector, {5, 0}), true},
+      {"it was a base replica before they were lowered", name(Role::kCollector, {6, 0}), true},
       {"it was removed", name(Role::kCollector, {4098, 3}), true},
       {"the counts were lost, but its pod is there", name(Role::kCollector, {4096, 4}), true},
   }));
   INFO("when " << row.when);
   job::Job job = mixed_job();
-  job.spec.requests.floor = {{1, Role::kCollector, {5, 0}, true}};
+  job.spec.requests.base = {{1, Role::kCollector, {5, 0}, true}};
   job.status.replaced = {{Role::kCollector, {6, 1}}};
   const std::vector<PodPtr> pods = {shared_pod(job, Role::kCollector, {4096, 4})};
   const auto request = failed({name(Role::kCollector, {4097, 0}), row.name}, {});
@@ -224,7 +225,7 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
        url(Role::kCollector, {4100, 0}),
        4101,
        4099},
-      {"it is of the floor",
+      {"it is a base replica",
        Role::kCollector,
        {1, 217},
        url(Role::kCollector, {4100, 0}),
@@ -241,7 +242,7 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
   job::Job job = mixed_job();
   job.spec.requests.entries[0].slots[0].incarnation = 217;
   job.spec.requests.entries[2].slots[0].incarnation = 217;
-  job.spec.requests.floor = {{1, Role::kCollector, {1, 217}, false}};
+  job.spec.requests.base = {{1, Role::kCollector, {1, 217}, false}};
   const auto before = job::wanted_units(job, Role::kCollector).size();
   for (int time = 0; time < 2; ++time) {  // asked again, the same successor answers
     const auto change = replace({job}, failed({name(row.role, row.slot)}, {}));

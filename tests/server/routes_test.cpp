@@ -108,7 +108,8 @@ TEST_CASE("the same call made twice is done twice if its caller read the first r
   const std::string first = serving.send("POST", "/v1alpha1/replicas", kGood).body;
   const std::string second = serving.send("POST", "/v1alpha1/replicas", kGood).body;
   CHECK(first != second);
-  CHECK(serving.metrics.text().find("nervex_server_repeats_total 0\n") != std::string::npos);
+  CHECK(serving.metrics.text().find("nervex_server_idempotent_replays_total 0\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("the same call made again after its caller left is answered as before",
@@ -138,7 +139,7 @@ TEST_CASE("the same call made again after its caller left is answered as before"
   CHECK(serving.world.requests_now()["next"]["collector"] == 4098);  // once
   const std::string text = serving.metrics.text();
   INFO(text);
-  CHECK(text.find("nervex_server_repeats_total 1\n") != std::string::npos);
+  CHECK(text.find("nervex_server_idempotent_replays_total 1\n") != std::string::npos);
   CHECK(text.find("nervex_server_conflicts_total 1\n") != std::string::npos);
 
   // That one was read, so the next is another.

@@ -33,7 +33,7 @@ std::string url(const job::Job& job, Role role, Slot slot) {
 
 }  // namespace
 
-TEST_CASE("what was requested last is removed first, then the floor", "[server][shrink]") {
+TEST_CASE("what was requested last is removed first, then the base replicas", "[server][shrink]") {
   struct Row {
     std::string when;
     int remove;
@@ -44,7 +44,7 @@ TEST_CASE("what was requested last is removed first, then the floor", "[server][
       {"one is asked for", 1, {0, 1, 4096, 4097}},
       {"the newest entry and more", 2, {0, 1, 4096}},
       {"all that was requested", 3, {0, 1}},
-      {"a part of the floor too", 4, {0}},
+      {"a part of the base replicas too", 4, {0}},
       {"all there is", 5, {}},
       {"more than there is", 2'000'000'000, {}},
   }));
@@ -63,14 +63,14 @@ TEST_CASE("what was requested last is removed first, then the floor", "[server][
 TEST_CASE("a removal is written where the replica was wanted", "[server][shrink]") {
   job::Job job = running_job(1, 1);
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 1), an_entry(2, Role::kLearner, 2)};
-  job.spec.requests.floor = {{1, Role::kCollector, {0, 3}, false}};
+  job.spec.requests.base = {{1, Role::kCollector, {0, 3}, false}};
   const Change change = shrink({job}, less(2, 1));
   job::Requests want = job.spec.requests;
   want.next_collector = 4097;  // both counters were lost
   want.next_learner = 4098;
   want.next_id = 3;
   want.entries = {an_entry(2, Role::kLearner, 1)};  // the empty entry is gone
-  want.floor = {{1, Role::kCollector, {0, 3}, true}};
+  want.base = {{1, Role::kCollector, {0, 3}, true}};
   CHECK(change.requests == want);
   CHECK(change.named ==
         Listing{"rl",
@@ -151,16 +151,15 @@ TEST_CASE("a removed multi-GPU learner is named at its aggregator's port", "[ser
         std::vector{job::pod_name(job, Role::kAggregator, {4096, 0}) + ".rl:80"});
 }
 
-TEST_CASE("entries and floor changes of another attempt are none of this one's",
+TEST_CASE("entries and base changes of another attempt are none of this one's",
           "[server][shrink]") {
   job::Job job = running_job(1);
   job.status.attempt = 2;
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
-  job.spec.requests.floor = {{1, Role::kCollector, {0, 1}, true}};
+  job.spec.requests.base = {{1, Role::kCollector, {0, 1}, true}};
   const Change change = shrink({job}, less(5, 0));
   CHECK(change.named.collectors == std::vector{url(job, Role::kCollector, {0, 0})});
-  CHECK(change.requests.floor ==
-        std::vector<job::FloorChange>{{2, Role::kCollector, {0, 0}, true}});
+  CHECK(change.requests.base == std::vector<job::BaseChange>{{2, Role::kCollector, {0, 0}, true}});
   CHECK(change.requests.entries.empty());
   CHECK(change.requests.next_collector == 4098);
 }

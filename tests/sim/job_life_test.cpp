@@ -439,7 +439,7 @@ void call_server(Cluster& cluster, unsigned choice) {
   const int attempt = job.status.attempt;
   const auto is_old = [&](const auto& one) { return one.attempt != attempt; };
   std::erase_if(requests.entries, is_old);
-  std::erase_if(requests.floor, is_old);
+  std::erase_if(requests.base, is_old);
   switch (choice % 5) {
     case 0: {
       job::RequestEntry entry =
@@ -464,7 +464,7 @@ void call_server(Cluster& cluster, unsigned choice) {
       break;
     default: {
       const job::Slot now = current_slot(job, job::Role::kLearner, {0, 0});
-      requests.floor = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
+      requests.base = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
     }
   }
   cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",

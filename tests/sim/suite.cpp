@@ -125,7 +125,7 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
     }
     const std::string key = controller::owner_job_key((after ? after : before)->meta);
     if (key.empty()) return;
-    if (after != nullptr && controller::can_wait(*after)) {
+    if (after != nullptr && controller::can_be_coalesced(*after)) {
       queue.add_after(key, std::chrono::milliseconds(200));
     } else {
       queue.add(key);
@@ -366,7 +366,7 @@ bool Suite::call_server(unsigned choice, bool records_call) {
   job::Requests& requests = job.spec.requests;
   const auto is_old = [&](const auto& one) { return one.attempt != attempt; };
   std::erase_if(requests.entries, is_old);
-  std::erase_if(requests.floor, is_old);
+  std::erase_if(requests.base, is_old);
   const auto ask = [&](job::RequestEntry entry) {
     entry.attempt = attempt;
     requests.entries.push_back(std::move(entry));
@@ -397,7 +397,7 @@ bool Suite::call_server(unsigned choice, bool records_call) {
     default: {
       note("the coordinator names a failed base learner");
       const job::Slot now = current_slot(job, job::Role::kLearner, {0, 0});
-      requests.floor = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
+      requests.base = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
     }
   }
   if (records_call) {

@@ -16,7 +16,7 @@ namespace nervex::testing {
 inline constexpr std::int64_t kGi = std::int64_t{1} << 30;
 
 // cpu in whole cores, memory 4 Gi per core.
-inline kube::Resources room(std::int64_t gpus, std::int64_t cores, std::int64_t pods = 110) {
+inline kube::Resources capacity(std::int64_t gpus, std::int64_t cores, std::int64_t pods = 110) {
   return kube::Resources{
       {"cpu", cores * 1000}, {"memory", cores * 4 * kGi}, {"nvidia.com/gpu", gpus}, {"pods", pods}};
 }
@@ -31,7 +31,7 @@ inline kube::Node a_node(std::string name, std::int64_t gpus, std::int64_t cores
   node.name = std::move(name);
   node.uid = "uid-" + node.name;
   node.ready = true;
-  node.allocatable = room(gpus, cores);
+  node.allocatable = capacity(gpus, cores);
   return node;
 }
 

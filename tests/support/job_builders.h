@@ -35,7 +35,7 @@ inline job::Job a_job() {
   return job;
 }
 
-// With templates for collectors and learners, and floors of that many.
+// With templates for collectors and learners, and that many base replicas.
 inline job::Job a_job(int collectors, int learners) {
   job::Job job = a_job();
   job.spec.collector = job::RoleSpec{a_template(), collectors, 0, std::nullopt};

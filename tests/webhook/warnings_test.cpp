@@ -29,9 +29,9 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
       {"it has limits",
        {{"suspend", true}, {"activeDeadlineSeconds", 60}, {"holdSeconds", 600}},
        {}},
-      {"it wants room to be held",
+      {"it wants capacity to be held",
        {{"learner", {{"replicas", 1}, {"minReplicas", 2}}}},
-       {"spec.learner.minReplicas: no room is held for them in this version"}},
+       {"spec.learner.minReplicas: no capacity is held for them in this version"}},
       {"its pods are to be spread",
        {{"collector", spread}},
        {"spec.collector.template: topologySpreadConstraints is not planned for: the gang may start "

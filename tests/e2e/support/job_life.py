@@ -85,7 +85,7 @@ class JobLife:
         self.jobs.wait_pods(self.name, GROWN - 1, "Running", timeout=PATIENCE)
 
     def retry(self):
-        """The coordinator fails: the whole gang starts anew, without what was requested."""
+        """The coordinator fails: the whole gang starts again, without what was requested."""
         self.node_agent.finish(self.coordinator, 3, "no data left")
         self.start(attempt=2)
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "extender/pass.h"
+#include "extender/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {
@@ -128,7 +128,7 @@ struct World {
       Use used = node.foreign;
       if (committed.count(name) > 0) used += committed.at(name);
       snapshot.nodes.push_back(
-          testing::view(std::move(shown), testing::room(used.gpus, used.cores, 0)));
+          testing::view(std::move(shown), testing::capacity(used.gpus, used.cores, 0)));
     }
     for (const gang::PodGroup& group : groups) {
       snapshot.groups.push_back({std::make_shared<const gang::PodGroup>(group), false, {}});
@@ -137,8 +137,8 @@ struct World {
   }
 
   // Some writes are refused: nothing of them is stored.
-  PassResult pass(bool may_refuse) {
-    PassResult result = run_pass(look(), memory, SysTime(std::chrono::seconds(100)), refusals);
+  CycleResult pass(bool may_refuse) {
+    CycleResult result = run_cycle(look(), memory, SysTime(std::chrono::seconds(100)), refusals);
     memory = result.memory;
     for (const StatusWrite& write : result.writes) {
       const std::string& uid = write.group->meta.uid;
@@ -310,7 +310,7 @@ TEST_CASE("passes never overcommit, never place a gang in part, and settle",
       world.pass(false);  // those that were refused say so
       world.check_nodes(before);
       world.check_gangs();
-      const PassResult again = world.pass(false);
+      const CycleResult again = world.pass(false);
       for (const StatusWrite& write : again.writes) {
         UNSCOPED_INFO(kube::to_text(gang::encode_status(write.group->status))
                       << "\n became " << kube::to_text(gang::encode_status(write.status)));

@@ -1,4 +1,4 @@
-#include "base/http_conversation.h"
+#include "base/http_session.h"
 
 #include <exception>
 #include <utility>
@@ -60,11 +60,11 @@ HttpReply HttpSite::answer(const HttpRequest& request) const {
   return options.internal_error;
 }
 
-void HttpConversation::set_deadline_in(std::chrono::milliseconds time) {
+void HttpSession::set_deadline_in(std::chrono::milliseconds time) {
   connection_.set_deadline(SystemClock().mono() + time);
 }
 
-void HttpConversation::hold() {
+void HttpSession::hold() {
   // Until it has said something, a TLS caller is as idle as any other, and makes room like them.
   if (connection_.is_tls() && !wait_for_bytes(Wait::kHandshake)) return;
   set_deadline_in(site_.options.read_timeout);
@@ -76,7 +76,7 @@ void HttpConversation::hold() {
 }
 
 // Idle: only here may the connection be taken down to make room or because the server stops.
-bool HttpConversation::wait_for_bytes(Wait wait) {
+bool HttpSession::wait_for_bytes(Wait wait) {
   const auto& options = site_.options;
   bool came = !connection_.buffered().empty();  // the caller sends ahead
   if (!came) {
@@ -91,7 +91,7 @@ bool HttpConversation::wait_for_bytes(Wait wait) {
 }
 
 // False: the connection is at its end.
-bool HttpConversation::take_request() {
+bool HttpSession::take_request() {
   set_deadline_in(site_.options.read_timeout);
   closing_ = false;
   if (connection_.buffered().empty() && !connection_.fill()) return false;  // closed while idle
@@ -106,7 +106,7 @@ bool HttpConversation::take_request() {
       good, site_.answer(request_of(good, std::get<std::string>(std::move(body)), place_.peer())));
 }
 
-std::variant<HttpHead, HttpRefusal> HttpConversation::read_head() {
+std::variant<HttpHead, HttpRefusal> HttpSession::read_head() {
   constexpr std::string_view kEnd = "\r\n\r\n";
   for (;;) {
     const std::string_view seen = connection_.buffered();
@@ -129,8 +129,8 @@ std::variant<HttpHead, HttpRefusal> HttpConversation::read_head() {
   }
 }
 
-std::variant<std::string, HttpRefusal> HttpConversation::read_body(const HttpHead& head,
-                                                                   BodyShare& share) {
+std::variant<std::string, HttpRefusal> HttpSession::read_body(const HttpHead& head,
+                                                              BodyShare& share) {
   const bool waits_for_leave = head.has_word("expect", "100-continue") && !head.http_1_0;
   if (waits_for_leave && connection_.buffered().empty() &&
       !connection_.write("HTTP/1.1 100 Continue\r\n\r\n")) {
@@ -139,8 +139,8 @@ std::variant<std::string, HttpRefusal> HttpConversation::read_body(const HttpHea
   return read_http_body(connection_, head, site_.limits, share);
 }
 
-bool HttpConversation::reply_to(const HttpHead& head, const HttpReply& reply) {
-  closing_ = wants_close(head) || listener_.is_stopping() || listener_.is_crowded();
+bool HttpSession::reply_to(const HttpHead& head, const HttpReply& reply) {
+  closing_ = wants_close(head) || listener_.is_stopping() || listener_.is_above_high_watermark();
   // Asked before: a caller that has its reply may leave at once.
   const bool is_waited_for = !reply.on_written || !connection_.has_peer_left();
   const bool written = write(reply, head.method != "HEAD");
@@ -150,7 +150,7 @@ bool HttpConversation::reply_to(const HttpHead& head, const HttpReply& reply) {
 
 // The last word to a caller whose request no handler gets to see. What may follow in the connection
 // is not looked at: where the next request begins is anybody's guess.
-bool HttpConversation::refuse(const HttpRefusal& refusal) {
+bool HttpSession::refuse(const HttpRefusal& refusal) {
   log_debug("request refused", {{"peer", place_.peer()},
                                 {"status", std::to_string(refusal.status)},
                                 {"reason", refusal.reason}});
@@ -159,7 +159,7 @@ bool HttpConversation::refuse(const HttpRefusal& refusal) {
   return false;
 }
 
-bool HttpConversation::write(const HttpReply& reply, bool with_body) {
+bool HttpSession::write(const HttpReply& reply, bool with_body) {
   set_deadline_in(site_.options.write_timeout);
   std::string bytes = http_reply_head(reply, closing_);
   if (!with_body) return connection_.write(bytes);
@@ -171,7 +171,7 @@ bool HttpConversation::write(const HttpReply& reply, bool with_body) {
 
 // Closing while the caller still sends makes the caller's system drop our last reply. So, after
 // having said that nothing more comes, read on for a moment until the caller has understood.
-void HttpConversation::linger() {
+void HttpSession::linger() {
   connection_.set_wake_fd(listener_.stop_fd());
   set_deadline_in(kLingerTimeout);
   std::string unread(16'384, '\0');

@@ -1,4 +1,4 @@
-// extender/pass.h - which PodGroups get which new status on this snapshot? Pure.
+// extender/scheduling_cycle.h - which PodGroups get which new status on this snapshot? Pure.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct StatusWrite {
 };
 
 // What was told of each waiting gang, by PodGroup UID and gang.
-using Memory = std::map<std::pair<std::string, std::string>, Told>;
+using Memory = std::map<std::pair<std::string, std::string>, LastReported>;
 
 // The API server has refused a status of this PodGroup for good: it is too large to be stored, or
 // the schema does not allow it. Deciding the same again would only take capacity from others.
@@ -33,11 +33,11 @@ struct Refusal {
   };
   Extent extent = Extent::kNewGangs;
   std::int64_t generation = 0;  // of the spec that it was decided on; another one is tried
-  std::string words;            // the API server's, for people
+  std::string message;          // the API server's, for people
 };
 using Refusals = std::map<std::string, Refusal>;  // by PodGroup UID
 
-struct PassResult {
+struct CycleResult {
   std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
   Memory memory;                    // for the next pass; of waiting gangs only
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
@@ -47,11 +47,11 @@ struct PassResult {
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
 //     places, the last in the queue first;
 //  2. every gang with slots that have no place gets all of them, or none. A gang that waits holds
-//     no room and does not keep smaller ones behind it from starting (docs/adr).
+//     no capacity and does not keep smaller ones behind it from starting (docs/adr).
 // Committed gangs keep their places whatever happened to the node. What still has its place keeps
 // its number. Doing the writes and asking again, on the same nodes, gives none. What stands refused
 // gets no places and says so.
-PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                    const Refusals& refusals = {});
+CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
+                      const Refusals& refusals = {});
 
 }  // namespace nervex::extender

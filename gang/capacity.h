@@ -1,4 +1,5 @@
-// gang/room.h - how many pods of each set does each node hold? Plain numbers, so planning is cheap.
+// gang/capacity.h - how many pods of each set does each node hold? Plain numbers, so planning is
+// cheap.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace nervex::gang {
 
-// Amounts of the resources that a gang asks for, by the index of Room::resources.
+// Amounts of the resources that a gang asks for, by the index of Capacity::resources.
 using Amounts = std::vector<std::int64_t>;
 using AmountsView = std::span<const std::int64_t>;
 
@@ -43,7 +44,7 @@ struct OtherDevices {  // of kinds that nobody in the gang asks for
   bool has = false;  // free or not
 };
 
-struct Room {
+struct Capacity {
   std::vector<std::string> resources;       // sorted
   std::vector<bool> device;                 // by resource
   std::vector<SetNeed> sets;                // as given
@@ -53,7 +54,7 @@ struct Room {
 };
 
 // Cost: (sets + resources) x nodes.
-Room measure_room(std::span<const MemberSet> members, std::span<const NodeView> nodes);
+Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes);
 
 // How many pods of `each` fit in `amounts`, at most `limit`.
 std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit);

@@ -1,4 +1,4 @@
-#include "server/gate.h"
+#include "server/authorizer.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ std::string describe(const JobAccess& access) {
 
 }  // namespace
 
-Result<Identity> Gate::identify(const std::map<std::string, std::string>& headers) {
+Result<Identity> Authorizer::identify(const std::map<std::string, std::string>& headers) {
   const auto token = bearer_token(headers);
   if (!token) return token.error();
   if (auto known = remembered(*token)) return *std::move(known);
@@ -44,7 +44,7 @@ Result<Identity> Gate::identify(const std::map<std::string, std::string>& header
   return answer;
 }
 
-Result<Nothing> Gate::allow(const Identity& who, const Subject& subject) {
+Result<Nothing> Authorizer::allow(const Identity& who, const Subject& subject) {
   Result<Caller> target = Caller{};
   if (!subject.pod.empty()) {
     target = find(subject.ns, subject.pod, "");
@@ -65,18 +65,18 @@ Result<Nothing> Gate::allow(const Identity& who, const Subject& subject) {
                fmt::format("{} is no pod of that job, and may not {}", who.user, describe(access))};
 }
 
-Result<Json> Gate::ask(const char* group, const char* plural, const Json& review) {
+Result<Json> Authorizer::ask(const char* group, const char* plural, const Json& review) {
   return kube::create_object(api_, {group, "v1", plural}, "", review);
 }
 
-std::optional<Result<Identity>> Gate::remembered(const std::string& token) {
+std::optional<Result<Identity>> Authorizer::remembered(const std::string& token) {
   const MutexLock lock(mutex_);
   const auto at = reviewed_.find(token);
   if (at == reviewed_.end() || at->second.until <= clock_.mono()) return std::nullopt;
   return at->second.answer;
 }
 
-void Gate::remember(const std::string& token, const Result<Identity>& answer) {
+void Authorizer::remember(const std::string& token, const Result<Identity>& answer) {
   const MutexLock lock(mutex_);
   const MonoTime now = clock_.mono();
   if (reviewed_.size() >= kMaxReviewed) {
@@ -89,8 +89,8 @@ void Gate::remember(const std::string& token, const Result<Identity>& answer) {
 
 // From the cache if that knows the pod (with that uid, unless it is empty), else from the API
 // server.
-Result<Caller> Gate::find(const std::string& ns, const std::string& pod,
-                          const std::string& uid) const {
+Result<Caller> Authorizer::find(const std::string& ns, const std::string& pod,
+                                const std::string& uid) const {
   Caller cached = lookup_.cached(ns, pod);
   if (is_known(cached) && (uid.empty() || cached.pod->meta.uid == uid)) return cached;
   return lookup_.live(ns, pod);

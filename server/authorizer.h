@@ -1,4 +1,4 @@
-// server/gate.h - may this caller do that? Asks the API server (--auth=token).
+// server/authorizer.h - may this caller do that? Asks the API server (--auth=token).
 #pragma once
 
 #include <chrono>
@@ -26,12 +26,12 @@ struct Subject {
 //
 // Thread-safe. A token's review is remembered for ten seconds, a good one as a bad one; the rest is
 // asked each time.
-class Gate {
+class Authorizer {
  public:
-  Gate(kube::Api& api, const Stores& stores, const Clock& clock)
+  Authorizer(kube::Api& api, const Stores& stores, const Clock& clock)
       : api_(api), lookup_(api, stores), clock_(clock) {}
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
+  Authorizer(const Authorizer&) = delete;
+  Authorizer& operator=(const Authorizer&) = delete;
 
   // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be
   // asked.

@@ -1,4 +1,4 @@
-// server/turns.h - whose turn is it to change this job? One request of this process at a time.
+// server/keyed_mutex.h - one request of this process at a time for each job.
 #pragma once
 
 #include <set>
@@ -10,17 +10,17 @@ namespace nervex::server {
 
 // Requests for one job that arrive together would only meet each other's resourceVersion: each try
 // of one makes the others' tries conflict. Thread-safe; no order among those who wait.
-class Turns {
+class KeyedMutex {
  public:
-  class Turn {
+  class Lock {
    public:
-    Turn(Turns& turns, std::string key);  // waits until nobody else holds `key`
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    Lock(KeyedMutex& mutex, std::string key);  // waits until nobody else holds `key`
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
 
    private:
-    Turns& turns_;
+    KeyedMutex& keyed_;
     const std::string key_;
   };
 

@@ -1,4 +1,4 @@
-#include "extender/pass.h"
+#include "extender/scheduling_cycle.h"
 
 #include <algorithm>
 #include <tuple>
@@ -20,7 +20,7 @@ struct GroupWork {
   }
   // Its status stays as it is.
   bool is_left_alone() const {
-    return seen->in_doubt || stands_refused(Refusal::Extent::kAnything);
+    return seen->unconfirmed || stands_refused(Refusal::Extent::kAnything);
   }
 };
 
@@ -62,7 +62,7 @@ const Refusal* refusal_of(const gang::PodGroup& group, const Refusals& refusals)
 std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Refusals& refusals) {
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
-    if (seen.group->meta.deleting || (!seen.in_doubt && is_settled(*seen.group))) continue;
+    if (seen.group->meta.deleting || (!seen.unconfirmed && is_settled(*seen.group))) continue;
     queue.push_back({&seen, gangs_of(seen), refusal_of(*seen.group, refusals)});
   }
   std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
@@ -71,16 +71,16 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Refusals& refusa
   return queue;
 }
 
-// Uncommitted plans take their room in the order of the queue, so that of two that overlap the
-// later one yields. What is in doubt may have been stored: its room is nobody else's.
+// Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
+// later one yields. What is in doubt may have been stored: its capacity is nobody else's.
 void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
-      if (work.seen->in_doubt) hold_blindly(gang, ledger);
+      if (work.seen->unconfirmed) hold_blindly(gang, ledger);
     }
   }
   for (GroupWork& work : queue) {
-    if (work.seen->in_doubt) continue;
+    if (work.seen->unconfirmed) continue;
     for (GangWork& gang : work.gangs) recheck(gang, ledger);
   }
 }
@@ -101,7 +101,7 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (bool again = true; again;) {
     again = false;
     for (GroupWork& work : queue) {
-      if (work.seen->in_doubt) continue;
+      if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
         if (gang.is_whole() || gang.is_refused) continue;
         gang.no_fit = complete(gang, ledger);
@@ -148,14 +148,15 @@ struct Decided {
   Verdict verdict;
 };
 
-Verdict verdict_of(const GangWork& work, const Refusal* refusal, const Told* told, SysTime now) {
-  if (work.is_refused) return refused_verdict(work.before, work.wanted(), refusal->words, now);
+Verdict verdict_of(const GangWork& work, const Refusal* refusal, const LastReported* told,
+                   SysTime now) {
+  if (work.is_refused) return refused_verdict(work.before, work.wanted(), refusal->message, now);
   return work.no_fit ? waiting_verdict(work.before, *work.no_fit, told, now)
                      : planned_verdict(work.before, work.wanted(), now);
 }
 
-Decided decide(const GangWork& work, const Refusal* refusal, const Told* told, Numbers& numbers,
-               SysTime now) {
+Decided decide(const GangWork& work, const Refusal* refusal, const LastReported* told,
+               Numbers& numbers, SysTime now) {
   Decided out;
   out.verdict = verdict_of(work, refusal, told, now);
   out.status.name = work.name;
@@ -168,7 +169,7 @@ Decided decide(const GangWork& work, const Refusal* refusal, const Told* told, N
   return out;
 }
 
-void decide_group(const GroupWork& work, const Memory& memory, SysTime now, PassResult& out) {
+void decide_group(const GroupWork& work, const Memory& memory, SysTime now, CycleResult& out) {
   const gang::PodGroup& group = *work.seen->group;
   gang::PodGroupStatus status;
   status.observed_generation = group.meta.generation;
@@ -189,9 +190,9 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Pass
 
 }  // namespace
 
-PassResult run_pass(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                    const Refusals& refusals) {
-  PassResult out;
+CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
+                      const Refusals& refusals) {
+  CycleResult out;
   Ledger ledger(snapshot.nodes);
   std::vector<GroupWork> queue = queue_of(snapshot, refusals);
   take_planned(queue, ledger);

@@ -1,4 +1,4 @@
-#include "server/gate.h"
+#include "server/authorizer.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -22,7 +22,7 @@ Headers bearing(const std::string& token) { return {{"authorization", "Bearer " 
 struct Guarded : World {
   int reviews = 0;
   int access_reviews = 0;
-  Gate gate{api, stores, clock};
+  Authorizer authorizer{api, stores, clock};
 
   Guarded() {
     api.answer("tokenreviews", [this](const Json& body) { return review(body); });
@@ -69,7 +69,7 @@ struct Guarded : World {
                          {"coordinator", coordinator},
                          {"collectors", is_failed ? Json::array() : Json{{"replicas", 1}}}});
     }
-    return (is_failed ? answer_failed : answer_replicas)(replicas, &gate, request).status;
+    return (is_failed ? answer_failed : answer_replicas)(replicas, &authorizer, request).status;
   }
 
   std::map<std::string, Json> uids;  // of pods, by name
@@ -137,7 +137,7 @@ TEST_CASE("a pod that polls its own job costs no call but one review in ten seco
 
 TEST_CASE("a forged token is not reviewed again and again", "[server][auth]") {
   Guarded world;
-  for (int i = 0; i < 5; ++i) CHECK_FALSE(world.gate.identify(bearing("forged")));
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(world.authorizer.identify(bearing("forged")));
   CHECK(world.reviews == 1);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("what could not be checked may be asked again", "[server][auth]") {
   const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kInternal);
   SECTION("the token") {
     world.api.answer("tokenreviews", [code](const Json&) { return Error{code, "away"}; });
-    const auto who = world.gate.identify(bearing("pod"));
+    const auto who = world.authorizer.identify(bearing("pod"));
     REQUIRE_FALSE(who);
     CHECK(who.error().code == Code::kTransient);
     CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);  // success:false

@@ -1,4 +1,4 @@
-// base/http_conversation.h - one caller's requests, one after the other: from bytes to a handler
+// base/http_session.h - one caller's requests, one after the other: from bytes to a handler
 // and back.
 #pragma once
 
@@ -27,11 +27,11 @@ struct HttpSite {
   HttpReply answer(const HttpRequest& request) const;
 };
 
-class HttpConversation {
+class HttpSession {
  public:
   // All are borrowed for its life.
-  HttpConversation(HttpSite& site, const Listener& listener, Listener::Place& place,
-                   Connection& connection)
+  HttpSession(HttpSite& site, const Listener& listener, Listener::Place& place,
+              Connection& connection)
       : site_(site), listener_(listener), place_(place), connection_(connection) {}
 
   // Until one side ends it, or the listener stops.

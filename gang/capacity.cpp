@@ -1,4 +1,4 @@
-#include "gang/room.h"
+#include "gang/capacity.h"
 
 #include <algorithm>
 #include <set>
@@ -58,14 +58,14 @@ std::vector<kube::NodeVerdict> judge_all(const kube::NodeConstraints& constraint
 
 }  // namespace
 
-Room measure_room(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
+Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
   const std::vector<std::string> resources = resources_of(members);
-  Room room{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}};
-  for (const std::string& resource : resources) room.device.push_back(is_device(resource));
+  Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}};
+  for (const std::string& resource : resources) capacity.device.push_back(is_device(resource));
   for (const NodeView& view : nodes) {
-    room.free.add_row(pick(resources, view.free));
-    room.empty.add_row(pick(resources, view.node->allocatable));
-    room.other_devices.push_back(other_devices(view, resources));
+    capacity.free.add_row(pick(resources, view.free));
+    capacity.empty.add_row(pick(resources, view.node->allocatable));
+    capacity.other_devices.push_back(other_devices(view, resources));
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     // Roles of one job mostly share their constraints: judge each kind once.
@@ -73,14 +73,14 @@ Room measure_room(std::span<const MemberSet> members, std::span<const NodeView> 
         members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i),
         [&](const MemberSet& other) { return other.constraints == members[i].constraints; });
     const auto twin_index = static_cast<std::size_t>(twin - members.begin());
-    Amounts each = pick(room.resources, members[i].requests);
-    const std::size_t scarce = scarce_of(each, room.resources);
-    room.sets.push_back({std::move(each), static_cast<std::int64_t>(members[i].slots.size()),
-                         scarce,
-                         twin_index < i ? room.sets[twin_index].verdicts
-                                        : judge_all(members[i].constraints, nodes)});
+    Amounts each = pick(capacity.resources, members[i].requests);
+    const std::size_t scarce = scarce_of(each, capacity.resources);
+    capacity.sets.push_back({std::move(each), static_cast<std::int64_t>(members[i].slots.size()),
+                             scarce,
+                             twin_index < i ? capacity.sets[twin_index].verdicts
+                                            : judge_all(members[i].constraints, nodes)});
   }
-  return room;
+  return capacity;
 }
 
 std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit) {

@@ -1,4 +1,4 @@
-#include "extender/pass.h"
+#include "extender/scheduling_cycle.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -12,10 +12,10 @@ using testing::a_group;
 using testing::a_node;
 using testing::a_set;
 using testing::ask;
+using testing::capacity;
 using testing::in_gang;
 using testing::not_ready;
 using testing::planned;
-using testing::room;
 using testing::view;
 
 const SysTime kNow{std::chrono::seconds(1000)};
@@ -23,9 +23,9 @@ const SysTime kNow{std::chrono::seconds(1000)};
 GroupSeen seen(gang::PodGroup group) {
   return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
 }
-GroupSeen in_doubt(gang::PodGroup group) {
+GroupSeen unconfirmed(gang::PodGroup group) {
   GroupSeen out = seen(std::move(group));
-  out.in_doubt = true;
+  out.unconfirmed = true;
   return out;
 }
 GroupSeen committing(gang::PodGroup group) {
@@ -39,7 +39,7 @@ gang::PodGroup learners(const std::string& name, int count, int queued = 0, int 
 }
 
 // What a pass wrote, one line per gang: "a base: n1#1 n2#2", or "a base: waits".
-std::vector<std::string> written(const PassResult& result) {
+std::vector<std::string> written(const CycleResult& result) {
   std::vector<std::string> lines;
   for (const StatusWrite& write : result.writes) {
     for (const gang::GangStatus& gang : write.status.gangs) {
@@ -85,7 +85,7 @@ TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pas
        {n1},
        {seen(learners("a", 2, 10)), seen(learners("b", 1, 20))},
        {"a base: waits", "b base: n1#1"}},
-      {"a gang that is planned keeps its room from one of higher priority",
+      {"a gang that is planned keeps its capacity from one of higher priority",
        {n1},
        {seen(planned(learners("a", 1), {"n1"})), seen(learners("b", 1, 0, 5))},
        {"b base: waits"}},
@@ -107,7 +107,7 @@ TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pas
       {"all is committed already", {}, {seen(planned(learners("a", 1), {"n1"}, true))}, {}},
   }));
   INFO("when " << row.when);
-  CHECK(written(run_pass({row.nodes, row.groups}, {}, kNow)) == row.want);
+  CHECK(written(run_cycle({row.nodes, row.groups}, {}, kNow)) == row.want);
 }
 
 TEST_CASE("plans that were not committed are checked again", "[extender][pass]") {
@@ -117,7 +117,7 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
     std::vector<GroupSeen> groups;
     Lines want;
   };
-  const auto full = room(8, 0, 0);
+  const auto full = capacity(8, 0, 0);
   const auto n1 = view(a_node("n1", 8));
   const auto n2 = view(a_node("n2", 8));
   const auto row = GENERATE_COPY(values<Row>({
@@ -129,7 +129,7 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
        {view(not_ready(a_node("n1", 8)))},
        {seen(planned(learners("a", 1), {"n1"}))},
        {"a base: waits"}},
-      {"a foreign pod took the room",
+      {"a foreign pod took the capacity",
        {view(a_node("n1", 8), full), n2},
        {seen(planned(learners("a", 1), {"n1"}))},
        {"a base: n2#2"}},
@@ -137,7 +137,7 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
        {n1, view(a_node("n2", 8), full), view(a_node("n3", 8))},
        {seen(planned(learners("a", 2), {"n1", "n2"}))},
        {"a base: n1#1 n3#3"}},
-      {"it is planned anew if the rest does not fit beside what stays",
+      {"it is planned again if the rest does not fit beside what stays",
        {view(a_node("n1", 8)), view(a_node("n2", 4))},
        {seen(planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("collector", 1, ask(4))}),
                      {"gone", "n1"}))},
@@ -159,13 +159,13 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
        {},
        {committing(planned(learners("a", 1), {"n1"}))},
        {}},
-      {"a written plan whose reply was lost holds its room, and nothing is decided about it",
+      {"a written plan whose reply was lost holds its capacity, and nothing is decided about it",
        {n1, n2},
-       {in_doubt(planned(learners("a", 1, 20), {"n1"})), seen(learners("b", 2, 10))},
+       {unconfirmed(planned(learners("a", 1, 20), {"n1"})), seen(learners("b", 2, 10))},
        {"b base: waits"}},
   }));
   INFO("when " << row.when);
-  CHECK(written(run_pass({row.nodes, row.groups}, {}, kNow)) == row.want);
+  CHECK(written(run_cycle({row.nodes, row.groups}, {}, kNow)) == row.want);
 }
 
 TEST_CASE("a plan follows the spec", "[extender][pass]") {
@@ -174,66 +174,66 @@ TEST_CASE("a plan follows the spec", "[extender][pass]") {
   group.meta.generation = 2;
 
   SECTION("a new generation is observed though nothing else changes") {
-    const auto result = run_pass({nodes, {seen(group)}}, {}, kNow);
+    const auto result = run_cycle({nodes, {seen(group)}}, {}, kNow);
     REQUIRE(result.writes.size() == 1);
     CHECK(result.writes[0].status.observed_generation == 2);
     CHECK(written(result) == Lines{"a base: n1#1"});
   }
   SECTION("a new generation is observed though it does not fit") {
     group.spec.members.push_back(in_gang(a_set("learner", 5, ask(8)), "request-1"));
-    const auto result = run_pass({nodes, {seen(group)}}, {}, kNow);
+    const auto result = run_cycle({nodes, {seen(group)}}, {}, kNow);
     REQUIRE(result.writes.size() == 1);
     CHECK(result.writes[0].status.observed_generation == 2);
     CHECK(written(result) == Lines{"a base: n1#1", "a request-1: waits"});
   }
   SECTION("a slot that was added gets a place beside the others") {
     group.spec.members[0].slots.push_back({1, 0});
-    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#1 n2#2"});
+    CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#1 n2#2"});
   }
   SECTION("a slot that was added does not fit: nobody has a place") {
     group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
-    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: waits"});
+    CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: waits"});
   }
   SECTION("a committed gang keeps its places when an added slot does not fit") {
     group.status.gangs[0].committed = true;
     group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
-    const std::vector left{view(a_node("n1", 8), room(8, 0, 0)), nodes[1]};
-    CHECK(written(run_pass({left, {seen(group)}}, {}, kNow)) ==
+    const std::vector left{view(a_node("n1", 8), capacity(8, 0, 0)), nodes[1]};
+    CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#1 waits committed"});
   }
   SECTION("a slot that was removed loses its place") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     group.meta.generation = 2;
     group.spec.members[0].slots = {{1, 0}};
-    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n2#2 committed"});
+    CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n2#2 committed"});
   }
   SECTION("the next incarnation gets a place and a number of its own") {
     group.spec.members[0].slots = {{0, 1}};
-    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
+    CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
   }
   SECTION("the next incarnation in a committed gang moves nobody else") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     group.meta.generation = 2;
     group.spec.members[0].slots = {{0, 1}, {1, 0}};
-    const std::vector left{nodes[0], view(a_node("n2", 8), room(8, 0, 0))};
-    CHECK(written(run_pass({left, {seen(group)}}, {}, kNow)) ==
+    const std::vector left{nodes[0], view(a_node("n2", 8), capacity(8, 0, 0))};
+    CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#3 n2#2 committed"});
-    const std::vector full{view(a_node("n1", 8), room(8, 0, 0)), left[1]};  // by the one before
-    CHECK(written(run_pass({full, {seen(group)}}, {}, kNow)) ==
+    const std::vector full{view(a_node("n1", 8), capacity(8, 0, 0)), left[1]};  // by the one before
+    CHECK(written(run_cycle({full, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n2#2 waits committed"});
   }
   SECTION("what somebody took out of the status comes back") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
-    const std::vector left{nodes[0], view(a_node("n2", 8), room(8, 0, 0))};
+    const std::vector left{nodes[0], view(a_node("n2", 8), capacity(8, 0, 0))};
     group.status.gangs[0].placements.erase(group.status.gangs[0].placements.begin());
-    CHECK(written(run_pass({left, {seen(group)}}, {}, kNow)) ==
+    CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#3 n2#2 committed"});
     group.status.gangs.clear();
-    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#3 n2#4"});
+    CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#3 n2#4"});
   }
   SECTION("a gang that left the spec leaves the status") {
     group.spec.members = {in_gang(a_set("collector", 1, ask(0)), "request-1")};
-    CHECK(written(run_pass({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});
+    CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});
   }
 }
 
@@ -348,14 +348,14 @@ TEST_CASE("slots that move to another gang take their places along", "[extender]
   ++group.meta.generation;
   std::vector<gang::NodeView> nodes;
   for (const char* name : {"n0", "n1", "n2"}) {
-    nodes.push_back(row.full_node == name ? view(a_node(name, 1), room(1, 0, 0))
+    nodes.push_back(row.full_node == name ? view(a_node(name, 1), capacity(1, 0, 0))
                                           : view(a_node(name, 8)));
   }
-  const PassResult result = run_pass({nodes, {seen(group)}}, {}, kNow);
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
   CHECK(written(result) == row.want);
   REQUIRE(result.writes.size() == 1);
   group.status = result.writes[0].status;
-  CHECK(run_pass({nodes, {seen(group)}}, {}, kNow).writes.empty());
+  CHECK(run_cycle({nodes, {seen(group)}}, {}, kNow).writes.empty());
 }
 
 TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody else",
@@ -368,21 +368,21 @@ TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody 
   // request-6 is not committed, so its place counts as free here; the other group is first in line.
   const auto n1 = view(a_node("n1", 1));
   const auto other = a_group("b", {a_set("learner", 1, ask(1))}, 0, 5);
-  CHECK(written(run_pass({{n1}, {seen(group), seen(other)}}, {}, kNow)) ==
+  CHECK(written(run_cycle({{n1}, {seen(group), seen(other)}}, {}, kNow)) ==
         Lines{"b base: waits", "a base: n0#1 committed", "a request-5: n1#2 n1#3 committed"});
-  GroupSeen doubtful = in_doubt(group);
-  CHECK(written(run_pass({{n1}, {doubtful, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
+  GroupSeen doubtful = unconfirmed(group);
+  CHECK(written(run_cycle({{n1}, {doubtful, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
 }
 
 TEST_CASE("what the API server refuses to store is not planned", "[extender][pass]") {
-  const auto nodes = std::vector{view(a_node("n1", 8), room(8, 1, 1)), view(a_node("n2", 8))};
+  const auto nodes = std::vector{view(a_node("n1", 8), capacity(8, 1, 1)), view(a_node("n2", 8))};
   gang::PodGroup group = planned(learners("a", 1), {"n1"}, true);
   group.spec.members[0].slots.push_back({1, 0});
   group.spec.members.push_back(in_gang(a_set("collector", 1, ask(0)), "request-1"));
   ++group.meta.generation;
   const auto pass = [&](Refusal::Extent extent, std::int64_t generation) {
     const Refusals refusals{{group.meta.uid, {extent, generation, "too large"}}};
-    return written(run_pass({nodes, {seen(group)}}, {}, kNow, refusals));
+    return written(run_cycle({nodes, {seen(group)}}, {}, kNow, refusals));
   };
   CHECK(pass(Refusal::Extent::kNewGangs, 2) ==
         Lines{"a base: n1#1 n2#2 committed", "a request-1: waits"});
@@ -396,11 +396,11 @@ TEST_CASE("what the API server refuses to store is not planned", "[extender][pas
 TEST_CASE("numbers of places are never used again", "[extender][pass]") {
   const auto n1 = view(a_node("n1", 8));
   gang::PodGroup group = planned(learners("a", 1), {"n1"});
-  auto dropped = run_pass({{}, {seen(group)}}, {}, kNow);
+  auto dropped = run_cycle({{}, {seen(group)}}, {}, kNow);
   REQUIRE(dropped.writes.size() == 1);
   group.status = dropped.writes[0].status;
   CHECK(group.status.next_placement == 2);
-  CHECK(written(run_pass({{n1}, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
+  CHECK(written(run_cycle({{n1}, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
 }
 
 TEST_CASE("a gang that waits says why, and numbers alone are told once a minute",
@@ -409,12 +409,12 @@ TEST_CASE("a gang that waits says why, and numbers alone are told once a minute"
     std::vector<gang::NodeView> views;
     views.reserve(3);
     for (int i = 0; i < 3; ++i) {
-      views.push_back(view(a_node("n" + std::to_string(i), 8), room(i < full ? 8 : 0, 0, 0)));
+      views.push_back(view(a_node("n" + std::to_string(i), 8), capacity(i < full ? 8 : 0, 0, 0)));
     }
     return views;
   };
   gang::PodGroup group = learners("a", 3);
-  auto first = run_pass({nodes(2), {seen(group)}}, {}, kNow);
+  auto first = run_cycle({nodes(2), {seen(group)}}, {}, kNow);
   REQUIRE(first.writes.size() == 1);
   group.status = first.writes[0].status;
   CHECK(group.status.gangs[0].reason == "Unschedulable");
@@ -424,12 +424,12 @@ TEST_CASE("a gang that waits says why, and numbers alone are told once a minute"
   CHECK(group.status.gangs[0].since == kNow);
 
   const auto soon = kNow + std::chrono::seconds(20);
-  auto second = run_pass({nodes(1), {seen(group)}}, first.memory, soon);
+  auto second = run_cycle({nodes(1), {seen(group)}}, first.memory, soon);
   CHECK(second.writes.empty());
   CHECK(second.look_again == std::chrono::seconds(40));
 
   const auto later = kNow + std::chrono::seconds(60);
-  auto third = run_pass({nodes(1), {seen(group)}}, second.memory, later);
+  auto third = run_cycle({nodes(1), {seen(group)}}, second.memory, later);
   REQUIRE(third.writes.size() == 1);
   CHECK(third.writes[0].status.gangs[0].message.find("1 of 3 does not fit") != std::string::npos);
   CHECK(third.writes[0].status.gangs[0].since == kNow);

@@ -1,4 +1,4 @@
-#include "cli/trouble.h"
+#include "cli/pod_problems.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kShown = 8;
 
 // "Error, exit code 1: what it said last"; "" if the container is well.
-std::string trouble_of(const kube::ContainerState& container) {
+std::string problem_of(const kube::ContainerState& container) {
   const bool ended_badly = container.terminated && container.exit_code != 0;
   const bool waits_badly = !container.terminated && !container.reason.empty() &&
                            container.reason != "ContainerCreating" &&
@@ -21,9 +21,9 @@ std::string trouble_of(const kube::ContainerState& container) {
   return container.message.empty() ? text : text + ": " + container.message;
 }
 
-std::string trouble_of(const kube::Pod& pod) {
+std::string problem_of(const kube::Pod& pod) {
   for (const auto& container : pod.containers) {
-    if (const std::string text = trouble_of(container); !text.empty()) return text;
+    if (const std::string text = problem_of(container); !text.empty()) return text;
   }
   if (!pod.reason.empty()) {
     return pod.message.empty() ? pod.reason.str() : pod.reason + ": " + pod.message;
@@ -34,11 +34,11 @@ std::string trouble_of(const kube::Pod& pod) {
 
 }  // namespace
 
-Rows trouble_rows(const JobView& view) {
+Rows problem_rows(const JobView& view) {
   Rows rows;
   std::size_t more = 0;
   for (const auto& pod : view.pods) {
-    const std::string text = trouble_of(pod);
+    const std::string text = problem_of(pod);
     if (text.empty()) continue;
     if (rows.size() == kShown) {
       ++more;

@@ -1,16 +1,16 @@
-#include "server/floor.h"
+#include "server/base_changes.h"
 
 #include <algorithm>
 
 namespace nervex::server {
 
-void change_floor(job::Requests& requests, const job::FloorChange& change) {
-  const auto at = std::find_if(requests.floor.begin(), requests.floor.end(), [&](const auto& one) {
+void change_base(job::Requests& requests, const job::BaseChange& change) {
+  const auto at = std::find_if(requests.base.begin(), requests.base.end(), [&](const auto& one) {
     return one.attempt == change.attempt && one.role == change.role &&
            one.slot.ordinal == change.slot.ordinal;
   });
-  if (at == requests.floor.end()) {
-    requests.floor.push_back(change);
+  if (at == requests.base.end()) {
+    requests.base.push_back(change);
   } else {
     *at = change;
   }

@@ -1,4 +1,4 @@
-#include "controller/strays.h"
+#include "controller/stale_objects.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -19,7 +19,7 @@ World a_started_world() {
 }
 
 Actions strays(const World& world) {
-  return remove_strays(world.seen, current_attempt(world.seen));
+  return delete_stale_objects(world.seen, current_attempt(world.seen));
 }
 
 TEST_CASE("what belongs to the attempt is no stray", "[controller][strays]") {

@@ -1,4 +1,4 @@
-// server/repeats.h - was this call made before? Pure.
+// server/idempotency.h - was this call made before? Pure.
 //
 // A client that loses the reply to a call makes it again, and cannot tell whether the first one
 // counted. So each call that changes a job leaves a record in spec.requests, in the same write,

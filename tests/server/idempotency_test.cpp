@@ -1,4 +1,4 @@
-#include "server/repeats.h"
+#include "server/idempotency.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "controller/strays.h"
+#include "controller/stale_objects.h"
 
 #include <fmt/format.h>
 
@@ -7,19 +7,19 @@
 namespace nervex::controller {
 namespace {
 
-bool is_stray(const kube::Pod& pod, const Attempt& attempt) {
+bool is_stale(const kube::Pod& pod, const Attempt& attempt) {
   return attempt.group == nullptr || !is_of_group(pod, *attempt.group);
 }
 
-bool is_stray(const gang::PodGroup& group, const Attempt& attempt) {
+bool is_stale(const gang::PodGroup& group, const Attempt& attempt) {
   return attempt.group == nullptr || group.meta.uid != attempt.group->meta.uid;
 }
 
 template <typename T>
-std::vector<Target> strays_among(const Ptrs<T>& objects, const Attempt& attempt) {
+std::vector<Target> stale_among(const Ptrs<T>& objects, const Attempt& attempt) {
   std::vector<Target> targets;
   for (const auto& object : objects) {
-    if (object->meta.deleting || !is_stray(*object, attempt)) continue;
+    if (object->meta.deleting || !is_stale(*object, attempt)) continue;
     targets.push_back({object->meta.name, object->meta.uid});
   }
   return targets;
@@ -40,16 +40,16 @@ std::string deleted_text(std::size_t count) {
 
 }  // namespace
 
-Actions remove_strays(const Observed& seen, const Attempt& attempt) {
+Actions delete_stale_objects(const Observed& seen, const Attempt& attempt) {
   Actions actions;
-  std::vector<Target> pods = strays_among(seen.pods, attempt);
+  std::vector<Target> pods = stale_among(seen.pods, attempt);
   const std::size_t count = pods.size();
   if (count > 0) actions.push_back(DeletePods{std::move(pods)});
   if (attempt.group == nullptr) {
     std::vector<Target> services = all_of(seen.services);
     if (!services.empty()) actions.push_back(DeleteServices{std::move(services)});
   }
-  std::vector<Target> groups = strays_among(seen.pod_groups, attempt);
+  std::vector<Target> groups = stale_among(seen.pod_groups, attempt);
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
   if (count > 0) actions.push_back(normal_event(kSuccessfulDelete, deleted_text(count)));
   return actions;

@@ -1,4 +1,4 @@
-// cli/trouble.h - which pods of the job are in trouble, in whose words? Pure.
+// cli/pod_problems.h - which pods of the job are in trouble, in whose words? Pure.
 #pragma once
 
 #include "cli/text.h"
@@ -8,6 +8,6 @@ namespace nervex::cli {
 
 // One row per pod that failed, cannot start or cannot be bound: name and why. At most 8, then a row
 // that says how many more there are.
-Rows trouble_rows(const JobView& view);
+Rows problem_rows(const JobView& view);
 
 }  // namespace nervex::cli

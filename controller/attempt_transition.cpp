@@ -1,4 +1,4 @@
-#include "controller/turn.h"
+#include "controller/attempt_transition.h"
 
 #include <fmt/format.h>
 
@@ -20,17 +20,18 @@ namespace {
 using job::Phase;
 using std::chrono::seconds;
 
-constexpr std::size_t kMaxLastWords = 4096;
+constexpr std::size_t kMaxTerminationMessage = 4096;
 
 job::LastAttempt last_attempt(const Observed& seen, const Verdict& verdict) {
-  const std::string& words = verdict.last_words.empty() ? verdict.message : verdict.last_words;
+  const std::string& message =
+      verdict.termination_message.empty() ? verdict.message : verdict.termination_message;
   return {seen.job.status.attempt, std::string(verdict.reason), verdict.exit_code,
-          job::last_bytes(words, kMaxLastWords), whole_seconds(seen.now)};
+          job::last_bytes(message, kMaxTerminationMessage), whole_seconds(seen.now)};
 }
 
 // What was said of the attempt that is over is not true of the next one.
-void turn_conditions(const Observed& seen, std::string_view reason, const std::string& message,
-                     job::Status& status) {
+void reset_conditions(const Observed& seen, std::string_view reason, const std::string& message,
+                      job::Status& status) {
   for (const auto type : {kRunning, kReady}) {
     if (is_true(status, type)) set_condition(seen, status, type, false, reason, message);
   }
@@ -38,7 +39,7 @@ void turn_conditions(const Observed& seen, std::string_view reason, const std::s
     set_condition(seen, status, kRequeued, false, reason, message);
   }
   std::erase_if(status.conditions, [](const auto& c) {
-    return c.type == kRequestsScheduled || c.type == kReplacementsUsedUp;
+    return c.type == kRequestsScheduled || c.type == kReplacementLimitExceeded;
   });
   if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
     set_condition(seen, status, kRequestsLost, false, kNewAttempt,
@@ -58,7 +59,7 @@ job::Status next_attempt(const Observed& seen, std::string_view reason,
   status.ended.clear();
   status.replaced.clear();
   status.requeued_gangs.clear();
-  turn_conditions(seen, reason, message, status);
+  reset_conditions(seen, reason, message, status);
   return status;
 }
 
@@ -72,7 +73,7 @@ job::Status completed(const Observed& seen, job::Status status) {
   return next_status(after, current_attempt(after), {}, {}, false);
 }
 
-Turn retry(const Observed& seen, const Verdict& verdict) {
+AttemptTransition retry(const Observed& seen, const Verdict& verdict) {
   job::Status status = next_attempt(seen, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
   const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
@@ -83,7 +84,7 @@ Turn retry(const Observed& seen, const Verdict& verdict) {
                                     std::chrono::ceil<seconds>(delay).count()))};
 }
 
-Turn requeue(const Observed& seen, const Verdict& verdict) {
+AttemptTransition requeue(const Observed& seen, const Verdict& verdict) {
   job::Status status = next_attempt(seen, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
   // What the cluster takes back at once, again and again, shall not keep it busy.
@@ -104,8 +105,9 @@ SysTime refused_since(const Observed& seen) {
 }
 
 // The deadline counts from when the job runs again.
-Turn suspend(const Observed& seen) {
-  constexpr std::string_view kMessage = "the job was suspended: it has no pods and holds no room";
+AttemptTransition suspend(const Observed& seen) {
+  constexpr std::string_view kMessage =
+      "the job was suspended: it has no pods and holds no capacity";
   job::Status status = next_attempt(seen, kSuspended, std::string(kMessage));
   status.start_time.reset();
   set_condition(seen, status, kSuspended, true, kSuspended, std::string(kMessage));
@@ -113,7 +115,7 @@ Turn suspend(const Observed& seen) {
 }
 
 // Suspending has counted the attempt up, and nothing was made in it yet.
-Turn resume(const Observed& seen) {
+AttemptTransition resume(const Observed& seen) {
   job::Status status = seen.job.status;
   status.queued_time = seen.now;
   status.start_time.reset();
@@ -123,14 +125,15 @@ Turn resume(const Observed& seen) {
           normal_event(kResumed, "the job was resumed and has a new place in the queue")};
 }
 
-Turn finish(const Observed& seen, const Attempt& attempt, Phase phase, const Verdict& verdict) {
+AttemptTransition finish(const Observed& seen, const Attempt& attempt, Phase phase,
+                         const Verdict& verdict) {
   const bool is_good = phase == Phase::kSucceeded;
   return {final_status(seen, attempt, phase, verdict),
           is_good ? normal_event(kJobSucceeded, verdict.message)
                   : warning_event(kJobFailed, verdict.message)};
 }
 
-Turn give_up(const Observed& seen, const Attempt& attempt, Verdict verdict) {
+AttemptTransition give_up(const Observed& seen, const Attempt& attempt, Verdict verdict) {
   Observed counted = seen;
   const int failures = ++counted.job.status.failed_attempts;
   counted.job.status.last_attempt = last_attempt(seen, verdict);
@@ -143,20 +146,21 @@ Turn give_up(const Observed& seen, const Attempt& attempt, Verdict verdict) {
   return finish(counted, attempt, Phase::kFailed, verdict);
 }
 
-std::optional<Turn> end_by(const Observed& seen, const Attempt& attempt, const Verdict& verdict) {
-  switch (verdict.course) {
-    case Course::kSucceeded:
+std::optional<AttemptTransition> end_by(const Observed& seen, const Attempt& attempt,
+                                        const Verdict& verdict) {
+  switch (verdict.outcome) {
+    case AttemptOutcome::kSucceeded:
       return finish(seen, attempt, Phase::kSucceeded, verdict);
-    case Course::kFailed:
+    case AttemptOutcome::kFailed:
       return may_retry(seen.job.spec, seen.job.status.failed_attempts + 1)
                  ? retry(seen, verdict)
                  : give_up(seen, attempt, verdict);
-    case Course::kDisrupted:
+    case AttemptOutcome::kDisrupted:
       return requeue(seen, verdict);
-    case Course::kTimedOut:
+    case AttemptOutcome::kTimedOut:
       return finish(seen, attempt, Phase::kFailed, verdict);
-    case Course::kWaits:
-    case Course::kRuns:
+    case AttemptOutcome::kWaits:
+    case AttemptOutcome::kRuns:
       return std::nullopt;
   }
   return std::nullopt;
@@ -164,28 +168,28 @@ std::optional<Turn> end_by(const Observed& seen, const Attempt& attempt, const V
 
 }  // namespace
 
-Turn turn_of_refusal(const Observed& seen, const std::string& words) {
-  const Verdict verdict{Course::kDisrupted, kFailedCreate, words, std::nullopt, ""};
-  job::Status status = next_attempt(seen, kFailedCreate, words);
+AttemptTransition transition_of_refusal(const Observed& seen, const std::string& message) {
+  const Verdict verdict{AttemptOutcome::kDisrupted, kFailedCreate, message, std::nullopt, ""};
+  job::Status status = next_attempt(seen, kFailedCreate, message);
   status.queued_time = seen.job.status.queued_time;
   status.last_attempt = last_attempt(seen, verdict);
   const auto lasts = std::chrono::ceil<seconds>(seen.now - refused_since(seen));
   const auto delay = std::max<std::chrono::milliseconds>(seen.retry_delay, lasts);
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + at_most_longest(delay));
-  set_condition(seen, status, kPodsCreated, false, kFailedCreate, words);
+  set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);
   return {completed(seen, std::move(status)),
           warning_event(
               kFailedCreate,
-              fmt::format("{}; what was made of the gang goes until it is tried again", words))};
+              fmt::format("{}; what was made of the gang goes until it is tried again", message))};
 }
 
 // How the coordinator ended comes first: it is a fact, and the rest are wishes.
-std::optional<Turn> turn_of(const Observed& seen, const Attempt& attempt) {
+std::optional<AttemptTransition> transition_of(const Observed& seen, const Attempt& attempt) {
   const bool wants_rest = seen.job.spec.suspend;
   if (is_true(seen.job.status, kSuspended)) {
     return wants_rest ? std::nullopt : std::optional(resume(seen));
   }
-  if (auto turn = end_by(seen, attempt, judge_attempt(seen, attempt))) return turn;
+  if (auto transition = end_by(seen, attempt, judge_attempt(seen, attempt))) return transition;
   if (wants_rest) return suspend(seen);
   const auto limit = passed_limit(seen, attempt);
   return limit ? end_by(seen, attempt, *limit) : std::nullopt;

@@ -1,4 +1,4 @@
-#include "server/given_up.h"
+#include "server/released.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,7 +10,7 @@ namespace nervex::server {
 using job::Role;
 using job::Slot;
 
-TEST_CASE("a pod is given up when the job has let its slot go", "[server][given_up]") {
+TEST_CASE("a pod is given up when the job has let its slot go", "[server][released]") {
   struct Row {
     std::string when;
     Role role;
@@ -23,8 +23,8 @@ TEST_CASE("a pod is given up when the job has let its slot go", "[server][given_
       {"the job is older than the replacement", Role::kCollector, {4096, 2}, false},
       {"it was removed", Role::kCollector, {4097, 0}, true},
       {"the job is older than the request", Role::kCollector, {4098, 0}, false},
-      {"it is of the floor", Role::kCollector, {0, 0}, false},
-      {"it was of the floor", Role::kCollector, {1, 0}, true},
+      {"it is a base replica", Role::kCollector, {0, 0}, false},
+      {"it was a base replica", Role::kCollector, {1, 0}, true},
       {"it is the coordinator", Role::kCoordinator, {}, false},
       {"it is the job's aggregator", Role::kAggregator, {}, false},
       {"it is a multi-GPU learner's aggregator", Role::kAggregator, {4096, 0}, false},
@@ -38,19 +38,19 @@ TEST_CASE("a pod is given up when the job has let its slot go", "[server][given_
   job.spec.requests.entries[0].slots[0].incarnation = 1;
   job.spec.requests.next_collector = 4098;
   job.spec.requests.next_learner = 4100;
-  job.spec.requests.floor = {{1, Role::kCollector, {1, 0}, true},
-                             {0, Role::kCollector, {0, 0}, true}};  // of another attempt
-  CHECK(GivenUp(job).has(pod_of(job, row.role, row.slot)) == row.want);
+  job.spec.requests.base = {{1, Role::kCollector, {1, 0}, true},
+                            {0, Role::kCollector, {0, 0}, true}};  // of another attempt
+  CHECK(Released(job).has(pod_of(job, row.role, row.slot)) == row.want);
 }
 
 TEST_CASE("while requests are lost, what they may have wanted is not given up",
-          "[server][given_up]") {
+          "[server][released]") {
   job::Job job = running_job();
   job.spec.requests.next_collector = 4100;  // of requests made since
   const kube::Pod pod = pod_of(job, Role::kCollector, {4096, 0});
-  CHECK(GivenUp(job).has(pod));
+  CHECK(Released(job).has(pod));
   job.status.conditions = {{"RequestsLost", true, "RequestsLost", "", {}, 0}};
-  CHECK_FALSE(GivenUp(job).has(pod));
+  CHECK_FALSE(Released(job).has(pod));
 }
 
 }  // namespace nervex::server

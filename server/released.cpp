@@ -1,4 +1,4 @@
-#include "server/given_up.h"
+#include "server/released.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ using job::Role;
 
 }  // namespace
 
-GivenUp::GivenUp(const job::Job& job) : job_(job) {
+Released::Released(const job::Job& job) : job_(job) {
   const auto* lost = find_condition(job.status, job::kRequestsLost);
   is_lost_ = lost != nullptr && lost->status;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
@@ -24,7 +24,7 @@ GivenUp::GivenUp(const job::Job& job) : job_(job) {
   }
 }
 
-bool GivenUp::has(const kube::Pod& pod) const {
+bool Released::has(const kube::Pod& pod) const {
   const auto id = gang::slot_of(pod);
   const auto role = id ? job::parse_role(id->role) : std::nullopt;
   if (!role) return false;
@@ -33,20 +33,20 @@ bool GivenUp::has(const kube::Pod& pod) const {
   return was_removed(*role, id->slot.ordinal);
 }
 
-bool GivenUp::was_removed(Role role, int ordinal) const {
+bool Released::was_removed(Role role, int ordinal) const {
   const auto& requests = job_.spec.requests;
   if (ordinal >= job::kFirstRequestedOrdinal) {
     return !is_lost_ && ordinal < next_ordinal(requests, role);
   }
-  return std::any_of(requests.floor.begin(), requests.floor.end(), [&](const auto& change) {
+  return std::any_of(requests.base.begin(), requests.base.end(), [&](const auto& change) {
     return change.removed && change.role == role && change.slot.ordinal == ordinal &&
            change.attempt == job_.status.attempt;
   });
 }
 
 std::vector<PodPtr> kept_pods(const job::Job& job, std::vector<PodPtr> pods) {
-  const GivenUp given_up(job);
-  std::erase_if(pods, [&](const PodPtr& pod) { return given_up.has(*pod); });
+  const Released released(job);
+  std::erase_if(pods, [&](const PodPtr& pod) { return released.has(*pod); });
   return pods;
 }
 

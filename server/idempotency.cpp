@@ -1,4 +1,4 @@
-#include "server/repeats.h"
+#include "server/idempotency.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// server/given_up.h - which pods has the job let go already, though they still run? Pure.
+// server/released.h - which pods has the job let go already, though they still run? Pure.
 #pragma once
 
 #include <map>
@@ -16,9 +16,9 @@ namespace nervex::server {
 // that it is there: it would connect again, and wait for a pod that is about to go. What the job,
 // which may be older than the pods, does not know yet is not given up; nor is anything while
 // spec.requests is known to be lost (condition RequestsLost). Cost: units once, then a look-up.
-class GivenUp {
+class Released {
  public:
-  explicit GivenUp(const job::Job& job);
+  explicit Released(const job::Job& job);
   // The pod's slot was removed, or is wanted in a later incarnation. False for what has no slot.
   bool has(const kube::Pod& pod) const;
 
