@@ -5,7 +5,7 @@
 #include "base/stop.h"
 #include "controller/flags.h"
 #include "controller/runner.h"
-#include "controller/watches.h"
+#include "controller/observe/watches.h"
 #include "kube/access_review.h"
 #include "kube/client.h"
 #include "kube/config.h"

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "base/log.h"
-#include "controller/attempt_transition.h"
-#include "controller/confirm.h"
-#include "controller/reasons.h"
-#include "controller/reconcile.h"
-#include "controller/refusal.h"
-#include "controller/replacement.h"
-#include "controller/requeued_gangs.h"
-#include "controller/tracked_pods.h"
+#include "controller/decide/attempt_transition.h"
+#include "controller/observe/confirm.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/reconcile.h"
+#include "controller/decide/refusals.h"
+#include "controller/decide/replacement.h"
+#include "controller/decide/cleanup.h"
 
 namespace nervex::controller {
 namespace {

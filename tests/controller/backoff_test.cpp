@@ -1,4 +1,4 @@
-#include "controller/backoff.h"
+#include "controller/decide/limits.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "controller/desired_pod_group.h"
+#include "controller/decide/pod_group.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // What tools that follow kstatus read of a job, in every state of its life.
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/conditions.h"
+#include "controller/decide/conditions.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/kstatus.h"
 

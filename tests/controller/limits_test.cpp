@@ -1,8 +1,8 @@
-#include "controller/limits.h"
+#include "controller/decide/limits.h"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/reasons.h"
+#include "controller/decide/reasons.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 

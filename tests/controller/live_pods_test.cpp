@@ -1,5 +1,5 @@
 // Reading a job's pods live: what it costs in requests, and in memory.
-#include "controller/live_pods.h"
+#include "controller/observe/live_pods.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/caches.h"
-#include "controller/writes.h"
+#include "controller/act/writes.h"
+#include "controller/observe/caches.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"

@@ -1,4 +1,4 @@
-#include "controller/parallel.h"
+#include "controller/act/perform.h"
 
 #include <atomic>
 #include <set>

@@ -1,13 +1,13 @@
-#include "controller/perform.h"
+#include "controller/act/perform.h"
 
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/merge_patch.h"
-#include "controller/writes.h"
+#include "controller/act/writes.h"
 #include "job/names.h"
+#include "kube/model/merge_patch.h"
 #include "kube/model/watch.h"
 #include "tests/controller/cluster.h"
 
@@ -323,7 +323,7 @@ TEST_CASE("a deletion that is refused is told of once", "[controller][perform]")
 TEST_CASE("a merge patch holds what differs and drops what is gone", "[controller][perform]") {
   const Json before = Json::parse(R"({"a":1,"b":[1],"c":"x"})");
   const Json after = Json::parse(R"({"a":1,"b":[1,2],"d":{}})");
-  const Json patch = merge_patch_between(before, after);
+  const Json patch = kube::merge_patch_between(before, after);
   CHECK(patch == Json::parse(R"({"b":[1,2],"c":null,"d":{}})"));
   Json patched = before;
   patched.merge_patch(patch);

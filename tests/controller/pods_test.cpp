@@ -1,11 +1,11 @@
-#include "controller/pods.h"
+#include "controller/decide/pods.h"
 
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/reconcile.h"
+#include "controller/decide/reconcile.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 

@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "controller/attempt.h"
+#include "controller/decide/attempt.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 

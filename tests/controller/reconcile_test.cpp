@@ -1,5 +1,5 @@
 // A job's life, decision by decision.
-#include "controller/reconcile.h"
+#include "controller/decide/reconcile.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,9 +1,9 @@
-#include "controller/refusal.h"
+#include "controller/decide/refusals.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/reasons.h"
+#include "controller/decide/reasons.h"
 
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"

@@ -1,5 +1,5 @@
 // The table of docs/replacement.md, row by row.
-#include "controller/replacement.h"
+#include "controller/decide/replacement.h"
 
 #include <functional>
 #include <set>
@@ -7,8 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/conditions.h"
-#include "controller/reconcile.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/reconcile.h"
 #include "job/names.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"

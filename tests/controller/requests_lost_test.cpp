@@ -1,8 +1,8 @@
-#include "controller/requests_lost.h"
+#include "controller/decide/attempt.h"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/reasons.h"
+#include "controller/decide/reasons.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::controller {

@@ -1,4 +1,4 @@
-#include "controller/requeued_gangs.h"
+#include "controller/decide/refusals.h"
 
 #include <algorithm>
 

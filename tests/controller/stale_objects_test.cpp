@@ -1,4 +1,4 @@
-#include "controller/stale_objects.h"
+#include "controller/decide/cleanup.h"
 
 #include <catch2/catch_test_macros.hpp>
 

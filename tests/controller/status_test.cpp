@@ -1,4 +1,4 @@
-#include "controller/status.h"
+#include "controller/decide/status.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

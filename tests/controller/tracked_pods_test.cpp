@@ -1,4 +1,4 @@
-#include "controller/tracked_pods.h"
+#include "controller/decide/cleanup.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,5 +1,5 @@
 // The threads, against an API server in memory: watches fill caches, workers act.
-#include "controller/watches.h"
+#include "controller/observe/watches.h"
 
 #include <thread>
 

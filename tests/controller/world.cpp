@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "controller/attempt.h"
-#include "controller/caches.h"
+#include "controller/decide/attempt.h"
+#include "controller/observe/caches.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/support/job_builders.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/observed.h"
-#include "controller/reconcile.h"
+#include "controller/decide/observed.h"
+#include "controller/decide/reconcile.h"
 
 namespace nervex::testing {
 

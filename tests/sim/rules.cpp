@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "controller/conditions.h"
-#include "controller/reasons.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
 #include "job/disruption.h"
 #include "job/names.h"
 

@@ -1,0 +1,268 @@
+#include "controller/act/writes.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "controller/observe/live_pods.h"
+#include "gang/slot.h"
+#include "job/names.h"
+#include "kube/model/merge_patch.h"
+
+namespace nervex::controller {
+
+namespace {
+
+std::string name_of(const Json& manifest) {
+  return kube::string_at(manifest, {"metadata", "name"});
+}
+
+// The API's own words behind our own: what was tried, on what.
+Error failure(std::string_view verb, const char* kind, const std::string& key,
+              const std::string& request, const Error& error) {
+  std::string_view message = error.message;
+  if (message.substr(0, request.size()) == request) message.remove_prefix(request.size());
+  while (!message.empty() && (message.front() == ':' || message.front() == ' '))
+    message.remove_prefix(1);
+  return {error.code, fmt::format("{} {} {}: {}", verb, kind, key, message), error.retry_after};
+}
+
+Json guard(const std::string& uid, const std::string& resource_version) {
+  return {{"uid", uid}, {"resourceVersion", resource_version}};
+}
+
+bool is_gone(const Json& object) {
+  return kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr &&
+         kube::int_at(object, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
+         kube::array_at(object, {"metadata", "finalizers"}).empty();
+}
+
+// The pod that is there fills the very slot and place that was wanted.
+bool is_same_place(const kube::Pod& pod, const Json& manifest) {
+  for (const auto& key : gang::slot_annotation_keys()) {
+    const std::string want = kube::string_at(manifest, {"metadata", "annotations", key});
+    if (kube::annotation(pod.meta, key) != want) return false;
+  }
+  return true;
+}
+// Names of services and PodGroups say all there is to say.
+bool is_same_place(const Service&, const Json&) { return true; }
+bool is_same_place(const gang::PodGroup&, const Json&) { return true; }
+
+Error slot_is_taken(const std::string& pod) {
+  return {Code::kConflict, "pod " + pod + " has to go before the next one of its slot"};
+}
+
+}  // namespace
+
+Writes::Writes(kube::Api& api, Caches& caches, const job::Job& job)
+    : api_(api), caches_(caches), job_(job) {}
+
+Writes::Kind<kube::Pod> Writes::pods() const {
+  return {kube::kPods, "pod", caches_.pods, decode_cached_pod};
+}
+Writes::Kind<Service> Writes::services() const {
+  return {kube::kServices, "service", caches_.services, decode_service};
+}
+Writes::Kind<gang::PodGroup> Writes::pod_groups() const {
+  return {kube::kPodGroups, "podgroup", caches_.pod_groups, decode_cached_pod_group};
+}
+
+// An answer that cannot be read is no failure of the write: the watch will tell.
+template <typename T>
+void Writes::fold(const Kind<T>& kind, const Json& object) const {
+  auto decoded = kind.decode(kube::to_text(object));
+  if (!decoded) return;
+  const std::string key = decoded->meta.key();
+  kind.store.update(key, *std::move(decoded));
+}
+
+template <typename T>
+Result<Nothing> Writes::create(const Kind<T>& kind, const Json& manifest) const {
+  const std::string& ns = job_.meta.ns;
+  const auto created = kube::create_object(api_, kind.resource, ns, manifest);
+  if (created) {
+    fold(kind, *created);
+    return ok();
+  }
+  if (created.error().code == Code::kConflict) return settle_taken_name(kind, manifest);
+  return failure("create", kind.name, ns + "/" + name_of(manifest),
+                 "POST " + kube::api_path(kind.resource, ns), created.error());
+}
+
+template <typename T>
+Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manifest) const {
+  const std::string name = name_of(manifest);
+  const std::string key = job_.meta.ns + "/" + name;
+  const auto live = kube::get_object(api_, kind.resource, job_.meta.ns, name);
+  if (!live) {
+    const bool is_gone = live.error().code == Code::kNotFound;
+    return failure(
+        "create", kind.name, key, "",
+        is_gone ? Error{Code::kConflict, "the name was taken and is free again"} : live.error());
+  }
+  const auto there = kind.decode(kube::to_text(*live));
+  if (!there) return failure("create", kind.name, key, "", there.error());
+  if (owner_job_uid(there->meta) != job_.meta.uid) {
+    return failure(
+        "create", kind.name, key, "",
+        {Code::kForbidden,
+         fmt::format("the name is taken by a {} that does not belong to this job: delete it, "
+                     "or give the job another name",
+                     kind.name)});
+  }
+  fold(kind, *live);
+  if (!there->meta.deleting && is_same_place(*there, manifest)) return ok();
+  return failure("create", kind.name, key, "",
+                 {Code::kConflict, "an earlier one of this job has to go first"});
+}
+
+template <typename T>
+Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const {
+  const std::string key = job_.meta.ns + "/" + target.name;
+  const auto deleted =
+      kube::delete_object(api_, kind.resource, job_.meta.ns, target.name, target.uid);
+  if (!deleted) {
+    return failure("delete", kind.name, key,
+                   "DELETE " + kube::api_path(kind.resource, job_.meta.ns, target.name),
+                   deleted.error());
+  }
+  // The answer is the object while it takes leave, else it is gone.
+  auto left = kind.decode(kube::to_text(deleted->answer));
+  if (left && left->meta.uid == target.uid && left->meta.deleting) {
+    kind.store.update(key, *std::move(left));
+    return ok();
+  }
+  kind.store.forget(key, target.uid);
+  return ok();
+}
+
+Result<Nothing> Writes::create_pod(const Json& manifest) { return create(pods(), manifest); }
+Result<Nothing> Writes::create_service(const Json& manifest) {
+  return create(services(), manifest);
+}
+Result<Nothing> Writes::create_pod_group(const Json& manifest) {
+  return create(pod_groups(), manifest);
+}
+Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
+// A pod that is left with nothing to wait for is gone with this write; the answer is its last
+// state.
+Result<Nothing> Writes::release_pod(const Target& target) {
+  const std::string key = job_.meta.ns + "/" + target.name;
+  const auto released = kube::remove_finalizer(api_, kube::kPods, job_.meta.ns, target.name,
+                                               target.uid, job::kTrackingFinalizer);
+  if (released && !is_gone(*released)) {
+    fold(pods(), *released);
+    return ok();
+  }
+  if (!released && !was_gone(target, released.error())) {
+    return failure("release", "pod", key,
+                   "PATCH " + kube::api_path(kube::kPods, job_.meta.ns, target.name),
+                   released.error());
+  }
+  caches_.pods.forget(key, target.uid);
+  return ok();
+}
+
+// The pod of that uid is gone. A conflict alone does not say so: other writers may cause it.
+bool Writes::was_gone(const Target& target, const Error& error) const {
+  if (error.code == Code::kNotFound) return true;
+  if (error.code != Code::kConflict) return false;
+  const auto live = kube::get_object(api_, kube::kPods, job_.meta.ns, target.name);
+  if (!live) return live.error().code == Code::kNotFound;
+  return kube::decode_meta(*live).uid != target.uid;
+}
+
+Result<Nothing> Writes::delete_service(const Target& target) { return remove(services(), target); }
+Result<Nothing> Writes::delete_pod_group(const Target& target) {
+  return remove(pod_groups(), target);
+}
+
+// Of earlier attempts a list tells, once for all slots of an attempt. Of earlier incarnations in
+// this attempt the names are known.
+Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
+  const bool is_cleared = job_.status.attempt <= 1 ||
+                          caches_.cleared_attempts.contains(job_.meta.uid, question.pod_group_uid);
+  if (!is_cleared) return confirm_free_by_list(question);
+  std::vector<std::string> names;
+  for (const auto& [role, slot] : question.slots) {
+    for (int incarnation = 0; incarnation < slot.incarnation; ++incarnation) {
+      names.push_back(job::pod_name(job_, role, {slot.ordinal, incarnation}));
+      if (names.size() > kFewNames) return confirm_free_by_list(question);
+    }
+  }
+  for (const auto& name : names) {
+    const auto pod = live_pod(api_, job_, name);
+    if (!pod) return pod.error();
+    if (!*pod) continue;
+    caches_.pods.update((*pod)->meta.key(), **pod);
+    if (!(*pod)->is_finished()) return slot_is_taken(name);
+  }
+  return ok();
+}
+
+Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
+  std::set<std::pair<job::Role, int>> asked;
+  for (const auto& [role, slot] : question.slots) asked.emplace(role, slot.ordinal);
+  std::string taken;
+  bool is_cleared = true;
+  const auto listed = for_each_live_pod(api_, job_, [&](kube::Pod pod) {
+    const auto slot = gang::slot_of(pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role && !pod.is_finished()) {
+      if (asked.count({*role, slot->slot.ordinal}) != 0) taken = pod.meta.name;
+      if (slot->pod_group_uid != question.pod_group_uid) is_cleared = false;
+    }
+    const std::string key = pod.meta.key();
+    caches_.pods.update(key, std::move(pod));
+  });
+  if (!listed) return listed;
+  if (is_cleared) caches_.cleared_attempts.set(job_.meta.uid, question.pod_group_uid);
+  return taken.empty() ? ok() : slot_is_taken(taken);
+}
+
+bool Writes::is_somebody_elses(const Json& manifest) const {
+  const bool is_pod = kube::string_at(manifest, {"kind"}) == "Pod";
+  const auto live = kube::get_object(api_, is_pod ? kube::kPods : kube::kServices, job_.meta.ns,
+                                     name_of(manifest));
+  return live && owner_job_uid(kube::decode_meta(*live)) != job_.meta.uid;
+}
+
+Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
+  const std::string& ns = job_.meta.ns;
+  const Json body = {{"metadata", guard(patch.uid, patch.resource_version)}, {"spec", patch.spec}};
+  const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);
+  if (!patched)
+    return with_context("change the members of podgroup " + patch.name, patched.error());
+  fold(pod_groups(), *patched);
+  return ok();
+}
+
+Result<Nothing> Writes::update_status(const job::Status& status) {
+  const kube::Meta& meta = job_.meta;
+  // The first status is written whole: fields that are zero have to be seen too.
+  const bool is_first = job_.status.phase == job::Phase::kNone;
+  const Json before = is_first ? Json::object() : job::encode_status(job_.status);
+  const Json body = {{"metadata", guard(meta.uid, meta.resource_version)},
+                     {"status", kube::merge_patch_between(before, job::encode_status(status))}};
+  const auto patched =
+      kube::merge_patch(api_, kube::kNervexJobs, meta.ns, meta.name, body, "status");
+  if (!patched) return with_context("write status of nervexjob " + meta.key(), patched.error());
+  if (auto job = job::decode_job(*patched)) caches_.jobs.update(meta.key(), *std::move(job));
+  return ok();
+}
+
+Result<Nothing> Writes::delete_job() {
+  const kube::Meta& meta = job_.meta;
+  kube::DeleteOptions options;
+  options.resource_version = meta.resource_version;
+  const auto deleted =
+      kube::delete_object(api_, kube::kNervexJobs, meta.ns, meta.name, meta.uid, options);
+  if (!deleted) return with_context("delete nervexjob " + meta.key(), deleted.error());
+  caches_.jobs.forget(meta.key(), meta.uid);
+  return ok();
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,203 @@
+#include "controller/decide/attempt.h"
+
+#include <algorithm>
+
+#include "controller/decide/pod_group.h"
+#include "controller/decide/reasons.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+bool has_aggregator_set(const gang::PodGroup& group) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
+    return set.gang == gang::kBaseGang && set.role == to_string(job::Role::kAggregator);
+  });
+}
+
+void find_group(const Observed& seen, Attempt& attempt) {
+  const std::string name = job::pod_group_name(seen.job, seen.job.status.attempt);
+  for (const auto& group : seen.pod_groups) {
+    if (group->meta.name != name) continue;
+    attempt.name_is_held = group->meta.deleting;
+    if (!group->meta.deleting) attempt.group = group.get();
+  }
+}
+
+void find_pods(const Observed& seen, Attempt& attempt) {
+  for (const auto& pod : seen.pods) {
+    const auto slot = gang::slot_of(*pod);
+    if (!slot || slot->pod_group_uid != attempt.group->meta.uid) continue;
+    const auto role = job::parse_role(slot->role);
+    if (!role) continue;
+    attempt.pods.push_back(
+        {pod.get(), *role, job_slot(slot->slot), slot->placement, job::state_of(*pod)});
+  }
+}
+
+}  // namespace
+
+Attempt current_attempt(const Observed& seen) {
+  Attempt attempt;
+  find_group(seen, attempt);
+  if (attempt.group == nullptr) {
+    attempt.has_aggregator = wants_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
+    return attempt;
+  }
+  find_pods(seen, attempt);
+  // Its pod bears witness, too, should somebody take the set out of the PodGroup.
+  attempt.has_aggregator = has_aggregator_set(*attempt.group) || has_aggregator_pod(attempt, 0);
+  return attempt;
+}
+
+bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.role == job::Role::kAggregator && of.slot.ordinal == ordinal;
+  });
+}
+
+const AttemptPod* coordinator_of(const Attempt& attempt) {
+  const auto at = std::find_if(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& p) {
+    return p.role == job::Role::kCoordinator;
+  });
+  return at == attempt.pods.end() ? nullptr : &*at;
+}
+
+job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
+  return {.server_url = seen.server_url,
+          .server_token = seen.server_token,
+          .has_aggregator = attempt.has_aggregator,
+          .aggregator_template =
+              seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson()};
+}
+
+SysTime place_in_queue(const job::Job& job) {
+  const SysTime now_queued = job.status.queued_time.value_or(job.meta.created);
+  SysTime first{};
+  for (const auto type : {kCreated, kSuspended}) {
+    const auto* condition = find_condition(job.status, type);
+    if (condition != nullptr) first = std::max(first, condition->last_transition);
+  }
+  // In fractions of a second where they are known: they decide between jobs made at once.
+  const bool is_first = now_queued - first < std::chrono::seconds(1);
+  return is_first || first == SysTime{} ? now_queued : first;
+}
+
+bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {
+  return kube::annotation(pod.meta, gang::kPodGroupUidAnnotation) == group.meta.uid;
+}
+
+namespace {
+
+using job::Role;
+
+using Numbers = std::set<std::pair<std::string_view, int>>;
+
+Numbers numbers_of_base(const gang::PodGroup& group) {
+  Numbers numbers;
+  for (const auto& set : group.spec.members) {
+    if (set.gang != gang::kBaseGang) continue;
+    for (const auto slot : set.slots) numbers.emplace(set.role, slot.ordinal);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+WantedSlots::WantedSlots(const job::Job& job, bool has_aggregator) {
+  const auto add_single = [&](Role role) {
+    const job::Slot slot = job::current_slot(job, role, {});
+    if (slot.incarnation > job::kMaxIncarnation) return;  // used up: replacement.h
+    add({role, slot, {role, slot, nullptr}, 0, false});
+  };
+  // A coordinator has no next incarnation: a lost one is the end of the attempt.
+  add({Role::kCoordinator, {}, {Role::kCoordinator, {}, nullptr}, 0, false});
+  if (has_aggregator) add_single(Role::kAggregator);
+  add_units(job, Role::kCollector);
+  add_units(job, Role::kLearner);
+  mark_over(job.status.ended);
+}
+
+void WantedSlots::add(WantedSlot slot) {
+  if (by_number_.emplace(std::pair(slot.role, slot.slot.ordinal), slots_.size()).second) {
+    slots_.push_back(std::move(slot));
+  }
+}
+
+void WantedSlots::add_units(const job::Job& job, Role role) {
+  for (const job::Unit& unit : job::wanted_units(job, role)) {
+    for (const job::UnitPod& pod : job::pods_of(unit)) {
+      add({pod.role, pod.slot, unit, pod.slot.ordinal - unit.slot.ordinal, false});
+    }
+  }
+}
+
+void WantedSlots::mark_over(const std::vector<job::Status::Ended>& ended) {
+  std::set<std::pair<Role, job::Slot>> units;
+  for (const auto& of : ended) {
+    if (const auto* slot = find(of.role, of.slot)) units.emplace(slot->unit.role, slot->unit.slot);
+  }
+  for (auto& slot : slots_) slot.is_over = units.count({slot.unit.role, slot.unit.slot}) != 0;
+}
+
+const WantedSlot* WantedSlots::find(Role role, int ordinal) const {
+  const auto at = by_number_.find({role, ordinal});
+  return at == by_number_.end() ? nullptr : &slots_[at->second];
+}
+
+const WantedSlot* WantedSlots::find(Role role, job::Slot slot) const {
+  const WantedSlot* found = find(role, slot.ordinal);
+  return found != nullptr && found->slot == slot ? found : nullptr;
+}
+
+Places places_of(const gang::PodGroupStatus& status) {
+  Places places;
+  for (const auto& of : status.gangs) {
+    if (!of.planned && !of.committed) continue;
+    for (const auto& place : of.placements) places[{place.role, place.slot}] = &place;
+  }
+  return places;
+}
+
+Places all_places(const gang::PodGroupStatus& status) {
+  Places places;
+  for (const auto& of : status.gangs) {
+    for (const auto& place : of.placements) {
+      places.try_emplace({place.role, place.slot}, &place);
+    }
+  }
+  return places;
+}
+
+Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
+                   const Places& places) {
+  Wanted wanted;
+  const Numbers base = numbers_of_base(group);
+  for (const auto& slot : slots.all()) {
+    const std::string_view role = to_string(slot.role);
+    const bool is_of_base = base.count({role, slot.slot.ordinal}) != 0;
+    const auto place = places.find({role, slot_id(slot.slot)});
+    if (place == places.end()) {
+      if (is_of_base && !slot.is_over) wanted.base_is_placed = false;
+      continue;
+    }
+    wanted.pods.push_back({job::pod_name(job, slot.role, slot.slot), slot.role, slot.slot,
+                           slot.entry(), place->second, slot.is_over, is_of_base});
+  }
+  return wanted;
+}
+
+bool is_behind_status(const job::Job& job) {
+  return job.spec.requests.next_collector < job.status.next_collector ||
+         job.spec.requests.next_learner < job.status.next_learner;
+}
+
+// The condition remembers a loss: True in the attempt that it happened in, False in those that
+// follow until the counters have caught up.
+bool requests_lost(const job::Job& job) {
+  const auto* known = find_condition(job.status, kRequestsLost);
+  return known != nullptr ? known->status : is_behind_status(job);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,322 @@
+#include "controller/decide/attempt_transition.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/limits.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/status.h"
+#include "job/disruption.h"
+#include "job/text.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::PodState;
+
+std::string end_of(const kube::ContainerState& main) {
+  std::string text = fmt::format("exited with {}", main.exit_code);
+  if (!main.reason.empty()) text += fmt::format(" ({})", main.reason);
+  if (!main.message.empty()) text += ": " + main.message;
+  return text;
+}
+
+std::string failure_message(const kube::Pod& pod) {
+  if (!pod.reason.empty())
+    return fmt::format("the coordinator was stopped: {} {}", pod.reason, pod.message);
+  const kube::ContainerState* main = job::main_state(pod);
+  if (main == nullptr || !main->terminated) return "the coordinator failed";
+  return fmt::format("the coordinator's container {} {}", main->name, end_of(*main));
+}
+
+Verdict failed(const kube::Pod& pod) {
+  Verdict verdict{AttemptOutcome::kFailed, kCoordinatorFailed, failure_message(pod), std::nullopt,
+                  ""};
+  const kube::ContainerState* main = job::main_state(pod);
+  if (main == nullptr || !main->terminated) return verdict;
+  verdict.exit_code = main->exit_code;
+  verdict.termination_message = main->message;
+  return verdict;
+}
+
+// It asks for its workers again, and they for another coordinator: they all begin again.
+Verdict restarted(const kube::ContainerState& main) {
+  Verdict verdict{AttemptOutcome::kFailed, kCoordinatorRestarted,
+                  fmt::format("the coordinator's container {} was restarted in place: it {}",
+                              main.name, end_of(main)),
+                  main.exit_code, main.message};
+  return verdict;
+}
+
+Verdict disrupted(std::string_view reason, const kube::Pod& pod) {
+  std::string message = "the cluster took the coordinator's pod away";
+  if (!pod.disruption_reason.empty()) message += fmt::format(": {}", pod.disruption_reason);
+  if (!pod.reason.empty()) message += fmt::format(": {} {}", pod.reason, pod.message);
+  return {AttemptOutcome::kDisrupted, reason, std::move(message), std::nullopt, ""};
+}
+
+Verdict lost(const Observed& seen) {
+  if (seen.last_coordinator != nullptr) {
+    if (const auto reason = job::disruption_of(*seen.last_coordinator)) {
+      return disrupted(*reason, *seen.last_coordinator);
+    }
+  }
+  if (seen.coordinator_node_is_lost) {
+    return {AttemptOutcome::kDisrupted, kNodeLost,
+            "the coordinator's pod is gone, and so is its node", std::nullopt, ""};
+  }
+  return {AttemptOutcome::kFailed, kCoordinatorLost,
+          "the coordinator's pod is gone, and nobody saw how it ended", std::nullopt, ""};
+}
+
+// The planner gives a bound coordinator another place only when its node is lost.
+bool has_another_place(const AttemptPod& of, const gang::PodGroup& group) {
+  const auto* base = gang::find_gang(group.status, gang::kBaseGang);
+  if (of.pod->node.empty() || base == nullptr || !base->planned) return false;
+  if (group.status.observed_generation != group.meta.generation) return false;
+  for (const auto& place : base->placements) {
+    if (place.role == to_string(of.role) && place.slot == slot_id(of.slot)) {
+      return place.number > of.placement && place.node != of.pod->node.str();
+    }
+  }
+  return false;
+}
+
+bool has_run(const kube::Pod& pod) {
+  return pod.phase == kube::PodPhase::kRunning || pod.is_finished();
+}
+
+Verdict runs() {
+  Verdict verdict;
+  verdict.outcome = AttemptOutcome::kRuns;
+  return verdict;
+}
+
+Verdict judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
+  if (has_another_place(coordinator, group)) {
+    return {AttemptOutcome::kDisrupted, kNodeLost, "the coordinator's node is lost", std::nullopt,
+            ""};
+  }
+  const kube::ContainerState* main = job::main_state(*coordinator.pod);
+  if (main != nullptr && main->restarts > 0) return restarted(*main);
+  return coordinator.state == PodState::kRunning ? runs() : Verdict{};
+}
+
+Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& group) {
+  const kube::Pod& pod = *coordinator.pod;
+  switch (coordinator.state) {
+    case PodState::kSucceeded:
+      return {AttemptOutcome::kSucceeded, kCompleted, "the coordinator has completed", 0, ""};
+    case PodState::kFailed:
+      if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
+      return failed(pod);
+    case PodState::kTerminating:  // a mark now says why, which nobody can read when it is gone
+      if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
+      // It ran, though nobody may have looked while it did: the attempt ends when it is gone.
+      return has_run(pod) ? runs() : Verdict{};
+    case PodState::kRunning:
+    case PodState::kPending:
+      return judge_live(coordinator, group);
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict judge_attempt(const Observed& seen, const Attempt& attempt) {
+  if (seen.coordinator_is_gone) return lost(seen);
+  if (seen.pod_group_is_gone) {
+    return {AttemptOutcome::kFailed, kPodGroupLost,
+            "the job's PodGroup was deleted while the job ran: its pods have lost their places",
+            std::nullopt, ""};
+  }
+  const AttemptPod* coordinator = coordinator_of(attempt);
+  return coordinator == nullptr ? Verdict{} : judge_coordinator(*coordinator, *attempt.group);
+}
+
+namespace {
+
+using job::Phase;
+using std::chrono::seconds;
+
+constexpr std::size_t kMaxTerminationMessage = 4096;
+
+job::LastAttempt last_attempt(const Observed& seen, const Verdict& verdict) {
+  const std::string& message =
+      verdict.termination_message.empty() ? verdict.message : verdict.termination_message;
+  return {seen.job.status.attempt, std::string(verdict.reason), verdict.exit_code,
+          job::last_bytes(message, kMaxTerminationMessage), whole_seconds(seen.now)};
+}
+
+// What was said of the attempt that is over is not true of the next one.
+void reset_conditions(const Observed& seen, std::string_view reason, const std::string& message,
+                      job::Status& status) {
+  for (const auto type : {kRunning, kReady}) {
+    if (is_true(status, type)) set_condition(seen, status, type, false, reason, message);
+  }
+  if (is_true(status, kRequeued)) {
+    set_condition(seen, status, kRequeued, false, reason, message);
+  }
+  std::erase_if(status.conditions, [](const auto& c) {
+    return c.type == kRequestsScheduled || c.type == kReplacementLimitExceeded;
+  });
+  if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
+    set_condition(seen, status, kRequestsLost, false, kNewAttempt,
+                  "what was requested in an earlier attempt is not asked for any more");
+  }
+}
+
+job::Status next_attempt(const Observed& seen, std::string_view reason,
+                         const std::string& message) {
+  job::Status status = seen.job.status;
+  ++status.attempt;
+  status.phase = Phase::kCreated;
+  status.queued_time = seen.now;
+  status.next_attempt_time.reset();
+  status.ready = 0;
+  status.coordinator = status.aggregator = status.collector = status.learner = {};
+  status.ended.clear();
+  status.replaced.clear();
+  status.requeued_gangs.clear();
+  reset_conditions(seen, reason, message, status);
+  return status;
+}
+
+// With everything else that follows from it, so that one write says all.
+job::Status completed(const Observed& seen, job::Status status) {
+  Observed after = seen;
+  after.job.status = std::move(status);
+  after.pods.clear();
+  after.pod_groups.clear();
+  after.coordinator_is_gone = after.pod_group_is_gone = false;
+  return next_status(after, current_attempt(after), {}, {}, false);
+}
+
+AttemptTransition retry(const Observed& seen, const Verdict& verdict) {
+  job::Status status = next_attempt(seen, verdict.reason, verdict.message);
+  status.last_attempt = last_attempt(seen, verdict);
+  const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
+  status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + delay);
+  return {completed(seen, std::move(status)),
+          warning_event(verdict.reason,
+                        fmt::format("{}; another attempt follows in {} s", verdict.message,
+                                    std::chrono::ceil<seconds>(delay).count()))};
+}
+
+AttemptTransition requeue(const Observed& seen, const Verdict& verdict) {
+  job::Status status = next_attempt(seen, verdict.reason, verdict.message);
+  status.last_attempt = last_attempt(seen, verdict);
+  // What the cluster takes back at once, again and again, shall not keep it busy.
+  const SysTime queued = seen.job.status.queued_time.value_or(seen.now);
+  const SysTime earliest = std::chrono::ceil<seconds>(queued + seen.retry_delay);
+  if (earliest > seen.now) status.next_attempt_time = earliest;
+  set_condition(seen, status, kRequeued, true, verdict.reason, verdict.message);
+  return {completed(seen, std::move(status)),
+          warning_event(kRequeued,
+                        fmt::format("{}: {}; the job is queued again, which costs it no retry",
+                                    verdict.reason, verdict.message))};
+}
+
+// When the refusal that lasts was told of first.
+SysTime refused_since(const Observed& seen) {
+  const auto* condition = find_condition(seen.job.status, kPodsCreated);
+  return is_creation_refused(seen.job.status) ? condition->last_transition : seen.now;
+}
+
+// The deadline counts from when the job runs again.
+AttemptTransition suspend(const Observed& seen) {
+  constexpr std::string_view kMessage =
+      "the job was suspended: it has no pods and holds no capacity";
+  job::Status status = next_attempt(seen, kSuspended, std::string(kMessage));
+  status.start_time.reset();
+  set_condition(seen, status, kSuspended, true, kSuspended, std::string(kMessage));
+  return {completed(seen, std::move(status)), normal_event(kSuspended, std::string(kMessage))};
+}
+
+// Suspending has counted the attempt up, and nothing was made in it yet.
+AttemptTransition resume(const Observed& seen) {
+  job::Status status = seen.job.status;
+  status.queued_time = seen.now;
+  status.start_time.reset();
+  status.next_attempt_time.reset();
+  set_condition(seen, status, kSuspended, false, kResumed, "the job was resumed");
+  return {completed(seen, std::move(status)),
+          normal_event(kResumed, "the job was resumed and has a new place in the queue")};
+}
+
+AttemptTransition finish(const Observed& seen, const Attempt& attempt, Phase phase,
+                         const Verdict& verdict) {
+  const bool is_good = phase == Phase::kSucceeded;
+  return {final_status(seen, attempt, phase, verdict),
+          is_good ? normal_event(kJobSucceeded, verdict.message)
+                  : warning_event(kJobFailed, verdict.message)};
+}
+
+AttemptTransition give_up(const Observed& seen, const Attempt& attempt, Verdict verdict) {
+  Observed counted = seen;
+  const int failures = ++counted.job.status.failed_attempts;
+  counted.job.status.last_attempt = last_attempt(seen, verdict);
+  if (failures > 1) {
+    verdict.message =
+        fmt::format("{} attempts have failed, and backoffLimit is {}; the last one: {}", failures,
+                    *backoff_limit(seen.job.spec), verdict.message);
+    verdict.reason = kBackoffLimitExceeded;
+  }
+  return finish(counted, attempt, Phase::kFailed, verdict);
+}
+
+std::optional<AttemptTransition> end_by(const Observed& seen, const Attempt& attempt,
+                                        const Verdict& verdict) {
+  switch (verdict.outcome) {
+    case AttemptOutcome::kSucceeded:
+      return finish(seen, attempt, Phase::kSucceeded, verdict);
+    case AttemptOutcome::kFailed:
+      return may_retry(seen.job.spec, seen.job.status.failed_attempts + 1)
+                 ? retry(seen, verdict)
+                 : give_up(seen, attempt, verdict);
+    case AttemptOutcome::kDisrupted:
+      return requeue(seen, verdict);
+    case AttemptOutcome::kTimedOut:
+      return finish(seen, attempt, Phase::kFailed, verdict);
+    case AttemptOutcome::kWaits:
+    case AttemptOutcome::kRuns:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+AttemptTransition transition_of_refusal(const Observed& seen, const std::string& message) {
+  const Verdict verdict{AttemptOutcome::kDisrupted, kFailedCreate, message, std::nullopt, ""};
+  job::Status status = next_attempt(seen, kFailedCreate, message);
+  status.queued_time = seen.job.status.queued_time;
+  status.last_attempt = last_attempt(seen, verdict);
+  const auto lasts = std::chrono::ceil<seconds>(seen.now - refused_since(seen));
+  const auto delay = std::max<std::chrono::milliseconds>(seen.retry_delay, lasts);
+  status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + at_most_longest(delay));
+  set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);
+  return {completed(seen, std::move(status)),
+          warning_event(
+              kFailedCreate,
+              fmt::format("{}; what was made of the gang goes until it is tried again", message))};
+}
+
+// How the coordinator ended comes first: it is a fact, and the rest are wishes.
+std::optional<AttemptTransition> transition_of(const Observed& seen, const Attempt& attempt) {
+  const bool wants_rest = seen.job.spec.suspend;
+  if (is_true(seen.job.status, kSuspended)) {
+    return wants_rest ? std::nullopt : std::optional(resume(seen));
+  }
+  if (auto transition = end_by(seen, attempt, judge_attempt(seen, attempt))) return transition;
+  if (wants_rest) return suspend(seen);
+  const auto limit = passed_limit(seen, attempt);
+  return limit ? end_by(seen, attempt, *limit) : std::nullopt;
+}
+
+}  // namespace nervex::controller

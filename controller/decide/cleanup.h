@@ -1,0 +1,45 @@
+// controller/decide/cleanup.h - what is left to be removed of a job that has ended?
+#pragma once
+
+#include <vector>
+
+#include "controller/decide/actions.h"
+#include "controller/decide/attempt.h"
+#include "controller/decide/observed.h"
+
+namespace nervex::controller {
+
+// The PodGroup first, so that nothing of the job is bound any more; then pods by cleanPodPolicy;
+// then every service. Nothing else ever happens to a job in its final phase.
+Actions clean_up(const Observed& seen);
+
+// -- what is left of the job's earlier attempts?
+
+// Pods of other PodGroups, then, before the attempt has a PodGroup, all services (the next pods get
+// their own), then the other PodGroups. Pods first: while they live nobody else may get their
+// capacity. What a stale cache takes for a stray may be all that the job has: only for what
+// observe.h gave.
+Actions delete_stale_objects(const Observed& seen, const Attempt& attempt);
+
+// -- which pods may lose their tracking finalizer? Pure.
+//
+// A pod of a coordinator or worker cannot vanish before the controller has recorded what became of
+// it: the finalizer (job::kTrackingFinalizer) keeps the object, with its exit code, until then, be
+// the controller away for hours. It keeps neither containers nor capacity: the kubelet stops a
+// deleted pod all the same. Costs one write per pod that goes.
+
+// Of a job that goes on: pods that are being deleted. Their ends and losses are in the status that
+// this round writes, so put this behind it.
+std::vector<Target> pods_to_release(const Observed& seen);
+
+// Of an ended job all that stay as well: nobody asks for their ends any more, and they are the
+// user's to delete, also when the controller is no longer installed.
+std::vector<Target> pods_to_release_at_end(const Observed& seen,
+                                           const std::vector<Target>& to_delete);
+
+// Pods whose job does not exist (any more), or is another one of that name: `pods` are all that
+// name it as their owner, `job_uid` its uid, "" if there is none. Those that are being deleted, and
+// those that were orphaned: they have no job as their owner.
+std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
+
+}  // namespace nervex::controller

@@ -1,0 +1,327 @@
+#include "controller/decide/conditions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/limits.h"
+#include "controller/decide/pod_group.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/refusals.h"
+#include "job/job_name.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Phase;
+using std::chrono::seconds;
+
+// A pod that has a place is bound within this time, unless the scheduler has objections of its own
+// (volumes, or a node that is gone). Before that its refusals are only signs of caches catching up.
+constexpr seconds kBindingTime{10};
+
+struct Finding {
+  bool is_true = false;
+  std::string_view reason;
+  std::string message;
+};
+
+bool waits_for_binding(const kube::Pod& pod) {
+  return pod.node.empty() && !pod.is_finished() && !pod.meta.deleting;
+}
+
+bool is_of_gang(const AttemptPod& of, const gang::PodGroup& group, std::string_view gang) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
+    return set.gang == gang && set.role == to_string(of.role) &&
+           std::find(set.slots.begin(), set.slots.end(), slot_id(of.slot)) != set.slots.end();
+  });
+}
+
+bool is_refused(const Observed& seen, const kube::Pod& pod) {
+  const bool is_late = seen.now - pod.meta.created >= kBindingTime;
+  return waits_for_binding(pod) && is_late && !pod.unscheduled_message.empty();
+}
+
+// Pods that the second scheduler does not bind, and says why.
+std::vector<const AttemptPod*> refused_pods(const Observed& seen, const Attempt& attempt) {
+  std::vector<const AttemptPod*> refused;
+  for (const AttemptPod& of : attempt.pods) {
+    if (is_refused(seen, *of.pod)) refused.push_back(&of);
+  }
+  return refused;
+}
+
+// What it says about one of them that is of that gang, of the coordinator if it is among them; ""
+// if there is none.
+std::string scheduler_objection(const std::vector<const AttemptPod*>& refused,
+                                const gang::PodGroup& group, std::string_view gang) {
+  const AttemptPod* first = nullptr;
+  for (const AttemptPod* of : refused) {
+    const bool is_better = first == nullptr || of->role == job::Role::kCoordinator;
+    if (is_better && is_of_gang(*of, group, gang)) first = of;
+  }
+  if (first == nullptr) return "";
+  return fmt::format("pod {}: {}", first->pod->meta.name, first->pod->unscheduled_message);
+}
+
+Finding scheduled(const Observed& seen, const Attempt& attempt) {
+  if (seen.job.spec.suspend) return {false, kSuspended, "the job is suspended"};
+  if (attempt.group == nullptr && is_backing_off(seen)) {
+    return {false, kBackOff,
+            fmt::format("attempt {} begins at {}", seen.job.status.attempt,
+                        to_rfc3339(*seen.job.status.next_attempt_time))};
+  }
+  if (!seen.predecessor.empty()) {
+    return {false, kPreviousJobTerminating,
+            fmt::format("{} of the deleted job of the same name is still there: this one starts "
+                        "when it is gone",
+                        seen.predecessor)};
+  }
+  if (waits_for_priority_class(seen, attempt)) {
+    return {false, kPriorityClassMissing,
+            fmt::format("there is no PriorityClass \"{}\", which {} names: create it, and the job "
+                        "starts by itself, or create the job with another name",
+                        seen.priority.missing, seen.priority.named_by)};
+  }
+  const auto* base =
+      attempt.group == nullptr ? nullptr : gang::find_gang(attempt.group->status, gang::kBaseGang);
+  if (base == nullptr || base->reason.empty()) {
+    return {false, kQueued, "the planner has not looked at the gang yet"};
+  }
+  if (!base->planned) return {false, base->reason, base->message};
+  std::string objection =
+      scheduler_objection(refused_pods(seen, attempt), *attempt.group, gang::kBaseGang);
+  if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
+  return {true, base->reason, base->message};
+}
+
+bool is_false(const job::Status& status, std::string_view type) {
+  const auto* condition = find_condition(status, type);
+  return condition != nullptr && !condition->status;
+}
+
+// Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
+// gang that waited and was given up again leaves no word behind: nothing waits any more.
+std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& attempt) {
+  if (attempt.group == nullptr) return std::nullopt;
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    if (of.requeue_at <= seen.now) continue;
+    return Finding{
+        false, kBackOff,
+        fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
+                    describe(of), to_rfc3339(of.requeue_at))};
+  }
+  std::optional<Finding> verdict;
+  if (is_false(seen.job.status, kRequestsScheduled)) {
+    verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
+  }
+  const auto refused = refused_pods(seen, attempt);
+  std::map<std::string_view, const gang::GangStatus*> known;
+  for (const auto& of : attempt.group->status.gangs) known.try_emplace(of.name, &of);
+  for (const auto& set : attempt.group->spec.members) {
+    if (set.gang == gang::kBaseGang) continue;
+    verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
+    const auto at = known.find(set.gang);
+    const gang::GangStatus* of = at == known.end() ? nullptr : at->second;
+    if (of != nullptr && of->planned) {
+      std::string objection = scheduler_objection(refused, *attempt.group, set.gang);
+      if (objection.empty()) continue;
+      return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
+    }
+    if (of == nullptr || of->reason.empty()) {
+      return Finding{false, kQueued, "the planner has not looked at " + set.gang + " yet"};
+    }
+    return Finding{false, of->reason, fmt::format("{}: {}", set.gang, of->message)};
+  }
+  return verdict;
+}
+
+// Learners with several GPUs were asked for while there was a config, and it is gone.
+bool learners_wait_for_config(const Observed& seen, const Attempt& attempt) {
+  if (seen.aggregator_config != nullptr || attempt.group == nullptr) return false;
+  const WantedSlots slots(seen.job, false);
+  return std::any_of(slots.all().begin(), slots.all().end(), [&](const WantedSlot& slot) {
+    return slot.role == job::Role::kAggregator && !slot.is_over &&
+           !has_aggregator_pod(attempt, slot.slot.ordinal);
+  });
+}
+
+bool waits_for_config(const Observed& seen, const Attempt& attempt) {
+  const bool config_exists = seen.aggregator_config != nullptr;
+  if (attempt.group == nullptr) return waits_for_aggregator(seen.job.spec, config_exists);
+  return attempt.has_aggregator && !config_exists && !has_aggregator_pod(attempt, 0);
+}
+
+std::optional<Finding> aggregator_missing(const Observed& seen, const Attempt& attempt) {
+  if (waits_for_config(seen, attempt)) {
+    return Finding{true, kWaitsForConfig,
+                   "the job waits for the AggregatorConfig that its aggregator is made from"};
+  }
+  if (learners_wait_for_config(seen, attempt)) {
+    return Finding{
+        true, kWaitsForConfig,
+        "learners with several GPUs wait for the AggregatorConfig that their aggregators "
+        "are made from"};
+  }
+  if (!attempt.has_aggregator && seen.job.spec.aggregator.empty()) {
+    return Finding{true, kNoConfig,
+                   "the job goes without an aggregator: there was no AggregatorConfig"};
+  }
+  if (find_condition(seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
+  return Finding{false, "AggregatorFound", "there is an AggregatorConfig"};
+}
+
+Finding ready(const job::Status& status) {
+  const bool all = status.ready == status.desired && status.desired > 0;
+  if (all && status.phase == Phase::kRunning) return {true, "PodsReady", "all pods are ready"};
+  return {false, "PodsNotReady", "not all pods are ready"};
+}
+
+void apply(const Observed& seen, job::Status& status, std::string_view type, Finding verdict) {
+  set_condition(seen, status, type, verdict.is_true, verdict.reason, std::move(verdict.message));
+}
+
+// Of a gang that was taken back nothing is left to create either. That all of it could be created
+// is shown by its coordinator, which comes last, or of a gang that came later by all of its pods.
+bool is_still_refused(const Attempt& attempt, const job::Status& status) {
+  if (!status.requeued_gangs.empty()) return true;
+  return status.phase == Phase::kCreated && is_creation_refused(status) &&
+         !is_true(status, kSuspended) && coordinator_of(attempt) == nullptr;
+}
+
+void set_pods_created(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
+                      job::Status& status) {
+  auto objection = job::objection_to_job_name(seen.job.meta.name);
+  if (!objection.empty()) {
+    set_condition(seen, status, kPodsCreated, false, kInvalidName, std::move(objection));
+  } else if (nothing_to_create && is_false(status, kPodsCreated) &&
+             !is_still_refused(attempt, status)) {
+    set_condition(seen, status, kPodsCreated, true, kSuccessfulCreate,
+                  "all objects that the job may have were created");
+  }
+}
+
+void set_requests_lost(const Observed& seen, job::Status& status) {
+  const auto* known = find_condition(status, kRequestsLost);
+  const bool is_behind = is_behind_status(seen.job);
+  if (known == nullptr && is_behind) {
+    set_condition(seen, status, kRequestsLost, true, kRequestsLost,
+                  "spec.requests, which nervex-server wrote, has vanished: what was requested is "
+                  "kept until the attempt ends");
+  } else if (known != nullptr && !known->status && !is_behind) {
+    std::erase_if(status.conditions, [](const auto& c) { return c.type == kRequestsLost; });
+  }
+}
+
+// Ordinals are never used again in a job, so that a name never stands for two replicas: this is not
+// taken back.
+void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
+  constexpr int kAll = job::kMaxOrdinal + 1 - job::kFirstRequestedOrdinal;
+  constexpr int kPercent = 80;
+  const auto is_near = [](int next) {
+    return (next - job::kFirstRequestedOrdinal) * 100 >= kAll * kPercent;
+  };
+  const bool collectors = is_near(status.next_collector);
+  if (!collectors && !is_near(status.next_learner)) return;
+  // Without numbers, which would be written again with every request.
+  set_condition(seen, status, kOrdinalsNearlyExhausted, true, kOrdinalsNearlyExhausted,
+                fmt::format("at least {} % of the {} {}s that can be requested in the life of one "
+                            "job have been: when all have, the replicas API answers 409, so let "
+                            "another job take over before",
+                            kPercent, kAll,
+                            to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
+}
+
+// The most telling word: what a person would have to do something about comes first.
+std::string reason_of(const job::Status& status, bool waits) {
+  if (is_true(status, kSuspended)) return std::string(kSuspended);
+  if (is_false(status, kPodsCreated)) return find_condition(status, kPodsCreated)->reason;
+  if (is_true(status, kRequestsLost)) return std::string(kRequestsLost);
+  if (waits) return std::string(kAggregatorMissing);
+  if (status.phase == Phase::kRunning) {
+    const auto* requests = find_condition(status, kRequestsScheduled);
+    const bool some_wait = requests != nullptr && !requests->status && requests->reason != kQueued;
+    return std::string(some_wait ? kRequestsUnschedulable : kRunning);
+  }
+  if (is_false(status, kScheduled)) return find_condition(status, kScheduled)->reason;
+  return std::string(kStarting);
+}
+
+}  // namespace
+
+bool is_creation_refused(const job::Status& status) {
+  const auto* condition = find_condition(status, kPodsCreated);
+  return condition != nullptr && !condition->status && condition->reason == kFailedCreate;
+}
+
+bool is_true(const job::Status& status, std::string_view type) {
+  const auto* condition = find_condition(status, type);
+  return condition != nullptr && condition->status;
+}
+
+SysTime whole_seconds(SysTime time) { return std::chrono::floor<seconds>(time); }
+
+void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,
+                   std::string_view reason, std::string message) {
+  job::set_condition(status, {std::string(type), is_true, std::string(reason), std::move(message),
+                              whole_seconds(seen.now), seen.job.meta.generation});
+}
+
+std::optional<seconds> time_until_late(const Observed& seen, const Attempt& attempt) {
+  std::optional<seconds> first;
+  for (const AttemptPod& of : attempt.pods) {
+    if (!waits_for_binding(*of.pod)) continue;
+    const auto left = std::chrono::ceil<seconds>(of.pod->meta.created + kBindingTime - seen.now);
+    if (left > seconds::zero() && (!first || left < *first)) first = left;
+  }
+  return first;
+}
+
+void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
+                    job::Status& status) {
+  apply(seen, status, kScheduled, scheduled(seen, attempt));
+  if (auto verdict = requests_scheduled(seen, attempt)) {
+    apply(seen, status, kRequestsScheduled, *std::move(verdict));
+  }
+  if (auto verdict = aggregator_missing(seen, attempt)) {
+    apply(seen, status, kAggregatorMissing, *std::move(verdict));
+  }
+  set_pods_created(seen, attempt, nothing_to_create, status);
+  if (status.phase == Phase::kRunning) {
+    set_condition(seen, status, kRunning, true, kJobRunning, "the coordinator runs");
+    if (is_true(status, kRequeued)) {
+      set_condition(seen, status, kRequeued, false, kJobRunning, "the coordinator runs");
+    }
+  }
+  set_requests_lost(seen, status);
+  set_ordinals_nearly_exhausted(seen, status);
+  apply(seen, status, kReady, ready(status));
+  status.reason =
+      reason_of(status, waits_for_config(seen, attempt) || learners_wait_for_config(seen, attempt));
+}
+
+void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status) {
+  const bool is_good = status.phase == Phase::kSucceeded;
+  const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
+  set_condition(seen, status, kRunning, false, reason, verdict.message);
+  // kstatus: what has completed is as ready as it will ever be; what has failed must not be waited
+  // for.
+  set_condition(seen, status, kReady, is_good, reason,
+                is_good ? "the job has completed" : "the job has failed");
+  if (!is_good) set_condition(seen, status, kStalled, true, reason, verdict.message);
+  if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
+  // A request that still waited waits no more.
+  if (is_false(status, kRequestsScheduled)) {
+    set_condition(seen, status, kRequestsScheduled, false, reason, "the job has ended");
+  }
+  set_condition(seen, status, is_good ? kSucceeded : kFailed, true, reason, verdict.message);
+  set_condition(seen, status, kFinished, true, reason, verdict.message);
+  status.reason = verdict.reason;
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,158 @@
+#include "controller/decide/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
+#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
+#include "job/job_name.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Far beyond any use, and small enough that sums of times do not overflow.
+constexpr std::int64_t kLongest = 100LL * 366 * 24 * 3600;
+
+SysTime after(SysTime from, std::int64_t count) {
+  return from + seconds(std::min(count, kLongest));
+}
+
+std::optional<SysTime> active_deadline(const job::Job& job) {
+  if (!job.spec.active_deadline_seconds || !job.status.start_time) return std::nullopt;
+  return after(*job.status.start_time, *job.spec.active_deadline_seconds);
+}
+
+bool is_base_gang_bound(const Attempt& attempt) {
+  if (attempt.group == nullptr) return false;
+  std::set<std::pair<std::string_view, gang::SlotId>> bound;
+  for (const AttemptPod& of : attempt.pods) {
+    if (!of.pod->node.empty()) bound.insert({to_string(of.role), slot_id(of.slot)});
+  }
+  const auto is_bound = [&](const gang::MemberSet& set) {
+    return set.gang != gang::kBaseGang ||
+           std::all_of(set.slots.begin(), set.slots.end(), [&](gang::SlotId slot) {
+             return bound.count({set.role, slot}) != 0;
+           });
+  };
+  const auto& sets = attempt.group->spec.members;
+  return std::all_of(sets.begin(), sets.end(), is_bound);
+}
+
+std::optional<SysTime> schedule_deadline(const Observed& seen, const Attempt& attempt) {
+  const job::Status& status = seen.job.status;
+  if (!seen.job.spec.schedule_timeout_seconds || !status.queued_time) return std::nullopt;
+  if (status.phase == job::Phase::kRunning || is_base_gang_bound(attempt)) return std::nullopt;
+  // A refusal is waited for in the queue; the back-off after a failure is not.
+  const SysTime from =
+      is_creation_refused(status)
+          ? *status.queued_time
+          : std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{}));
+  return after(from, *seen.job.spec.schedule_timeout_seconds);
+}
+
+// What the API server refused to create comes first: it is why places that are there stay empty.
+std::string why_it_waits(const job::Status& status) {
+  const auto* created = find_condition(status, kPodsCreated);
+  if (created != nullptr && !created->status) return created->message;
+  const auto* scheduled = find_condition(status, kScheduled);
+  return scheduled == nullptr || scheduled->status ? "not all of its pods are bound"
+                                                   : scheduled->message;
+}
+
+Verdict timed_out(std::string_view reason, std::string message) {
+  return {AttemptOutcome::kTimedOut, reason, std::move(message), std::nullopt, ""};
+}
+
+bool is_suspended(const job::Job& job) {
+  return job.spec.suspend || is_true(job.status, kSuspended);
+}
+
+}  // namespace
+
+std::optional<Verdict> passed_limit(const Observed& seen, const Attempt& attempt) {
+  const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= seen.now; };
+  if (has_passed(active_deadline(seen.job))) {
+    return timed_out(kDeadlineExceeded,
+                     fmt::format("the job was active for longer than the {} s that its "
+                                 "activeDeadlineSeconds allows",
+                                 *seen.job.spec.active_deadline_seconds));
+  }
+  if (has_passed(schedule_deadline(seen, attempt))) {
+    return timed_out(
+        kScheduleTimeout,
+        fmt::format("the job waited for capacity for longer than the {} s that its "
+                    "scheduleTimeoutSeconds allows: {}",
+                    *seen.job.spec.schedule_timeout_seconds, why_it_waits(seen.job.status)));
+  }
+  return std::nullopt;
+}
+
+std::optional<milliseconds> time_until_limit(const Observed& seen, const Attempt& attempt) {
+  if (is_suspended(seen.job)) return std::nullopt;
+  std::optional<milliseconds> first;
+  for (const auto& due : {active_deadline(seen.job), schedule_deadline(seen, attempt),
+                          seen.job.status.next_attempt_time}) {
+    if (!due || *due <= seen.now) continue;
+    const milliseconds left = *due - seen.now;
+    if (!first || left < *first) first = left;
+  }
+  return first;
+}
+
+bool is_backing_off(const Observed& seen) {
+  const auto& next = seen.job.status.next_attempt_time;
+  return next && *next > seen.now;
+}
+
+bool may_begin(const Observed& seen) {
+  return !is_suspended(seen.job) && !is_backing_off(seen) && seen.predecessor.empty() &&
+         job::objection_to_job_name(seen.job.meta.name).empty();
+}
+
+bool waits_for_priority_class(const Observed& seen, const Attempt& attempt) {
+  return attempt.group == nullptr && !seen.priority.missing.empty();
+}
+
+std::optional<SysTime> time_to_delete(const job::Job& job) {
+  if (!job.spec.ttl_seconds_after_finished || !job.status.completion_time) return std::nullopt;
+  return after(*job.status.completion_time, *job.spec.ttl_seconds_after_finished);
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::minutes kLongestDelay{6};
+constexpr int kMostDoublings = 20;  // more than enough, and no overflow
+
+}  // namespace
+
+std::optional<int> backoff_limit(const job::Spec& spec) {
+  if (spec.backoff_limit) return spec.backoff_limit;
+  const std::string policy = kube::string_at(spec.coordinator_template, {"spec", "restartPolicy"});
+  if (policy.empty() || policy == "Never") return 0;
+  return std::nullopt;
+}
+
+bool may_retry(const job::Spec& spec, int failed_attempts) {
+  const auto limit = backoff_limit(spec);
+  return !limit || failed_attempts <= *limit;
+}
+
+milliseconds retry_delay(milliseconds first, int failed_attempts) {
+  const int doublings = std::clamp(failed_attempts - 1, 0, kMostDoublings);
+  return at_most_longest(first * (1 << doublings));
+}
+
+milliseconds at_most_longest(milliseconds delay) {
+  return std::min<milliseconds>(delay, kLongestDelay);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,355 @@
+#include "controller/decide/pod_group.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/limits.h"
+#include "controller/decide/member_set.h"
+#include "controller/decide/refusals.h"
+#include "job/names.h"
+#include "kube/model/merge_patch.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Role;
+
+class Members {
+ public:
+  Members(const Observed& seen, const Attempt& attempt, const job::PodContext& context)
+      : job_(seen.job),
+        attempt_(attempt),
+        context_(context),
+        wanted_(job_, attempt.has_aggregator),
+        is_lost_(requests_lost(job_)),
+        backing_off_(is_lost_ ? SlotNumbers{} : slots_backing_off(seen, attempt, wanted_)),
+        base_is_committed_(is_base_committed(attempt.group)) {}
+
+  std::vector<gang::MemberSet> follow() {
+    for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
+    if (attempt_.group != nullptr) {
+      for (const auto& set : attempt_.group->spec.members) keep(set);
+    }
+    const auto old = static_cast<std::ptrdiff_t>(sets_.size());
+    for (const auto& slot : wanted_.all()) {
+      if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
+    }
+    // The gang that the job starts with, then added base replicas, then requests in the order they
+    // came.
+    std::stable_sort(sets_.begin() + old, sets_.end(),
+                     [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
+    if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, pods_, attempt_.group->status);
+    for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
+    std::erase_if(sets_, [](const auto& set) { return set.slots.empty(); });
+    return std::move(sets_);
+  }
+
+ private:
+  // Role and ordinal.
+  using Number = std::pair<Role, int>;
+
+  static std::pair<int, std::int64_t> rank(std::string_view name) {
+    const auto known = parse_set_name(name);
+    if (known->gang == gang::kBaseGang) return {0, 0};
+    if (is_added_base(*known)) return {1, 0};
+    return {2, known->id};
+  }
+
+  bool is_gone(const WantedSlot& slot) const {
+    return slot.is_over && pods_.count({slot.role, slot.slot}) == 0;
+  }
+
+  // A set that is there: its slots follow what is wanted, its shape stays.
+  void keep(const gang::MemberSet& set) {
+    const auto known = parse_set_name(set.name);
+    if (!known || set_at_.count(set.name) != 0) return;  // somebody else's hand
+    gang::MemberSet kept = set;
+    kept.gang = known->gang;
+    kept.role = to_string(known->role);
+    kept.slots.clear();
+    for (const auto slot : set.slots) {
+      const Number number(known->role, slot.ordinal);
+      if (!seen_.insert(number).second || backing_off_.count(number) != 0) continue;
+      if (const auto next = next_of(known->role, slot)) kept.slots.push_back(*next);
+    }
+    set_at_.emplace(kept.name, sets_.size());
+    sets_.push_back(std::move(kept));
+  }
+
+  std::optional<gang::SlotId> next_of(Role role, gang::SlotId slot) const {
+    const WantedSlot* want = wanted_.find(role, slot.ordinal);
+    if (want == nullptr) {
+      const bool was_requested = slot.ordinal >= job::kFirstRequestedOrdinal;
+      return is_lost_ && was_requested ? std::optional(slot) : std::nullopt;
+    }
+    if (is_gone(*want)) return std::nullopt;
+    gang::SlotId next = slot_id(want->slot);
+    if (is_lost_) next.incarnation = std::max(next.incarnation, slot.incarnation);
+    return next;
+  }
+
+  // What the API did to base pods is lost with the requests: a base slot that is not there may
+  // have been removed by it.
+  bool may_be_added(const WantedSlot& slot) const {
+    if (is_gone(slot)) return false;
+    const bool is_base_replica =
+        slot.entry() == nullptr && (slot.role == Role::kCollector || slot.role == Role::kLearner);
+    const bool is_first = attempt_.group == nullptr;
+    return !(is_lost_ && is_base_replica && !is_first) && can_be_made(slot);
+  }
+
+  // A multi-GPU learner needs the templates of its aggregator and of its learners.
+  bool can_be_made(const WantedSlot& slot) const {
+    const bool is_multi_gpu = slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+    const auto has_template = [&](Role role) {
+      return !job::template_of(job_, role, context_).is_null();
+    };
+    if (is_multi_gpu) return has_template(Role::kAggregator) && has_template(Role::kDdpLearner);
+    return has_template(slot.role) || slot.role == Role::kCoordinator;
+  }
+
+  SetName name_for(const WantedSlot& slot) {
+    if (slot.entry() != nullptr) return request_set_name(slot);
+    const bool is_single = slot.role == Role::kCoordinator || slot.role == Role::kAggregator;
+    if (is_single || !base_is_committed_) return base_set_name(slot.role);
+    if (const auto before = name_before(slot)) return *before;
+    return added_base_sets_
+        .try_emplace(slot.role, added_base_set_name(slot.role, slot.slot.ordinal))
+        .first->second;
+  }
+
+  static bool is_base_committed(const gang::PodGroup* group) {
+    if (group == nullptr) return false;
+    const auto* base = gang::find_gang(group->status, gang::kBaseGang);
+    return base != nullptr && base->committed;
+  }
+
+  // Where the planner knows the slot from: somebody took it out of the spec by hand.
+  std::optional<SetName> name_before(const WantedSlot& slot) {
+    if (gangs_before_.empty()) {
+      for (const auto& of : attempt_.group->status.gangs) {
+        for (const auto& place : of.placements) {
+          gangs_before_.try_emplace({place.role, place.slot.ordinal}, of.name);
+        }
+      }
+    }
+    const auto at = gangs_before_.find({to_string(slot.role), slot.slot.ordinal});
+    if (at == gangs_before_.end()) return std::nullopt;
+    return at->second == gang::kBaseGang ? base_set_name(slot.role) : parse_set_name(at->second);
+  }
+
+  void add(const WantedSlot& slot) {
+    if (backing_off_.count({slot.role, slot.slot.ordinal}) != 0) return;
+    const SetName name = name_for(slot);
+    const auto [at, is_new] = set_at_.try_emplace(name.set, sets_.size());
+    if (is_new) sets_.push_back(new_set(name, slot));
+    sets_[at->second].slots.push_back(slot_id(slot.slot));
+  }
+
+  gang::MemberSet new_set(const SetName& name, const WantedSlot& slot) const {
+    const Json spec = job::pod_spec(job_, slot.role, slot.slot, slot.entry(), context_);
+    gang::MemberSet set;
+    set.name = name.set;
+    set.gang = name.gang;
+    set.role = to_string(slot.role);
+    set.requests = kube::pod_requests(spec);
+    set.constraints = kube::constraints_of(spec);
+    return set;
+  }
+
+  const job::Job& job_;
+  const Attempt& attempt_;
+  const job::PodContext& context_;
+  const WantedSlots wanted_;
+  const bool is_lost_;
+  const SlotNumbers backing_off_;
+  const bool base_is_committed_;
+  std::set<std::pair<Role, job::Slot>> pods_;
+  std::set<Number> seen_;  // what the sets of the PodGroup have named
+  std::map<Role, SetName> added_base_sets_;
+  // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
+  std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
+  std::vector<gang::MemberSet> sets_;
+  std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
+};
+
+std::set<std::pair<std::string_view, gang::SlotId>> slots_of(const gang::PodGroupSpec& spec) {
+  std::set<std::pair<std::string_view, gang::SlotId>> slots;
+  for (const auto& set : spec.members) {
+    for (const auto slot : set.slots) slots.emplace(set.role, slot);
+  }
+  return slots;
+}
+
+bool loses_slots(const gang::PodGroupSpec& before, const gang::PodGroupSpec& after) {
+  const auto had = slots_of(before);
+  const auto has = slots_of(after);
+  return !std::includes(has.begin(), has.end(), had.begin(), had.end());
+}
+
+// A PodGroup keeps its place in the queue when the PriorityClass is deleted under it.
+int priority_of(const Observed& seen, const Attempt& attempt) {
+  const bool is_unknown = !seen.priority.missing.empty() && attempt.group != nullptr;
+  return is_unknown ? attempt.group->spec.priority : seen.priority.value;
+}
+
+}  // namespace
+
+bool wants_aggregator(const job::Spec& spec, bool config_exists) {
+  return config_exists && spec.aggregator != "OnDemand";
+}
+
+bool waits_for_aggregator(const job::Spec& spec, bool config_exists) {
+  return !config_exists && spec.aggregator == "PerJob";
+}
+
+gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
+                                const job::PodContext& context) {
+  gang::PodGroupSpec spec;
+  spec.priority = priority_of(seen, attempt);
+  spec.attempt = seen.job.status.attempt;
+  spec.queued_since = place_in_queue(seen.job);
+  spec.members = Members(seen, attempt, context).follow();
+  return spec;
+}
+
+Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
+                        const job::PodContext& context) {
+  const job::Job& job = seen.job;
+  const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
+                             job.meta.uid};
+  return {{"apiVersion", gang::kApiVersion},
+          {"kind", gang::kKind},
+          {"metadata",
+           {{"name", job::pod_group_name(job, job.status.attempt)},
+            {"namespace", job.meta.ns},
+            {"labels",
+             {{job::kGroupLabel, job::kGroupLabelValue},
+              {job::kJobLabel, job.meta.name},
+              {job::kControllerLabel, job::kControllerLabelValue}}},
+            {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
+          {"spec", gang::encode_spec(desired_spec(seen, attempt, context))}};
+}
+
+Actions group_steps(const Observed& seen, const Attempt& attempt) {
+  const job::PodContext context = pod_context(seen, attempt);
+  if (attempt.group == nullptr) {
+    const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
+    if (waits || attempt.name_is_held || waits_for_priority_class(seen, attempt)) return {};
+    return {CreatePodGroup{pod_group_manifest(seen, attempt, context)}};
+  }
+  const gang::PodGroupSpec spec = desired_spec(seen, attempt, context);
+  if (spec == attempt.group->spec) return {};
+  const kube::Meta& meta = attempt.group->meta;
+  return {PatchPodGroup{
+      meta.name, meta.uid, meta.resource_version,
+      kube::merge_patch_between(gang::encode_spec(attempt.group->spec), gang::encode_spec(spec)),
+      loses_slots(attempt.group->spec, spec)}};
+}
+
+namespace {
+
+// The sets of one request's gang, by role and part: "-collector", "-ddp-learner-1".
+struct RequestGang {
+  std::map<std::string_view, gang::MemberSet*> sets;
+  std::optional<std::int64_t> entry;  // of all its slots; nullopt: none has one, or they differ
+  bool is_mixed = false;
+};
+
+// By the id in their names: the oldest first.
+using Gangs = std::map<std::int64_t, RequestGang>;
+
+void see_entry(RequestGang& gang, const gang::MemberSet& set, job::Role role,
+               const WantedSlots& wanted) {
+  for (const auto& slot : set.slots) {
+    const WantedSlot* want = wanted.find(role, slot.ordinal);
+    if (want == nullptr || want->entry() == nullptr) {
+      gang.is_mixed = true;
+    } else if (!gang.entry) {
+      gang.entry = want->entry()->id;
+    } else {
+      gang.is_mixed = gang.is_mixed || gang.entry != want->entry()->id;
+    }
+  }
+}
+
+Gangs gangs_of(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted) {
+  Gangs gangs;
+  for (auto& set : sets) {
+    const auto name = parse_set_name(set.name);
+    if (!name || name->id == 0 || set.slots.empty()) continue;
+    RequestGang& gang = gangs[name->id];
+    gang.sets[std::string_view(set.name).substr(set.gang.size())] = &set;
+    see_entry(gang, set, name->role, wanted);
+  }
+  return gangs;
+}
+
+using Pods = std::set<std::pair<job::Role, job::Slot>>;
+
+bool is_settled(const RequestGang& gang, const Pods& pods, const gang::PodGroupStatus& status) {
+  const auto* known = gang::find_gang(status, gang.sets.begin()->second->gang);
+  if (known == nullptr || !known->committed || !known->planned) return false;
+  std::set<std::pair<std::string_view, gang::SlotId>> placed;
+  for (const auto& place : known->placements) placed.emplace(place.role, place.slot);
+  return std::all_of(gang.sets.begin(), gang.sets.end(), [&](const auto& part) {
+    const gang::MemberSet& set = *part.second;
+    return std::all_of(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
+      const job::Slot of{slot.ordinal, slot.incarnation};
+      return placed.count({set.role, slot}) != 0 &&
+             pods.count({*job::parse_role(set.role), of}) != 0;
+    });
+  });
+}
+
+bool are_alike(const RequestGang& a, const RequestGang& b) {
+  return std::equal(a.sets.begin(), a.sets.end(), b.sets.begin(), b.sets.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.first == other.first &&
+                             one.second->requests == other.second->requests &&
+                             one.second->constraints == other.second->constraints;
+                    });
+}
+
+void move_slots(RequestGang& from, RequestGang& to) {
+  for (auto& [part, set] : from.sets) {
+    auto& slots = to.sets.at(part)->slots;
+    slots.insert(slots.end(), set->slots.begin(), set->slots.end());
+    set->slots.clear();
+  }
+}
+
+}  // namespace
+
+void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted,
+                       const Pods& pods, const gang::PodGroupStatus& status) {
+  Gangs gangs = gangs_of(sets, wanted);
+  std::map<std::int64_t, std::vector<RequestGang*>> by_entry;
+  for (auto& [id, gang] : gangs) {
+    if (gang.entry && !gang.is_mixed) by_entry[*gang.entry].push_back(&gang);
+  }
+  for (auto& [entry, same] : by_entry) {
+    if (same.size() < 2) continue;     // as nearly always: nothing was merged
+    std::vector<RequestGang*> oldest;  // one for each shape
+    for (RequestGang* gang : same) {
+      if (!is_settled(*gang, pods, status)) continue;
+      const auto target =
+          std::find_if(oldest.begin(), oldest.end(),
+                       [gang](const RequestGang* other) { return are_alike(*gang, *other); });
+      if (target == oldest.end()) {
+        oldest.push_back(gang);
+      } else {
+        move_slots(*gang, **target);
+      }
+    }
+  }
+}
+
+}  // namespace nervex::controller

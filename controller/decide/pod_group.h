@@ -1,0 +1,68 @@
+// controller/decide/pod_group.h - what should the PodGroup of the attempt say? What the job wants.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/decide/actions.h"
+#include "controller/decide/attempt.h"
+#include "gang/pod_group.h"
+#include "job/pod_manifest.h"
+#include "job/types.h"
+
+namespace nervex::controller {
+
+// Does the job get an aggregator from the start, given whether an AggregatorConfig exists?
+bool wants_aggregator(const job::Spec& spec, bool config_exists);
+// The job must not start before an AggregatorConfig exists.
+bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
+
+// The spec that the attempt's PodGroup should have, or should be made with if there is none. `seen`
+// with the status that this round writes (ended, replaced). Equal to the one it has if there is
+// nothing to do; whatever else stands there (somebody edited it) is put right.
+//
+// A slot stays in the set that it is in, which keeps its requests and constraints however the
+// templates have changed: its pods may run. New slots go
+//  - of coordinator, aggregator and base replicas into the base gang's sets, named after their
+//  roles,
+//    while that gang is not committed;
+//  - of base replicas that are added later into a gang of their own, "base-collector-<first
+//  ordinal>";
+//  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
+//    aggregators and one per item of the GPU split.
+// Gangs that back off (refusals.h) have no slots in it.
+// Gangs of requests that nervex-server has merged become one once they are placed (pod_group.h).
+// Slots that have finished and whose pods are gone are left out, and so are sets without slots.
+// While what was requested is lost (attempt.h) nothing is taken out for want of a request.
+gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
+                                const job::PodContext& context);
+
+// The whole PodGroup of an attempt that has none.
+Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
+                        const job::PodContext& context);
+
+// The one write that the PodGroup needs, if it needs any: it is made, or its spec is changed.
+Actions group_steps(const Observed& seen, const Attempt& attempt);
+
+// -- which gangs of requests in a PodGroup become one? Pure.
+//
+// nervex-server merges entries of spec.requests that are placed (server/merge.h). Their slots are
+// then of one entry and still in a gang for each POST, so that the PodGroup would grow with every
+// POST that the job ever made.
+
+// Moves the slots of each gang of a request to the oldest gang whose slots are of the same entry,
+// if
+//  - both are committed and whole: the status has a place for every slot that `sets` names, and
+//    `pods` has its pod, so that nothing is left to decide about them, no gang that waits grows or
+//    starts in part, and a refused pod takes back none that ran before (refusals.h); and
+//  - their sets are alike: same roles and parts, equal requests and constraints.
+// The planner keeps such a slot's node and number, since its key is what it was. Sets that are left
+// without slots stay in `sets`. Until the status follows, the grown gang is not whole: nothing more
+// is moved to it.
+void join_merged_gangs(std::vector<gang::MemberSet>& sets, const WantedSlots& wanted,
+                       const std::set<std::pair<job::Role, job::Slot>>& pods,
+                       const gang::PodGroupStatus& status);
+
+}  // namespace nervex::controller

@@ -1,0 +1,302 @@
+#include "controller/decide/pods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/refusals.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Role;
+
+using Number = std::pair<Role, int>;  // role and ordinal
+
+// Pods that have to go. `superseded` are to be made again, for another place.
+struct Leaving {
+  std::vector<const kube::Pod*> unwanted;
+  std::vector<const kube::Pod*> superseded;
+};
+
+// Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
+// it has until there is something better. A number that the cached status has not given out yet
+// says that the pod is newer than the cache.
+bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Places& places) {
+  if (of.pod->is_finished() || of.placement >= group.status.next_placement) return false;
+  const bool is_bound = !of.pod->node.empty();
+  const auto place = places.find({to_string(of.role), slot_id(of.slot)});
+  if (place == places.end()) return !is_bound;
+  if (is_bound && of.role == Role::kCoordinator) return false;  // its end is the attempt's
+  return place->second->number != of.placement;
+}
+
+// A later incarnation is wanted: no loss of requests makes that up, somebody asked for it.
+bool has_successor(const AttemptPod& of, const WantedSlots& slots) {
+  const WantedSlot* now = slots.find(of.role, of.slot.ordinal);
+  return now != nullptr && now->slot.incarnation > of.slot.incarnation;
+}
+
+Leaving leaving_pods(const Observed& seen, const Attempt& attempt, const WantedSlots& slots,
+                     const Places& places, const SlotNumbers& taken_back) {
+  const bool is_lost = requests_lost(seen.job);
+  Leaving leaving;
+  for (const auto& of : attempt.pods) {
+    if (of.pod->meta.deleting) continue;
+    if (slots.find(of.role, of.slot) == nullptr) {
+      if (!is_lost || has_successor(of, slots)) leaving.unwanted.push_back(of.pod);
+    } else if (taken_back.count({of.role, of.slot.ordinal}) != 0) {
+      if (!of.pod->is_finished()) leaving.superseded.push_back(of.pod);
+    } else if (is_plan_current(*attempt.group) && is_superseded(of, *attempt.group, places)) {
+      leaving.superseded.push_back(of.pod);
+    }
+  }
+  return leaving;
+}
+
+// The newest first, so that what has done the least work goes first if we are cut off.
+std::vector<Target> targets_of(std::vector<const kube::Pod*> pods) {
+  std::sort(pods.begin(), pods.end(), [](const kube::Pod* a, const kube::Pod* b) {
+    return std::tie(b->meta.created, a->meta.name) < std::tie(a->meta.created, b->meta.name);
+  });
+  std::vector<Target> targets;
+  targets.reserve(pods.size());
+  for (const auto* pod : pods) targets.push_back({pod->meta.name, pod->meta.uid});
+  return targets;
+}
+
+std::string deleted_text(const std::vector<Target>& pods) {
+  if (pods.size() == 1) return "deleted pod " + pods.front().name;
+  return fmt::format("deleted {} pods", pods.size());
+}
+
+// What is taken: names by pods that have to go first, and slots by pods that have not finished.
+struct Taken {
+  std::set<std::string_view> names;
+  std::set<Number> slots;
+  std::map<std::string_view, const AttemptPod*> good;  // pods of this attempt that stay
+};
+
+Taken taken_by(const Observed& seen, const Attempt& attempt, const std::vector<Target>& leaving) {
+  Taken taken;
+  for (const auto& pod : seen.pods) {
+    taken.names.insert(pod->meta.name);
+    const auto slot = gang::slot_of(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role && !pod->is_finished()) taken.slots.emplace(*role, slot->slot.ordinal);
+  }
+  for (const auto& of : attempt.pods) {
+    if (!of.pod->meta.deleting) taken.good[of.pod->meta.name] = &of;
+  }
+  for (const auto& target : leaving) taken.good.erase(target.name);
+  return taken;
+}
+
+// What lies between the wanted pods and those that are there.
+struct Gap {
+  std::vector<const WantedPod*> workers;   // to be made, the aggregator too
+  const WantedPod* coordinator = nullptr;  // to be made after all the others
+};
+
+Gap gap_of(const Wanted& wanted, const Taken& taken, bool config_exists) {
+  Gap gap;
+  bool coordinator_may_start = wanted.base_is_placed;
+  for (const auto& want : wanted.pods) {
+    const auto good = taken.good.find(want.name);
+    if (good != taken.good.end() && good->second->slot == want.slot) continue;
+    const bool is_taken =
+        taken.names.count(want.name) != 0 || taken.slots.count({want.role, want.slot.ordinal}) != 0;
+    const bool can_be_made = want.role != Role::kAggregator || config_exists;
+    if (want.role == Role::kCoordinator) {
+      if (!is_taken) gap.coordinator = &want;
+    } else if (!want.is_over && (is_taken || !can_be_made)) {
+      if (want.is_of_base) coordinator_may_start = false;
+    } else if (!want.is_over) {
+      gap.workers.push_back(&want);
+    }
+  }
+  if (!coordinator_may_start) gap.coordinator = nullptr;
+  return gap;
+}
+
+Json manifest_of(const Observed& seen, const Attempt& attempt, const WantedPod& want,
+                 const job::PodContext& context) {
+  job::PodOrder order;
+  order.role = want.role;
+  order.slot = want.slot;
+  order.node = want.place->node;
+  order.entry = want.entry;
+  order.annotations = gang::annotations_for(
+      {attempt.group->meta.uid, want.place->role, want.place->slot, want.place->number});
+  return job::pod_manifest(seen.job, order, context);
+}
+
+std::string created_text(const Gap& gap) {
+  const std::size_t count = gap.workers.size() + (gap.coordinator != nullptr ? 1 : 0);
+  if (count > 1) return fmt::format("created {} pods", count);
+  return "created pod " + (gap.coordinator ? gap.coordinator : gap.workers.front())->name;
+}
+
+// A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
+// have other names, and a cache may know nothing of them. Ordinals of requests are never used again
+// in a job: only an earlier incarnation can hold such a slot.
+ConfirmFree doubtful_slots(const Observed& seen, const Attempt& attempt, const Gap& gap) {
+  ConfirmFree confirm;
+  confirm.pod_group_uid = attempt.group->meta.uid;
+  for (const auto* want : gap.workers) {
+    const bool may_be_of_earlier_attempt =
+        seen.job.status.attempt > 1 && want->slot.ordinal < job::kFirstRequestedOrdinal;
+    if (want->slot.incarnation == 0 && !may_be_of_earlier_attempt) continue;
+    confirm.slots.emplace_back(want->role, want->slot);
+  }
+  return confirm;
+}
+
+// The services of workers come after them: replacement.h relies on it. The coordinator's does not,
+// since the others look for it as soon as they run.
+void add_creations(const Observed& seen, const Attempt& attempt, const Gap& gap, Actions& steps) {
+  const job::PodContext context = pod_context(seen, attempt);
+  std::set<std::string_view> held;
+  for (const auto& service : seen.services) held.insert(service->meta.name);
+  CreatePods workers;
+  CreateServices services;
+  const auto add_service = [&](const WantedPod& want) {
+    if (held.count(want.name) != 0) return;
+    services.manifests.push_back(
+        job::service_manifest(seen.job, want.role, want.slot, want.entry, context));
+  };
+  for (const auto* want : gap.workers) {
+    workers.manifests.push_back(manifest_of(seen, attempt, *want, context));
+    add_service(*want);
+  }
+  if (gap.coordinator != nullptr) add_service(*gap.coordinator);
+
+  ConfirmFree confirm = doubtful_slots(seen, attempt, gap);
+  if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
+  if (!workers.manifests.empty()) steps.push_back(std::move(workers));
+  if (!services.manifests.empty()) steps.push_back(std::move(services));
+  if (gap.coordinator != nullptr) {
+    steps.push_back(CreatePods{{manifest_of(seen, attempt, *gap.coordinator, context)}});
+  }
+  if (!gap.workers.empty() || gap.coordinator != nullptr) {
+    steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
+  }
+}
+
+}  // namespace
+
+bool is_plan_current(const gang::PodGroup& group) {
+  return group.status.observed_generation == group.meta.generation;
+}
+
+Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_changes) {
+  Actions steps;
+  if (attempt.group == nullptr) return steps;
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
+  const SlotNumbers taken_back = slots_backing_off(seen, attempt, slots);
+  Places places = places_of(attempt.group->status);
+  for (const auto& [role, ordinal] : taken_back) {
+    places.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
+  }
+  Leaving pods = leaving_pods(seen, attempt, slots, places, taken_back);
+  const std::vector<Target> superseded = targets_of(pods.superseded);
+  pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
+  const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));
+
+  if (!requests_lost(seen.job)) {
+    auto services = services_in_the_way(seen, attempt, slots, superseded);
+    if (!services.empty()) steps.push_back(DeleteServices{std::move(services)});
+  }
+  if (!leaving.empty()) {
+    steps.push_back(DeletePods{leaving});
+    steps.push_back(normal_event(kSuccessfulDelete, deleted_text(leaving)));
+  }
+  auto services = missing_services(seen, attempt, slots, leaving);
+  if (!services.manifests.empty()) steps.push_back(std::move(services));
+  if (spec_changes || !is_plan_current(*attempt.group)) return steps;
+  const Wanted wanted = wanted_pods(seen.job, slots, *attempt.group, places);
+  const Taken taken = taken_by(seen, attempt, leaving);
+  add_creations(seen, attempt, gap_of(wanted, taken, seen.aggregator_config != nullptr), steps);
+  return steps;
+}
+
+namespace {
+
+std::set<std::string_view> names_of(const std::vector<Target>& targets) {
+  std::set<std::string_view> names;
+  for (const auto& target : targets) names.insert(target.name);
+  return names;
+}
+
+// What the API server keeps of our manifest, as the cache knows it.
+std::uint64_t shape_of(const Observed& seen, const WantedSlot& slot,
+                       const job::PodContext& context) {
+  return service_shape(
+      job::service_manifest(seen.job, slot.role, slot.slot, slot.entry(), context));
+}
+
+bool has_template(const Observed& seen, const WantedSlot& slot, const job::PodContext& context) {
+  return !job::template_of(seen.job, slot.role, context).is_null();
+}
+
+}  // namespace
+
+std::vector<Target> services_in_the_way(const Observed& seen, const Attempt& attempt,
+                                        const WantedSlots& slots,
+                                        const std::vector<Target>& superseded) {
+  const job::PodContext context = pod_context(seen, attempt);
+  const auto leaving = names_of(superseded);
+  std::set<std::string_view> pods;
+  for (const auto& pod : seen.pods) pods.insert(pod->meta.name);
+  std::map<std::string_view, const WantedSlot*> wanted;
+  for (const auto& of : attempt.pods) wanted[of.pod->meta.name] = slots.find(of.role, of.slot);
+  const std::string coordinator = job::pod_name(seen.job, job::Role::kCoordinator, {});
+  const std::string aggregator = job::pod_name(seen.job, job::Role::kAggregator, {});
+
+  const auto is_in_the_way = [&](const Service& service) {
+    const std::string& name = service.meta.name;
+    if (leaving.count(name) != 0) return true;
+    if (pods.count(name) == 0) return name != coordinator;
+    const auto of = wanted.find(name);
+    // A pod that takes its leave keeps its service to the end, unless the next one has its name:
+    // what is left of it would tell of another loss.
+    if (of == wanted.end() || of->second == nullptr) return name == aggregator;
+    if (!has_template(seen, *of->second, context)) return false;
+    return service.shape != shape_of(seen, *of->second, context);
+  };
+  std::vector<Target> targets;
+  for (const auto& service : seen.services) {
+    if (service->meta.deleting || !is_in_the_way(*service)) continue;
+    targets.push_back({service->meta.name, service->meta.uid});
+  }
+  return targets;
+}
+
+CreateServices missing_services(const Observed& seen, const Attempt& attempt,
+                                const WantedSlots& slots, const std::vector<Target>& leaving) {
+  const job::PodContext context = pod_context(seen, attempt);
+  const auto names = names_of(leaving);
+  std::set<std::string_view> held;
+  for (const auto& service : seen.services) held.insert(service->meta.name);
+  CreateServices missing;
+  for (const auto& of : attempt.pods) {
+    const std::string& name = of.pod->meta.name;
+    if (of.pod->meta.deleting || names.count(name) != 0 || held.count(name) != 0) continue;
+    const WantedSlot* slot = slots.find(of.role, of.slot);
+    if (slot == nullptr || !has_template(seen, *slot, context)) continue;
+    missing.manifests.push_back(
+        job::service_manifest(seen.job, slot->role, slot->slot, slot->entry(), context));
+  }
+  return missing;
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,125 @@
+#include "controller/decide/reconcile.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/attempt_transition.h"
+#include "controller/decide/cleanup.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/limits.h"
+#include "controller/decide/pod_group.h"
+#include "controller/decide/pods.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/refusals.h"
+#include "controller/decide/replacement.h"
+#include "controller/decide/status.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Phase;
+
+Decision begin(const Observed& seen) {
+  Observed after = seen;
+  after.job.status = first_status(seen);
+  return {{UpdateStatus{next_status(after, current_attempt(after), {}, {}, false)},
+           normal_event(kJobCreated, "the job has its place in the queue")},
+          std::nullopt,
+          true};
+}
+
+bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
+
+using MaybeTime = std::optional<std::chrono::milliseconds>;
+
+MaybeTime sooner(MaybeTime a, MaybeTime b) { return a && b ? std::min(*a, *b) : a ? a : b; }
+
+// Events tell of changes, so they come with the write that makes them.
+void add_events(const job::Status& before, const job::Status& status, Actions& actions) {
+  if (status.phase == Phase::kRunning && before.phase != Phase::kRunning) {
+    actions.push_back(normal_event(kJobRunning, "the coordinator runs"));
+  }
+  if (is_true(status, kRequestsLost) && !is_true(before, kRequestsLost)) {
+    actions.push_back(warning_event(kRequestsLost, find_condition(status, kRequestsLost)->message));
+  }
+}
+
+Actions creation_steps(const Observed& seen, const Attempt& attempt) {
+  if (!may_begin(seen)) return {};
+  Actions steps = group_steps(seen, attempt);
+  const Actions pods = pod_steps(seen, attempt, !steps.empty());
+  steps.insert(steps.end(), pods.begin(), pods.end());
+  return steps;
+}
+
+std::optional<std::chrono::milliseconds> next_look(const Observed& seen, const Attempt& attempt) {
+  const auto limit = time_until_limit(seen, attempt);
+  const auto late = time_until_late(seen, attempt);
+  return sooner(sooner(limit, late), time_until_requeue(seen));
+}
+
+Actions release(const Observed& seen) {
+  std::vector<Target> targets = pods_to_release(seen);
+  return targets.empty() ? Actions{} : Actions{ReleasePods{std::move(targets)}};
+}
+
+// The status comes first: it records what has ended before anything is done about the rest.
+Decision go_on(const Observed& seen) {
+  const Attempt attempt = current_attempt(seen);
+  if (auto transition = transition_of(seen, attempt)) {
+    return {{UpdateStatus{std::move(transition->status)}, std::move(transition->event)},
+            std::nullopt,
+            true};
+  }
+  const auto ended = ended_slots(seen.job.status, attempt);
+  const Replacement lost = replace_lost(seen, attempt, ended);
+  Observed known = seen;  // with what this round's status says of the slots
+  known.job.status.ended = ended;
+  known.job.status.replaced = lost.replaced;
+  Actions steps = delete_stale_objects(seen, attempt);
+  const Actions creations = creation_steps(known, attempt);
+  steps.insert(steps.end(), creations.begin(), creations.end());
+  const bool nothing_to_create = (attempt.group != nullptr || !may_begin(seen)) &&
+                                 std::none_of(steps.begin(), steps.end(), is_write);
+  const job::Status status = next_status(seen, attempt, ended, lost.replaced, nothing_to_create);
+
+  Actions actions;
+  if (status != seen.job.status) actions.push_back(UpdateStatus{status});
+  add_events(seen.job.status, status, actions);
+  const Actions events = lost_events(lost);
+  actions.insert(actions.end(), events.begin(), events.end());
+  const Actions released = release(seen);
+  actions.insert(actions.end(), released.begin(), released.end());
+  actions.insert(actions.end(), steps.begin(), steps.end());
+  return {actions, sooner(next_look(seen, attempt), lost.look_again)};
+}
+
+// What is left of the job's objects first: then its own deletion has nothing to wait for.
+Decision wind_up(const Observed& seen) {
+  // Somebody changed the spec since. What that comes to has been seen: nothing, or another time to
+  // live. Said because kstatus takes a status of an older generation for work in progress.
+  if (seen.job.status.observed_generation < seen.job.meta.generation) {
+    job::Status status = seen.job.status;
+    status.observed_generation = seen.job.meta.generation;
+    return {{UpdateStatus{std::move(status)}}, std::nullopt, true};
+  }
+  Actions actions = clean_up(seen);
+  const auto end = time_to_delete(seen.job);
+  if (!actions.empty() || !end) return {std::move(actions), std::nullopt};
+  if (*end > seen.now) return {{}, *end - seen.now};
+  return {{DeleteJob{}}, std::nullopt};
+}
+
+}  // namespace
+
+Decision reconcile(const Observed& seen) {
+  if (seen.job.meta.deleting) return {release(seen), std::nullopt};
+  if (is_final(seen.job.status.phase)) return wind_up(seen);
+  if (seen.job.status.phase == Phase::kNone) return begin(seen);
+  return go_on(seen);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,266 @@
+#include "controller/decide/refusals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "controller/decide/conditions.h"
+#include "controller/decide/limits.h"
+#include "controller/decide/member_set.h"
+#include "controller/decide/reasons.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Role;
+using Requeued = job::Status::RequeuedGang;
+using Number = std::pair<Role, int>;  // role and ordinal
+
+// Which gang each slot of the PodGroup is in.
+std::map<Number, std::string_view> gangs_of(const gang::PodGroup& group) {
+  std::map<Number, std::string_view> gangs;
+  for (const auto& set : group.spec.members) {
+    const auto role = job::parse_role(set.role);
+    if (!role) continue;
+    for (const auto slot : set.slots) gangs.emplace(Number(*role, slot.ordinal), set.gang);
+  }
+  return gangs;
+}
+
+bool is_of_a_learner(const WantedSlot& slot) {
+  return slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+}
+
+bool is_of_learner(const WantedSlot& slot, int ordinal) {
+  return is_of_a_learner(slot) && slot.unit.slot.ordinal == ordinal;
+}
+
+// Also of slots that a gang which backs off has out of the PodGroup: those of a request by its
+// number; base replicas by the number that their gang begins with.
+bool belongs_to(const WantedSlot& slot, const Requeued& requeued, const SetName& gang,
+                const std::map<Number, std::string_view>& gangs) {
+  if (requeued.learner) return is_of_learner(slot, *requeued.learner);
+  const auto at = gangs.find({slot.role, slot.slot.ordinal});
+  if (at != gangs.end()) return at->second == gang.gang;
+  if (slot.entry() != nullptr) return request_set_name(slot).gang == gang.gang;
+  return is_added_base(gang) && slot.role == gang.role &&
+         slot.slot.ordinal >= first_ordinal_of(gang);
+}
+
+const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
+                               std::string_view name) {
+  for (const auto& slot : slots.all()) {
+    if (job::pod_name(job, slot.role, slot.slot) == name) return &slot;
+  }
+  return nullptr;
+}
+
+bool has_pod(const Attempt& attempt, const WantedSlot& slot) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.role == slot.role && of.slot == slot.slot && !of.pod->meta.deleting;
+  });
+}
+
+// Under a fresh ordinal, after all incarnations of another one: its gang has been whole.
+bool goes_on(const job::Job& job, const WantedSlot& slot) {
+  const auto& moved = job.spec.requests.moved;
+  return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& of) {
+    return of.attempt == job.status.attempt && of.role == slot.unit.role &&
+           of.to == slot.unit.slot.ordinal;
+  });
+}
+
+// The slot's first pod was refused, or the gang has no bound pod: it has never been whole. Or not
+// since it was taken back.
+bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& slot,
+                 std::string_view gang) {
+  const job::Status& status = job.status;
+  const bool was_requeued =
+      std::any_of(status.requeued_gangs.begin(), status.requeued_gangs.end(),
+                  [&](const Requeued& of) { return of.name == gang && !of.learner; });
+  const auto* planned = gang::find_gang(attempt.group->status, gang);
+  const bool is_committed = planned != nullptr && planned->committed;
+  return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !goes_on(job, slot));
+}
+
+// Which learner is taken back alone, if it is one: it is refused again, or its gang has been whole.
+std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attempt,
+                                      const WantedSlot& slot, std::string_view gang) {
+  if (!is_of_a_learner(slot)) return std::nullopt;
+  const int learner = slot.unit.slot.ordinal;
+  const auto& requeued = job.status.requeued_gangs;
+  const bool is_again =
+      std::any_of(requeued.begin(), requeued.end(),
+                  [learner](const Requeued& of) { return of.learner == learner; });
+  return is_again || !is_starting(job, attempt, slot, gang) ? std::optional(learner) : std::nullopt;
+}
+
+// Bound pods get no second life: their slots go on with the next incarnation. One that never ran is
+// deleted, too, but costs no incarnation, of which a refusal that lasts for days would use up all.
+void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const Requeued& requeued,
+                        const std::map<Number, std::string_view>& gangs, job::Status& status) {
+  std::map<Number, int> raised;
+  for (const auto& of : status.replaced) raised[{of.role, of.slot.ordinal}] = of.slot.incarnation;
+  const SetName gang = *parse_gang_name(requeued.name);
+  for (const auto& of : attempt.pods) {
+    const WantedSlot* slot = slots.find(of.role, of.slot);
+    if (slot == nullptr || slot->is_over || of.pod->node.empty()) continue;
+    if (!belongs_to(*slot, requeued, gang, gangs)) continue;
+    int& incarnation = raised[{slot->unit.role, slot->unit.slot.ordinal}];
+    incarnation = std::max(incarnation, of.slot.incarnation + 1);
+  }
+  status.replaced.clear();
+  for (const auto& [number, incarnation] : raised) {
+    status.replaced.push_back({number.first, {number.second, incarnation}});
+  }
+}
+
+Requeued& entry_of(job::Status& status, std::string_view gang, std::optional<int> learner) {
+  auto& all = status.requeued_gangs;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Requeued& of) {
+    return of.learner == learner && (learner || of.name == gang);
+  });
+  Requeued& entry = at != all.end() ? *at : all.emplace_back();
+  entry.name = gang;  // the learner's gang may be another one by now
+  entry.learner = learner;
+  return entry;
+}
+
+}  // namespace
+
+std::string describe(const Requeued& requeued) {
+  if (!requeued.learner) return requeued.name;
+  return fmt::format("learner {} of {}", *requeued.learner, requeued.name);
+}
+
+std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen) {
+  std::optional<std::chrono::milliseconds> first;
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    if (of.requeue_at <= seen.now) continue;
+    const std::chrono::milliseconds left = of.requeue_at - seen.now;
+    if (!first || left < *first) first = left;
+  }
+  return first;
+}
+
+Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
+                        const std::string& message) {
+  if (attempt.group == nullptr) return {};
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
+  const WantedSlot* refused = find_by_name(seen.job, slots, name);
+  if (refused == nullptr) return {};
+  const auto gangs = gangs_of(*attempt.group);
+  const auto at = gangs.find({refused->role, refused->slot.ordinal});
+  if (at == gangs.end() || at->second == gang::kBaseGang) return {};
+  if (!parse_gang_name(at->second)) return {};  // somebody else's hand
+  if (has_pod(attempt, *refused)) return {};    // the Service of one that runs
+  const auto learner = learner_to_requeue(seen.job, attempt, *refused, at->second);
+  if (!learner && !is_starting(seen.job, attempt, *refused, at->second)) return {};
+
+  job::Status status = seen.job.status;
+  Requeued& entry = entry_of(status, at->second, learner);
+  const auto delay = retry_delay(seen.retry_delay, ++entry.count);
+  entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(seen.now + delay);
+  raise_incarnations(attempt, slots, entry, gangs, status);
+  const std::string name_of_gang = describe(entry);
+  set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);
+  status.reason = kFailedCreate;
+  return {UpdateStatus{std::move(status)},
+          warning_event(kFailedCreate,
+                        fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
+                                    "again in {} s",
+                                    message, name_of_gang,
+                                    std::chrono::ceil<std::chrono::seconds>(delay).count()))};
+}
+
+SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
+                              const WantedSlots& slots) {
+  SlotNumbers found;
+  if (attempt.group == nullptr || seen.job.status.requeued_gangs.empty()) return found;
+  const auto gangs = gangs_of(*attempt.group);
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    const auto gang = parse_gang_name(of.name);
+    if (of.requeue_at <= seen.now || !gang) continue;
+    for (const auto& slot : slots.all()) {
+      if (belongs_to(slot, of, *gang, gangs)) found.emplace(slot.role, slot.slot.ordinal);
+    }
+  }
+  return found;
+}
+
+std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attempt,
+                                     const WantedSlots& slots) {
+  std::vector<Requeued> kept;
+  if (seen.job.status.requeued_gangs.empty() || attempt.group == nullptr) return kept;
+  std::set<std::pair<Role, job::Slot>> pods;
+  for (const auto& of : attempt.pods) {
+    if (!of.pod->meta.deleting) pods.emplace(of.role, of.slot);
+  }
+  const auto gangs = gangs_of(*attempt.group);
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    const auto gang = parse_gang_name(of.name);
+    const auto lacks_its_pod = [&](const WantedSlot& slot) {
+      return !slot.is_over && belongs_to(slot, of, *gang, gangs) &&
+             pods.count({slot.role, slot.slot}) == 0;
+    };
+    const bool is_kept = gang && std::any_of(slots.all().begin(), slots.all().end(), lacks_its_pod);
+    if (is_kept) kept.push_back(of);
+  }
+  return kept;
+}
+
+namespace {
+
+// "used: pods=10" and "used: pods=11" are the same refusal.
+std::string without_numbers(std::string_view text) {
+  std::string kept;
+  for (const char c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) kept += c;
+  }
+  return kept;
+}
+
+bool says_so(const job::Status& status, const std::string& message) {
+  const auto* condition = find_condition(status, kPodsCreated);
+  return condition != nullptr && !condition->status &&
+         without_numbers(condition->message) == without_numbers(message);
+}
+
+}  // namespace
+
+Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& message,
+                       SysTime now) {
+  if (job.meta.deleting || is_final(job.status.phase) || says_so(job.status, message)) return {};
+  job::Status status = job.status;
+  job::set_condition(status, {std::string(kPodsCreated), false, std::string(reason), message,
+                              whole_seconds(now), job.meta.generation});
+  if (!is_true(status, kSuspended)) status.reason = reason;
+  return {UpdateStatus{std::move(status)}, warning_event(reason, message)};
+}
+
+bool is_definite(Code code) { return code == Code::kInvalid || code == Code::kForbidden; }
+
+bool is_worth_telling(Code code, int failures_before) {
+  switch (code) {
+    case Code::kInvalid:
+    case Code::kForbidden:
+      return true;
+    case Code::kConflict:
+    case Code::kExpired:
+      return failures_before >= 6;
+    case Code::kNotFound:
+    case Code::kTransient:
+    case Code::kUnauthorized:
+    case Code::kInternal:
+      return failures_before >= 1;
+  }
+  return false;
+}
+
+}  // namespace nervex::controller

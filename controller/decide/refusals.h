@@ -1,0 +1,72 @@
+// controller/decide/refusals.h - what becomes of a gang that grows the job when the API server
+// refuses one of its pods for good? It is taken back as a whole, and tried again later. Pure.
+//
+// A gang starts whole or not at all, also the ones that come after the base gang: what one request
+// asked for, or what was added to the base replicas of a running job. Otherwise the pods that could
+// be created would hold their GPUs and wait for those that could not. (The base gang's refusal ends
+// the attempt: attempt_transition.h.) Of a gang that has been whole a refused pod takes nothing
+// back, it only replaces another one and what runs goes on (docs/replacement.md); but for a
+// multi-GPU learner, of which no part is of any use: it is taken back alone.
+//
+// Taking back is one status write: status.requeuedGangs names the gang, or its learner, with the
+// time of the next try, and the incarnations of the slots that have bound pods are raised. Until
+// that time the pods are deleted and their slots stay out of the PodGroup, so their capacity is
+// free for others.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/decide/actions.h"
+#include "controller/decide/attempt.h"
+#include "controller/decide/observed.h"
+
+namespace nervex::controller {
+
+// By role and ordinal.
+using SlotNumbers = std::set<std::pair<job::Role, int>>;
+
+// The slots of what waits for its next try: they are not in the PodGroup, no pod of theirs is
+// created or stays, and none that goes was lost.
+SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
+                              const WantedSlots& slots);
+
+// Until the first of them may be tried again; nullopt: none waits.
+std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen);
+
+// What to write when the creation of the object `name` (a pod, or its Service) was refused in these
+// words. Empty if nothing is to be taken back; so, too, if the name is of the base gang or of
+// nothing that is wanted.
+Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
+                        const std::string& message);
+
+// For people: "request-7", "learner 4096 of request-7".
+std::string describe(const job::Status::RequeuedGang& requeued);
+
+// status.requeuedGangs without what is whole by now, or not wanted any more.
+std::vector<job::Status::RequeuedGang> still_requeued(const Observed& seen, const Attempt& attempt,
+                                                      const WantedSlots& slots);
+
+// -- how does a user learn that the API server refused what the job needs?
+
+// What to write about a write that keeps failing: the condition PodsCreated=False with `reason`,
+// kFailedCreate or kFailedDelete, and the API's own words, and an event. None if the job says so
+// already (but for numbers, which may change with each try), so that trying again costs no writes.
+// reconcile.h ends the condition when nothing is left to write.
+Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& message,
+                       SysTime now);
+
+// The same request will be refused again: what it asks for is wrong, or not allowed.
+bool is_definite(Code code);
+
+// Is a failure worth telling of, after so many failed rounds in a row before this one? At once if
+// the answer will be the same again. What may pass by itself, the second time; a cache that lags
+// behind, which is part of every controller's day, only when it does not catch up.
+bool is_worth_telling(Code code, int failures_before);
+
+}  // namespace nervex::controller

@@ -1,0 +1,271 @@
+#include "controller/decide/replacement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/refusals.h"
+#include "job/disruption.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::PodState;
+using job::Role;
+using std::chrono::seconds;
+
+constexpr seconds kFirstDelay{10};
+constexpr seconds kLongestDelay{300};
+
+// By role and ordinal: the incarnation that is the least one.
+using Incarnations = std::map<std::pair<Role, int>, int>;
+
+bool is_base_replica(Role role, int ordinal) {
+  const bool has_base_replicas = role == Role::kCollector || role == Role::kLearner;
+  return has_base_replicas && ordinal < job::kFirstRequestedOrdinal;
+}
+
+// The coordinator's end is the attempt's; the job's own aggregator is made again when it is gone.
+bool is_worker(Role role, job::Slot slot) {
+  return role != Role::kCoordinator && (role != Role::kAggregator || slot.ordinal != 0);
+}
+
+template <typename T>
+void sort_by_slot(std::vector<T>& items) {
+  std::sort(items.begin(), items.end(), [](const T& a, const T& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  });
+}
+
+// How long after it was made a pod of that incarnation is replaced at the soonest.
+seconds delay_of(int incarnation) {
+  if (incarnation == 0) return seconds::zero();
+  return std::min(kLongestDelay, kFirstDelay * (1 << std::min(incarnation - 1, 10)));
+}
+
+std::string words_about(const kube::Pod& pod) {
+  if (!pod.reason.empty()) return fmt::format("pod {}: {}", pod.meta.name, std::string(pod.reason));
+  return fmt::format("pod {} was deleted", pod.meta.name);
+}
+
+// Looks at one attempt's pods and collects what they call for.
+class Losses {
+ public:
+  Losses(const Observed& seen, const Attempt& attempt, const job::Job& job)
+      : seen_(seen),
+        attempt_(attempt),
+        slots_(job, attempt.has_aggregator),
+        placements_(all_places(attempt.group->status)),
+        taken_back_(slots_backing_off(seen, attempt, slots_)) {
+    for (const auto& of : attempt.pods) pods_.try_emplace({of.role, of.slot}, &of);
+    for (const auto& of : job.status.replaced) raise(of.role, of.slot);
+    for (const auto& name : vanished_pods(seen, attempt)) vanished_.insert(name);
+  }
+
+  Replacement find() {
+    for (const auto& slot : slots_.all()) {
+      if (slot.role == Role::kCoordinator || slot.is_over) continue;
+      if (taken_back_.count({slot.role, slot.slot.ordinal}) == 0) look_at(slot);
+    }
+    lower_base_replicas();
+    for (const auto& entry : seen_.job.spec.requests.entries) {
+      for (const auto slot : entry.slots) requested_.emplace(entry.role, slot.ordinal);
+    }
+    for (const auto& [number, incarnation] : incarnations_) {
+      if (is_of_the_past(number)) continue;
+      out_.replaced.push_back({number.first, {number.second, incarnation}});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void raise(Role role, job::Slot slot) {
+    int& incarnation = incarnations_[{role, slot.ordinal}];
+    incarnation = std::max(incarnation, slot.incarnation);
+  }
+
+  void look_at(const WantedSlot& slot) {
+    const AttemptPod* of = pod_of(slot);
+    if (of == nullptr) {
+      const std::string name = job::pod_name(seen_.job, slot.role, slot.slot);
+      if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} is gone", name));
+    } else if (of->pod->meta.deleting) {
+      if (has_its_place(*of)) replace(slot, words_about(*of->pod));
+    } else if (job::was_taken_away(*of->pod)) {
+      const auto left = std::chrono::ceil<seconds>(of->pod->meta.created +
+                                                   delay_of(slot.slot.incarnation) - seen_.now);
+      if (left <= seconds::zero()) return replace(slot, words_about(*of->pod));
+      if (!out_.look_again || left < *out_.look_again) out_.look_again = left;
+    }
+  }
+
+  const AttemptPod* pod_of(const WantedSlot& slot) const {
+    const auto at = pods_.find({slot.role, slot.slot});
+    return at == pods_.end() ? nullptr : at->second;
+  }
+
+  // A pod whose place is another slot's, or another one of its own slot's, was deleted by us.
+  bool has_its_place(const AttemptPod& of) const {
+    const auto place = placements_.find({to_string(of.role), slot_id(of.slot)});
+    return place != placements_.end() && place->second->number == of.placement;
+  }
+
+  // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.
+  void replace(const WantedSlot& slot, std::string why) {
+    raise(slot.unit.role, {slot.unit.slot.ordinal, slot.slot.incarnation + 1});
+    out_.lost.push_back(std::move(why));
+  }
+
+  // What lowered base replicas take away comes back, if it does, as another pod.
+  void lower_base_replicas() {
+    const auto lower = [&](Role role, job::Slot slot) {
+      if (!is_base_replica(role, slot.ordinal)) return;
+      const auto& spec = role_spec(seen_.job.spec, role);
+      if (spec && slot.ordinal < spec->replicas) return;
+      raise(role, {slot.ordinal, slot.incarnation + 1});
+    };
+    for (const auto& set : attempt_.group->spec.members) {
+      const auto role = job::parse_role(set.role);
+      if (!role) continue;
+      for (const auto slot : set.slots) lower(*role, job_slot(slot));
+    }
+    for (const auto& of : seen_.job.status.ended) lower(of.role, of.slot);
+  }
+
+  // Ordinals of requests are never used again.
+  bool is_of_the_past(const std::pair<Role, int>& number) const {
+    return number.second >= job::kFirstRequestedOrdinal && requested_.count(number) == 0;
+  }
+
+  const Observed& seen_;
+  const Attempt& attempt_;
+  const WantedSlots slots_;
+  const Places placements_;
+  const std::set<std::pair<Role, int>> taken_back_;
+  std::map<std::pair<Role, job::Slot>, const AttemptPod*> pods_;
+  std::set<std::string, std::less<>> vanished_;
+  Incarnations incarnations_;
+  std::set<std::pair<Role, int>> requested_;  // ordinals that some entry names
+  Replacement out_;
+};
+
+// nervex-server has given the replica a fresh ordinal. (A request's old one is not in the status
+// any more: nothing wants it.)
+bool goes_on_elsewhere(const job::Job& job, const job::Status::Replaced& of) {
+  const auto& moved = job.spec.requests.moved;
+  return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& one) {
+    return one.attempt == job.status.attempt && one.role == of.role && one.from == of.slot.ordinal;
+  });
+}
+
+}  // namespace
+
+std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
+  std::vector<job::Status::Ended> ended = status.ended;
+  std::set<std::pair<Role, job::Slot>> known;
+  for (const auto& of : ended) known.emplace(of.role, of.slot);
+  for (const auto& of : attempt.pods) {
+    if (!is_worker(of.role, of.slot) || !has_ended(of.state)) continue;
+    if (job::was_taken_away(*of.pod)) continue;
+    if (!known.emplace(of.role, of.slot).second) continue;
+    ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
+  }
+  sort_by_slot(ended);
+  return ended;
+}
+
+Replacement replace_lost(const Observed& seen, const Attempt& attempt,
+                         const std::vector<job::Status::Ended>& ended) {
+  if (attempt.group == nullptr || requests_lost(seen.job)) {
+    return {seen.job.status.replaced, {}, std::nullopt};
+  }
+  job::Job job = seen.job;
+  job.status.ended = ended;
+  return Losses(seen, attempt, job).find();
+}
+
+Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
+  if (job.meta.deleting || is_final(job.status.phase)) return {};
+  const WantedSlots slots(job, false);
+  for (const auto& slot : slots.all()) {
+    if (slot.role == Role::kCoordinator || job::pod_name(job, slot.role, slot.slot) != name)
+      continue;
+    job::Status status = job.status;
+    const job::Slot next{slot.unit.slot.ordinal, slot.slot.incarnation + 1};
+    std::erase_if(status.replaced, [&](const auto& of) {
+      return of.role == slot.unit.role && of.slot.ordinal == next.ordinal;
+    });
+    status.replaced.push_back({slot.unit.role, next});
+    sort_by_slot(status.replaced);
+    return {UpdateStatus{std::move(status)},
+            warning_event(kFailedCreate,
+                          fmt::format("the name {} is taken by an object that does not belong to "
+                                      "this job: the pod gets another one",
+                                      name))};
+  }
+  return {};
+}
+
+Actions lost_events(const Replacement& replacement) {
+  const auto& lost = replacement.lost;
+  if (lost.empty()) return {};
+  const std::string others =
+      lost.size() == 1 ? "" : fmt::format(", and {} others", lost.size() - 1);
+  return {warning_event(kPodsLost, fmt::format("{}{}: replaced", lost.front(), others))};
+}
+
+void report_replacement_limit(const Observed& seen, job::Status& status) {
+  for (const auto& of : status.replaced) {
+    if (of.slot.incarnation <= job::kMaxIncarnation || goes_on_elsewhere(seen.job, of)) continue;
+    const bool is_aggregator = of.role == Role::kAggregator;
+    return set_condition(
+        seen, status, kReplacementLimitExceeded, true, kReplacementLimitExceeded,
+        fmt::format("{} {} was replaced {} times and is not made again{}: find out what takes its "
+                    "pods away",
+                    to_string(of.role), of.slot.ordinal, job::kMaxIncarnation,
+                    is_aggregator ? "" : " before the next request to nervex-server for this job"));
+  }
+  if (is_true(status, kReplacementLimitExceeded)) {
+    set_condition(seen, status, kReplacementLimitExceeded, false, kContinued,
+                  "no replica has used up its replacements");
+  }
+}
+
+std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& attempt) {
+  std::vector<std::string> vanished;
+  if (attempt.group == nullptr || seen.services.empty()) return vanished;
+  std::set<std::string_view> pods;
+  for (const auto& pod : seen.pods) pods.insert(pod->meta.name);
+  std::set<std::string_view> left;  // services without their pods
+  for (const auto& service : seen.services) {
+    const bool is_left = !service->meta.deleting && pods.count(service->meta.name) == 0;
+    if (is_left) left.insert(service->meta.name);
+  }
+  if (left.empty()) return vanished;
+  const WantedSlots slots(seen.job, attempt.has_aggregator);
+  const Places places = all_places(attempt.group->status);
+  const auto taken_back = slots_backing_off(seen, attempt, slots);
+  for (const auto& slot : slots.all()) {
+    if (slot.role == Role::kCoordinator || slot.is_over) continue;
+    if (taken_back.count({slot.role, slot.slot.ordinal}) != 0) continue;
+    std::string name = job::pod_name(seen.job, slot.role, slot.slot);
+    if (left.count(name) == 0) continue;
+    // Without a place there never was such a pod. The job's own aggregator keeps its name: what is
+    // left is an earlier one's.
+    if (places.count({to_string(slot.role), slot_id(slot.slot)}) != 0) {
+      vanished.push_back(std::move(name));
+    }
+  }
+  return vanished;
+}
+
+}  // namespace nervex::controller

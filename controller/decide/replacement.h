@@ -1,0 +1,54 @@
+// controller/decide/replacement.h - who replaces a pod that is no more: nobody, a client, or we?
+// Pure.
+//
+// A collector or learner that has finished by itself is counted and kept; only who asked for it may
+// ask for another one. What was taken away from it (evicted, deleted, rejected by a node, lost with
+// one) is replaced by the controller: docs/replacement.md has the table.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/decide/actions.h"
+#include "controller/decide/attempt.h"
+
+namespace nervex::controller {
+
+// The slots of pods that have finished by themselves, but for coordinator and the job's own
+// aggregator: those that the status knows and those seen now, sorted by role and slot.
+std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt);
+
+struct Replacement {
+  // What status.replaced has to say before any of it is done: one entry per replica, with the
+  // incarnation after the one that was seen, sorted. Equal to what it says if nothing is new. An
+  // incarnation above job::kMaxIncarnation stands for a replica that cannot be replaced again.
+  std::vector<job::Status::Replaced> replaced;
+  std::vector<std::string> lost;  // for people: the pods that are replaced from now on, and why
+  // Some pods are replaced only then: each replica waits longer than the time before, so that a
+  // node which rejects everything does not use up its incarnations.
+  std::optional<std::chrono::seconds> look_again;
+};
+
+// `ended`: as this round's status says it. While requests are lost nothing is replaced.
+Replacement replace_lost(const Observed& seen, const Attempt& attempt,
+                         const std::vector<job::Status::Ended>& ended);
+
+// The name that a pod of the job would get is held by an object of somebody else: its replica goes
+// on to the next incarnation, which has another name. Nothing if it is a fixed name (coordinator,
+// the job's own aggregator), or no pod that is wanted has it.
+Actions pass_by_taken_name(const job::Job& job, const std::string& name);
+
+// One event for all of them; none if nothing was lost.
+Actions lost_events(const Replacement& replacement);
+
+// Sets the condition ReplacementLimitExceeded if status.replaced names a replica that has had all
+// its incarnations, until nervex-server lets it go on under a fresh ordinal.
+void report_replacement_limit(const Observed& seen, job::Status& status);
+
+// Names of pods that are wanted and not in `seen`, but were: their services are there, which are
+// made after them. A stale cache looks the same, so ask the API server before believing it.
+std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& attempt);
+
+}  // namespace nervex::controller

@@ -1,0 +1,201 @@
+#include "controller/decide/status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "controller/decide/attempt.h"
+#include "controller/decide/attempt_transition.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/refusals.h"
+#include "controller/decide/replacement.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Phase;
+using job::PodState;
+using job::Role;
+
+constexpr int kNamingVersion = 1;  // of job/names.h
+
+// For whoever scales the collectors: what a HorizontalPodAutoscaler counts.
+std::string collector_selector(const job::Job& job) {
+  return fmt::format("{}={},{}={},{}={}", job::kGroupLabel, job::kGroupLabelValue, job::kJobLabel,
+                     job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
+}
+
+// More ends than these are counted, but no longer told one by one if nobody can ask for them.
+constexpr std::size_t kManyEnded = 1'000;
+
+job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
+  if (role == Role::kAggregator) return status.aggregator;  // a multi-GPU learner's
+  return role == Role::kCollector ? status.collector : status.learner;
+}
+
+// The ends that the status counts and no longer names.
+job::RoleCounts forgotten(const job::Status& before, Role role) {
+  job::Status named;
+  for (const auto& of : before.ended) {
+    job::RoleCounts& counts = counts_of_worker(named, of.role);
+    ++(of.succeeded ? counts.succeeded : counts.failed);
+  }
+  job::Status told = before;
+  const job::RoleCounts& counted = counts_of_worker(told, role);
+  const job::RoleCounts& listed = counts_of_worker(named, role);
+  return {0, std::max(0, counted.succeeded - listed.succeeded),
+          std::max(0, counted.failed - listed.failed)};
+}
+
+// A client that replaces crashed replicas for weeks must not let the job grow out of what the API
+// server stores. Goes without: an end of a slot that is not wanted in that incarnation any more,
+// nor will be, and whose pod is gone, so that nothing counts it again. (But for a new leader's old
+// cache: then one is counted twice.) The few aggregators stay, whose counts are not only of these.
+void forget_many(const job::Job& job, const Attempt& attempt, const WantedSlots& slots,
+                 job::Status& status) {
+  if (status.ended.size() <= kManyEnded || requests_lost(job)) return;
+  std::set<std::pair<Role, job::Slot>> pods;
+  for (const auto& of : attempt.pods) pods.emplace(of.role, of.slot);
+  std::erase_if(status.ended, [&](const job::Status::Ended& of) {
+    if (of.role == Role::kAggregator || pods.count({of.role, of.slot}) != 0) return false;
+    const WantedSlot* now = slots.find(of.role, of.slot.ordinal);
+    if (now != nullptr) return now->slot.incarnation > of.slot.incarnation;
+    // The base replicas may be raised again: what they had is kept until something else says so.
+    return of.slot.ordinal >= job::kFirstRequestedOrdinal ||
+           job::current_slot(job, of.role, of.slot).incarnation > of.slot.incarnation;
+  });
+}
+
+// `before`: the status as it is stored.
+void set_counts(const job::Status& before, const Attempt& attempt, job::Status& status) {
+  std::vector<const kube::Pod*> pods;
+  for (const auto& of : attempt.pods) pods.push_back(of.pod);
+  const job::Counts counts = job::count(pods);
+  status.coordinator = counts.coordinator;
+  status.aggregator = {counts.aggregator.active, 0, 0};
+  for (const auto& of : attempt.pods) {  // the job's own one is counted as long as its pod is there
+    if (of.role != Role::kAggregator || of.slot.ordinal != 0) continue;
+    status.aggregator.succeeded += of.state == PodState::kSucceeded ? 1 : 0;
+    status.aggregator.failed += of.state == PodState::kFailed ? 1 : 0;
+  }
+  status.collector = forgotten(before, Role::kCollector);
+  status.collector.active = counts.collector.active;
+  status.learner = forgotten(before, Role::kLearner);
+  status.learner.active = counts.learner.active;
+  for (const auto& ended : status.ended) {
+    job::RoleCounts& of_role = counts_of_worker(status, ended.role);
+    ++(ended.succeeded ? of_role.succeeded : of_role.failed);
+  }
+  status.ready = counts.ready;
+}
+
+// Pods that are wanted and go on, or will. While requests are lost their pods go on all the same.
+int desired_pods(const Attempt& attempt, const job::Job& job, const WantedSlots& slots) {
+  const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
+  std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
+  if (attempt.group == nullptr || !requests_lost(job)) return static_cast<int>(wanted);
+  for (const auto& set : attempt.group->spec.members) {
+    wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
+      const auto role = job::parse_role(set.role);
+      return role && slots.find(*role, slot.ordinal) == nullptr;
+    });
+  }
+  return static_cast<int>(wanted);
+}
+
+// What the contract says of the counts of a job that has succeeded.
+void count_active_as_succeeded(job::Status& status) {
+  for (auto* counts :
+       {&status.coordinator, &status.aggregator, &status.collector, &status.learner}) {
+    counts->succeeded += std::exchange(counts->active, 0);
+  }
+}
+
+// A failed job's pods that still run are deleted next, and the status is not written again: what it
+// counts must be right then. Those that the user keeps go on.
+void forget_active(const Observed& seen, job::Status& status) {
+  if (seen.job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return;
+  for (auto* counts :
+       {&status.coordinator, &status.aggregator, &status.collector, &status.learner}) {
+    counts->active = 0;
+  }
+}
+
+// What every status says, whatever the job does.
+void set_facts(const Observed& seen, const Attempt& attempt, std::vector<job::Status::Ended> ended,
+               job::Status& status) {
+  const job::Requests& requests = seen.job.spec.requests;
+  status.observed_generation = seen.job.meta.generation;
+  status.naming_version = std::max(status.naming_version, kNamingVersion);
+  status.selector = collector_selector(seen.job);
+  status.next_collector = std::max(status.next_collector, requests.next_collector);
+  status.next_learner = std::max(status.next_learner, requests.next_learner);
+  status.ended = std::move(ended);
+  set_counts(seen.job.status, attempt, status);
+  const bool has_run = status.phase != Phase::kCreated;
+  if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
+}
+
+}  // namespace
+
+job::Status first_status(const Observed& seen) {
+  job::Status status = seen.job.status;
+  status.phase = Phase::kCreated;
+  status.reason = kQueued;
+  status.attempt = 1;
+  status.observed_generation = seen.job.meta.generation;
+  status.queued_time = seen.now;
+  if (seen.job.spec.suspend) {
+    set_condition(seen, status, kSuspended, true, kSuspended, "the job was created suspended");
+  }
+  set_condition(seen, status, kCreated, true, kJobCreated,
+                "the job was seen and has its place in the queue");
+  return status;
+}
+
+job::Status next_status(const Observed& seen, const Attempt& attempt,
+                        std::vector<job::Status::Ended> ended,
+                        std::vector<job::Status::Replaced> replaced, bool nothing_to_create) {
+  job::Status status = seen.job.status;
+  if (judge_attempt(seen, attempt).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
+  set_facts(seen, attempt, std::move(ended), status);
+  status.replaced = std::move(replaced);
+  Observed known = seen;
+  known.job.status = status;
+  const WantedSlots slots(known.job, attempt.has_aggregator);
+  status.requeued_gangs = still_requeued(known, attempt, slots);
+  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known.job, slots);
+  forget_many(known.job, attempt, slots, status);
+  set_conditions(seen, attempt, nothing_to_create, status);
+  report_replacement_limit(seen, status);
+  return status;
+}
+
+job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phase phase,
+                         const Verdict& verdict) {
+  job::Status status = seen.job.status;
+  const bool never_ran = verdict.outcome == AttemptOutcome::kTimedOut && !status.start_time;
+  status.phase = phase;
+  set_facts(seen, attempt, ended_slots(seen.job.status, attempt), status);
+  if (never_ran) status.start_time.reset();
+  status.completion_time = whole_seconds(seen.now);
+  status.next_attempt_time.reset();
+  status.requeued_gangs.clear();
+  status.ready = status.desired = 0;  // no pod is wanted any more
+  if (phase == Phase::kSucceeded) {
+    count_active_as_succeeded(status);
+  } else {
+    forget_active(seen, status);
+  }
+  if (verdict.outcome == AttemptOutcome::kFailed) status.coordinator = {0, 0, 1};
+  set_final_conditions(seen, verdict, status);
+  return status;
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,73 @@
+// controller/observe/caches.h - which attempts are known to be free of pods of earlier ones?
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "controller/decide/objects.h"
+#include "controller/decide/priority.h"
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "kube/model/pod.h"
+#include "kube/store.h"
+
+namespace nervex::controller {
+
+// A live list showed it once; from then on it stays true, since pods are created for the current
+// PodGroup only. (A request of a leader that was replaced may still be carried out late. Filter
+// refuses that pod, whose PodGroup does not exist any more, so that it is never bound.) In memory
+// alone: after a restart it is looked at once more. Thread-safe.
+class ClearedAttempts {
+ public:
+  void set(const std::string& job_uid, const std::string& pod_group_uid) {
+    const MutexLock lock(mutex_);
+    cleared_[job_uid] = pod_group_uid;
+  }
+  bool contains(const std::string& job_uid, const std::string& pod_group_uid) const {
+    const MutexLock lock(mutex_);
+    const auto at = cleared_.find(job_uid);
+    return at != cleared_.end() && at->second == pod_group_uid;
+  }
+  // The job is gone.
+  void forget(const std::string& job_uid) {
+    const MutexLock lock(mutex_);
+    cleared_.erase(job_uid);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, std::string> cleared_ GUARDED_BY(mutex_);  // job -> PodGroup
+};
+
+// -- what does the controller know of the cluster? One store per watched kind.
+
+// The queue's key, and that of the index, of pods in this namespace that have our finalizer and no
+// job as their owner. No job is called so.
+inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
+
+// Pods are indexed by the key of the owning job, the others by its uid. Thread-safe, as the stores
+// are.
+struct Caches {
+  Caches();
+
+  kube::Store<job::Job> jobs;
+  kube::Store<kube::Pod> pods;
+  kube::Store<Service> services;
+  kube::Store<gang::PodGroup> pod_groups;
+  kube::Store<AggregatorConfig> aggregator_configs;
+  kube::Store<PriorityClass> priority_classes;
+  // Not a kind: coordinators that are gone, as they were last seen, if they were marked as about to
+  // be disrupted. The latest of each job.
+  kube::Store<kube::Pod> disrupted_coordinators;
+  // Not a kind either: what live reads have shown.
+  ClearedAttempts cleared_attempts;
+};
+
+// Codecs from an object's JSON text, as the stores keep it.
+Result<job::Job> decode_cached_job(std::string_view json);
+Result<kube::Pod> decode_cached_pod(std::string_view json);
+Result<gang::PodGroup> decode_cached_pod_group(std::string_view json);
+
+}  // namespace nervex::controller

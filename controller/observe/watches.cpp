@@ -1,0 +1,130 @@
+#include "controller/observe/watches.h"
+
+#include <utility>
+
+#include "job/counts.h"
+#include "job/disruption.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+bool can_be_coalesced(const kube::Pod& after) {
+  const bool is_lost = after.meta.deleting || after.disruption_target || job::was_taken_away(after);
+  return !is_lost && job::role_of(after) != job::Role::kCoordinator;
+}
+
+namespace {
+
+// Other people's pods and services are of no interest here, and many.
+std::string path_of_ours(const kube::ResourceKind& kind) {
+  return fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kind), job::kGroupLabel,
+                     job::kGroupLabelValue);
+}
+
+// An object may change hands, or be let go: whoever waits for its end has to hear of that.
+template <typename Ptr>
+std::string former_owner_key(const Ptr& before, const Ptr& after) {
+  if (!before || !after) return "";
+  const std::string key = owner_job_key(before->meta);
+  return key == owner_job_key(after->meta) ? "" : key;
+}
+
+void add_unless_empty(kube::WorkQueue& queue, const std::string& key) {
+  if (!key.empty()) queue.add(key);
+}
+
+template <typename T>
+Watches::Changed<T> add_owner_to(kube::WorkQueue& queue) {
+  return [&queue](const auto& before, const auto& after) {
+    add_unless_empty(queue, former_owner_key(before, after));
+    add_unless_empty(queue, owner_job_key(after ? after->meta : before->meta));
+  };
+}
+
+// Why a coordinator had to go is told by its last state alone, and asked for when it is gone.
+void remember_disrupted(Caches& caches, const kube::Pod& gone) {
+  if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
+  caches.disrupted_coordinators.put(gone.meta.key(), gone);
+}
+
+Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
+                                        std::chrono::milliseconds status_update_period) {
+  return [&caches, &queue, status_update_period](const auto& before, const auto& after) {
+    if (after == nullptr) remember_disrupted(caches, *before);
+    add_unless_empty(queue, former_owner_key(before, after));
+    std::string key = owner_job_key(after ? after->meta : before->meta);
+    if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
+    if (key.empty()) return;
+    if (after != nullptr && can_be_coalesced(*after)) {
+      queue.add_after(key, status_update_period);  // later ones fold into it
+    } else {
+      queue.add(key);
+    }
+  };
+}
+
+Watches::Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
+  return [&caches, &queue](const auto& before, const auto& after) {
+    const job::Job& job = after ? *after : *before;
+    if (after == nullptr) {
+      caches.cleared_attempts.forget(job.meta.uid);
+      caches.disrupted_coordinators.erase(job.meta.ns + "/" +
+                                          job::pod_name(job, job::Role::kCoordinator, {}));
+    }
+    queue.add(job.meta.key());
+  };
+}
+
+}  // namespace
+
+template <typename T>
+void Watches::add(kube::Api& api, const char* name, std::string path, kube::Store<T>& store,
+                  Result<T> (*decode)(std::string_view), Changed<T> changed) {
+  kube::ReflectorOptions options;
+  options.path = std::move(path);
+  auto sink = kube::sink_into<T>(store, decode, std::move(changed));
+  watches_.push_back({name, std::make_unique<kube::Reflector>(api, options, std::move(sink))});
+}
+
+Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
+                 std::chrono::milliseconds status_update_period) {
+  add<job::Job>(api, "nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
+                decode_cached_job, job_changed(caches, queue));
+  add<kube::Pod>(api, "pods", path_of_ours(kube::kPods), caches.pods, decode_cached_pod,
+                 pod_changed(caches, queue, status_update_period));
+  add<Service>(api, "services", path_of_ours(kube::kServices), caches.services, decode_service,
+               add_owner_to<Service>(queue));
+  add<gang::PodGroup>(api, "podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
+                      decode_cached_pod_group, add_owner_to<gang::PodGroup>(queue));
+  const auto add_all_jobs = [&queue, &caches](const auto&, const auto&) {
+    for (const auto& key : caches.jobs.keys()) queue.add(key);
+  };
+  add<AggregatorConfig>(api, "aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
+                        caches.aggregator_configs, decode_aggregator_config, add_all_jobs);
+  add<PriorityClass>(api, "priorityclasses", kube::api_path(kPriorityClasses),
+                     caches.priority_classes, decode_priority_class, add_all_jobs);
+}
+
+void Watches::start() {
+  for (auto& watch : watches_) watch.reflector->start();
+}
+
+std::string Watches::not_synced() const {
+  for (const auto& watch : watches_) {
+    if (auto reason = watch.reflector->not_synced(watch.name); !reason.empty()) return reason;
+  }
+  return "";
+}
+
+void Watches::refresh() {
+  for (auto& watch : watches_) watch.reflector->refresh();
+}
+
+std::string Watches::not_fresh() const {
+  for (const auto& watch : watches_) {
+    if (auto reason = watch.reflector->not_fresh(watch.name); !reason.empty()) return reason;
+  }
+  return "";
+}
+
+}  // namespace nervex::controller
