@@ -43,9 +43,9 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
       return actions;
     }
   }
-  const Attempt attempt = current_attempt(seen);
-  if (is_refused_creation(failure) && attempt.group != nullptr && !seen.job.meta.deleting) {
-    Actions actions = requeue_gang_of(seen, attempt, failure.refused_name, message);
+  const Round round(seen);
+  if (is_refused_creation(failure) && round.attempt.group != nullptr && !seen.job.meta.deleting) {
+    Actions actions = requeue_gang_of(round, failure.refused_name, message);
     if (!actions.empty()) return actions;
     if (seen.job.status.phase == job::Phase::kCreated) {
       AttemptTransition transition = transition_of_refusal(seen, message);

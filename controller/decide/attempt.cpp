@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "controller/decide/pod_group.h"
 #include "controller/decide/reasons.h"
 #include "job/names.h"
 
@@ -62,6 +61,14 @@ const AttemptPod* coordinator_of(const Attempt& attempt) {
     return p.role == job::Role::kCoordinator;
   });
   return at == attempt.pods.end() ? nullptr : &*at;
+}
+
+bool wants_aggregator(const job::Spec& spec, bool config_exists) {
+  return config_exists && spec.aggregator != "OnDemand";
+}
+
+bool waits_for_aggregator(const job::Spec& spec, bool config_exists) {
+  return !config_exists && spec.aggregator == "PerJob";
 }
 
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
@@ -151,8 +158,8 @@ const WantedSlot* WantedSlots::find(Role role, job::Slot slot) const {
   return found != nullptr && found->slot == slot ? found : nullptr;
 }
 
-Places places_of(const gang::PodGroupStatus& status) {
-  Places places;
+Placements planned_placements(const gang::PodGroupStatus& status) {
+  Placements places;
   for (const auto& of : status.gangs) {
     if (!of.planned && !of.committed) continue;
     for (const auto& place : of.placements) places[{place.role, place.slot}] = &place;
@@ -160,8 +167,8 @@ Places places_of(const gang::PodGroupStatus& status) {
   return places;
 }
 
-Places all_places(const gang::PodGroupStatus& status) {
-  Places places;
+Placements all_placements(const gang::PodGroupStatus& status) {
+  Placements places;
   for (const auto& of : status.gangs) {
     for (const auto& place : of.placements) {
       places.try_emplace({place.role, place.slot}, &place);
@@ -171,7 +178,7 @@ Places all_places(const gang::PodGroupStatus& status) {
 }
 
 Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
-                   const Places& places) {
+                   const Placements& places) {
   Wanted wanted;
   const Numbers base = numbers_of_base(group);
   for (const auto& slot : slots.all()) {

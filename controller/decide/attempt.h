@@ -18,6 +18,11 @@
 
 namespace nervex::controller {
 
+struct Round;
+
+// By role and ordinal.
+using SlotNumbers = std::set<std::pair<job::Role, int>>;
+
 struct AttemptPod {
   const kube::Pod* pod = nullptr;
   job::Role role = job::Role::kCollector;
@@ -42,6 +47,11 @@ const AttemptPod* coordinator_of(const Attempt& attempt);
 
 // Of ordinal 0: the job's own. One that is being deleted counts.
 bool has_aggregator_pod(const Attempt& attempt, int ordinal);
+
+// Does the job get an aggregator from the start, given whether an AggregatorConfig exists?
+bool wants_aggregator(const job::Spec& spec, bool config_exists);
+// The job must not start before an AggregatorConfig exists.
+bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 
 // What templates are rendered with.
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt);
@@ -75,6 +85,9 @@ class WantedSlots {
  public:
   WantedSlots(const job::Job& job, bool has_aggregator);
 
+  // Sets is_over of the slots whose replica has a pod among `ended`, and of no other.
+  void mark_over(const std::vector<job::Status::Ended>& ended);
+
   const std::vector<WantedSlot>& all() const& { return slots_; }
   // The slot of that number, with whatever incarnation it has now; null: not wanted (any more).
   const WantedSlot* find(job::Role role, int ordinal) const;
@@ -84,8 +97,6 @@ class WantedSlots {
  private:
   void add(WantedSlot slot);
   void add_units(const job::Job& job, job::Role role);
-  void mark_over(const std::vector<job::Status::Ended>& ended);
-
   std::vector<WantedSlot> slots_;
   std::map<std::pair<job::Role, int>, std::size_t> by_number_;
 };
@@ -102,10 +113,10 @@ struct WantedPod {
 };
 
 // Of the gangs that are planned, by role and slot. Borrows from the PodGroup.
-using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
-Places places_of(const gang::PodGroupStatus& status);
+using Placements = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
+Placements planned_placements(const gang::PodGroupStatus& status);
 // Of all gangs, whatever became of their plans.
-Places all_places(const gang::PodGroupStatus& status);
+Placements all_placements(const gang::PodGroupStatus& status);
 
 struct Wanted {
   std::vector<WantedPod> pods;  // in the order of the slots
@@ -114,7 +125,7 @@ struct Wanted {
 
 // The wanted slots that the plan has a place for. Cost: slots x log(slots).
 Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
-                   const Places& places);
+                   const Placements& places);
 
 // -- did what nervex-server wrote into the job's spec vanish?
 

@@ -128,15 +128,15 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
 
 }  // namespace
 
-Verdict judge_attempt(const Observed& seen, const Attempt& attempt) {
-  if (seen.coordinator_is_gone) return lost(seen);
-  if (seen.pod_group_is_gone) {
+Verdict judge_attempt(const Round& round) {
+  if (round.seen.coordinator_is_gone) return lost(round.seen);
+  if (round.seen.pod_group_is_gone) {
     return {AttemptOutcome::kFailed, kPodGroupLost,
             "the job's PodGroup was deleted while the job ran: its pods have lost their places",
             std::nullopt, ""};
   }
-  const AttemptPod* coordinator = coordinator_of(attempt);
-  return coordinator == nullptr ? Verdict{} : judge_coordinator(*coordinator, *attempt.group);
+  const AttemptPod* coordinator = coordinator_of(round.attempt);
+  return coordinator == nullptr ? Verdict{} : judge_coordinator(*coordinator, *round.attempt.group);
 }
 
 namespace {
@@ -194,7 +194,7 @@ job::Status completed(const Observed& seen, job::Status status) {
   after.pods.clear();
   after.pod_groups.clear();
   after.coordinator_is_gone = after.pod_group_is_gone = false;
-  return next_status(after, current_attempt(after), {}, {}, false);
+  return next_status(Round(after), false);
 }
 
 AttemptTransition retry(const Observed& seen, const Verdict& verdict) {
@@ -249,40 +249,39 @@ AttemptTransition resume(const Observed& seen) {
           normal_event(kResumed, "the job was resumed and has a new place in the queue")};
 }
 
-AttemptTransition finish(const Observed& seen, const Attempt& attempt, Phase phase,
+AttemptTransition finish(const Round& round, job::Status status, Phase phase,
                          const Verdict& verdict) {
   const bool is_good = phase == Phase::kSucceeded;
-  return {final_status(seen, attempt, phase, verdict),
+  return {final_status(round, std::move(status), phase, verdict),
           is_good ? normal_event(kJobSucceeded, verdict.message)
                   : warning_event(kJobFailed, verdict.message)};
 }
 
-AttemptTransition give_up(const Observed& seen, const Attempt& attempt, Verdict verdict) {
-  Observed counted = seen;
-  const int failures = ++counted.job.status.failed_attempts;
-  counted.job.status.last_attempt = last_attempt(seen, verdict);
+AttemptTransition give_up(const Round& round, Verdict verdict) {
+  job::Status status = round.seen.job.status;
+  const int failures = ++status.failed_attempts;
+  status.last_attempt = last_attempt(round.seen, verdict);
   if (failures > 1) {
     verdict.message =
         fmt::format("{} attempts have failed, and backoffLimit is {}; the last one: {}", failures,
-                    *backoff_limit(seen.job.spec), verdict.message);
+                    *backoff_limit(round.seen.job.spec), verdict.message);
     verdict.reason = kBackoffLimitExceeded;
   }
-  return finish(counted, attempt, Phase::kFailed, verdict);
+  return finish(round, std::move(status), Phase::kFailed, verdict);
 }
 
-std::optional<AttemptTransition> end_by(const Observed& seen, const Attempt& attempt,
-                                        const Verdict& verdict) {
+std::optional<AttemptTransition> end_by(const Round& round, const Verdict& verdict) {
   switch (verdict.outcome) {
     case AttemptOutcome::kSucceeded:
-      return finish(seen, attempt, Phase::kSucceeded, verdict);
+      return finish(round, round.seen.job.status, Phase::kSucceeded, verdict);
     case AttemptOutcome::kFailed:
-      return may_retry(seen.job.spec, seen.job.status.failed_attempts + 1)
-                 ? retry(seen, verdict)
-                 : give_up(seen, attempt, verdict);
+      return may_retry(round.seen.job.spec, round.seen.job.status.failed_attempts + 1)
+                 ? retry(round.seen, verdict)
+                 : give_up(round, verdict);
     case AttemptOutcome::kDisrupted:
-      return requeue(seen, verdict);
+      return requeue(round.seen, verdict);
     case AttemptOutcome::kTimedOut:
-      return finish(seen, attempt, Phase::kFailed, verdict);
+      return finish(round, round.seen.job.status, Phase::kFailed, verdict);
     case AttemptOutcome::kWaits:
     case AttemptOutcome::kRuns:
       return std::nullopt;
@@ -308,15 +307,15 @@ AttemptTransition transition_of_refusal(const Observed& seen, const std::string&
 }
 
 // How the coordinator ended comes first: it is a fact, and the rest are wishes.
-std::optional<AttemptTransition> transition_of(const Observed& seen, const Attempt& attempt) {
-  const bool wants_rest = seen.job.spec.suspend;
-  if (is_true(seen.job.status, kSuspended)) {
-    return wants_rest ? std::nullopt : std::optional(resume(seen));
+std::optional<AttemptTransition> transition_of(const Round& round) {
+  const bool wants_rest = round.seen.job.spec.suspend;
+  if (is_true(round.seen.job.status, kSuspended)) {
+    return wants_rest ? std::nullopt : std::optional(resume(round.seen));
   }
-  if (auto transition = end_by(seen, attempt, judge_attempt(seen, attempt))) return transition;
-  if (wants_rest) return suspend(seen);
-  const auto limit = passed_limit(seen, attempt);
-  return limit ? end_by(seen, attempt, *limit) : std::nullopt;
+  if (auto transition = end_by(round, judge_attempt(round))) return transition;
+  if (wants_rest) return suspend(round.seen);
+  const auto limit = passed_limit(round);
+  return limit ? end_by(round, *limit) : std::nullopt;
 }
 
 }  // namespace nervex::controller

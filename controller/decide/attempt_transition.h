@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "controller/decide/actions.h"
-#include "controller/decide/attempt.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
 
@@ -29,7 +29,7 @@ struct Verdict {
 };
 
 // Not for jobs in a final phase, nor for suspended ones.
-Verdict judge_attempt(const Observed& seen, const Attempt& attempt);
+Verdict judge_attempt(const Round& round);
 
 // -- does the attempt end here, or the job?
 //
@@ -44,7 +44,7 @@ struct AttemptTransition {
 };
 
 // nullopt: the attempt goes on. Else the status is to be written before anything else is done.
-std::optional<AttemptTransition> transition_of(const Observed& seen, const Attempt& attempt);
+std::optional<AttemptTransition> transition_of(const Round& round);
 
 // The API server refuses for good, in these words, an object that the base gang cannot start
 // without: what was made of the gang gives its capacity back. The next attempt begins after as long

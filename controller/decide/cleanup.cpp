@@ -96,16 +96,16 @@ std::string deleted_text(std::size_t count) {
 
 }  // namespace
 
-Actions delete_stale_objects(const Observed& seen, const Attempt& attempt) {
+Actions delete_stale_objects(const Round& round) {
   Actions actions;
-  std::vector<Target> pods = stale_among(seen.pods, attempt);
+  std::vector<Target> pods = stale_among(round.seen.pods, round.attempt);
   const std::size_t count = pods.size();
   if (count > 0) actions.push_back(DeletePods{std::move(pods)});
-  if (attempt.group == nullptr) {
-    std::vector<Target> services = all_of(seen.services);
+  if (round.attempt.group == nullptr) {
+    std::vector<Target> services = all_of(round.seen.services);
     if (!services.empty()) actions.push_back(DeleteServices{std::move(services)});
   }
-  std::vector<Target> groups = stale_among(seen.pod_groups, attempt);
+  std::vector<Target> groups = stale_among(round.seen.pod_groups, round.attempt);
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
   if (count > 0) actions.push_back(normal_event(kSuccessfulDelete, deleted_text(count)));
   return actions;

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "controller/decide/actions.h"
-#include "controller/decide/attempt.h"
-#include "controller/decide/observed.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
 
@@ -19,7 +18,7 @@ Actions clean_up(const Observed& seen);
 // their own), then the other PodGroups. Pods first: while they live nobody else may get their
 // capacity. What a stale cache takes for a stray may be all that the job has: only for what
 // observe.h gave.
-Actions delete_stale_objects(const Observed& seen, const Attempt& attempt);
+Actions delete_stale_objects(const Round& round);
 
 // -- which pods may lose their tracking finalizer? Pure.
 //

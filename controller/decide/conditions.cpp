@@ -48,10 +48,10 @@ bool is_refused(const Observed& seen, const kube::Pod& pod) {
 }
 
 // Pods that the second scheduler does not bind, and says why.
-std::vector<const AttemptPod*> refused_pods(const Observed& seen, const Attempt& attempt) {
+std::vector<const AttemptPod*> refused_pods(const Round& round) {
   std::vector<const AttemptPod*> refused;
-  for (const AttemptPod& of : attempt.pods) {
-    if (is_refused(seen, *of.pod)) refused.push_back(&of);
+  for (const AttemptPod& of : round.attempt.pods) {
+    if (is_refused(round.seen, *of.pod)) refused.push_back(&of);
   }
   return refused;
 }
@@ -69,33 +69,34 @@ std::string scheduler_objection(const std::vector<const AttemptPod*>& refused,
   return fmt::format("pod {}: {}", first->pod->meta.name, first->pod->unscheduled_message);
 }
 
-Finding scheduled(const Observed& seen, const Attempt& attempt) {
-  if (seen.job.spec.suspend) return {false, kSuspended, "the job is suspended"};
-  if (attempt.group == nullptr && is_backing_off(seen)) {
+Finding scheduled(const Round& round) {
+  if (round.seen.job.spec.suspend) return {false, kSuspended, "the job is suspended"};
+  if (round.attempt.group == nullptr && is_backing_off(round.seen)) {
     return {false, kBackOff,
-            fmt::format("attempt {} begins at {}", seen.job.status.attempt,
-                        to_rfc3339(*seen.job.status.next_attempt_time))};
+            fmt::format("attempt {} begins at {}", round.seen.job.status.attempt,
+                        to_rfc3339(*round.seen.job.status.next_attempt_time))};
   }
-  if (!seen.predecessor.empty()) {
+  if (!round.seen.predecessor.empty()) {
     return {false, kPreviousJobTerminating,
             fmt::format("{} of the deleted job of the same name is still there: this one starts "
                         "when it is gone",
-                        seen.predecessor)};
+                        round.seen.predecessor)};
   }
-  if (waits_for_priority_class(seen, attempt)) {
+  if (waits_for_priority_class(round)) {
     return {false, kPriorityClassMissing,
             fmt::format("there is no PriorityClass \"{}\", which {} names: create it, and the job "
                         "starts by itself, or create the job with another name",
-                        seen.priority.missing, seen.priority.named_by)};
+                        round.seen.priority.missing, round.seen.priority.named_by)};
   }
-  const auto* base =
-      attempt.group == nullptr ? nullptr : gang::find_gang(attempt.group->status, gang::kBaseGang);
+  const auto* base = round.attempt.group == nullptr
+                         ? nullptr
+                         : gang::find_gang(round.attempt.group->status, gang::kBaseGang);
   if (base == nullptr || base->reason.empty()) {
     return {false, kQueued, "the planner has not looked at the gang yet"};
   }
   if (!base->planned) return {false, base->reason, base->message};
   std::string objection =
-      scheduler_objection(refused_pods(seen, attempt), *attempt.group, gang::kBaseGang);
+      scheduler_objection(refused_pods(round), *round.attempt.group, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
   return {true, base->reason, base->message};
 }
@@ -107,29 +108,29 @@ bool is_false(const job::Status& status, std::string_view type) {
 
 // Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
 // gang that waited and was given up again leaves no word behind: nothing waits any more.
-std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& attempt) {
-  if (attempt.group == nullptr) return std::nullopt;
-  for (const auto& of : seen.job.status.requeued_gangs) {
-    if (of.requeue_at <= seen.now) continue;
+std::optional<Finding> requests_scheduled(const Round& round) {
+  if (round.attempt.group == nullptr) return std::nullopt;
+  for (const auto& of : round.seen.job.status.requeued_gangs) {
+    if (of.requeue_at <= round.seen.now) continue;
     return Finding{
         false, kBackOff,
         fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
                     describe(of), to_rfc3339(of.requeue_at))};
   }
   std::optional<Finding> verdict;
-  if (is_false(seen.job.status, kRequestsScheduled)) {
+  if (is_false(round.seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
   }
-  const auto refused = refused_pods(seen, attempt);
+  const auto refused = refused_pods(round);
   std::map<std::string_view, const gang::GangStatus*> known;
-  for (const auto& of : attempt.group->status.gangs) known.try_emplace(of.name, &of);
-  for (const auto& set : attempt.group->spec.members) {
+  for (const auto& of : round.attempt.group->status.gangs) known.try_emplace(of.name, &of);
+  for (const auto& set : round.attempt.group->spec.members) {
     if (set.gang == gang::kBaseGang) continue;
     verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
     const auto at = known.find(set.gang);
     const gang::GangStatus* of = at == known.end() ? nullptr : at->second;
     if (of != nullptr && of->planned) {
-      std::string objection = scheduler_objection(refused, *attempt.group, set.gang);
+      std::string objection = scheduler_objection(refused, *round.attempt.group, set.gang);
       if (objection.empty()) continue;
       return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
     }
@@ -142,37 +143,38 @@ std::optional<Finding> requests_scheduled(const Observed& seen, const Attempt& a
 }
 
 // Learners with several GPUs were asked for while there was a config, and it is gone.
-bool learners_wait_for_config(const Observed& seen, const Attempt& attempt) {
-  if (seen.aggregator_config != nullptr || attempt.group == nullptr) return false;
-  const WantedSlots slots(seen.job, false);
-  return std::any_of(slots.all().begin(), slots.all().end(), [&](const WantedSlot& slot) {
-    return slot.role == job::Role::kAggregator && !slot.is_over &&
-           !has_aggregator_pod(attempt, slot.slot.ordinal);
+bool learners_wait_for_config(const Round& round) {
+  if (round.seen.aggregator_config != nullptr || round.attempt.group == nullptr) return false;
+  const auto& slots = round.slots.all();
+  return std::any_of(slots.begin(), slots.end(), [&](const WantedSlot& slot) {
+    return slot.role == job::Role::kAggregator && slot.entry() != nullptr && !slot.is_over &&
+           !has_aggregator_pod(round.attempt, slot.slot.ordinal);
   });
 }
 
-bool waits_for_config(const Observed& seen, const Attempt& attempt) {
-  const bool config_exists = seen.aggregator_config != nullptr;
-  if (attempt.group == nullptr) return waits_for_aggregator(seen.job.spec, config_exists);
-  return attempt.has_aggregator && !config_exists && !has_aggregator_pod(attempt, 0);
+bool waits_for_config(const Round& round) {
+  const bool config_exists = round.seen.aggregator_config != nullptr;
+  if (round.attempt.group == nullptr)
+    return waits_for_aggregator(round.seen.job.spec, config_exists);
+  return round.attempt.has_aggregator && !config_exists && !has_aggregator_pod(round.attempt, 0);
 }
 
-std::optional<Finding> aggregator_missing(const Observed& seen, const Attempt& attempt) {
-  if (waits_for_config(seen, attempt)) {
+std::optional<Finding> aggregator_missing(const Round& round) {
+  if (waits_for_config(round)) {
     return Finding{true, kWaitsForConfig,
                    "the job waits for the AggregatorConfig that its aggregator is made from"};
   }
-  if (learners_wait_for_config(seen, attempt)) {
+  if (learners_wait_for_config(round)) {
     return Finding{
         true, kWaitsForConfig,
         "learners with several GPUs wait for the AggregatorConfig that their aggregators "
         "are made from"};
   }
-  if (!attempt.has_aggregator && seen.job.spec.aggregator.empty()) {
+  if (!round.attempt.has_aggregator && round.seen.job.spec.aggregator.empty()) {
     return Finding{true, kNoConfig,
                    "the job goes without an aggregator: there was no AggregatorConfig"};
   }
-  if (find_condition(seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
+  if (find_condition(round.seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
   return Finding{false, "AggregatorFound", "there is an AggregatorConfig"};
 }
 
@@ -194,14 +196,13 @@ bool is_still_refused(const Attempt& attempt, const job::Status& status) {
          !is_true(status, kSuspended) && coordinator_of(attempt) == nullptr;
 }
 
-void set_pods_created(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
-                      job::Status& status) {
-  auto objection = job::objection_to_job_name(seen.job.meta.name);
+void set_pods_created(const Round& round, bool nothing_to_create, job::Status& status) {
+  auto objection = job::objection_to_job_name(round.seen.job.meta.name);
   if (!objection.empty()) {
-    set_condition(seen, status, kPodsCreated, false, kInvalidName, std::move(objection));
+    set_condition(round.seen, status, kPodsCreated, false, kInvalidName, std::move(objection));
   } else if (nothing_to_create && is_false(status, kPodsCreated) &&
-             !is_still_refused(attempt, status)) {
-    set_condition(seen, status, kPodsCreated, true, kSuccessfulCreate,
+             !is_still_refused(round.attempt, status)) {
+    set_condition(round.seen, status, kPodsCreated, true, kSuccessfulCreate,
                   "all objects that the job may have were created");
   }
 }
@@ -272,37 +273,36 @@ void set_condition(const Observed& seen, job::Status& status, std::string_view t
                               whole_seconds(seen.now), seen.job.meta.generation});
 }
 
-std::optional<seconds> time_until_late(const Observed& seen, const Attempt& attempt) {
+std::optional<seconds> time_until_late(const Round& round) {
   std::optional<seconds> first;
-  for (const AttemptPod& of : attempt.pods) {
+  for (const AttemptPod& of : round.attempt.pods) {
     if (!waits_for_binding(*of.pod)) continue;
-    const auto left = std::chrono::ceil<seconds>(of.pod->meta.created + kBindingTime - seen.now);
+    const auto left =
+        std::chrono::ceil<seconds>(of.pod->meta.created + kBindingTime - round.seen.now);
     if (left > seconds::zero() && (!first || left < *first)) first = left;
   }
   return first;
 }
 
-void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
-                    job::Status& status) {
-  apply(seen, status, kScheduled, scheduled(seen, attempt));
-  if (auto verdict = requests_scheduled(seen, attempt)) {
-    apply(seen, status, kRequestsScheduled, *std::move(verdict));
+void set_conditions(const Round& round, bool nothing_to_create, job::Status& status) {
+  apply(round.seen, status, kScheduled, scheduled(round));
+  if (auto verdict = requests_scheduled(round)) {
+    apply(round.seen, status, kRequestsScheduled, *std::move(verdict));
   }
-  if (auto verdict = aggregator_missing(seen, attempt)) {
-    apply(seen, status, kAggregatorMissing, *std::move(verdict));
+  if (auto verdict = aggregator_missing(round)) {
+    apply(round.seen, status, kAggregatorMissing, *std::move(verdict));
   }
-  set_pods_created(seen, attempt, nothing_to_create, status);
+  set_pods_created(round, nothing_to_create, status);
   if (status.phase == Phase::kRunning) {
-    set_condition(seen, status, kRunning, true, kJobRunning, "the coordinator runs");
+    set_condition(round.seen, status, kRunning, true, kJobRunning, "the coordinator runs");
     if (is_true(status, kRequeued)) {
-      set_condition(seen, status, kRequeued, false, kJobRunning, "the coordinator runs");
+      set_condition(round.seen, status, kRequeued, false, kJobRunning, "the coordinator runs");
     }
   }
-  set_requests_lost(seen, status);
-  set_ordinals_nearly_exhausted(seen, status);
-  apply(seen, status, kReady, ready(status));
-  status.reason =
-      reason_of(status, waits_for_config(seen, attempt) || learners_wait_for_config(seen, attempt));
+  set_requests_lost(round.seen, status);
+  set_ordinals_nearly_exhausted(round.seen, status);
+  apply(round.seen, status, kReady, ready(status));
+  status.reason = reason_of(status, waits_for_config(round) || learners_wait_for_config(round));
 }
 
 void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status) {

@@ -7,19 +7,18 @@
 #include <string>
 #include <string_view>
 
-#include "controller/decide/attempt.h"
 #include "controller/decide/attempt_transition.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
 
 // Sets the conditions and the reason of a job that goes on, from its phase and counts in `status`.
 // No two contradict each other; `nothing_to_create` ends a PodsCreated=False.
-void set_conditions(const Observed& seen, const Attempt& attempt, bool nothing_to_create,
-                    job::Status& status);
+void set_conditions(const Round& round, bool nothing_to_create, job::Status& status);
 
 // How long until the first pod that is not bound is worth a word; nullopt: no such pod, or it is
 // already.
-std::optional<std::chrono::seconds> time_until_late(const Observed& seen, const Attempt& attempt);
+std::optional<std::chrono::seconds> time_until_late(const Round& round);
 
 // Those of a job that ends here, in the phase that `status` has.
 void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status);

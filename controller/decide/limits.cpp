@@ -45,16 +45,17 @@ bool is_base_gang_bound(const Attempt& attempt) {
   return std::all_of(sets.begin(), sets.end(), is_bound);
 }
 
-std::optional<SysTime> schedule_deadline(const Observed& seen, const Attempt& attempt) {
-  const job::Status& status = seen.job.status;
-  if (!seen.job.spec.schedule_timeout_seconds || !status.queued_time) return std::nullopt;
-  if (status.phase == job::Phase::kRunning || is_base_gang_bound(attempt)) return std::nullopt;
+std::optional<SysTime> schedule_deadline(const Round& round) {
+  const job::Status& status = round.seen.job.status;
+  if (!round.seen.job.spec.schedule_timeout_seconds || !status.queued_time) return std::nullopt;
+  if (status.phase == job::Phase::kRunning || is_base_gang_bound(round.attempt))
+    return std::nullopt;
   // A refusal is waited for in the queue; the back-off after a failure is not.
   const SysTime from =
       is_creation_refused(status)
           ? *status.queued_time
           : std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{}));
-  return after(from, *seen.job.spec.schedule_timeout_seconds);
+  return after(from, *round.seen.job.spec.schedule_timeout_seconds);
 }
 
 // What the API server refused to create comes first: it is why places that are there stay empty.
@@ -76,31 +77,31 @@ bool is_suspended(const job::Job& job) {
 
 }  // namespace
 
-std::optional<Verdict> passed_limit(const Observed& seen, const Attempt& attempt) {
-  const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= seen.now; };
-  if (has_passed(active_deadline(seen.job))) {
+std::optional<Verdict> passed_limit(const Round& round) {
+  const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= round.seen.now; };
+  if (has_passed(active_deadline(round.seen.job))) {
     return timed_out(kDeadlineExceeded,
                      fmt::format("the job was active for longer than the {} s that its "
                                  "activeDeadlineSeconds allows",
-                                 *seen.job.spec.active_deadline_seconds));
+                                 *round.seen.job.spec.active_deadline_seconds));
   }
-  if (has_passed(schedule_deadline(seen, attempt))) {
-    return timed_out(
-        kScheduleTimeout,
-        fmt::format("the job waited for capacity for longer than the {} s that its "
-                    "scheduleTimeoutSeconds allows: {}",
-                    *seen.job.spec.schedule_timeout_seconds, why_it_waits(seen.job.status)));
+  if (has_passed(schedule_deadline(round))) {
+    return timed_out(kScheduleTimeout,
+                     fmt::format("the job waited for capacity for longer than the {} s that its "
+                                 "scheduleTimeoutSeconds allows: {}",
+                                 *round.seen.job.spec.schedule_timeout_seconds,
+                                 why_it_waits(round.seen.job.status)));
   }
   return std::nullopt;
 }
 
-std::optional<milliseconds> time_until_limit(const Observed& seen, const Attempt& attempt) {
-  if (is_suspended(seen.job)) return std::nullopt;
+std::optional<milliseconds> time_until_limit(const Round& round) {
+  if (is_suspended(round.seen.job)) return std::nullopt;
   std::optional<milliseconds> first;
-  for (const auto& due : {active_deadline(seen.job), schedule_deadline(seen, attempt),
-                          seen.job.status.next_attempt_time}) {
-    if (!due || *due <= seen.now) continue;
-    const milliseconds left = *due - seen.now;
+  for (const auto& due : {active_deadline(round.seen.job), schedule_deadline(round),
+                          round.seen.job.status.next_attempt_time}) {
+    if (!due || *due <= round.seen.now) continue;
+    const milliseconds left = *due - round.seen.now;
     if (!first || left < *first) first = left;
   }
   return first;
@@ -116,8 +117,8 @@ bool may_begin(const Observed& seen) {
          job::objection_to_job_name(seen.job.meta.name).empty();
 }
 
-bool waits_for_priority_class(const Observed& seen, const Attempt& attempt) {
-  return attempt.group == nullptr && !seen.priority.missing.empty();
+bool waits_for_priority_class(const Round& round) {
+  return round.attempt.group == nullptr && !round.seen.priority.missing.empty();
 }
 
 std::optional<SysTime> time_to_delete(const job::Job& job) {

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <optional>
 
-#include "controller/decide/attempt.h"
 #include "controller/decide/attempt_transition.h"
+#include "controller/decide/round.h"
 #include "job/types.h"
 
 namespace nervex::controller {
@@ -16,11 +16,10 @@ namespace nervex::controller {
 // activeDeadlineSeconds from the first run on; scheduleTimeoutSeconds from the later of queuedTime
 // and nextAttemptTime until every pod of the base gang is bound. A Verdict kTimedOut; nullopt:
 // neither has passed. Not for suspended jobs.
-std::optional<Verdict> passed_limit(const Observed& seen, const Attempt& attempt);
+std::optional<Verdict> passed_limit(const Round& round);
 
 // Until the first of these, or the end of the back-off, is due. nullopt: none is to come.
-std::optional<std::chrono::milliseconds> time_until_limit(const Observed& seen,
-                                                          const Attempt& attempt);
+std::optional<std::chrono::milliseconds> time_until_limit(const Round& round);
 
 // May anything of the attempt be made: the job is not suspended, its back-off is over, its name can
 // be that of pods and services, and no deleted job of that name has any left.
@@ -28,7 +27,7 @@ bool may_begin(const Observed& seen);
 bool is_backing_off(const Observed& seen);
 // Its PodGroup is not made as long as the API server would refuse one of its pods, which names a
 // PriorityClass that does not exist.
-bool waits_for_priority_class(const Observed& seen, const Attempt& attempt);
+bool waits_for_priority_class(const Round& round);
 
 // When a finished job is to be deleted; nullopt: never. For jobs in a final phase.
 std::optional<SysTime> time_to_delete(const job::Job& job);

@@ -11,7 +11,6 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/member_set.h"
-#include "controller/decide/refusals.h"
 #include "job/names.h"
 #include "kube/model/merge_patch.h"
 
@@ -23,14 +22,14 @@ using job::Role;
 
 class Members {
  public:
-  Members(const Observed& seen, const Attempt& attempt, const job::PodContext& context)
-      : job_(seen.job),
-        attempt_(attempt),
+  Members(const Round& round, const job::PodContext& context)
+      : job_(round.job),
+        attempt_(round.attempt),
         context_(context),
-        wanted_(job_, attempt.has_aggregator),
-        is_lost_(requests_lost(job_)),
-        backing_off_(is_lost_ ? SlotNumbers{} : slots_backing_off(seen, attempt, wanted_)),
-        base_is_committed_(is_base_committed(attempt.group)) {}
+        wanted_(round.slots),
+        is_lost_(round.requests_lost),
+        backing_off_(is_lost_ ? SlotNumbers{} : round.backing_off),
+        base_is_committed_(is_base_committed(round.attempt.group)) {}
 
   std::vector<gang::MemberSet> follow() {
     for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
@@ -167,7 +166,7 @@ class Members {
   const job::Job& job_;
   const Attempt& attempt_;
   const job::PodContext& context_;
-  const WantedSlots wanted_;
+  const WantedSlots& wanted_;
   const bool is_lost_;
   const SlotNumbers backing_off_;
   const bool base_is_committed_;
@@ -195,34 +194,24 @@ bool loses_slots(const gang::PodGroupSpec& before, const gang::PodGroupSpec& aft
 }
 
 // A PodGroup keeps its place in the queue when the PriorityClass is deleted under it.
-int priority_of(const Observed& seen, const Attempt& attempt) {
-  const bool is_unknown = !seen.priority.missing.empty() && attempt.group != nullptr;
-  return is_unknown ? attempt.group->spec.priority : seen.priority.value;
+int priority_of(const Round& round) {
+  const bool is_unknown = !round.seen.priority.missing.empty() && round.attempt.group != nullptr;
+  return is_unknown ? round.attempt.group->spec.priority : round.seen.priority.value;
 }
 
 }  // namespace
 
-bool wants_aggregator(const job::Spec& spec, bool config_exists) {
-  return config_exists && spec.aggregator != "OnDemand";
-}
-
-bool waits_for_aggregator(const job::Spec& spec, bool config_exists) {
-  return !config_exists && spec.aggregator == "PerJob";
-}
-
-gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
-                                const job::PodContext& context) {
+gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
   gang::PodGroupSpec spec;
-  spec.priority = priority_of(seen, attempt);
-  spec.attempt = seen.job.status.attempt;
-  spec.queued_since = place_in_queue(seen.job);
-  spec.members = Members(seen, attempt, context).follow();
+  spec.priority = priority_of(round);
+  spec.attempt = round.job.status.attempt;
+  spec.queued_since = place_in_queue(round.job);
+  spec.members = Members(round, context).follow();
   return spec;
 }
 
-Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
-                        const job::PodContext& context) {
-  const job::Job& job = seen.job;
+Json pod_group_manifest(const Round& round, const job::PodContext& context) {
+  const job::Job& job = round.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
   return {{"apiVersion", gang::kApiVersion},
@@ -235,23 +224,24 @@ Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
               {job::kJobLabel, job.meta.name},
               {job::kControllerLabel, job::kControllerLabelValue}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
-          {"spec", gang::encode_spec(desired_spec(seen, attempt, context))}};
+          {"spec", gang::encode_spec(desired_spec(round, context))}};
 }
 
-Actions group_steps(const Observed& seen, const Attempt& attempt) {
-  const job::PodContext context = pod_context(seen, attempt);
-  if (attempt.group == nullptr) {
-    const bool waits = waits_for_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
-    if (waits || attempt.name_is_held || waits_for_priority_class(seen, attempt)) return {};
-    return {CreatePodGroup{pod_group_manifest(seen, attempt, context)}};
+Actions group_steps(const Round& round) {
+  const job::PodContext context = pod_context(round.seen, round.attempt);
+  if (round.attempt.group == nullptr) {
+    const bool waits =
+        waits_for_aggregator(round.job.spec, round.seen.aggregator_config != nullptr);
+    if (waits || round.attempt.name_is_held || waits_for_priority_class(round)) return {};
+    return {CreatePodGroup{pod_group_manifest(round, context)}};
   }
-  const gang::PodGroupSpec spec = desired_spec(seen, attempt, context);
-  if (spec == attempt.group->spec) return {};
-  const kube::Meta& meta = attempt.group->meta;
-  return {PatchPodGroup{
-      meta.name, meta.uid, meta.resource_version,
-      kube::merge_patch_between(gang::encode_spec(attempt.group->spec), gang::encode_spec(spec)),
-      loses_slots(attempt.group->spec, spec)}};
+  const gang::PodGroupSpec spec = desired_spec(round, context);
+  if (spec == round.attempt.group->spec) return {};
+  const kube::Meta& meta = round.attempt.group->meta;
+  return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
+                        kube::merge_patch_between(gang::encode_spec(round.attempt.group->spec),
+                                                  gang::encode_spec(spec)),
+                        loses_slots(round.attempt.group->spec, spec)}};
 }
 
 namespace {

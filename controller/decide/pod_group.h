@@ -7,17 +7,12 @@
 #include <vector>
 
 #include "controller/decide/actions.h"
-#include "controller/decide/attempt.h"
+#include "controller/decide/round.h"
 #include "gang/pod_group.h"
 #include "job/pod_manifest.h"
 #include "job/types.h"
 
 namespace nervex::controller {
-
-// Does the job get an aggregator from the start, given whether an AggregatorConfig exists?
-bool wants_aggregator(const job::Spec& spec, bool config_exists);
-// The job must not start before an AggregatorConfig exists.
-bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 
 // The spec that the attempt's PodGroup should have, or should be made with if there is none. `seen`
 // with the status that this round writes (ended, replaced). Equal to the one it has if there is
@@ -36,15 +31,13 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 // Gangs of requests that nervex-server has merged become one once they are placed (pod_group.h).
 // Slots that have finished and whose pods are gone are left out, and so are sets without slots.
 // While what was requested is lost (attempt.h) nothing is taken out for want of a request.
-gang::PodGroupSpec desired_spec(const Observed& seen, const Attempt& attempt,
-                                const job::PodContext& context);
+gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);
 
 // The whole PodGroup of an attempt that has none.
-Json pod_group_manifest(const Observed& seen, const Attempt& attempt,
-                        const job::PodContext& context);
+Json pod_group_manifest(const Round& round, const job::PodContext& context);
 
 // The one write that the PodGroup needs, if it needs any: it is made, or its spec is changed.
-Actions group_steps(const Observed& seen, const Attempt& attempt);
+Actions group_steps(const Round& round);
 
 // -- which gangs of requests in a PodGroup become one? Pure.
 //

@@ -9,9 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "controller/decide/attempt.h"
 #include "controller/decide/reasons.h"
-#include "controller/decide/refusals.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -31,7 +29,7 @@ struct Leaving {
 // Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
 // it has until there is something better. A number that the cached status has not given out yet
 // says that the pod is newer than the cache.
-bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Places& places) {
+bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Placements& places) {
   if (of.pod->is_finished() || of.placement >= group.status.next_placement) return false;
   const bool is_bound = !of.pod->node.empty();
   const auto place = places.find({to_string(of.role), slot_id(of.slot)});
@@ -46,17 +44,17 @@ bool has_successor(const AttemptPod& of, const WantedSlots& slots) {
   return now != nullptr && now->slot.incarnation > of.slot.incarnation;
 }
 
-Leaving leaving_pods(const Observed& seen, const Attempt& attempt, const WantedSlots& slots,
-                     const Places& places, const SlotNumbers& taken_back) {
-  const bool is_lost = requests_lost(seen.job);
+Leaving leaving_pods(const Round& round, const Placements& places) {
   Leaving leaving;
-  for (const auto& of : attempt.pods) {
+  for (const auto& of : round.attempt.pods) {
     if (of.pod->meta.deleting) continue;
-    if (slots.find(of.role, of.slot) == nullptr) {
-      if (!is_lost || has_successor(of, slots)) leaving.unwanted.push_back(of.pod);
-    } else if (taken_back.count({of.role, of.slot.ordinal}) != 0) {
+    if (round.slots.find(of.role, of.slot) == nullptr) {
+      if (!round.requests_lost || has_successor(of, round.slots))
+        leaving.unwanted.push_back(of.pod);
+    } else if (round.backing_off.count({of.role, of.slot.ordinal}) != 0) {
       if (!of.pod->is_finished()) leaving.superseded.push_back(of.pod);
-    } else if (is_plan_current(*attempt.group) && is_superseded(of, *attempt.group, places)) {
+    } else if (is_plan_current(*round.attempt.group) &&
+               is_superseded(of, *round.attempt.group, places)) {
       leaving.superseded.push_back(of.pod);
     }
   }
@@ -86,15 +84,15 @@ struct Taken {
   std::map<std::string_view, const AttemptPod*> good;  // pods of this attempt that stay
 };
 
-Taken taken_by(const Observed& seen, const Attempt& attempt, const std::vector<Target>& leaving) {
+Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
   Taken taken;
-  for (const auto& pod : seen.pods) {
+  for (const auto& pod : round.seen.pods) {
     taken.names.insert(pod->meta.name);
     const auto slot = gang::slot_of(*pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role && !pod->is_finished()) taken.slots.emplace(*role, slot->slot.ordinal);
   }
-  for (const auto& of : attempt.pods) {
+  for (const auto& of : round.attempt.pods) {
     if (!of.pod->meta.deleting) taken.good[of.pod->meta.name] = &of;
   }
   for (const auto& target : leaving) taken.good.erase(target.name);
@@ -128,16 +126,15 @@ Gap gap_of(const Wanted& wanted, const Taken& taken, bool config_exists) {
   return gap;
 }
 
-Json manifest_of(const Observed& seen, const Attempt& attempt, const WantedPod& want,
-                 const job::PodContext& context) {
+Json manifest_of(const Round& round, const WantedPod& want, const job::PodContext& context) {
   job::PodOrder order;
   order.role = want.role;
   order.slot = want.slot;
   order.node = want.place->node;
   order.entry = want.entry;
   order.annotations = gang::annotations_for(
-      {attempt.group->meta.uid, want.place->role, want.place->slot, want.place->number});
-  return job::pod_manifest(seen.job, order, context);
+      {round.attempt.group->meta.uid, want.place->role, want.place->slot, want.place->number});
+  return job::pod_manifest(round.job, order, context);
 }
 
 std::string created_text(const Gap& gap) {
@@ -149,12 +146,12 @@ std::string created_text(const Gap& gap) {
 // A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
 // have other names, and a cache may know nothing of them. Ordinals of requests are never used again
 // in a job: only an earlier incarnation can hold such a slot.
-ConfirmFree doubtful_slots(const Observed& seen, const Attempt& attempt, const Gap& gap) {
+ConfirmFree doubtful_slots(const Round& round, const Gap& gap) {
   ConfirmFree confirm;
-  confirm.pod_group_uid = attempt.group->meta.uid;
+  confirm.pod_group_uid = round.attempt.group->meta.uid;
   for (const auto* want : gap.workers) {
     const bool may_be_of_earlier_attempt =
-        seen.job.status.attempt > 1 && want->slot.ordinal < job::kFirstRequestedOrdinal;
+        round.job.status.attempt > 1 && want->slot.ordinal < job::kFirstRequestedOrdinal;
     if (want->slot.incarnation == 0 && !may_be_of_earlier_attempt) continue;
     confirm.slots.emplace_back(want->role, want->slot);
   }
@@ -163,29 +160,29 @@ ConfirmFree doubtful_slots(const Observed& seen, const Attempt& attempt, const G
 
 // The services of workers come after them: replacement.h relies on it. The coordinator's does not,
 // since the others look for it as soon as they run.
-void add_creations(const Observed& seen, const Attempt& attempt, const Gap& gap, Actions& steps) {
-  const job::PodContext context = pod_context(seen, attempt);
+void add_creations(const Round& round, const Gap& gap, Actions& steps) {
+  const job::PodContext context = pod_context(round.seen, round.attempt);
   std::set<std::string_view> held;
-  for (const auto& service : seen.services) held.insert(service->meta.name);
+  for (const auto& service : round.seen.services) held.insert(service->meta.name);
   CreatePods workers;
   CreateServices services;
   const auto add_service = [&](const WantedPod& want) {
     if (held.count(want.name) != 0) return;
     services.manifests.push_back(
-        job::service_manifest(seen.job, want.role, want.slot, want.entry, context));
+        job::service_manifest(round.job, want.role, want.slot, want.entry, context));
   };
   for (const auto* want : gap.workers) {
-    workers.manifests.push_back(manifest_of(seen, attempt, *want, context));
+    workers.manifests.push_back(manifest_of(round, *want, context));
     add_service(*want);
   }
   if (gap.coordinator != nullptr) add_service(*gap.coordinator);
 
-  ConfirmFree confirm = doubtful_slots(seen, attempt, gap);
+  ConfirmFree confirm = doubtful_slots(round, gap);
   if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
   if (!workers.manifests.empty()) steps.push_back(std::move(workers));
   if (!services.manifests.empty()) steps.push_back(std::move(services));
   if (gap.coordinator != nullptr) {
-    steps.push_back(CreatePods{{manifest_of(seen, attempt, *gap.coordinator, context)}});
+    steps.push_back(CreatePods{{manifest_of(round, *gap.coordinator, context)}});
   }
   if (!gap.workers.empty() || gap.coordinator != nullptr) {
     steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
@@ -198,34 +195,33 @@ bool is_plan_current(const gang::PodGroup& group) {
   return group.status.observed_generation == group.meta.generation;
 }
 
-Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_changes) {
+Actions pod_steps(const Round& round, bool spec_changes) {
   Actions steps;
-  if (attempt.group == nullptr) return steps;
-  const WantedSlots slots(seen.job, attempt.has_aggregator);
-  const SlotNumbers taken_back = slots_backing_off(seen, attempt, slots);
-  Places places = places_of(attempt.group->status);
-  for (const auto& [role, ordinal] : taken_back) {
+  if (round.attempt.group == nullptr) return steps;
+  const WantedSlots& slots = round.slots;
+  Placements places = planned_placements(round.attempt.group->status);
+  for (const auto& [role, ordinal] : round.backing_off) {
     places.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
   }
-  Leaving pods = leaving_pods(seen, attempt, slots, places, taken_back);
+  Leaving pods = leaving_pods(round, places);
   const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
   const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));
 
-  if (!requests_lost(seen.job)) {
-    auto services = services_in_the_way(seen, attempt, slots, superseded);
+  if (!round.requests_lost) {
+    auto services = services_in_the_way(round, superseded);
     if (!services.empty()) steps.push_back(DeleteServices{std::move(services)});
   }
   if (!leaving.empty()) {
     steps.push_back(DeletePods{leaving});
     steps.push_back(normal_event(kSuccessfulDelete, deleted_text(leaving)));
   }
-  auto services = missing_services(seen, attempt, slots, leaving);
+  auto services = missing_services(round, leaving);
   if (!services.manifests.empty()) steps.push_back(std::move(services));
-  if (spec_changes || !is_plan_current(*attempt.group)) return steps;
-  const Wanted wanted = wanted_pods(seen.job, slots, *attempt.group, places);
-  const Taken taken = taken_by(seen, attempt, leaving);
-  add_creations(seen, attempt, gap_of(wanted, taken, seen.aggregator_config != nullptr), steps);
+  if (spec_changes || !is_plan_current(*round.attempt.group)) return steps;
+  const Wanted wanted = wanted_pods(round.job, slots, *round.attempt.group, places);
+  const Taken taken = taken_by(round, leaving);
+  add_creations(round, gap_of(wanted, taken, round.seen.aggregator_config != nullptr), steps);
   return steps;
 }
 
@@ -250,17 +246,16 @@ bool has_template(const Observed& seen, const WantedSlot& slot, const job::PodCo
 
 }  // namespace
 
-std::vector<Target> services_in_the_way(const Observed& seen, const Attempt& attempt,
-                                        const WantedSlots& slots,
-                                        const std::vector<Target>& superseded) {
-  const job::PodContext context = pod_context(seen, attempt);
+std::vector<Target> services_in_the_way(const Round& round, const std::vector<Target>& superseded) {
+  const job::PodContext context = pod_context(round.seen, round.attempt);
   const auto leaving = names_of(superseded);
   std::set<std::string_view> pods;
-  for (const auto& pod : seen.pods) pods.insert(pod->meta.name);
+  for (const auto& pod : round.seen.pods) pods.insert(pod->meta.name);
   std::map<std::string_view, const WantedSlot*> wanted;
-  for (const auto& of : attempt.pods) wanted[of.pod->meta.name] = slots.find(of.role, of.slot);
-  const std::string coordinator = job::pod_name(seen.job, job::Role::kCoordinator, {});
-  const std::string aggregator = job::pod_name(seen.job, job::Role::kAggregator, {});
+  for (const auto& of : round.attempt.pods)
+    wanted[of.pod->meta.name] = round.slots.find(of.role, of.slot);
+  const std::string coordinator = job::pod_name(round.job, job::Role::kCoordinator, {});
+  const std::string aggregator = job::pod_name(round.job, job::Role::kAggregator, {});
 
   const auto is_in_the_way = [&](const Service& service) {
     const std::string& name = service.meta.name;
@@ -270,31 +265,30 @@ std::vector<Target> services_in_the_way(const Observed& seen, const Attempt& att
     // A pod that takes its leave keeps its service to the end, unless the next one has its name:
     // what is left of it would tell of another loss.
     if (of == wanted.end() || of->second == nullptr) return name == aggregator;
-    if (!has_template(seen, *of->second, context)) return false;
-    return service.shape != shape_of(seen, *of->second, context);
+    if (!has_template(round.seen, *of->second, context)) return false;
+    return service.shape != shape_of(round.seen, *of->second, context);
   };
   std::vector<Target> targets;
-  for (const auto& service : seen.services) {
+  for (const auto& service : round.seen.services) {
     if (service->meta.deleting || !is_in_the_way(*service)) continue;
     targets.push_back({service->meta.name, service->meta.uid});
   }
   return targets;
 }
 
-CreateServices missing_services(const Observed& seen, const Attempt& attempt,
-                                const WantedSlots& slots, const std::vector<Target>& leaving) {
-  const job::PodContext context = pod_context(seen, attempt);
+CreateServices missing_services(const Round& round, const std::vector<Target>& leaving) {
+  const job::PodContext context = pod_context(round.seen, round.attempt);
   const auto names = names_of(leaving);
   std::set<std::string_view> held;
-  for (const auto& service : seen.services) held.insert(service->meta.name);
+  for (const auto& service : round.seen.services) held.insert(service->meta.name);
   CreateServices missing;
-  for (const auto& of : attempt.pods) {
+  for (const auto& of : round.attempt.pods) {
     const std::string& name = of.pod->meta.name;
     if (of.pod->meta.deleting || names.count(name) != 0 || held.count(name) != 0) continue;
-    const WantedSlot* slot = slots.find(of.role, of.slot);
-    if (slot == nullptr || !has_template(seen, *slot, context)) continue;
+    const WantedSlot* slot = round.slots.find(of.role, of.slot);
+    if (slot == nullptr || !has_template(round.seen, *slot, context)) continue;
     missing.manifests.push_back(
-        job::service_manifest(seen.job, slot->role, slot->slot, slot->entry(), context));
+        job::service_manifest(round.job, slot->role, slot->slot, slot->entry(), context));
   }
   return missing;
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "controller/decide/actions.h"
-#include "controller/decide/attempt.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
 
@@ -13,9 +13,8 @@ namespace nervex::controller {
 // there. Deletes pods of slots that are not wanted with that incarnation (any more), newest first,
 // and those whose slot has got another place; a slot's next pod waits until the one before is gone
 // or has finished. Empty while the PodGroup does not exist; no pod is made while its status is
-// older than its spec, or about to be (`spec_changes`: this round writes it). `seen` with the job's
-// status as this round writes it: what has ended is never made again.
-Actions pod_steps(const Observed& seen, const Attempt& attempt, bool spec_changes = false);
+// older than its spec, or about to be (`spec_changes`: this round writes it).
+Actions pod_steps(const Round& round, bool spec_changes = false);
 
 // The plan in the PodGroup's status is about its spec as it is now.
 bool is_plan_current(const gang::PodGroup& group);
@@ -25,12 +24,9 @@ bool is_plan_current(const gang::PodGroup& group);
 // Those without a pod, those whose spec is not ours any more (it is made again), and those of
 // `superseded` pods, which are deleted next: a service that is left tells replacement.h that its
 // pod was lost. The coordinator's is made before its pod.
-std::vector<Target> services_in_the_way(const Observed& seen, const Attempt& attempt,
-                                        const WantedSlots& slots,
-                                        const std::vector<Target>& superseded);
+std::vector<Target> services_in_the_way(const Round& round, const std::vector<Target>& superseded);
 
 // Of pods that are there and stay: one that was deleted comes back.
-CreateServices missing_services(const Observed& seen, const Attempt& attempt,
-                                const WantedSlots& slots, const std::vector<Target>& leaving);
+CreateServices missing_services(const Round& round, const std::vector<Target>& leaving);
 
 }  // namespace nervex::controller

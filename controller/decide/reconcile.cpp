@@ -25,7 +25,7 @@ using job::Phase;
 Decision begin(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
-  return {{UpdateStatus{next_status(after, current_attempt(after), {}, {}, false)},
+  return {{UpdateStatus{next_status(Round(after), false)},
            normal_event(kJobCreated, "the job has its place in the queue")},
           std::nullopt,
           true};
@@ -47,18 +47,18 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
   }
 }
 
-Actions creation_steps(const Observed& seen, const Attempt& attempt) {
-  if (!may_begin(seen)) return {};
-  Actions steps = group_steps(seen, attempt);
-  const Actions pods = pod_steps(seen, attempt, !steps.empty());
+Actions creation_steps(const Round& round) {
+  if (!may_begin(round.seen)) return {};
+  Actions steps = group_steps(round);
+  const Actions pods = pod_steps(round, !steps.empty());
   steps.insert(steps.end(), pods.begin(), pods.end());
   return steps;
 }
 
-std::optional<std::chrono::milliseconds> next_look(const Observed& seen, const Attempt& attempt) {
-  const auto limit = time_until_limit(seen, attempt);
-  const auto late = time_until_late(seen, attempt);
-  return sooner(sooner(limit, late), time_until_requeue(seen));
+std::optional<std::chrono::milliseconds> next_look(const Round& round) {
+  const auto limit = time_until_limit(round);
+  const auto late = time_until_late(round);
+  return sooner(sooner(limit, late), time_until_requeue(round.seen));
 }
 
 Actions release(const Observed& seen) {
@@ -67,34 +67,29 @@ Actions release(const Observed& seen) {
 }
 
 // The status comes first: it records what has ended before anything is done about the rest.
-Decision go_on(const Observed& seen) {
-  const Attempt attempt = current_attempt(seen);
-  if (auto transition = transition_of(seen, attempt)) {
+Decision go_on(const Round& round) {
+  if (auto transition = transition_of(round)) {
     return {{UpdateStatus{std::move(transition->status)}, std::move(transition->event)},
             std::nullopt,
             true};
   }
-  const auto ended = ended_slots(seen.job.status, attempt);
-  const Replacement lost = replace_lost(seen, attempt, ended);
-  Observed known = seen;  // with what this round's status says of the slots
-  known.job.status.ended = ended;
-  known.job.status.replaced = lost.replaced;
-  Actions steps = delete_stale_objects(seen, attempt);
-  const Actions creations = creation_steps(known, attempt);
+  const Observed& seen = round.seen;
+  Actions steps = delete_stale_objects(round);
+  const Actions creations = creation_steps(round);
   steps.insert(steps.end(), creations.begin(), creations.end());
-  const bool nothing_to_create = (attempt.group != nullptr || !may_begin(seen)) &&
+  const bool nothing_to_create = (round.attempt.group != nullptr || !may_begin(seen)) &&
                                  std::none_of(steps.begin(), steps.end(), is_write);
-  const job::Status status = next_status(seen, attempt, ended, lost.replaced, nothing_to_create);
+  const job::Status status = next_status(round, nothing_to_create);
 
   Actions actions;
   if (status != seen.job.status) actions.push_back(UpdateStatus{status});
   add_events(seen.job.status, status, actions);
-  const Actions events = lost_events(lost);
+  const Actions events = lost_events(round.losses);
   actions.insert(actions.end(), events.begin(), events.end());
   const Actions released = release(seen);
   actions.insert(actions.end(), released.begin(), released.end());
   actions.insert(actions.end(), steps.begin(), steps.end());
-  return {actions, sooner(next_look(seen, attempt), lost.look_again)};
+  return {actions, sooner(next_look(round), round.losses.look_again)};
 }
 
 // What is left of the job's objects first: then its own deletion has nothing to wait for.
@@ -115,11 +110,14 @@ Decision wind_up(const Observed& seen) {
 
 }  // namespace
 
-Decision reconcile(const Observed& seen) {
+Decision reconcile(const Round& round) {
+  const Observed& seen = round.seen;
   if (seen.job.meta.deleting) return {release(seen), std::nullopt};
   if (is_final(seen.job.status.phase)) return wind_up(seen);
   if (seen.job.status.phase == Phase::kNone) return begin(seen);
-  return go_on(seen);
+  return go_on(round);
 }
+
+Decision reconcile(const Observed& seen) { return reconcile(Round(seen)); }
 
 }  // namespace nervex::controller

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "controller/decide/actions.h"
-#include "controller/decide/observed.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
 
@@ -21,6 +21,7 @@ struct Decision {
 // asking again comes to rest within a few rounds, with none left (reconcile_property_test.cpp).
 // At most one UpdateStatus. One that ends the job or its attempt is the only action but for events;
 // what is left to clean up follows when it has been observed.
+[[nodiscard]] Decision reconcile(const Round& round);
 [[nodiscard]] Decision reconcile(const Observed& seen);
 
 }  // namespace nervex::controller

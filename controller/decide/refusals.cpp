@@ -149,27 +149,25 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
   return first;
 }
 
-Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
-                        const std::string& message) {
-  if (attempt.group == nullptr) return {};
-  const WantedSlots slots(seen.job, attempt.has_aggregator);
-  const WantedSlot* refused = find_by_name(seen.job, slots, name);
+Actions requeue_gang_of(const Round& round, std::string_view name, const std::string& message) {
+  if (round.attempt.group == nullptr) return {};
+  const WantedSlot* refused = find_by_name(round.job, round.slots, name);
   if (refused == nullptr) return {};
-  const auto gangs = gangs_of(*attempt.group);
+  const auto gangs = gangs_of(*round.attempt.group);
   const auto at = gangs.find({refused->role, refused->slot.ordinal});
   if (at == gangs.end() || at->second == gang::kBaseGang) return {};
-  if (!parse_gang_name(at->second)) return {};  // somebody else's hand
-  if (has_pod(attempt, *refused)) return {};    // the Service of one that runs
-  const auto learner = learner_to_requeue(seen.job, attempt, *refused, at->second);
-  if (!learner && !is_starting(seen.job, attempt, *refused, at->second)) return {};
+  if (!parse_gang_name(at->second)) return {};      // somebody else's hand
+  if (has_pod(round.attempt, *refused)) return {};  // the Service of one that runs
+  const auto learner = learner_to_requeue(round.seen.job, round.attempt, *refused, at->second);
+  if (!learner && !is_starting(round.seen.job, round.attempt, *refused, at->second)) return {};
 
-  job::Status status = seen.job.status;
+  job::Status status = round.seen.job.status;
   Requeued& entry = entry_of(status, at->second, learner);
-  const auto delay = retry_delay(seen.retry_delay, ++entry.count);
-  entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(seen.now + delay);
-  raise_incarnations(attempt, slots, entry, gangs, status);
+  const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
+  entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
+  raise_incarnations(round.attempt, round.slots, entry, gangs, status);
   const std::string name_of_gang = describe(entry);
-  set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);
+  set_condition(round.seen, status, kPodsCreated, false, kFailedCreate, message);
   status.reason = kFailedCreate;
   return {UpdateStatus{std::move(status)},
           warning_event(kFailedCreate,
@@ -182,9 +180,10 @@ Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::strin
 SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
                               const WantedSlots& slots) {
   SlotNumbers found;
-  if (attempt.group == nullptr || seen.job.status.requeued_gangs.empty()) return found;
+  const auto& requeued = seen.job.status.requeued_gangs;
+  if (attempt.group == nullptr || requeued.empty()) return found;
   const auto gangs = gangs_of(*attempt.group);
-  for (const auto& of : seen.job.status.requeued_gangs) {
+  for (const auto& of : requeued) {
     const auto gang = parse_gang_name(of.name);
     if (of.requeue_at <= seen.now || !gang) continue;
     for (const auto& slot : slots.all()) {
@@ -194,22 +193,22 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
   return found;
 }
 
-std::vector<Requeued> still_requeued(const Observed& seen, const Attempt& attempt,
-                                     const WantedSlots& slots) {
+std::vector<Requeued> still_requeued(const Round& round) {
   std::vector<Requeued> kept;
-  if (seen.job.status.requeued_gangs.empty() || attempt.group == nullptr) return kept;
+  if (round.seen.job.status.requeued_gangs.empty() || round.attempt.group == nullptr) return kept;
   std::set<std::pair<Role, job::Slot>> pods;
-  for (const auto& of : attempt.pods) {
+  for (const auto& of : round.attempt.pods) {
     if (!of.pod->meta.deleting) pods.emplace(of.role, of.slot);
   }
-  const auto gangs = gangs_of(*attempt.group);
-  for (const auto& of : seen.job.status.requeued_gangs) {
+  const auto gangs = gangs_of(*round.attempt.group);
+  for (const auto& of : round.seen.job.status.requeued_gangs) {
     const auto gang = parse_gang_name(of.name);
     const auto lacks_its_pod = [&](const WantedSlot& slot) {
       return !slot.is_over && belongs_to(slot, of, *gang, gangs) &&
              pods.count({slot.role, slot.slot}) == 0;
     };
-    const bool is_kept = gang && std::any_of(slots.all().begin(), slots.all().end(), lacks_its_pod);
+    const bool is_kept =
+        gang && std::any_of(round.slots.all().begin(), round.slots.all().end(), lacks_its_pod);
     if (is_kept) kept.push_back(of);
   }
   return kept;

@@ -23,13 +23,10 @@
 #include <vector>
 
 #include "controller/decide/actions.h"
-#include "controller/decide/attempt.h"
 #include "controller/decide/observed.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
-
-// By role and ordinal.
-using SlotNumbers = std::set<std::pair<job::Role, int>>;
 
 // The slots of what waits for its next try: they are not in the PodGroup, no pod of theirs is
 // created or stays, and none that goes was lost.
@@ -42,15 +39,13 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
 // What to write when the creation of the object `name` (a pod, or its Service) was refused in these
 // words. Empty if nothing is to be taken back; so, too, if the name is of the base gang or of
 // nothing that is wanted.
-Actions requeue_gang_of(const Observed& seen, const Attempt& attempt, std::string_view name,
-                        const std::string& message);
+Actions requeue_gang_of(const Round& round, std::string_view name, const std::string& message);
 
 // For people: "request-7", "learner 4096 of request-7".
 std::string describe(const job::Status::RequeuedGang& requeued);
 
 // status.requeuedGangs without what is whole by now, or not wanted any more.
-std::vector<job::Status::RequeuedGang> still_requeued(const Observed& seen, const Attempt& attempt,
-                                                      const WantedSlots& slots);
+std::vector<job::Status::RequeuedGang> still_requeued(const Round& round);
 
 // -- how does a user learn that the API server refused what the job needs?
 

@@ -8,10 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "controller/decide/attempt.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/reasons.h"
-#include "controller/decide/refusals.h"
+#include "controller/decide/round.h"
 #include "job/disruption.h"
 #include "job/names.h"
 
@@ -60,21 +59,19 @@ std::string words_about(const kube::Pod& pod) {
 // Looks at one attempt's pods and collects what they call for.
 class Losses {
  public:
-  Losses(const Observed& seen, const Attempt& attempt, const job::Job& job)
-      : seen_(seen),
-        attempt_(attempt),
-        slots_(job, attempt.has_aggregator),
-        placements_(all_places(attempt.group->status)),
-        taken_back_(slots_backing_off(seen, attempt, slots_)) {
-    for (const auto& of : attempt.pods) pods_.try_emplace({of.role, of.slot}, &of);
-    for (const auto& of : job.status.replaced) raise(of.role, of.slot);
-    for (const auto& name : vanished_pods(seen, attempt)) vanished_.insert(name);
+  explicit Losses(const Round& round)
+      : round_(round),
+        seen_(round.seen),
+        attempt_(round.attempt),
+        vanished_(round.vanished.begin(), round.vanished.end()) {
+    for (const auto& of : attempt_.pods) pods_.try_emplace({of.role, of.slot}, &of);
+    for (const auto& of : round.job.status.replaced) raise(of.role, of.slot);
   }
 
   Replacement find() {
-    for (const auto& slot : slots_.all()) {
+    for (const auto& slot : round_.slots.all()) {
       if (slot.role == Role::kCoordinator || slot.is_over) continue;
-      if (taken_back_.count({slot.role, slot.slot.ordinal}) == 0) look_at(slot);
+      if (round_.backing_off.count({slot.role, slot.slot.ordinal}) == 0) look_at(slot);
     }
     lower_base_replicas();
     for (const auto& entry : seen_.job.spec.requests.entries) {
@@ -115,8 +112,8 @@ class Losses {
 
   // A pod whose place is another slot's, or another one of its own slot's, was deleted by us.
   bool has_its_place(const AttemptPod& of) const {
-    const auto place = placements_.find({to_string(of.role), slot_id(of.slot)});
-    return place != placements_.end() && place->second->number == of.placement;
+    const auto place = round_.placements.find({to_string(of.role), slot_id(of.slot)});
+    return place != round_.placements.end() && place->second->number == of.placement;
   }
 
   // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.
@@ -146,13 +143,11 @@ class Losses {
     return number.second >= job::kFirstRequestedOrdinal && requested_.count(number) == 0;
   }
 
+  const Round& round_;
   const Observed& seen_;
   const Attempt& attempt_;
-  const WantedSlots slots_;
-  const Places placements_;
-  const std::set<std::pair<Role, int>> taken_back_;
   std::map<std::pair<Role, job::Slot>, const AttemptPod*> pods_;
-  std::set<std::string, std::less<>> vanished_;
+  const std::set<std::string_view> vanished_;
   Incarnations incarnations_;
   std::set<std::pair<Role, int>> requested_;  // ordinals that some entry names
   Replacement out_;
@@ -183,15 +178,7 @@ std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Att
   return ended;
 }
 
-Replacement replace_lost(const Observed& seen, const Attempt& attempt,
-                         const std::vector<job::Status::Ended>& ended) {
-  if (attempt.group == nullptr || requests_lost(seen.job)) {
-    return {seen.job.status.replaced, {}, std::nullopt};
-  }
-  job::Job job = seen.job;
-  job.status.ended = ended;
-  return Losses(seen, attempt, job).find();
-}
+Replacement replace_lost(const Round& round) { return Losses(round).find(); }
 
 Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
   if (job.meta.deleting || is_final(job.status.phase)) return {};
@@ -240,9 +227,10 @@ void report_replacement_limit(const Observed& seen, job::Status& status) {
   }
 }
 
-std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& attempt) {
+std::vector<std::string> vanished_pods(const Round& round) {
   std::vector<std::string> vanished;
-  if (attempt.group == nullptr || seen.services.empty()) return vanished;
+  const Observed& seen = round.seen;
+  if (seen.services.empty()) return vanished;
   std::set<std::string_view> pods;
   for (const auto& pod : seen.pods) pods.insert(pod->meta.name);
   std::set<std::string_view> left;  // services without their pods
@@ -251,17 +239,14 @@ std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& atte
     if (is_left) left.insert(service->meta.name);
   }
   if (left.empty()) return vanished;
-  const WantedSlots slots(seen.job, attempt.has_aggregator);
-  const Places places = all_places(attempt.group->status);
-  const auto taken_back = slots_backing_off(seen, attempt, slots);
-  for (const auto& slot : slots.all()) {
+  for (const auto& slot : round.slots.all()) {
     if (slot.role == Role::kCoordinator || slot.is_over) continue;
-    if (taken_back.count({slot.role, slot.slot.ordinal}) != 0) continue;
+    if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
     std::string name = job::pod_name(seen.job, slot.role, slot.slot);
     if (left.count(name) == 0) continue;
     // Without a place there never was such a pod. The job's own aggregator keeps its name: what is
     // left is an earlier one's.
-    if (places.count({to_string(slot.role), slot_id(slot.slot)}) != 0) {
+    if (round.placements.count({to_string(slot.role), slot_id(slot.slot)}) != 0) {
       vanished.push_back(std::move(name));
     }
   }

@@ -31,9 +31,10 @@ struct Replacement {
   std::optional<std::chrono::seconds> look_again;
 };
 
-// `ended`: as this round's status says it. While requests are lost nothing is replaced.
-Replacement replace_lost(const Observed& seen, const Attempt& attempt,
-                         const std::vector<job::Status::Ended>& ended);
+// Of a round that is complete but for `losses` (round.h), with a PodGroup and no lost requests.
+Replacement replace_lost(const Round& round);
+// The same of a round that is complete but for `vanished` and `losses`.
+std::vector<std::string> vanished_pods(const Round& round);
 
 // The name that a pod of the job would get is held by an object of somebody else: its replica goes
 // on to the next incarnation, which has another name. Nothing if it is a fixed name (coordinator,
@@ -46,9 +47,5 @@ Actions lost_events(const Replacement& replacement);
 // Sets the condition ReplacementLimitExceeded if status.replaced names a replica that has had all
 // its incarnations, until nervex-server lets it go on under a fresh ordinal.
 void report_replacement_limit(const Observed& seen, job::Status& status);
-
-// Names of pods that are wanted and not in `seen`, but were: their services are there, which are
-// made after them. A stale cache looks the same, so ask the API server before believing it.
-std::vector<std::string> vanished_pods(const Observed& seen, const Attempt& attempt);
 
 }  // namespace nervex::controller

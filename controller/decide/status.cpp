@@ -57,18 +57,17 @@ job::RoleCounts forgotten(const job::Status& before, Role role) {
 // server stores. Goes without: an end of a slot that is not wanted in that incarnation any more,
 // nor will be, and whose pod is gone, so that nothing counts it again. (But for a new leader's old
 // cache: then one is counted twice.) The few aggregators stay, whose counts are not only of these.
-void forget_many(const job::Job& job, const Attempt& attempt, const WantedSlots& slots,
-                 job::Status& status) {
-  if (status.ended.size() <= kManyEnded || requests_lost(job)) return;
+void forget_many(const Round& round, job::Status& status) {
+  if (status.ended.size() <= kManyEnded || round.requests_lost) return;
   std::set<std::pair<Role, job::Slot>> pods;
-  for (const auto& of : attempt.pods) pods.emplace(of.role, of.slot);
+  for (const auto& of : round.attempt.pods) pods.emplace(of.role, of.slot);
   std::erase_if(status.ended, [&](const job::Status::Ended& of) {
     if (of.role == Role::kAggregator || pods.count({of.role, of.slot}) != 0) return false;
-    const WantedSlot* now = slots.find(of.role, of.slot.ordinal);
+    const WantedSlot* now = round.slots.find(of.role, of.slot.ordinal);
     if (now != nullptr) return now->slot.incarnation > of.slot.incarnation;
     // The base replicas may be raised again: what they had is kept until something else says so.
     return of.slot.ordinal >= job::kFirstRequestedOrdinal ||
-           job::current_slot(job, of.role, of.slot).incarnation > of.slot.incarnation;
+           job::current_slot(round.job, of.role, of.slot).incarnation > of.slot.incarnation;
   });
 }
 
@@ -96,11 +95,12 @@ void set_counts(const job::Status& before, const Attempt& attempt, job::Status& 
 }
 
 // Pods that are wanted and go on, or will. While requests are lost their pods go on all the same.
-int desired_pods(const Attempt& attempt, const job::Job& job, const WantedSlots& slots) {
+int desired_pods(const Round& round) {
+  const WantedSlots& slots = round.slots;
   const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
   std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
-  if (attempt.group == nullptr || !requests_lost(job)) return static_cast<int>(wanted);
-  for (const auto& set : attempt.group->spec.members) {
+  if (round.attempt.group == nullptr || !round.requests_lost) return static_cast<int>(wanted);
+  for (const auto& set : round.attempt.group->spec.members) {
     wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
       const auto role = job::parse_role(set.role);
       return role && slots.find(*role, slot.ordinal) == nullptr;
@@ -128,18 +128,17 @@ void forget_active(const Observed& seen, job::Status& status) {
 }
 
 // What every status says, whatever the job does.
-void set_facts(const Observed& seen, const Attempt& attempt, std::vector<job::Status::Ended> ended,
-               job::Status& status) {
-  const job::Requests& requests = seen.job.spec.requests;
-  status.observed_generation = seen.job.meta.generation;
+void set_facts(const Round& round, job::Status& status) {
+  const job::Requests& requests = round.seen.job.spec.requests;
+  status.observed_generation = round.seen.job.meta.generation;
   status.naming_version = std::max(status.naming_version, kNamingVersion);
-  status.selector = collector_selector(seen.job);
+  status.selector = collector_selector(round.seen.job);
   status.next_collector = std::max(status.next_collector, requests.next_collector);
   status.next_learner = std::max(status.next_learner, requests.next_learner);
-  status.ended = std::move(ended);
-  set_counts(seen.job.status, attempt, status);
+  status.ended = round.job.status.ended;
+  set_counts(round.seen.job.status, round.attempt, status);
   const bool has_run = status.phase != Phase::kCreated;
-  if (has_run && !status.start_time) status.start_time = whole_seconds(seen.now);
+  if (has_run && !status.start_time) status.start_time = whole_seconds(round.seen.now);
 }
 
 }  // namespace
@@ -159,42 +158,36 @@ job::Status first_status(const Observed& seen) {
   return status;
 }
 
-job::Status next_status(const Observed& seen, const Attempt& attempt,
-                        std::vector<job::Status::Ended> ended,
-                        std::vector<job::Status::Replaced> replaced, bool nothing_to_create) {
-  job::Status status = seen.job.status;
-  if (judge_attempt(seen, attempt).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
-  set_facts(seen, attempt, std::move(ended), status);
-  status.replaced = std::move(replaced);
-  Observed known = seen;
-  known.job.status = status;
-  const WantedSlots slots(known.job, attempt.has_aggregator);
-  status.requeued_gangs = still_requeued(known, attempt, slots);
-  status.desired = seen.job.spec.suspend ? 0 : desired_pods(attempt, known.job, slots);
-  forget_many(known.job, attempt, slots, status);
-  set_conditions(seen, attempt, nothing_to_create, status);
-  report_replacement_limit(seen, status);
+job::Status next_status(const Round& round, bool nothing_to_create) {
+  job::Status status = round.seen.job.status;
+  if (judge_attempt(round).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
+  set_facts(round, status);
+  status.replaced = round.job.status.replaced;
+  status.requeued_gangs = still_requeued(round);
+  status.desired = round.seen.job.spec.suspend ? 0 : desired_pods(round);
+  forget_many(round, status);
+  set_conditions(round, nothing_to_create, status);
+  report_replacement_limit(round.seen, status);
   return status;
 }
 
-job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phase phase,
+job::Status final_status(const Round& round, job::Status status, job::Phase phase,
                          const Verdict& verdict) {
-  job::Status status = seen.job.status;
   const bool never_ran = verdict.outcome == AttemptOutcome::kTimedOut && !status.start_time;
   status.phase = phase;
-  set_facts(seen, attempt, ended_slots(seen.job.status, attempt), status);
+  set_facts(round, status);
   if (never_ran) status.start_time.reset();
-  status.completion_time = whole_seconds(seen.now);
+  status.completion_time = whole_seconds(round.seen.now);
   status.next_attempt_time.reset();
   status.requeued_gangs.clear();
   status.ready = status.desired = 0;  // no pod is wanted any more
   if (phase == Phase::kSucceeded) {
     count_active_as_succeeded(status);
   } else {
-    forget_active(seen, status);
+    forget_active(round.seen, status);
   }
   if (verdict.outcome == AttemptOutcome::kFailed) status.coordinator = {0, 0, 1};
-  set_final_conditions(seen, verdict, status);
+  set_final_conditions(round.seen, verdict, status);
   return status;
 }
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "controller/decide/attempt.h"
 #include "controller/decide/attempt_transition.h"
+#include "controller/decide/round.h"
 
 namespace nervex::controller {
 
@@ -12,14 +12,12 @@ namespace nervex::controller {
 job::Status first_status(const Observed& seen);
 
 // The status that the objects call for while the attempt goes on. Equal to the stored one if
-// nothing has changed. `ended` and `replaced` are replacement.h's; `nothing_to_create`: every
-// object that may exist does.
-job::Status next_status(const Observed& seen, const Attempt& attempt,
-                        std::vector<job::Status::Ended> ended,
-                        std::vector<job::Status::Replaced> replaced, bool nothing_to_create);
+// nothing has changed. `nothing_to_create`: every object that may exist does.
+job::Status next_status(const Round& round, bool nothing_to_create);
 
-// That of a job that ends here, kSucceeded or kFailed, with its last counts.
-job::Status final_status(const Observed& seen, const Attempt& attempt, job::Phase phase,
+// That of a job that ends here, kSucceeded or kFailed, with its last counts. `status`: as stored,
+// with what is known of the attempt's end.
+job::Status final_status(const Round& round, job::Status status, job::Phase phase,
                          const Verdict& verdict);
 
 }  // namespace nervex::controller

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "controller/decide/attempt.h"
-#include "controller/decide/cleanup.h"
-#include "controller/decide/replacement.h"
+#include "controller/decide/live_checks.h"
 #include "controller/observe/live_pods.h"
 #include "job/names.h"
 #include "kube/model/node.h"
@@ -33,31 +32,6 @@ Observed from_caches(const Caches& caches, const ObserveOptions& options, const 
   seen.retry_delay = options.retry_delay;
   seen.now = now;
   return seen;
-}
-
-bool is_coordinator_of(const kube::Pod& pod, const gang::PodGroup& group) {
-  return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
-}
-
-// The coordinator has had a call to nervex-server answered, which proves that it ran, even if the
-// phase does not say so: nobody may have looked while it did. A job that was made from another
-// one's manifest may hold that one's calls; they are older than its PodGroup.
-bool has_called(const job::Job& job, const gang::PodGroup& group) {
-  const auto& calls = job.spec.requests.calls;
-  return std::any_of(calls.begin(), calls.end(), [&](const job::CallRecord& call) {
-    return call.attempt == job.status.attempt && call.time > group.meta.created;
-  });
-}
-
-// Its coordinator runs, or has run: another one in the same attempt would not know its workers.
-bool is_under_way(const job::Job& job, const gang::PodGroup* group) {
-  if (job.meta.deleting) return false;
-  return job.status.phase == job::Phase::kRunning || (group != nullptr && has_called(job, *group));
-}
-
-bool seems_gone(const Observed& seen, const gang::PodGroup& group) {
-  return std::none_of(seen.pods.begin(), seen.pods.end(),
-                      [&](const auto& pod) { return is_coordinator_of(*pod, group); });
 }
 
 // The object, or null: there is none that belongs to the job.
@@ -99,12 +73,10 @@ Result<Nothing> check_same_attempt(kube::Api& api, const job::Job& job) {
 
 // Before anything is deleted as left over: with a cache that is behind, that may be the very
 // attempt that runs.
-Result<Nothing> confirm_stale_objects(kube::Api& api, const Observed& seen,
-                                      const Attempt& attempt) {
-  if (delete_stale_objects(seen, attempt).empty()) return ok();
-  if (auto same = check_same_attempt(api, seen.job); !same) return same;
-  return attempt.group == nullptr ? check_no_pod_group(api, seen.job)
-                                  : check_same_pod_group(api, seen.job, *attempt.group);
+Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
+                                      const gang::PodGroup* group) {
+  if (auto same = check_same_attempt(api, job); !same) return same;
+  return group == nullptr ? check_no_pod_group(api, job) : check_same_pod_group(api, job, *group);
 }
 
 std::string planned_node_of_coordinator(const gang::PodGroup& group) {
@@ -129,8 +101,8 @@ Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
 }
 
 // The coordinator that the cache lacks, or what is known of its end.
-Result<Nothing> look_for_coordinator(kube::Api& api, Caches& caches, const gang::PodGroup& group,
-                                     Observed& seen) {
+Result<Nothing> look_for_coordinator(kube::Api& api, const Caches& caches,
+                                     const gang::PodGroup& group, Observed& seen) {
   const std::string name = job::pod_name(seen.job, job::Role::kCoordinator, {});
   const auto live = live_pod(api, seen.job, name);
   if (!live) return live.error();
@@ -148,10 +120,8 @@ Result<Nothing> look_for_coordinator(kube::Api& api, Caches& caches, const gang:
 }
 
 // Pods that only the cache lacks are no loss.
-Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
-  if (is_final(seen.job.status.phase) || requests_lost(seen.job)) return ok();
-  const auto vanished = vanished_pods(seen, current_attempt(seen));
-  if (vanished.empty()) return ok();
+Result<Nothing> look_for_vanished(kube::Api& api, const std::vector<std::string>& vanished,
+                                  Observed& seen) {
   const auto add = [&](kube::Pod pod) {
     seen.pods.push_back(std::make_shared<const kube::Pod>(std::move(pod)));
   };
@@ -173,46 +143,48 @@ Result<Nothing> find_vanished(kube::Api& api, Observed& seen) {
   return ok();
 }
 
-Result<Nothing> check_against_live(kube::Api& api, Caches& caches, const Attempt& attempt,
-                                   Observed& seen) {
-  if (seen.job.status.phase == job::Phase::kNone || is_final(seen.job.status.phase)) return ok();
-  if (is_under_way(seen.job, attempt.group)) {
-    if (attempt.group == nullptr) {
-      if (auto none = check_no_pod_group(api, seen.job); !none) return none;
-      seen.pod_group_is_gone = true;
-      return ok();  // the attempt ends before anything is deleted
-    }
-    if (seems_gone(seen, *attempt.group)) {
-      auto looked = look_for_coordinator(api, caches, *attempt.group, seen);
-      if (!looked || seen.coordinator_is_gone) return looked;  // the attempt ends first
-    }
-  }
-  if (auto found = find_vanished(api, seen); !found) return found;
-  return confirm_stale_objects(api, seen, attempt);
-}
-
 }  // namespace
 
 std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
                                        const std::string& key, SysTime now) {
   const auto job = caches.jobs.get(key);
-  return job ? std::optional(from_caches(caches, options, *job, now)) : std::nullopt;
+  if (!job) return std::nullopt;
+  Observed seen = from_caches(caches, options, *job, now);
+  if (seen.pod_groups.empty()) {
+    const bool has_config = seen.aggregator_config != nullptr;
+    seen.predecessor = predecessor_remains(caches, *job, wants_aggregator(job->spec, has_config));
+  }
+  return seen;
 }
 
-Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
+Result<Nothing> read_live(kube::Api& api, const Caches& caches, const LiveChecks& checks,
+                          const gang::PodGroup* group, Observed& seen) {
+  if (checks.pod_group) {
+    if (auto none = check_no_pod_group(api, seen.job); !none) return none;
+    seen.pod_group_is_gone = true;
+    return ok();
+  }
+  if (checks.coordinator) {
+    auto looked = look_for_coordinator(api, caches, *group, seen);
+    if (!looked || seen.coordinator_is_gone) return looked;
+  }
+  if (!checks.vanished.empty()) {
+    if (auto found = look_for_vanished(api, checks.vanished, seen); !found) return found;
+  }
+  return checks.stale_objects ? confirm_stale_objects(api, seen.job, group) : ok();
+}
+
+Result<std::optional<Observed>> observe(kube::Api& api, const Caches& caches,
                                         const ObserveOptions& options, const std::string& key,
                                         SysTime now) {
-  const auto job = caches.jobs.get(key);
-  if (!job) return std::optional<Observed>();
-  Observed seen = from_caches(caches, options, *job, now);
-  const Attempt attempt = current_attempt(seen);
-  if (seen.pod_groups.empty()) {
-    seen.predecessor = predecessor_remains(caches, *job, attempt.has_aggregator);
+  auto seen = observe_caches(caches, options, key, now);
+  if (!seen) return seen;
+  const Round round(*seen);
+  const LiveChecks checks = live_checks(round);
+  if (auto read = read_live(api, caches, checks, round.attempt.group, *seen); !read) {
+    return read.error();
   }
-  if (auto checked = check_against_live(api, caches, attempt, seen); !checked) {
-    return checked.error();
-  }
-  return std::optional(std::move(seen));
+  return seen;
 }
 
 namespace {

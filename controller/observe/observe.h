@@ -26,11 +26,9 @@ struct ObserveOptions {
 std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
                                        const std::string& key, SysTime now);
 
-// From the caches; asks the API server only when the coordinator or the PodGroup of an attempt that
-// ran seems to be gone, since that ends it, when another pod does, since that is replaced, and when
-// something seems to be left over, since that is deleted. nullopt: there is no such job. Fails only
-// as those questions fail, and with kTransient while a cache is behind.
-Result<std::optional<Observed>> observe(kube::Api& api, Caches& caches,
+// The same, with what live_checks.h asks the API server. Fails only as those questions fail, and
+// with kTransient while a cache is behind.
+Result<std::optional<Observed>> observe(kube::Api& api, const Caches& caches,
                                         const ObserveOptions& options, const std::string& key,
                                         SysTime now);
 

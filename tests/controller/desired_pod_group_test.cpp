@@ -32,7 +32,8 @@ struct Followed {
     if (job.status.attempt == 0) job.status.attempt = 1;
     Attempt none;
     none.has_aggregator = context.has_aggregator;
-    group = *gang::decode_pod_group(pod_group_manifest(observed(), none, context));
+    const Observed seen = observed();
+    group = *gang::decode_pod_group(pod_group_manifest(Round(seen, none), context));
   }
   job::Job job;
   job::PodContext context;
@@ -51,10 +52,12 @@ struct Followed {
     attempt.group = &group;
     attempt.pods = pods;
     attempt.has_aggregator = context.has_aggregator;
-    gang::PodGroupSpec spec = desired_spec(observed(), attempt, context);
+    const Observed seen = observed();
+    const Round round(seen, attempt);
+    gang::PodGroupSpec spec = desired_spec(round, context);
     if (spec == group.spec) return false;
     group.spec = std::move(spec);
-    CHECK(desired_spec(observed(), attempt, context) == group.spec);
+    CHECK(desired_spec(round, context) == group.spec);
     return true;
   }
   void commit() {

@@ -30,11 +30,10 @@ TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]
   World world(a_job(1, 0));
   world.settle();
   world.plan("n7");
-  const Attempt attempt = current_attempt(world.seen);
-  const Actions steps = pod_steps(world.seen, attempt);
+  const Actions steps = pod_steps(Round(world.seen));
   const Json& pod = std::get<CreatePods>(steps.at(0)).manifests.at(0);
   CHECK(pod["metadata"]["annotations"] ==
-        Json({{"nervex.sensetime.com/pod-group-uid", attempt.group->meta.uid},
+        Json({{"nervex.sensetime.com/pod-group-uid", Round(world.seen).attempt.group->meta.uid},
               {"nervex.sensetime.com/slot", "collector/0"},
               {"nervex.sensetime.com/incarnation", "0"},
               {"nervex.sensetime.com/placement", "2"}}));
@@ -66,7 +65,7 @@ TEST_CASE("nothing is made while the plan is older than the spec", "[controller]
   World world = a_started_world();
   world.seen.pods.clear();
   world.change_group([](gang::PodGroup& group) { ++group.meta.generation; });
-  for (const auto& step : pod_steps(world.seen, current_attempt(world.seen))) {
+  for (const auto& step : pod_steps(Round(world.seen))) {
     CHECK_FALSE(std::holds_alternative<CreatePods>(step));
   }
 }
@@ -100,7 +99,7 @@ TEST_CASE("a pod that waits for a superseded place gives way", "[controller][pod
     world.change_pod(collector, [](kube::Pod& pod) {
       pod.meta.annotations["nervex.sensetime.com/placement"] = "99";
     });
-    CHECK(pod_steps(world.seen, current_attempt(world.seen)).empty());
+    CHECK(pod_steps(Round(world.seen)).empty());
   }
 }
 
@@ -120,7 +119,7 @@ TEST_CASE("the coordinator waits for a worker that is in the way", "[controller]
   World world = a_started_world();
   world.remove_pod("dqn-coordinator");
   world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) { pod.meta.deleting = true; });
-  CHECK(pod_steps(world.seen, current_attempt(world.seen)).empty());
+  CHECK(pod_steps(Round(world.seen)).empty());
 }
 
 TEST_CASE("the coordinator does not wait for what was requested", "[controller][pods]") {
@@ -212,7 +211,7 @@ TEST_CASE("the newest pods go first", "[controller][pods]") {
   const std::string newest = world.name(Role::kCollector, 4096);
   world.change_pod(newest, [](kube::Pod& pod) { pod.meta.created += std::chrono::seconds(5); });
   world.seen.job.spec.requests.entries.clear();
-  for (const auto& step : pod_steps(world.seen, current_attempt(world.seen))) {
+  for (const auto& step : pod_steps(Round(world.seen))) {
     if (const auto* pods = std::get_if<DeletePods>(&step)) {
       REQUIRE(pods->targets.size() == 2);
       CHECK(pods->targets[0].name == newest);

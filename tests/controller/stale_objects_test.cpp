@@ -18,9 +18,7 @@ World a_started_world() {
   return world;
 }
 
-Actions strays(const World& world) {
-  return delete_stale_objects(world.seen, current_attempt(world.seen));
-}
+Actions strays(const World& world) { return delete_stale_objects(Round(world.seen)); }
 
 TEST_CASE("what belongs to the attempt is no stray", "[controller][strays]") {
   CHECK(strays(a_started_world()).empty());
