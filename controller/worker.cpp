@@ -5,12 +5,12 @@
 
 #include "base/log.h"
 #include "controller/decide/attempt_transition.h"
-#include "controller/observe/confirm.h"
+#include "controller/decide/cleanup.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/reconcile.h"
 #include "controller/decide/refusals.h"
 #include "controller/decide/replacement.h"
-#include "controller/decide/cleanup.h"
+#include "controller/observe/confirm.h"
 
 namespace nervex::controller {
 namespace {

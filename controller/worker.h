@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/clock.h"
+#include "controller/act/perform.h"
 #include "controller/observe/caches.h"
 #include "controller/observe/observe.h"
-#include "controller/act/perform.h"
 #include "kube/api.h"
 #include "kube/work_queue.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "controller/observe/caches.h"
 #include "controller/decide/reconcile.h"
+#include "controller/observe/caches.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/support/job_builders.h"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "controller/observe/caches.h"
 #include "controller/decide/attempt.h"
+#include "controller/observe/caches.h"
 #include "gang/slot.h"
 #include "tests/support/fake_api.h"
 

@@ -39,9 +39,9 @@ struct GrownCluster : Cluster {
   }
 
   int reads_of_job(const std::function<void()>& work) {
-    int reads = 0;
+    reads = 0;
     api.fail_next(
-        [&reads](const kube::ApiRequest& request) {
+        [this](const kube::ApiRequest& request) {
           reads += request.method == "GET" && request.path.ends_with("/nervexjobs/dqn") ? 1 : 0;
           return false;
         },
@@ -51,6 +51,7 @@ struct GrownCluster : Cluster {
   }
 
   job::Job before;
+  int reads = 0;  // of the job
 };
 
 TEST_CASE("a cache that lacks the job's growth deletes nothing of it", "[controller][confirm]") {
