@@ -9,6 +9,9 @@
 
 namespace nervex {
 
+// A timer that every wait polls, not a stop token: that would have to go through each verb and each
+// fake, and would also cut what a program still has to write, such as the release of its Lease.
+//
 // One time for many waits, not set at first. Thread-safe; waits that have begun before set() end at
 // that time, too. The clock is the system's: descriptors cannot wait for another one.
 class CallLimit {

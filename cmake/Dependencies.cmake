@@ -1,5 +1,5 @@
-# Libraries the project stands on, with the oldest versions it is tested with (docs/adr tells why
-# each was chosen). Nothing is downloaded here: scripts/setup provides what the system lacks and
+# Libraries the project stands on, with the oldest versions it is tested with (why each:
+# docs/adr/2026-11-21-libraries.md). Nothing is downloaded here: scripts/setup provides what the system lacks and
 # scripts/setup --print-prefix tells where.
 if(NOT DEFINED NERVEX_DEPS_PREFIX)
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/setup --print-prefix

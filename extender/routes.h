@@ -17,8 +17,8 @@ namespace nervex::extender {
 FilterView look(const Plans& plans, const kube::FilterArgs& args);
 
 // The server for kube-scheduler on `listen`. Any status but 200 would lose the body, so a handler
-// that throws and a request that is too large are answered 200 with the error in `Error`, too
-// (docs/adr).
+// that throws and a request that is too large are answered 200 with the error in `Error`, too:
+// docs/adr/2026-11-22-pod-groups-and-plans.md.
 HttpServerOptions server_options(const std::string& listen,
                                  std::optional<TlsFiles> tls = std::nullopt);
 

@@ -47,7 +47,8 @@ struct CycleResult {
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
 //     places, the last in the queue first;
 //  2. every gang with slots that have no place gets all of them, or none. A gang that waits holds
-//     no capacity and does not keep smaller ones behind it from starting (docs/adr).
+//     no capacity and does not keep smaller ones behind it from starting:
+//     docs/adr/2026-11-21-gang-planning.md.
 // Committed gangs keep their places whatever happened to the node. What still has its place keeps
 // its number. Doing the writes and asking again, on the same nodes, gives none. What stands refused
 // gets no places and says so.

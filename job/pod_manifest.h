@@ -1,4 +1,13 @@
 // job/pod_manifest.h - what do a job's pods and services look like? Templates become manifests.
+//
+// Where the contract leaves it open:
+// - The job's volumes are added to pods of the job's own templates. The AggregatorConfig's template
+//   cannot mount what it does not know, and a volume can keep a pod from starting.
+// - The job's priorityClassName wins over a template's.
+// - nodeName of a template becomes a required node affinity: a pod with a node name would bypass
+//   the scheduler and so its gang.
+// - The pin is not added to affinity terms without any requirement: these match nothing, and with
+//   the pin they would begin to match.
 #pragma once
 
 #include <map>

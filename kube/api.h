@@ -21,7 +21,9 @@ struct ApiRequest {
   std::function<Result<Nothing>()> before_sending{};
 };
 
-// An interface so that tests can keep the API server in memory. Thread-safe.
+// An interface so that tests can keep the API server in memory. It is plain (requests, not typed
+// verbs) so that fast tests cover paths, bodies and preconditions too, and a lost reply (the write
+// happened, the answer did not arrive) is one line in a test. Thread-safe.
 class Api {
  public:
   virtual ~Api() = default;

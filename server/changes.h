@@ -30,7 +30,7 @@ struct ChangeOptions {
 // Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
 // would refuse, or answer without a write, is decided again on a live read. A conflict is read and
 // decided again, a write whose reply is lost is looked for; a call that was made before is answered
-// with what it did then (server/repeats.h).
+// with what it did then (server/idempotency.h).
 //
 // Thread-safe. Errors carry the code that envelope.h turns into a status; kTransient also when the
 // job was changed by others on every try.

@@ -2,8 +2,7 @@
 //
 // Both hooks run the full check, so that all errors come together: the mutating one comes before
 // the API server's own checks, which stop at the first error; the validating one is the backstop.
-// docs/adr/2026-11-21-webhook-without-an-answer.md tells what is said when there is nothing to
-// check.
+// What is answered when it cannot decide: docs/adr/2026-11-21-admission.md.
 #pragma once
 
 #include <string>

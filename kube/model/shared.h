@@ -5,6 +5,9 @@
 // A SharePool (share_pool.h) makes equal values share one block too. A member costs 8 bytes where
 // std::string costs 32, std::vector 24 and std::shared_ptr 16. Copies may live in different
 // threads; one copy belongs to one thread at a time, as with int.
+//
+// Why not a process-wide table of interned strings: it is a global with a lock of its own, and
+// nothing says when a name is unused. Measured by bench/cache_bench.
 #pragma once
 
 #include <algorithm>
