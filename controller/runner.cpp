@@ -10,14 +10,8 @@ namespace nervex::controller {
 using std::chrono::milliseconds;
 
 Runner::Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
-               std::function<void()> refresh, std::function<std::string()> not_current,
-               const RoundMetrics& metrics)
-    : queue_(queue),
-      worker_(worker),
-      leadership_(leadership),
-      refresh_(std::move(refresh)),
-      not_current_(std::move(not_current)),
-      metrics_(metrics) {}
+               kube::Reflectors& caches, const RoundMetrics& metrics)
+    : queue_(queue), worker_(worker), leadership_(leadership), caches_(caches), metrics_(metrics) {}
 
 Runner::~Runner() { stop(); }
 
@@ -42,8 +36,8 @@ void Runner::run(const std::stop_token& stop) {
 }
 
 bool Runner::wait_for_caches(const std::stop_token& stop) {
-  std::call_once(refreshed_, refresh_);
-  while (!not_current_().empty()) {
+  std::call_once(refreshed_, [this] { caches_.refresh(); });
+  while (!caches_.not_current().empty()) {
     if (stop.stop_requested()) return false;
     std::this_thread::sleep_for(milliseconds(20));
   }

@@ -1,7 +1,6 @@
 // controller/runner.h - which threads do the work, and when may they begin?
 #pragma once
 
-#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -10,19 +9,19 @@
 #include "controller/metrics.h"
 #include "controller/worker.h"
 #include "kube/leadership.h"
+#include "kube/reflectors.h"
 #include "kube/work_queue.h"
 
 namespace nervex::controller {
 
-// Workers from start() until stop(). None decides anything before this process leads and, after
-// `refresh` was called then, `not_current` returns "": a cache that is half full makes pods twice,
+// Workers from start() until stop(). None decides anything before this process leads and all caches
+// have been brought up to date since: a cache that is half full makes pods twice,
 // and one that lacks the last writes of the leader before us deletes pods that are wanted.
 // Meanwhile the queue collects what the watches tell.
 class Runner {
  public:
   Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
-         std::function<void()> refresh, std::function<std::string()> not_current,
-         const RoundMetrics& metrics);
+         kube::Reflectors& caches, const RoundMetrics& metrics);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -39,8 +38,7 @@ class Runner {
   kube::WorkQueue& queue_;
   Worker& worker_;
   kube::Leadership& leadership_;
-  const std::function<void()> refresh_;
-  const std::function<std::string()> not_current_;
+  kube::Reflectors& caches_;
   std::once_flag refreshed_;
   const RoundMetrics& metrics_;
   std::vector<std::jthread> threads_;

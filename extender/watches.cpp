@@ -34,54 +34,19 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Planne
 
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Planner& planner) {
   return kube::sink_into<gang::PodGroup>(
-      store,
-      [](std::string_view text) -> Result<gang::PodGroup> {
-        const auto json = kube::parse_json(text);
-        if (!json) return json.error();
-        return gang::decode_pod_group(*json);
-      },
-      [&](const PodGroupPtr& before, const PodGroupPtr& after) {
+      store, gang::parse_pod_group, [&](const PodGroupPtr& before, const PodGroupPtr& after) {
         plans.group_changed((after ? after : before)->meta.key());
         planner.wake();
       });
 }
 
-namespace {
-
-kube::ReflectorOptions all_of(const kube::ResourceKind& kind) { return {kube::api_path(kind)}; }
-
-}  // namespace
-
-Watches::Watches(kube::Api& api, kube::Store<kube::Node>& nodes, kube::Store<kube::Pod>& pods,
-                 kube::Store<gang::PodGroup>& groups, Plans& plans, Planner& planner)
-    : nodes_(api, all_of(kube::kNodes), node_sink(nodes, plans, planner)),
-      pods_(api, all_of(kube::kPods), pod_sink(pods, plans, planner)),
-      groups_(api, all_of(kube::kPodGroups), group_sink(groups, plans, planner)) {}
-
-void Watches::start() {
-  nodes_.start();
-  pods_.start();
-  groups_.start();
-}
-
-std::string Watches::not_synced() const {
-  for (const auto& reason :
-       {nodes_.not_synced("nodes"), pods_.not_synced("pods"), groups_.not_synced("podgroups")}) {
-    if (!reason.empty()) return reason;
-  }
-  return "";
-}
-
-void Watches::refresh() {
-  for (auto* reflector : {&nodes_, &pods_, &groups_}) reflector->refresh();
-}
-
-std::string Watches::not_fresh() const {
-  for (const auto& reason :
-       {nodes_.not_fresh("nodes"), pods_.not_fresh("pods"), groups_.not_fresh("podgroups")}) {
-    if (!reason.empty()) return reason;
-  }
-  return "";
+void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Planner& planner) {
+  watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
+              node_sink(stores.nodes, plans, planner));
+  watches.add("pods", kube::api_path(kube::kPods), stores.pods,
+              pod_sink(stores.pods, plans, planner));
+  watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
+              group_sink(stores.groups, plans, planner));
 }
 
 }  // namespace nervex::extender

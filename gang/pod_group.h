@@ -98,6 +98,8 @@ inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 // 100 characters, stay below 1 MiB (tests/gang/pod_group_size_test.cpp). The older form, an entry
 // per slot, is read as well.
 Result<PodGroup> decode_pod_group(const Json& object);
+// The same of its JSON text.
+Result<PodGroup> parse_pod_group(std::string_view json);
 Json encode_spec(const PodGroupSpec& spec);
 Json encode_status(const PodGroupStatus& status);
 

@@ -260,4 +260,9 @@ Result<PodGroup> decode_pod_group(const Json& object) {
   return group;
 }
 
+Result<PodGroup> parse_pod_group(std::string_view json) {
+  const auto object = kube::parse_json(json);
+  return object ? decode_pod_group(*object) : object.error();
+}
+
 }  // namespace nervex::gang

@@ -232,4 +232,9 @@ Result<Job> decode_job(const Json& object) {
   return job;
 }
 
+Result<Job> parse_job(std::string_view json) {
+  const auto object = kube::parse_json(json);
+  return object ? decode_job(*object) : object.error();
+}
+
 }  // namespace nervex::job

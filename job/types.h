@@ -221,6 +221,8 @@ struct Job {
 
 // As the API has it; defaults are filled in where a field is absent. kInvalid names the field.
 Result<Job> decode_job(const Json& object);
+// The same of its JSON text.
+Result<Job> parse_job(std::string_view json);
 Json encode_status(const Status& status);
 Json encode_requests(const Requests& requests);
 

@@ -1,5 +1,7 @@
 #include "server/caches.h"
 
+#include <fmt/format.h>
+
 #include "gang/slot.h"
 #include "job/counts.h"
 #include "job/names.h"
@@ -7,27 +9,16 @@
 namespace nervex::server {
 namespace {
 
-kube::ReflectorOptions own_pods() {
-  kube::ReflectorOptions options;
-  options.path = kube::api_path(kube::kPods);
-  options.path.append("?labelSelector=").append(job::kGroupLabel).append("%3D");
-  options.path.append(job::kGroupLabelValue);
-  return options;
+std::string path_of_own_pods() {
+  return fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kube::kPods), job::kGroupLabel,
+                     job::kGroupLabelValue);
 }
 
-kube::ReflectorOptions all(const kube::ResourceKind& kind) {
-  kube::ReflectorOptions options;
-  options.path = kube::api_path(kind);
-  return options;
-}
-
-kube::ReflectorOptions one(const kube::ResourceKind& kind, const std::string& key) {
+std::string path_of_one(const kube::ResourceKind& kind, const std::string& key) {
   const auto slash = key.find('/');
-  kube::ReflectorOptions options;
-  options.path = kube::api_path(kind, key.substr(0, slash));
-  options.path.append("?fieldSelector=metadata.name%3D");
-  options.path.append(kube::percent_encode(key.substr(slash + 1)));
-  return options;
+  return fmt::format("{}?fieldSelector=metadata.name%3D{}",
+                     kube::api_path(kind, key.substr(0, slash)),
+                     kube::percent_encode(key.substr(slash + 1)));
 }
 
 const kube::PodFilter& kept() {
@@ -41,19 +32,7 @@ const kube::PodFilter& kept() {
 
 }  // namespace
 
-Result<kube::Pod> decode_own_pod(std::string_view text) { return kube::decode_pod(text, kept()); }
-
-Result<job::Job> decode_job_text(std::string_view text) {
-  const auto json = kube::parse_json(text);
-  if (!json) return json.error();
-  return job::decode_job(*json);
-}
-
-Result<gang::PodGroup> decode_group_text(std::string_view text) {
-  const auto json = kube::parse_json(text);
-  if (!json) return json.error();
-  return gang::decode_pod_group(*json);
-}
+Result<kube::Pod> decode_pod(std::string_view text) { return kube::decode_pod(text, kept()); }
 
 ClusterView view_of_cluster(const Stores& stores) {
   const auto configs = stores.aggregator_configs.all();
@@ -67,33 +46,19 @@ int aggregator_port(const Stores& stores) {
   return configs.empty() ? job::default_port(job::Role::kAggregator) : configs.front()->port;
 }
 
-Caches::Caches(kube::Api& api, Stores& stores, const std::string& aggregator_config)
-    : pods_(api, own_pods(), kube::sink_into<kube::Pod>(stores.pods, decode_own_pod, nullptr)),
-      jobs_(api, all(kube::kNervexJobs),
-            kube::sink_into<job::Job>(stores.jobs, decode_job_text, nullptr)),
-      groups_(api, all(kube::kPodGroups),
-              kube::sink_into<gang::PodGroup>(stores.groups, decode_group_text, nullptr)),
-      nodes_(api, all(kube::kNodes),
-             kube::sink_into<GpuNode>(stores.gpu_nodes, decode_gpu_node, nullptr)),
-      aggregator_configs_(api, one(kube::kAggregatorConfigs, aggregator_config),
-                          kube::sink_into<AggregatorConfig>(stores.aggregator_configs,
-                                                            decode_aggregator_config, nullptr)) {}
-
-void Caches::start() {
-  pods_.start();
-  jobs_.start();
-  groups_.start();
-  nodes_.start();
-  aggregator_configs_.start();
-}
-
-std::string Caches::not_ready() const {
-  for (const auto& reason :
-       {pods_.not_synced("pods"), jobs_.not_synced("nervexjobs"), groups_.not_synced("podgroups"),
-        nodes_.not_synced("nodes"), aggregator_configs_.not_synced("aggregatorconfigs")}) {
-    if (!reason.empty()) return reason;
-  }
-  return "";
+void add_watches(kube::Reflectors& watches, Stores& stores, const std::string& aggregator_config) {
+  watches.add("pods", path_of_own_pods(), stores.pods,
+              kube::sink_into<kube::Pod>(stores.pods, decode_pod, nullptr));
+  watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
+              kube::sink_into<job::Job>(stores.jobs, job::parse_job, nullptr));
+  watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
+              kube::sink_into<gang::PodGroup>(stores.groups, gang::parse_pod_group, nullptr));
+  watches.add("nodes", kube::api_path(kube::kNodes), stores.gpu_nodes,
+              kube::sink_into<GpuNode>(stores.gpu_nodes, decode_gpu_node, nullptr));
+  watches.add("aggregatorconfigs", path_of_one(kube::kAggregatorConfigs, aggregator_config),
+              stores.aggregator_configs,
+              kube::sink_into<AggregatorConfig>(stores.aggregator_configs,
+                                                job::parse_aggregator_config, nullptr));
 }
 
 }  // namespace nervex::server

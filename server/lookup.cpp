@@ -51,19 +51,19 @@ Caller Lookup::cached(const std::string& ns, const std::string& pod) const {
 Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const {
   Caller caller;
   if (!may_exist(ns) || !may_exist(pod)) return caller;
-  auto found_pod = read<kube::Pod>(api_, kube::kPods, ns, pod, decode_own_pod);
+  auto found_pod = read<kube::Pod>(api_, kube::kPods, ns, pod, decode_pod);
   if (!found_pod) return found_pod.error();
   caller.pod = *found_pod;
   if (!caller.pod || !caller.pod->meta.owner) return caller;
 
   const std::string& owner = caller.pod->meta.owner->name;
-  auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, decode_job_text);
+  auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, job::parse_job);
   if (!found_job) return found_job.error();
   caller.job = *found_job;
   if (!caller.job || caller.job->status.attempt == 0) return caller;
 
   const std::string group = job::pod_group_name(*caller.job, caller.job->status.attempt);
-  auto found_group = read<gang::PodGroup>(api_, kube::kPodGroups, ns, group, decode_group_text);
+  auto found_group = read<gang::PodGroup>(api_, kube::kPodGroups, ns, group, gang::parse_pod_group);
   if (!found_group) return found_group.error();
   caller.group = *found_group;
   return caller;
@@ -71,7 +71,7 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
 
 Result<Caller> Lookup::live_job(const Caller& before) const {
   const kube::Meta& meta = before.job->meta;
-  auto job = read<job::Job>(api_, kube::kNervexJobs, meta.ns, meta.name, decode_job_text);
+  auto job = read<job::Job>(api_, kube::kNervexJobs, meta.ns, meta.name, job::parse_job);
   if (!job) return job.error();
   const bool same_attempt =
       *job && (*job)->meta.uid == meta.uid && (*job)->status.attempt == before.job->status.attempt;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "job/pod_manifest.h"
 #include "kube/model/node.h"
 #include "server/gpu_split.h"
 
@@ -16,19 +15,6 @@ Result<GpuNode> decode_gpu_node(std::string_view text) {
   const auto most = static_cast<std::int64_t>(kMaxGpusPerLearner);
   return GpuNode{std::move(node->name), std::move(node->uid), std::move(node->resource_version),
                  static_cast<int>(std::min(gpus, most)), node->unschedulable};
-}
-
-Result<AggregatorConfig> decode_aggregator_config(std::string_view text) {
-  const auto object = kube::parse_json(text);
-  if (!object) return with_context("aggregatorconfig", object.error());
-  const Json* pod_template = kube::find(*object, {"spec", "aggregator", "template"});
-  AggregatorConfig config{kube::decode_meta(*object), 0};
-  if (pod_template == nullptr || !pod_template->is_object()) {
-    return Error{Code::kInvalid,
-                 "aggregatorconfig " + config.meta.key() + ": spec.aggregator.template is missing"};
-  }
-  config.port = job::main_port(*pod_template, job::Role::kAggregator);
-  return config;
 }
 
 std::vector<int> gpus_of(std::span<const std::shared_ptr<const GpuNode>> nodes) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kube/model/meta.h"
+#include "job/aggregator_config.h"
 
 namespace nervex::server {
 
@@ -25,13 +25,7 @@ struct GpuNode {
 // kNotFound: the node has no GPU, and is of no interest.
 Result<GpuNode> decode_gpu_node(std::string_view text);
 
-struct AggregatorConfig {
-  kube::Meta meta;
-  int port = 0;  // where aggregators made from it listen
-  bool operator==(const AggregatorConfig&) const = default;
-};
-
-Result<AggregatorConfig> decode_aggregator_config(std::string_view text);
+using job::AggregatorConfig;
 
 struct ClusterView {
   std::vector<int> node_gpus;          // as split_gpus() takes them

@@ -1,15 +1,12 @@
 // nervex-webhook: admission of NerveXJobs.
 #include <thread>
 
-#include "base/http_server.h"
-#include "base/log.h"
+#include <CLI/CLI.hpp>
+
 #include "base/memory_budget.h"
 #include "base/ops_routes.h"
-#include "base/program.h"
 #include "base/request_metrics.h"
-#include "base/stop.h"
-#include "kube/client.h"
-#include "kube/metrics.h"
+#include "kube/manager.h"
 #include "webhook/answer.h"
 #include "webhook/bounded.h"
 #include "webhook/flags.h"
@@ -59,38 +56,25 @@ int run(int argc, char** argv) {
   if (const auto exit_code = parse_flags(app, argc, argv, flags.common)) return *exit_code;
 
   bound_malloc();
-  StopSignal stop;  // first: later threads inherit the blocked signals
-  const auto config = kube::load_config(flags.common.kubeconfig);
-  if (!config) return fatal("read the connection to the API server", config.error());
-  Metrics metrics;
-  add_process_metrics(metrics, program_version());
-  Health health;
-  kube::Client api(*config, "nervex-webhook", kube::request_observer(metrics, config->url));
-  LiveCheck check(api);
+  const auto manager = kube::Manager::create("nervex-webhook", flags.common);
+  if (manager == nullptr) return kExitFailure;
+  LiveCheck check(manager->client());
   MemoryBudget memory(kReviewBytes);
-  health.add_ready("schema", [&check] { return check.not_ready(); });
+  manager->health().add_ready("schema", [&check] { return check.not_ready(); });
   HttpServer server(server_options(flags));
+  Metrics& metrics = manager->metrics();
   add_hook(server, kMutatePath, Hook::kMutate, check, flags.server_user, memory, metrics);
   add_hook(server, kValidatePath, Hook::kValidate, check, flags.server_user, memory, metrics);
-  show_certificate(server, metrics, health);
-  add_health_routes(server, health);
-  HttpServer ops(ops_options(flags.common.metrics_listen));
-  add_ops_routes(ops, metrics, health);
-  if (const auto started = ops.start(); !started) return fatal("serve metrics", started.error());
-  if (const auto started = server.start(); !started) return fatal("serve", started.error());
-  log_info("nervex-webhook started",
-           {{"port", std::to_string(server.port())}, {"metrics_port", std::to_string(ops.port())}});
-
-  const std::jthread loader([&check](std::stop_token token) { check.keep_loaded(token); });
-  const int exit_code = stop.wait();
-  const Ending ending(flags.common.shutdown_delay);
-  health.set_stopping();
-  api.end_calls_by(ending.calls_end());
-  ending.linger();
-  server.stop();
-  ops.stop();
-  return exit_code;
-}  // the loader joins: its calls end with all others
+  show_certificate(server, metrics, manager->health());
+  manager->add(server);
+  std::jthread loader;
+  manager->add({[&] {
+                  loader = std::jthread(
+                      [&check](const std::stop_token& stop) { check.keep_loaded(stop); });
+                },
+                [&] { loader = {}; }});
+  return manager->run();
+}
 
 }  // namespace
 }  // namespace nervex::webhook

@@ -61,13 +61,13 @@ Writes::Writes(kube::Api& api, Caches& caches, const job::Job& job)
     : api_(api), caches_(caches), job_(job) {}
 
 Writes::Kind<kube::Pod> Writes::pods() const {
-  return {kube::kPods, "pod", caches_.pods, decode_cached_pod};
+  return {kube::kPods, "pod", caches_.pods, decode_pod};
 }
 Writes::Kind<Service> Writes::services() const {
   return {kube::kServices, "service", caches_.services, decode_service};
 }
 Writes::Kind<gang::PodGroup> Writes::pod_groups() const {
-  return {kube::kPodGroups, "podgroup", caches_.pod_groups, decode_cached_pod_group};
+  return {kube::kPodGroups, "podgroup", caches_.pod_groups, gang::parse_pod_group};
 }
 
 // An answer that cannot be read is no failure of the write: the watch will tell.

@@ -38,19 +38,6 @@ std::uint64_t service_shape(const Json& service) {
   return std::hash<std::string>{}(kube::to_text(shape));
 }
 
-Result<AggregatorConfig> decode_aggregator_config(std::string_view json) {
-  const auto object = kube::parse_json(json);
-  if (!object) return with_context("aggregatorconfig", object.error());
-  AggregatorConfig config{kube::decode_meta(*object), Json()};
-  const Json* pod_template = kube::find(*object, {"spec", "aggregator", "template"});
-  if (pod_template == nullptr || !pod_template->is_object()) {
-    return Error{Code::kInvalid,
-                 "aggregatorconfig " + config.meta.key() + ": spec.aggregator.template is missing"};
-  }
-  config.pod_template = *pod_template;
-  return config;
-}
-
 std::string owner_job_uid(const kube::Meta& meta) {
   return is_owned_by_job(meta) ? meta.owner->uid : "";
 }

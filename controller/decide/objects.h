@@ -1,14 +1,14 @@
-// controller/decide/objects.h - the kinds that only the controller reads: services and
-// AggregatorConfigs.
+// controller/decide/objects.h - services as far as the controller reads them, and whose an object
+// is.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "base/error.h"
+#include "job/aggregator_config.h"
 #include "kube/model/json.h"
 #include "kube/model/meta.h"
-#include "kube/model/shared_json.h"
 
 namespace nervex::controller {
 
@@ -24,12 +24,7 @@ Result<Service> decode_service(std::string_view json);
 // manifests of ours or as the API server has them.
 std::uint64_t service_shape(const Json& service);
 
-struct AggregatorConfig {
-  kube::Meta meta;
-  kube::SharedJson pod_template;  // of the aggregator
-  bool operator==(const AggregatorConfig&) const = default;
-};
-Result<AggregatorConfig> decode_aggregator_config(std::string_view json);
+using job::AggregatorConfig;
 
 // The uid of the NerveXJob that is the controller of the object; "" if there is none.
 std::string owner_job_uid(const kube::Meta& meta);

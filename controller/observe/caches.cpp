@@ -29,21 +29,9 @@ std::string by_job_key(const kube::Pod& pod) {
 Caches::Caches()
     : pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
 
-Result<job::Job> decode_cached_job(std::string_view json) {
-  const auto object = kube::parse_json(json);
-  if (!object) return object.error();
-  return job::decode_job(*object);
-}
-
-Result<kube::Pod> decode_cached_pod(std::string_view json) {
+Result<kube::Pod> decode_pod(std::string_view json) {
   static const kube::PodFilter kFilter = pod_filter();
   return kube::decode_pod(json, kFilter);
-}
-
-Result<gang::PodGroup> decode_cached_pod_group(std::string_view json) {
-  const auto object = kube::parse_json(json);
-  if (!object) return object.error();
-  return gang::decode_pod_group(*object);
 }
 
 }  // namespace nervex::controller

@@ -66,8 +66,6 @@ struct Caches {
 };
 
 // Codecs from an object's JSON text, as the stores keep it.
-Result<job::Job> decode_cached_job(std::string_view json);
-Result<kube::Pod> decode_cached_pod(std::string_view json);
-Result<gang::PodGroup> decode_cached_pod_group(std::string_view json);
+Result<kube::Pod> decode_pod(std::string_view json);
 
 }  // namespace nervex::controller

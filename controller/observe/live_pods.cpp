@@ -25,7 +25,7 @@ Result<Nothing> for_each_live_pod(kube::Api& api, const job::Job& job,
                   job::kJobLabel, kube::percent_encode(job.meta.name));
   const auto listed =
       kube::list_in_pages(api, path, kPageSize, [&](std::string_view json) -> Result<Nothing> {
-        auto pod = decode_cached_pod(json);
+        auto pod = decode_pod(json);
         if (!pod) return pod.error();
         if (owner_job_uid(pod->meta) == job.meta.uid) on_pod(*std::move(pod));
         return ok();
@@ -41,7 +41,7 @@ Result<std::optional<kube::Pod>> live_pod(kube::Api& api, const job::Job& job,
     if (body.error().code == Code::kNotFound) return std::optional<kube::Pod>();
     return body.error();
   }
-  auto pod = decode_cached_pod(*body);
+  auto pod = decode_pod(*body);
   if (!pod) return pod.error();
   if (owner_job_uid(pod->meta) != job.meta.uid) return std::optional<kube::Pod>();
   return std::optional(*std::move(pod));

@@ -15,6 +15,11 @@ bool can_be_coalesced(const kube::Pod& after) {
 
 namespace {
 
+// What was there, what is there now; one of them may be null.
+template <typename T>
+using Changed =
+    std::function<void(const std::shared_ptr<const T>&, const std::shared_ptr<const T>&)>;
+
 // Other people's pods and services are of no interest here, and many.
 std::string path_of_ours(const kube::ResourceKind& kind) {
   return fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kind), job::kGroupLabel,
@@ -34,7 +39,7 @@ void add_unless_empty(kube::WorkQueue& queue, const std::string& key) {
 }
 
 template <typename T>
-Watches::Changed<T> add_owner_to(kube::WorkQueue& queue) {
+Changed<T> add_owner_to(kube::WorkQueue& queue) {
   return [&queue](const auto& before, const auto& after) {
     add_unless_empty(queue, former_owner_key(before, after));
     add_unless_empty(queue, owner_job_key(after ? after->meta : before->meta));
@@ -47,8 +52,8 @@ void remember_disrupted(Caches& caches, const kube::Pod& gone) {
   caches.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 
-Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
-                                        std::chrono::milliseconds status_update_period) {
+Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
+                               std::chrono::milliseconds status_update_period) {
   return [&caches, &queue, status_update_period](const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(caches, *before);
     add_unless_empty(queue, former_owner_key(before, after));
@@ -63,7 +68,7 @@ Watches::Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
   };
 }
 
-Watches::Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
+Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
   return [&caches, &queue](const auto& before, const auto& after) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
@@ -77,54 +82,29 @@ Watches::Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
 
 }  // namespace
 
-template <typename T>
-void Watches::add(kube::Api& api, const char* name, std::string path, kube::Store<T>& store,
-                  Result<T> (*decode)(std::string_view), Changed<T> changed) {
-  kube::ReflectorOptions options;
-  options.path = std::move(path);
-  auto sink = kube::sink_into<T>(store, decode, std::move(changed));
-  watches_.push_back({name, std::make_unique<kube::Reflector>(api, options, std::move(sink))});
-}
-
-Watches::Watches(kube::Api& api, Caches& caches, kube::WorkQueue& queue,
+void add_watches(kube::Reflectors& watches, Caches& caches, kube::WorkQueue& queue,
                  std::chrono::milliseconds status_update_period) {
-  add<job::Job>(api, "nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
-                decode_cached_job, job_changed(caches, queue));
-  add<kube::Pod>(api, "pods", path_of_ours(kube::kPods), caches.pods, decode_cached_pod,
-                 pod_changed(caches, queue, status_update_period));
-  add<Service>(api, "services", path_of_ours(kube::kServices), caches.services, decode_service,
-               add_owner_to<Service>(queue));
-  add<gang::PodGroup>(api, "podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
-                      decode_cached_pod_group, add_owner_to<gang::PodGroup>(queue));
+  watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
+              kube::sink_into<job::Job>(caches.jobs, job::parse_job, job_changed(caches, queue)));
+  watches.add("pods", path_of_ours(kube::kPods), caches.pods,
+              kube::sink_into<kube::Pod>(caches.pods, decode_pod,
+                                         pod_changed(caches, queue, status_update_period)));
+  watches.add(
+      "services", path_of_ours(kube::kServices), caches.services,
+      kube::sink_into<Service>(caches.services, decode_service, add_owner_to<Service>(queue)));
+  watches.add("podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
+              kube::sink_into<gang::PodGroup>(caches.pod_groups, gang::parse_pod_group,
+                                              add_owner_to<gang::PodGroup>(queue)));
   const auto add_all_jobs = [&queue, &caches](const auto&, const auto&) {
     for (const auto& key : caches.jobs.keys()) queue.add(key);
   };
-  add<AggregatorConfig>(api, "aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
-                        caches.aggregator_configs, decode_aggregator_config, add_all_jobs);
-  add<PriorityClass>(api, "priorityclasses", kube::api_path(kPriorityClasses),
-                     caches.priority_classes, decode_priority_class, add_all_jobs);
-}
-
-void Watches::start() {
-  for (auto& watch : watches_) watch.reflector->start();
-}
-
-std::string Watches::not_synced() const {
-  for (const auto& watch : watches_) {
-    if (auto reason = watch.reflector->not_synced(watch.name); !reason.empty()) return reason;
-  }
-  return "";
-}
-
-void Watches::refresh() {
-  for (auto& watch : watches_) watch.reflector->refresh();
-}
-
-std::string Watches::not_fresh() const {
-  for (const auto& watch : watches_) {
-    if (auto reason = watch.reflector->not_fresh(watch.name); !reason.empty()) return reason;
-  }
-  return "";
+  watches.add("aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
+              caches.aggregator_configs,
+              kube::sink_into<AggregatorConfig>(caches.aggregator_configs,
+                                                job::parse_aggregator_config, add_all_jobs));
+  watches.add(
+      "priorityclasses", kube::api_path(kPriorityClasses), caches.priority_classes,
+      kube::sink_into<PriorityClass>(caches.priority_classes, decode_priority_class, add_all_jobs));
 }
 
 }  // namespace nervex::controller

@@ -69,14 +69,13 @@ void Cluster::sync() { sync_some(~0U); }
 
 void Cluster::sync_some(unsigned kinds) {
   controller::Caches& caches = controller->caches;
-  if (kinds & 1U) fill(caches.jobs, api, kube::kNervexJobs, controller::decode_cached_job);
-  if (kinds & 2U) fill(caches.pods, api, kube::kPods, controller::decode_cached_pod);
+  if (kinds & 1U) fill(caches.jobs, api, kube::kNervexJobs, job::parse_job);
+  if (kinds & 2U) fill(caches.pods, api, kube::kPods, controller::decode_pod);
   if (kinds & 4U) fill(caches.services, api, kube::kServices, controller::decode_service);
   if (kinds & 8U) {
-    fill(caches.pod_groups, api, kube::kPodGroups, controller::decode_cached_pod_group);
+    fill(caches.pod_groups, api, kube::kPodGroups, gang::parse_pod_group);
   }
-  fill(caches.aggregator_configs, api, kube::kAggregatorConfigs,
-       controller::decode_aggregator_config);
+  fill(caches.aggregator_configs, api, kube::kAggregatorConfigs, job::parse_aggregator_config);
   fill(caches.priority_classes, api, controller::kPriorityClasses,
        controller::decode_priority_class);
 }

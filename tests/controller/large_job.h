@@ -67,7 +67,7 @@ class LargeJob {
         plan(group->manifest);
       } else if (const auto* pods = std::get_if<controller::CreatePods>(&action)) {
         for (const auto& manifest : pods->manifests)
-          add(seen.pods, controller::decode_cached_pod, manifest);
+          add(seen.pods, controller::decode_pod, manifest);
       } else if (const auto* services = std::get_if<controller::CreateServices>(&action)) {
         for (const auto& manifest : services->manifests) {
           add(seen.services, controller::decode_service, manifest);

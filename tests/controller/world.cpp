@@ -107,7 +107,7 @@ void World::perform(const CreateServices& action) {
 
 void World::perform(const CreatePods& action) {
   for (const auto& manifest : action.manifests) {
-    auto pod = decode_cached_pod(kube::to_text(manifest));
+    auto pod = decode_pod(kube::to_text(manifest));
     pod->meta.uid = fmt::format("uid-{}", next_uid_++);
     pod->meta.created = seen.now;
     add_sorted(seen.pods, *std::move(pod));

@@ -44,13 +44,13 @@ TEST_CASE("a node without GPUs is not kept at all", "[server][surroundings]") {
 }
 
 TEST_CASE("of an AggregatorConfig the port is kept", "[server][surroundings]") {
-  const auto declared =
-      decode_aggregator_config(config(R"(,"ports":[{"name":"nervex-port","containerPort":80}])"));
+  const auto declared = job::parse_aggregator_config(
+      config(R"(,"ports":[{"name":"nervex-port","containerPort":80}])"));
   REQUIRE(declared);
   CHECK(declared->port == 80);
-  CHECK(decode_aggregator_config(config(""))->port == 22272);
-  CHECK_FALSE(decode_aggregator_config(R"({"metadata":{"name":"a","namespace":"b"}})"));
-  CHECK_FALSE(decode_aggregator_config("["));
+  CHECK(job::parse_aggregator_config(config(""))->port == 22272);
+  CHECK_FALSE(job::parse_aggregator_config(R"({"metadata":{"name":"a","namespace":"b"}})"));
+  CHECK_FALSE(job::parse_aggregator_config("["));
 }
 
 TEST_CASE("cordoned nodes count only where there are no others", "[server][surroundings]") {

@@ -47,7 +47,8 @@ struct World {
   // A node with that many GPUs, and an AggregatorConfig with that port.
   void surround_with(int gpus, int port) {
     stores.gpu_nodes.put("n1", {"n1", "uid-n1", "1", gpus, false});
-    AggregatorConfig config{{}, port};
+    AggregatorConfig config;
+    config.port = port;
     config.meta.ns = "nervex-system";
     config.meta.name = "aggregator-config";
     stores.aggregator_configs.put(config.meta.key(), config);
@@ -57,9 +58,9 @@ struct World {
   void sync() { fill(stores); }
   // Those of another server on the same API server.
   void fill(Stores& others) const {
-    refill(others.pods, kube::kPods, decode_own_pod);
-    refill(others.jobs, kube::kNervexJobs, decode_job_text);
-    refill(others.groups, kube::kPodGroups, decode_group_text);
+    refill(others.pods, kube::kPods, decode_pod);
+    refill(others.jobs, kube::kNervexJobs, job::parse_job);
+    refill(others.groups, kube::kPodGroups, gang::parse_pod_group);
   }
 
   std::string group_uid;

@@ -63,7 +63,7 @@ std::vector<const Rules::LivePod*> Rules::live_pods() const {
       known.insert(known_pods_.extract(before));
       return;
     }
-    auto pod = *controller::decode_cached_pod(kube::to_text(object));
+    auto pod = *controller::decode_pod(kube::to_text(object));
     auto slot = gang::slot_of(pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role) known.emplace(uid, LivePod{std::move(pod), *std::move(slot), *role});
@@ -177,7 +177,7 @@ void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path
 }
 
 void Rules::check_pod_deletion(const Json& object) {
-  const auto pod = *controller::decode_cached_pod(kube::to_text(object));
+  const auto pod = *controller::decode_pod(kube::to_text(object));
   const auto slot = gang::slot_of(pod);
   const auto group = current_group(*job_before_);
   if (!slot || !group || slot->pod_group_uid != group->meta.uid) return;
@@ -196,7 +196,7 @@ void Rules::check_pod_deletion(const Json& object) {
 
 // Rule 1: only what the spec that was read wants.
 void Rules::check_creation(const Json& manifest, const controller::Caches& caches) {
-  const auto pod = controller::decode_cached_pod(kube::to_text(manifest));
+  const auto pod = controller::decode_pod(kube::to_text(manifest));
   const auto slot = gang::slot_of(*pod);
   const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
   const auto known = caches.jobs.get(ns_ + "/" + name_);

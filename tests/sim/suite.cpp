@@ -135,20 +135,19 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
     feeds_.push_back(std::make_unique<Feed>(api, std::move(path), std::move(sink)));
   };
   add(kube::api_path(kube::kNervexJobs),
-      kube::sink_into<job::Job>(caches.jobs, controller::decode_cached_job,
+      kube::sink_into<job::Job>(caches.jobs, job::parse_job,
                                 [&queue](const auto& before, const auto& after) {
                                   queue.add((after ? after : before)->meta.key());
                                 }));
   add(ours(kube::kPods),
-      kube::sink_into<kube::Pod>(caches.pods, controller::decode_cached_pod, pod_changed));
+      kube::sink_into<kube::Pod>(caches.pods, controller::decode_pod, pod_changed));
   add(ours(kube::kServices), kube::sink_into<controller::Service>(
                                  caches.services, controller::decode_service, add_owners));
   add(kube::api_path(kube::kPodGroups),
-      kube::sink_into<gang::PodGroup>(caches.pod_groups, controller::decode_cached_pod_group,
-                                      add_owners));
+      kube::sink_into<gang::PodGroup>(caches.pod_groups, gang::parse_pod_group, add_owners));
   add(kube::api_path(kube::kAggregatorConfigs),
       kube::sink_into<controller::AggregatorConfig>(caches.aggregator_configs,
-                                                    controller::decode_aggregator_config,
+                                                    job::parse_aggregator_config,
                                                     [&caches, &queue](const auto&, const auto&) {
                                                       for (const auto& key : caches.jobs.keys())
                                                         queue.add(key);

@@ -27,14 +27,13 @@ TEST_CASE("a running controller takes a job from its creation to its end",
           "[controller][watches]") {
   Cluster cluster;
   testing::Process& parts = *cluster.controller;
-  Watches watches(cluster.api, parts.caches, parts.queue, std::chrono::milliseconds(0));
+  kube::Reflectors watches(cluster.api);
+  add_watches(watches, parts.caches, parts.queue, std::chrono::milliseconds(0));
   const SystemClock clock;
   Metrics metrics;
   const RoundMetrics rounds(metrics, 3);
   kube::Leadership leadership(cluster.api, clock, std::nullopt, [] {});
-  Runner runner(
-      parts.queue, parts.worker, leadership, [&] { watches.refresh(); },
-      [&] { return watches.not_synced() + watches.not_fresh(); }, rounds);
+  Runner runner(parts.queue, parts.worker, leadership, watches, rounds);
   CHECK_FALSE(watches.not_synced().empty());
   watches.start();
   runner.start(3);
@@ -79,7 +78,8 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   cluster.settle();
   Caches caches;
   kube::WorkQueue queue(cluster.clock);
-  Watches watches(cluster.api, caches, queue, std::chrono::milliseconds(0));
+  kube::Reflectors watches(cluster.api);
+  add_watches(watches, caches, queue, std::chrono::milliseconds(0));
   watches.start();
   REQUIRE(comes_true([&] { return watches.not_synced().empty() && caches.pods.size() == 2; }));
   for (const auto& pod : cluster.names(kube::kPods)) {
@@ -111,7 +111,8 @@ TEST_CASE("an object that changes hands brings up the job that had it", "[contro
   Cluster cluster;
   cluster.api.add(kind, "rl", owned_by("dqn"));
   testing::Process& parts = *cluster.controller;
-  Watches watches(cluster.api, parts.caches, parts.queue, std::chrono::milliseconds(0));
+  kube::Reflectors watches(cluster.api);
+  add_watches(watches, parts.caches, parts.queue, std::chrono::milliseconds(0));
   watches.start();
   CHECK(parts.queue.next() == "rl/dqn");
   parts.queue.done("rl/dqn");

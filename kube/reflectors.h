@@ -1,0 +1,60 @@
+// kube/reflectors.h - all kinds that a program watches, as controller-runtime's Cache: are they
+// listed, are they up to date?
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/reflector.h"
+#include "kube/store.h"
+
+namespace nervex::kube {
+
+// One reflector, so one thread, per kind, from start() until stop() or destruction. Kinds are added
+// before start(). What is said of them is thread-safe.
+class Reflectors {
+ public:
+  explicit Reflectors(Api& api) : api_(api) {}
+  Reflectors(const Reflectors&) = delete;
+  Reflectors& operator=(const Reflectors&) = delete;
+
+  // `kind` is its plural, for people and metrics. `store` is what `sink` fills, and outlives the
+  // threads.
+  template <typename T>
+  void add(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink) {
+    ReflectorOptions options;
+    options.path = std::move(path);
+    watches_.push_back({kind, [&store] { return store.size(); },
+                        std::make_unique<Reflector>(api_, options, std::move(sink))});
+  }
+
+  void start();
+  void stop();  // joins the threads; nothing is watched any more
+
+  // "" if all first lists are complete, else which one is not.
+  std::string not_synced() const;
+  // For a new leader, since what the one before it wrote may not have come through our watches:
+  // asks that every cache be brought up to date, and returns.
+  void refresh();
+  // not_synced(), or which cache is not up to date since refresh(), and why. "" if all are.
+  std::string not_current() const;
+
+  // Calls `visit` with each kind and a thread-safe function that counts its objects.
+  void visit(
+      const std::function<void(const char* kind, std::function<std::size_t()>)>& visit) const;
+
+ private:
+  struct Watch {
+    const char* kind;
+    std::function<std::size_t()> size;
+    std::unique_ptr<Reflector> reflector;
+  };
+
+  Api& api_;
+  std::vector<Watch> watches_;
+};
+
+}  // namespace nervex::kube
