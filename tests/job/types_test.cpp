@@ -109,6 +109,21 @@ TEST_CASE("what is written of a job is read back", "[job][types]") {
   CHECK(job->status == full_status());
 }
 
+TEST_CASE("changes of base replicas are read under their name before the first release",
+          "[job][types]") {
+  const Json change = {
+      {"role", "collector"}, {"ordinal", 1}, {"incarnation", 2}, {"attempt", 3}, {"removed", true}};
+  Json object = minimal();
+  object["spec"]["requests"] = {{"floor", Json::array({change})}};
+  const BaseChange want{3, Role::kCollector, {1, 2}, true};
+  CHECK(decode_job(object)->spec.requests.base == std::vector{want});
+  SECTION("unless they have the new one, which was written later") {
+    object["spec"]["requests"]["base"] = Json::array();
+    CHECK(decode_job(object)->spec.requests.base.empty());
+  }
+  CHECK_FALSE(encode_requests({}).contains("floor"));
+}
+
 TEST_CASE("a status has all four roles and leaves out times that are not known", "[job][types]") {
   const Json status = encode_status({});
   CHECK(status["replicaStatus"].size() == 4);

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/decide/member_set.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::controller {
@@ -99,6 +100,17 @@ TEST_CASE("a job's base gang is its coordinator, aggregator and base replicas",
   const Followed followed(row.job, a_context(row.has_aggregator));
   CHECK(followed.sets() == row.want);
   for (const auto& set : followed.group.spec.members) CHECK(set.gang == "base");
+}
+
+TEST_CASE("sets of added base replicas are known by their name before the first release too",
+          "[controller][desired_pod_group]") {
+  const auto old = parse_set_name("floor-collector-4");
+  REQUIRE(old);
+  CHECK(old->set == "floor-collector-4");  // it stays in its gang
+  CHECK(is_added_base(*old));
+  CHECK(first_ordinal_of(*old) == 4);
+  CHECK(first_ordinal_of(*parse_gang_name("base-learner-7")) == 7);
+  CHECK_FALSE(is_added_base(*parse_set_name("collector")));
 }
 
 TEST_CASE("a PodGroup tells the scheduling side all it needs", "[controller][desired_pod_group]") {
