@@ -274,7 +274,7 @@ TEST_CASE("a job ends the same if any one write fails, or the controller dies at
 }
 
 TEST_CASE("a job ends the same under random faults", "[sim][property]") {
-  const auto seed = GENERATE(take(100, random(0U, 1'000'000U)));
+  const auto seed = GENERATE(take(cases(100), random(0U, 1'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
   const auto below = [&rng](unsigned n) { return static_cast<unsigned>(rng() % n); };
@@ -375,7 +375,7 @@ class RandomCluster : public Cluster {
 
 TEST_CASE("a job keeps its pods whoever takes them away, and never has two for one slot",
           "[sim][property]") {
-  const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
+  const auto seed = GENERATE(take(cases(150), random(0U, 1'000'000U)));
   INFO("seed " << seed);
   RandomCluster cluster(seed);
   const auto below = [&cluster](unsigned n) { return cluster.below(n); };
@@ -473,7 +473,7 @@ void call_server(Cluster& cluster, unsigned choice) {
 
 TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
           "[sim][property]") {
-  const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
+  const auto seed = GENERATE(take(cases(150), random(0U, 1'000'000U)));
   INFO("seed " << seed);
   RandomCluster cluster(seed);
   const auto below = [&cluster](unsigned n) { return cluster.below(n); };
