@@ -126,6 +126,7 @@ Spec read_spec(Fields fields) {
     spec.ttl_seconds_after_finished = fields.small_integer("ttlSecondsAfterFinished", 0);
   }
   spec.requests = read_requests(fields.object("requests"));
+  spec.has_requests = fields.has("requests");
   return spec;
 }
 

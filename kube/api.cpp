@@ -102,6 +102,12 @@ Result<Json> merge_patch(Api& api, const ResourceKind& kind, std::string_view ns
             "application/merge-patch+json"});
 }
 
+Result<Json> json_patch(Api& api, const ResourceKind& kind, std::string_view ns,
+                        std::string_view name, const Json& operations) {
+  return send_for_object(
+      api, {"PATCH", api_path(kind, ns, name), to_text(operations), "application/json-patch+json"});
+}
+
 Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view ns,
                            const Json& object, std::string_view sub_resource, DryRun dry_run) {
   const std::string path = api_path(kind, ns, name_of(object), sub_resource);

@@ -74,6 +74,11 @@ Result<Json> create_object(Api& api, const ResourceKind& kind, std::string_view 
 Result<Json> merge_patch(Api& api, const ResourceKind& kind, std::string_view ns,
                          std::string_view name, const Json& patch,
                          std::string_view sub_resource = "", DryRun dry_run = DryRun::kNo);
+// RFC 6902 JSON patch: an array of operations that take effect all together or not at all.
+// kInvalid: one of them does not fit, such as a `test` of what is otherwise by now, or what would
+// come out is refused. The object as it is now tells which.
+Result<Json> json_patch(Api& api, const ResourceKind& kind, std::string_view ns,
+                        std::string_view name, const Json& operations);
 // Replaces the object, found by its metadata.name. kConflict: somebody else wrote since its
 // metadata.resourceVersion. kInternal without one: what others wrote would be lost.
 Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view ns,

@@ -12,8 +12,7 @@
 namespace nervex::server {
 namespace {
 
-// The controller writes the same object's status, so conflicts are ordinary; each costs one
-// re-read.
+// Against other servers and people who edit the job; each costs one re-read.
 constexpr int kMaxTries = 10;
 // A client that names more pods that nobody has heard of is answered for the first of them.
 constexpr std::size_t kMaxLiveLooks = 16;
@@ -22,16 +21,37 @@ bool is_same(const job::CallRecord& a, const job::CallRecord& b) {
   return a.writer == b.writer && a.number == b.number;
 }
 
-// Only the members that differ: what a newer version keeps beside them stays as it is. (Within a
-// list it does not: lists are written whole.)
-Json difference(const job::Requests& before, const job::Requests& after) {
-  const Json old = job::encode_requests(before);
-  const Json wanted = job::encode_requests(after);
-  Json changed = Json::object();
-  for (const auto& [name, value] : wanted.items()) {
-    if (old.at(name) != value) changed[name] = value;
+Json operation(const char* op, std::string path, Json value) {
+  return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
+}
+
+// A JSON patch: what must not have changed since `job` was read, then the members of spec.requests
+// that differ: what a newer version keeps beside them stays as it is. (Within a list it does not:
+// lists are written whole.)
+Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
+  Json patch = {operation("test", "/metadata/uid", job.meta.uid)};
+  if (live) {
+    patch.push_back(operation("test", "/metadata/generation", job.meta.generation));
+    patch.push_back(operation("test", "/status/attempt", job.status.attempt));
+  } else {
+    patch.push_back(operation("test", "/metadata/resourceVersion", job.meta.resource_version));
   }
-  return changed;
+  if (!job.spec.has_requests) {
+    patch.push_back(operation("add", "/spec/requests", Json::object()));
+  }
+  const Json old = job::encode_requests(job.spec.requests);
+  const Json wanted = job::encode_requests(after);
+  for (const auto& [name, value] : wanted.items()) {
+    if (old.at(name) != value) patch.push_back(operation("add", "/spec/requests/" + name, value));
+  }
+  return patch;
+}
+
+// Would a test of patch_of() fail by now?
+bool is_overtaken(const job::Job& job, bool live, const job::Job* now) {
+  if (now == nullptr || now->meta.uid != job.meta.uid) return true;
+  if (!live) return now->meta.resource_version != job.meta.resource_version;
+  return now->meta.generation != job.meta.generation || now->status.attempt != job.status.attempt;
 }
 
 // Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds
@@ -97,17 +117,16 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
     record.replicas = runs_of(*look->caller.job, change.named);
     record.time = clock_.now();  // of this write: the tries before it may have taken long
     remember_call(change.requests.calls, record, record.time);
-    const auto written = write(*look->caller.job, change.requests, record);
+    const auto written = write(*look, change.requests, record);
     if (written) {
       if (call.delivery != nullptr) call.delivery->record = record;
       return change.named;
     }
-    if (written.error().code != Code::kExpired) return written.error();
     overtaken = written.error();
+    if (overtaken.code == Code::kTransient) return overtaken;
+    look = look_again(*look, overtaken);
+    if (!look) return look.error();
     ++conflicts_;
-    auto again = lookup_.live_job(look->caller);
-    if (!again) return again.error();
-    look = Look{ns, coordinator, *std::move(again), true};
   }
   return about_pod(
       ns, coordinator,
@@ -164,23 +183,19 @@ job::CallRecord Changes::record_of(const Call& call) {
   return record;
 }
 
-// kExpired: the job was changed or deleted since it was read.
-Result<Nothing> Changes::write(const job::Job& job, const job::Requests& requests,
+// kTransient: not known whether it was written. All other errors: it was not.
+Result<Nothing> Changes::write(const Look& look, const job::Requests& requests,
                                const job::CallRecord& record) {
-  const Json patch = {
-      {"metadata", {{"uid", job.meta.uid}, {"resourceVersion", job.meta.resource_version}}},
-      {"spec", {{"requests", difference(job.spec.requests, requests)}}}};
-  const auto stored = kube::merge_patch(api_, kube::kNervexJobs, job.meta.ns, job.meta.name, patch);
+  const job::Job& job = *look.caller.job;
+  const auto stored = kube::json_patch(api_, kube::kNervexJobs, job.meta.ns, job.meta.name,
+                                       patch_of(job, look.live, requests));
   if (!stored) {
     const Error& error = stored.error();
     switch (error.code) {
       case Code::kConflict:
       case Code::kNotFound:
-        return Error{Code::kExpired, error.message};
-      // By the schema or a webhook, or it is too large: the same request would be refused again.
       case Code::kInvalid:
-        return Error{Code::kConflict, fmt::format("nervexjob {} cannot be changed so: {}",
-                                                  job.meta.key(), error.message)};
+        return error;
       default:
         if (error.code == Code::kTransient && was_applied(job, record)) return ok();
         // It may have been, or be yet: then the caller, who is told to ask again, finds its record.
@@ -191,6 +206,19 @@ Result<Nothing> Changes::write(const job::Job& job, const job::Requests& request
   // The next request shall not be decided on a cache that lacks this one.
   if (auto now = job::decode_job(*stored)) stores_.jobs.update(job.meta.key(), *std::move(now));
   return ok();
+}
+
+// For a write that was not taken. kConflict if it was not overtaken: by the schema or a webhook, or
+// for its size, the same would be refused again.
+Result<Changes::Look> Changes::look_again(const Look& look, const Error& refused) const {
+  const job::Job& job = *look.caller.job;
+  auto again = lookup_.live_job(look.caller);
+  if (!again) return again.error();
+  if (refused.code == Code::kInvalid && !is_overtaken(job, look.live, again->job.get())) {
+    return Error{Code::kConflict, fmt::format("nervexjob {} cannot be changed so: {}",
+                                              job.meta.key(), refused.message)};
+  }
+  return Look{look.ns, look.pod, *std::move(again), true};
 }
 
 // A lost reply is no refusal, and a client that is told to ask again may come too late.

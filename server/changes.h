@@ -28,9 +28,11 @@ struct ChangeOptions {
 };
 
 // Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
-// would refuse, or answer without a write, is decided again on a live read. A conflict is read and
-// decided again, a write whose reply is lost is looked for; a call that was made before is answered
-// with what it did then (server/idempotency.h).
+// would refuse, or answer without a write, is decided again on a live read. A write that was
+// overtaken is decided again on a live read, too, and then only another change of the spec or
+// another attempt overtakes it: the status of a job whose pods start changes all the time. A write
+// whose reply is lost is looked for; a call that was made before is answered with what it did then
+// (server/idempotency.h).
 //
 // Thread-safe. Errors carry the code that envelope.h turns into a status; kTransient also when the
 // job was changed by others on every try.
@@ -76,8 +78,9 @@ class Changes {
   Result<Listing> answer_again(const Caller& caller, const job::CallRecord& record,
                                const Call& call);
   job::CallRecord record_of(const Call& call);
-  Result<Nothing> write(const job::Job& job, const job::Requests& requests,
+  Result<Nothing> write(const Look& look, const job::Requests& requests,
                         const job::CallRecord& record);
+  Result<Look> look_again(const Look& look, const Error& refused) const;
   bool was_applied(const job::Job& job, const job::CallRecord& record) const;
   Result<Change> replace_seen(const JobView& view, const ReplaceRequest& request, bool live) const;
   Result<std::vector<PodPtr>> live_pods(const job::Job& job,

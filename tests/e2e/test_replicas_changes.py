@@ -1,6 +1,9 @@
 """Removing and replacing replicas: the server's acceptance rows S3 to S5 and S12, and what the contract says
 of DELETE and POST failed. What a call did is read from spec.requests first, then from the pods."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from support.jobs import job
 from support.replicas_api import pod_of
@@ -245,6 +248,29 @@ def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replica
     assert removed == added["collectors"][-2:]  # the newest go first, as ever
     again = replicas_api.replace(running, COORDINATOR, collectors=added["collectors"][:1]).data["collectors"]
     wait_listed(replicas_api, running, {**added, "collectors": [*again, *added["collectors"][1:-2]]})
+
+
+def test_a_job_that_others_write_all_the_time_still_grows(jobs, running, replicas_api):
+    """As its status is, for as long as pods start: only who changes spec.requests too may come between."""
+    done = threading.Event()
+
+    def annotate(key):
+        count = 0
+        while not done.is_set():
+            count += 1
+            jobs.patch(NAME, {"metadata": {"annotations": {f"example.com/{key}": str(count)}}})
+        return count
+
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(annotate, key) for key in "abcd"]
+        try:
+            replies = [replicas_api.add(running, COORDINATOR, collectors=1) for _ in range(10)]
+        finally:
+            done.set()
+    assert [reply.status for reply in replies] == [200] * 10, replies
+    assert [reply.json["success"] for reply in replies] == [True] * 10, replies
+    assert sum(writer.result() for writer in writers) > 0
+    assert slots(jobs)["collector"] == [(ordinal, 0) for ordinal in range(4096, 4106)]
 
 
 def test_a_replica_that_cannot_be_replaced_again_goes_on_under_another_ordinal(jobs, grown, replicas_api):

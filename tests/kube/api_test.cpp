@@ -43,6 +43,28 @@ TEST_CASE("the typed verbs return the object as it is stored", "[kube][api]") {
         Code::kConflict);
 }
 
+TEST_CASE("a JSON patch takes effect as a whole or not at all", "[kube][api]") {
+  FakeApi api;
+  api.add(kNervexJobs, "a", *parse_json(R"({"metadata":{"name":"j"},"spec":{"x":1}})"));
+  const auto test = [](const char* path, Json value) -> Json {
+    return {{"op", "test"}, {"path", path}, {"value", std::move(value)}};
+  };
+  const auto add = [](const char* path, Json value) -> Json {
+    return {{"op", "add"}, {"path", path}, {"value", std::move(value)}};
+  };
+  const auto patched =
+      json_patch(api, kNervexJobs, "a", "j", {test("/metadata/generation", 1), add("/spec/y", 2)});
+  REQUIRE(patched);
+  CHECK((*patched)["spec"] == Json{{"x", 1}, {"y", 2}});
+  for (const Json& operations : {Json{add("/spec/z", 3), test("/metadata/generation", 1)},
+                                 Json{add("/spec/z", 3), add("/no/such", 1)},
+                                 Json{add("/spec/z", 3), test("/spec/no", 1)}}) {
+    CHECK(json_patch(api, kNervexJobs, "a", "j", operations).error().code == Code::kInvalid);
+  }
+  CHECK(*get_object(api, kNervexJobs, "a", "j") == *patched);
+  CHECK(json_patch(api, kNervexJobs, "a", "k", Json::array()).error().code == Code::kNotFound);
+}
+
 TEST_CASE("a reply that is no JSON leaves open whether the write took effect", "[kube][api]") {
   FakeApi api;
   api.answer("pods", [](const Json&) -> Result<Json> { return Json("<html>proxy</html>"); });

@@ -49,6 +49,28 @@ struct Second {
   Replicas replicas;
 };
 
+// Somebody who changes the job just before every write of a server gets to it.
+class BusyApi final : public kube::Api {
+ public:
+  BusyApi(testing::FakeApi& api, std::function<Json(int write)> change)
+      : api_(api), change_(std::move(change)) {}
+
+  Result<std::string> send(const kube::ApiRequest& request) override {
+    if (request.method == "PATCH") api_.change(kube::kNervexJobs, "rl", "dqn", change_(++writes_));
+    return api_.send(request);
+  }
+  Result<Nothing> stream(const std::string& path,
+                         const std::function<bool(std::string_view line)>& on_line,
+                         std::stop_token stop) override {
+    return api_.stream(path, on_line, stop);
+  }
+
+ private:
+  testing::FakeApi& api_;
+  const std::function<Json(int write)> change_;
+  int writes_ = 0;
+};
+
 // The call as the route makes it: its reply is written, or is not.
 Result<Listing> add(Replicas& replicas, const AddRequest& request, const CallId& call,
                     bool written) {
@@ -74,8 +96,12 @@ TEST_CASE("removing and replacing are one conditional write each", "[server][cha
   CHECK(replaced[0] != added[0]);
   CHECK(world.api.writes().size() == 3);
   for (const auto& write : world.api.writes()) {
-    CHECK(write.body["metadata"].contains("resourceVersion"));
-    CHECK(write.body["spec"].size() == 1);
+    CHECK(write.body[0]["path"] == "/metadata/uid");
+    CHECK(write.body[1]["path"] == "/metadata/resourceVersion");
+    for (const auto& operation : write.body) {
+      if (operation["op"] == "test") continue;
+      CHECK(operation["path"].get<std::string>().starts_with("/spec/requests"));
+    }
   }
   CHECK(wanted(world) == 2);
 }
@@ -88,8 +114,12 @@ TEST_CASE("a write sends only what differs, so that what others keep beside it s
   REQUIRE(world.replicas.add(more(1)));
   REQUIRE(world.replicas.remove(less(1)));
   CHECK(world.requests_now()["later"] == "version");
-  CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("next"));
-  CHECK_FALSE(world.api.writes()[1].body["spec"]["requests"].contains("base"));
+  const Json second = world.api.writes()[1].body;
+  for (const auto& operation : second) {
+    CHECK(operation["path"] != "/spec/requests");
+    CHECK(operation["path"] != "/spec/requests/next");
+    CHECK(operation["path"] != "/spec/requests/base");
+  }
 }
 
 TEST_CASE("what would change nothing is looked up before it is said", "[server][changes]") {
@@ -180,6 +210,55 @@ TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
   // The newest is the second's, of which the first server has not heard.
   CHECK(urls(world.replicas.remove(less(1))) == other);
   CHECK(wanted(world) == 2);
+}
+
+// A starting job's status is written several times a second, for as long as pods start.
+TEST_CASE("a status that changes before every write keeps no request waiting",
+          "[server][changes]") {
+  World world;
+  BusyApi busy(world.api, [](int write) -> Json {
+    return {{"status", {{"replicaStatuses", {{"Collector", {{"active", write}}}}}}}};
+  });
+  Replicas replicas(busy, world.stores, world.clock);
+  CHECK(urls(replicas.add(more(2))).size() == 2);
+  CHECK(replicas.changes().conflicts() == 1);  // the cache may be older than it looks
+  CHECK(urls(replicas.remove(less(1))).size() == 1);
+  CHECK(wanted(world) == 1);
+}
+
+TEST_CASE("what a request was decided on may not change before it is written",
+          "[server][changes]") {
+  World world;
+  SECTION("an attempt that ends: the replicas are not for the next one") {
+    BusyApi busy(world.api, [](int write) -> Json {
+      return {{"status", {{"counted", write}, {"attempt", write}}}};
+    });
+    Replicas replicas(busy, world.stores, world.clock);
+    CHECK(replicas.add(more(2)).error().code == Code::kTransient);
+    CHECK(wanted(world) == 0);
+  }
+  SECTION("another server's replicas: they stay") {
+    Second second(world);
+    BusyApi busy(world.api, [&](int write) -> Json {
+      if (write <= 3) urls(second.replicas.add(more(1)));
+      return Json::object();
+    });
+    Replicas replicas(busy, world.stores, world.clock);
+    CHECK(urls(replicas.add(more(2))).size() == 2);
+    CHECK(replicas.changes().conflicts() == 3);
+    CHECK(wanted(world) == 5);
+  }
+  SECTION("the job that is deleted and made anew: it gets nothing") {
+    BusyApi busy(world.api, [&](int) -> Json {
+      Json again = world.job_now();
+      world.api.remove(kube::kNervexJobs, "rl", "dqn");
+      world.api.add(kube::kNervexJobs, "rl", std::move(again));
+      return Json::object();
+    });
+    Replicas replicas(busy, world.stores, world.clock);
+    CHECK_FALSE(replicas.add(more(2)));
+    CHECK(wanted(world) == 0);
+  }
 }
 
 // ---- repeats

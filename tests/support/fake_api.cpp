@@ -65,8 +65,12 @@ Result<Json> FakeApi::handle(const kube::ApiRequest& request, const FakePath& pa
     if (request.content_type == "application/strategic-merge-patch+json") {
       return handle_update(path, without_finalizers(path, body), true);
     }
+    if (request.content_type == "application/json-patch+json") {
+      return handle_json_patch(path, body);
+    }
     if (request.content_type != "application/merge-patch+json") {
-      return refuse(415, "UnsupportedMediaType", "the fake knows merge patches and apply only");
+      return refuse(415, "UnsupportedMediaType",
+                    "the fake knows merge patches, JSON patches and apply only");
     }
     return handle_update(path, body, true);
   }
@@ -178,6 +182,16 @@ Json FakeApi::without_finalizers(const FakePath& path, Json patch) const {
   }
   patch["metadata"]["finalizers"] = std::move(kept);
   return patch;
+}
+
+Result<Json> FakeApi::handle_json_patch(const FakePath& path, const Json& operations) {
+  const Json* stored = object_at(path);
+  if (stored == nullptr) return not_found(path);
+  try {
+    return handle_update(path, stored->patch(operations), false);
+  } catch (const Json::exception&) {
+    return refuse(422, "Invalid", "the server rejected our request due to an error in our request");
+  }
 }
 
 Result<Json> FakeApi::handle_update(const FakePath& path, const Json& body, bool is_patch) {

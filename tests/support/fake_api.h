@@ -50,6 +50,7 @@ class FakeApi final : public kube::Api {
   //   PATCH application/merge-patch+json and PUT, both also of /status; 409 if metadata's
   //     resourceVersion or uid differ; an update that changes nothing keeps the resourceVersion.
   //     PUT of a custom resource needs a resourceVersion (422)
+  //   PATCH application/json-patch+json; 422 if an operation does not fit
   //   PATCH application/strategic-merge-patch+json with $deleteFromPrimitiveList/finalizers
   //   PATCH application/apply-patch+yaml with fieldManager (422 without), force, also of /status:
   //     creates, takes over fields, removes those that the manager no longer names, 409 on another
@@ -176,6 +177,7 @@ class FakeApi final : public kube::Api {
   Result<Json> handle_list(const FakePath& path) const;
   Result<Json> handle_create(const FakePath& path, Json object);
   Result<Json> handle_binding(const FakePath& path, const Json& binding);
+  Result<Json> handle_json_patch(const FakePath& path, const Json& operations);
   Result<Json> handle_update(const FakePath& path, const Json& body, bool is_patch);
   Json without_finalizers(const FakePath& path, Json patch) const;
   Result<Json> handle_apply(const FakePath& path, const Json& body);
