@@ -85,7 +85,7 @@ int bound_port(int socket) {
   return port_of(address);
 }
 
-// Rounded up, so that a small pool is not crowded by one caller.
+// Rounded up, so that a small pool is not above it with one caller.
 std::size_t part_of(std::size_t whole, int percent) {
   return whole - whole * static_cast<std::size_t>(100 - std::clamp(percent, 0, 100)) / 100;
 }
@@ -242,7 +242,7 @@ int Listener::accept_timeout() const {
   return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
 }
 
-// Idle ones go as soon as it is crowded; slow senders only when nothing else helps.
+// Idle ones go above the high watermark; slow senders only when nothing else helps.
 bool Listener::make_room() {
   const MonoTime now = SystemClock().mono();
   if (drop_oldest(Place::State::kIdle, now)) return true;

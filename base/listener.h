@@ -1,7 +1,7 @@
 // base/listener.h - who may connect, and which thread serves whom? One thread per connection.
 //
-// Threads start on demand and end with their connection. When it is crowded, every newcomer takes
-// the place of the connection that has been idle for longest. When all places are taken and
+// Threads start on demand and end with their connection. Above the high watermark every newcomer
+// takes the place of the connection that has been idle for longest. When all places are taken and
 // none is idle, the slowest sender goes; when all are busy, the newcomer is told so and closed at
 // once, so that it can turn to another replica instead of waiting.
 #pragma once
@@ -25,7 +25,7 @@ namespace nervex {
 
 struct ListenerOptions {
   std::size_t max_connections = 256;
-  int high_watermark_percent = 100;  // of max_connections; more than that is crowded
+  int high_watermark_percent = 100;  // of max_connections
   std::string full{};  // what a newcomer reads for whom there is no room; empty: nothing
 };
 

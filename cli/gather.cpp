@@ -26,8 +26,7 @@ Result<std::optional<gang::PodGroup>> read_group(kube::Api& api, const job::Job&
 
 Result<std::vector<kube::Pod>> read_pods(kube::Api& api, const job::Job& job) {
   const std::string path =
-      fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kube::kPods, job.meta.ns),
-                  job::kJobLabel, job.meta.name);
+      kube::with_label(kube::api_path(kube::kPods, job.meta.ns), job::kJobLabel, job.meta.name);
   const auto body = api.send({"GET", path, "", ""});
   if (!body) return body.error();
   const auto page = kube::split_list(*body);

@@ -94,17 +94,18 @@ Result<Outcome> Worker::work(const std::string& key) {
              {{"job", key}, {"error", released.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
   }
-  const auto seen = observe(api_, caches_, options_, key, clock_.now());
-  if (!seen) return seen.error();
-  if (!*seen) return Outcome::kSuccess;
-  const Decision decision = reconcile(**seen);
+  auto seen = observe_caches(caches_, options_, key, clock_.now());
+  if (!seen) return Outcome::kSuccess;
+  std::optional<Round> round;
+  if (auto read = observe_live(api_, caches_, *seen, round); !read) return read.error();
+  const Decision decision = reconcile(*round);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
   }
-  const auto confirmed = confirm_removals(api_, caches_, (*seen)->job, decision.actions);
+  const auto confirmed = confirm_removals(api_, caches_, seen->job, decision.actions);
   if (!confirmed) return confirmed.error();
-  if (const auto failed = performer_.perform((*seen)->job, decision.actions)) {
+  if (const auto failed = performer_.perform(seen->job, decision.actions)) {
     report(key, *failed);
     return failed->error;
   }

@@ -59,7 +59,7 @@ bool is_committed(const gang::PodGroup& group, std::string_view gang) {
 
 }  // namespace
 
-kube::PodFilter pod_filter() { return {{}, gang::slot_annotation_keys(), "", ""}; }
+kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
 
 std::string Binder::bind(const kube::BindArgs& args) {
   const auto pod = find_pod(args);

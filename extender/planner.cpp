@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const std::string kCycle = "pass";  // the queue's only key: all wake-ups fold into one
+const std::string kCycle = "cycle";  // the queue's only key: all wake-ups fold into one
 constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kNotReady{50};
 constexpr milliseconds kCommitTime{1'000};

@@ -46,4 +46,9 @@ std::vector<std::string> slot_annotation_keys() {
           std::string(kIncarnationAnnotation), std::string(kPlacementAnnotation)};
 }
 
+kube::PodFilter with_slot_annotations(kube::PodFilter filter) {
+  for (auto& key : slot_annotation_keys()) filter.annotation_keys.push_back(std::move(key));
+  return filter;
+}
+
 }  // namespace nervex::gang

@@ -83,6 +83,11 @@ std::string api_path(const ResourceKind& kind, std::string_view ns, std::string_
   return path;
 }
 
+std::string with_label(const std::string& path, std::string_view label, std::string_view value) {
+  return fmt::format("{}?labelSelector={}%3D{}", path, percent_encode(label),
+                     percent_encode(value));
+}
+
 Result<Json> get_object(Api& api, const ResourceKind& kind, std::string_view ns,
                         std::string_view name) {
   return send_for_object(api, {"GET", api_path(kind, ns, name), "", ""});

@@ -60,6 +60,9 @@ std::string percent_encode(std::string_view text);
 std::string api_path(const ResourceKind& kind, std::string_view ns = "", std::string_view name = "",
                      std::string_view sub_resource = "");
 
+// The collection at `path`, but only objects with that label. Both are percent-encoded.
+std::string with_label(const std::string& path, std::string_view label, std::string_view value);
+
 // kYes: the server checks, defaults and answers as ever, and stores nothing.
 enum class DryRun { kNo, kYes };
 

@@ -9,11 +9,6 @@
 namespace nervex::server {
 namespace {
 
-std::string path_of_own_pods() {
-  return fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kube::kPods), job::kGroupLabel,
-                     job::kGroupLabelValue);
-}
-
 std::string path_of_one(const kube::ResourceKind& kind, const std::string& key) {
   const auto slash = key.find('/');
   return fmt::format("{}?fieldSelector=metadata.name%3D{}",
@@ -21,18 +16,12 @@ std::string path_of_one(const kube::ResourceKind& kind, const std::string& key) 
                      kube::percent_encode(key.substr(slash + 1)));
 }
 
-const kube::PodFilter& kept() {
-  static const kube::PodFilter filter = [] {
-    kube::PodFilter kept = job::pod_filter();
-    for (auto& key : gang::slot_annotation_keys()) kept.annotation_keys.push_back(std::move(key));
-    return kept;
-  }();
-  return filter;
-}
-
 }  // namespace
 
-Result<kube::Pod> decode_pod(std::string_view text) { return kube::decode_pod(text, kept()); }
+Result<kube::Pod> decode_pod(std::string_view text) {
+  static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
+  return kube::decode_pod(text, kFilter);
+}
 
 ClusterView view_of_cluster(const Stores& stores) {
   const auto configs = stores.aggregator_configs.all();
@@ -47,7 +36,8 @@ int aggregator_port(const Stores& stores) {
 }
 
 void add_watches(kube::Reflectors& watches, Stores& stores, const std::string& aggregator_config) {
-  watches.add("pods", path_of_own_pods(), stores.pods,
+  const std::string pods = kube::api_path(kube::kPods);
+  watches.add("pods", kube::with_label(pods, job::kGroupLabel, job::kGroupLabelValue), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod, nullptr));
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
               kube::sink_into<job::Job>(stores.jobs, job::parse_job, nullptr));

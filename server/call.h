@@ -12,8 +12,7 @@ namespace nervex::server {
 
 // What is kept until the reply is written: the job's lock, so that an equal call which waits can be
 // judged by whether this one's caller got its reply; and the record that the reply rests on.
-// Whoever handles the call gives it to Changes::reply_done(); merely dropped, it counts as not
-// written.
+// The caller gives it to Changes::reply_done(); merely dropped, it counts as not written.
 struct Delivery {
   std::unique_ptr<KeyedMutex::Lock> lock;
   std::optional<job::CallRecord> record;

@@ -14,7 +14,7 @@ namespace nervex::server {
 
 // A client that was told that a replica is removed, or replaced, must not be told a moment later
 // that it is there: it would connect again, and wait for a pod that is about to go. What the job,
-// which may be older than the pods, does not know yet is not given up; nor is anything while
+// which may be older than the pods, does not know yet is not released; nor is anything while
 // spec.requests is known to be lost (condition RequestsLost). Cost: units once, then a look-up.
 class Released {
  public:
@@ -30,7 +30,7 @@ class Released {
   std::map<std::pair<job::Role, int>, int> wanted_;  // incarnations by role and ordinal
 };
 
-// Those of the job's `pods` that it has not given up.
+// Those of the job's `pods` that it has not released.
 std::vector<PodPtr> kept_pods(const job::Job& job, std::vector<PodPtr> pods);
 
 }  // namespace nervex::server

@@ -41,7 +41,7 @@ class Names {
   struct Meaning {
     bool is_known = false;            // the name belongs, or belonged, to the job
     const job::Unit* unit = nullptr;  // the replica that stands for it now, if one does
-    int seen = -1;  // the incarnation in the name; -1: of an ordinal that was given up
+    int seen = -1;  // the incarnation in the name; -1: of an ordinal that was released
   };
 
   Meaning of(std::string_view text) const {

@@ -42,7 +42,7 @@ class Replicas {
 
  private:
   Result<Caller> find(const std::string& ns, const std::string& pod) const;
-  // Those that the job has not given up.
+  // Those that the job has not released.
   std::vector<PodPtr> pods_of(const job::Job& job) const;
   std::vector<Listing> list_all(const std::optional<std::string>& ns) const;
   Result<Listed> list_by_coordinator(const std::string& ns, const std::string& name) const;

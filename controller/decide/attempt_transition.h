@@ -35,7 +35,7 @@ Verdict judge_attempt(const Round& round);
 //
 // An attempt ends in one status write: the next attempt's number, what is known of the end, and
 // nothing of what belonged to the old attempt. All else follows from that number: objects of other
-// attempts are strays (cleanup.h), and the next PodGroup is made when the job may begin
+// attempts are stale (cleanup.h), and the next PodGroup is made when the job may begin
 // (limits.h).
 
 struct AttemptTransition {

@@ -81,14 +81,6 @@ std::vector<Target> stale_among(const Ptrs<T>& objects, const Attempt& attempt) 
   return targets;
 }
 
-std::vector<Target> all_of(const Ptrs<Service>& services) {
-  std::vector<Target> targets;
-  for (const auto& service : services) {
-    if (!service->meta.deleting) targets.push_back({service->meta.name, service->meta.uid});
-  }
-  return targets;
-}
-
 std::string deleted_text(std::size_t count) {
   return fmt::format("deleted {} {} of an attempt that is over", count,
                      count == 1 ? "pod" : "pods");
@@ -102,7 +94,7 @@ Actions delete_stale_objects(const Round& round) {
   const std::size_t count = pods.size();
   if (count > 0) actions.push_back(DeletePods{std::move(pods)});
   if (round.attempt.group == nullptr) {
-    std::vector<Target> services = all_of(round.seen.services);
+    std::vector<Target> services = living(round.seen.services);
     if (!services.empty()) actions.push_back(DeleteServices{std::move(services)});
   }
   std::vector<Target> groups = stale_among(round.seen.pod_groups, round.attempt);

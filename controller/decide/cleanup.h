@@ -16,7 +16,7 @@ Actions clean_up(const Observed& seen);
 
 // Pods of other PodGroups, then, before the attempt has a PodGroup, all services (the next pods get
 // their own), then the other PodGroups. Pods first: while they live nobody else may get their
-// capacity. What a stale cache takes for a stray may be all that the job has: only for what
+// capacity. What a stale cache takes for stale may be all that the job has: only for what
 // observe.h gave.
 Actions delete_stale_objects(const Round& round);
 

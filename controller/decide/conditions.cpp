@@ -107,7 +107,7 @@ bool is_false(const job::Status& status, std::string_view type) {
 }
 
 // Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
-// gang that waited and was given up again leaves no word behind: nothing waits any more.
+// gang that waited and was removed again leaves no word behind: nothing waits any more.
 std::optional<Finding> requests_scheduled(const Round& round) {
   if (round.attempt.group == nullptr) return std::nullopt;
   for (const auto& of : round.seen.job.status.requeued_gangs) {

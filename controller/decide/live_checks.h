@@ -15,6 +15,7 @@ struct LiveChecks {
   bool coordinator = false;           // the attempt ran, and its coordinator seems to be deleted
   std::vector<std::string> vanished;  // pods that would be replaced
   bool stale_objects = false;         // something would be deleted as left over
+  bool operator==(const LiveChecks&) const = default;
 };
 
 // None for a job that has not begun, or has ended. Nearly always all are empty.

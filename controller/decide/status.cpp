@@ -25,7 +25,7 @@ using job::Role;
 
 constexpr int kNamingVersion = 1;  // of job/names.h
 
-// For whoever scales the collectors: what a HorizontalPodAutoscaler counts.
+// For a tool that scales the collectors: what a HorizontalPodAutoscaler counts.
 std::string collector_selector(const job::Job& job) {
   return fmt::format("{}={},{}={},{}={}", job::kGroupLabel, job::kGroupLabelValue, job::kJobLabel,
                      job.meta.name, job::kRoleLabel, to_string(Role::kCollector));

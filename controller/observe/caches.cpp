@@ -12,12 +12,6 @@ std::string by_job(const T& object) {
   return owner_job_uid(object.meta);
 }
 
-kube::PodFilter pod_filter() {
-  kube::PodFilter filter = job::pod_filter();
-  for (auto& key : gang::slot_annotation_keys()) filter.annotation_keys.push_back(std::move(key));
-  return filter;
-}
-
 // Pods whose job is gone have to be found, too.
 std::string by_job_key(const kube::Pod& pod) {
   std::string key = owner_job_key(pod.meta);
@@ -30,7 +24,7 @@ Caches::Caches()
     : pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
-  static const kube::PodFilter kFilter = pod_filter();
+  static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
   return kube::decode_pod(json, kFilter);
 }
 

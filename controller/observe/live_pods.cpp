@@ -21,8 +21,7 @@ constexpr int kPageSize = 50;
 Result<Nothing> for_each_live_pod(kube::Api& api, const job::Job& job,
                                   const std::function<void(kube::Pod pod)>& on_pod) {
   const std::string path =
-      fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kube::kPods, job.meta.ns),
-                  job::kJobLabel, kube::percent_encode(job.meta.name));
+      kube::with_label(kube::api_path(kube::kPods, job.meta.ns), job::kJobLabel, job.meta.name);
   const auto listed =
       kube::list_in_pages(api, path, kPageSize, [&](std::string_view json) -> Result<Nothing> {
         auto pod = decode_pod(json);

@@ -143,20 +143,6 @@ Result<Nothing> look_for_vanished(kube::Api& api, const std::vector<std::string>
   return ok();
 }
 
-}  // namespace
-
-std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
-                                       const std::string& key, SysTime now) {
-  const auto job = caches.jobs.get(key);
-  if (!job) return std::nullopt;
-  Observed seen = from_caches(caches, options, *job, now);
-  if (seen.pod_groups.empty()) {
-    const bool has_config = seen.aggregator_config != nullptr;
-    seen.predecessor = predecessor_remains(caches, *job, wants_aggregator(job->spec, has_config));
-  }
-  return seen;
-}
-
 Result<Nothing> read_live(kube::Api& api, const Caches& caches, const LiveChecks& checks,
                           const gang::PodGroup* group, Observed& seen) {
   if (checks.pod_group) {
@@ -174,17 +160,28 @@ Result<Nothing> read_live(kube::Api& api, const Caches& caches, const LiveChecks
   return checks.stale_objects ? confirm_stale_objects(api, seen.job, group) : ok();
 }
 
-Result<std::optional<Observed>> observe(kube::Api& api, const Caches& caches,
-                                        const ObserveOptions& options, const std::string& key,
-                                        SysTime now) {
-  auto seen = observe_caches(caches, options, key, now);
-  if (!seen) return seen;
-  const Round round(*seen);
-  const LiveChecks checks = live_checks(round);
-  if (auto read = read_live(api, caches, checks, round.attempt.group, *seen); !read) {
-    return read.error();
+}  // namespace
+
+std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
+                                       const std::string& key, SysTime now) {
+  const auto job = caches.jobs.get(key);
+  if (!job) return std::nullopt;
+  Observed seen = from_caches(caches, options, *job, now);
+  if (seen.pod_groups.empty()) {
+    const bool has_config = seen.aggregator_config != nullptr;
+    seen.predecessor = predecessor_remains(caches, *job, wants_aggregator(job->spec, has_config));
   }
   return seen;
+}
+
+Result<Nothing> observe_live(kube::Api& api, const Caches& caches, Observed& seen,
+                             std::optional<Round>& round) {
+  round.emplace(seen);
+  const LiveChecks checks = live_checks(*round);
+  if (checks == LiveChecks{}) return ok();
+  if (auto read = read_live(api, caches, checks, round->attempt.group, seen); !read) return read;
+  round.emplace(seen);
+  return ok();
 }
 
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/decide/observed.h"
+#include "controller/decide/round.h"
 #include "controller/observe/caches.h"
 #include "job/types.h"
 #include "kube/api.h"
@@ -26,11 +26,10 @@ struct ObserveOptions {
 std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
                                        const std::string& key, SysTime now);
 
-// The same, with what live_checks.h asks the API server. Fails only as those questions fail, and
-// with kTransient while a cache is behind.
-Result<std::optional<Observed>> observe(kube::Api& api, const Caches& caches,
-                                        const ObserveOptions& options, const std::string& key,
-                                        SysTime now);
+// Makes the round of `seen`; what live_checks.h asks of it is read into `seen` first. Fails only as
+// those questions fail, and with kTransient while a cache is behind. `round` borrows from `seen`.
+Result<Nothing> observe_live(kube::Api& api, const Caches& caches, Observed& seen,
+                             std::optional<Round>& round);
 
 // -- what is left of a deleted job that had this one's name?
 

@@ -22,11 +22,10 @@ using Changed =
 
 // Other people's pods and services are of no interest here, and many.
 std::string path_of_ours(const kube::ResourceKind& kind) {
-  return fmt::format("{}?labelSelector={}%3D{}", kube::api_path(kind), job::kGroupLabel,
-                     job::kGroupLabelValue);
+  return kube::with_label(kube::api_path(kind), job::kGroupLabel, job::kGroupLabelValue);
 }
 
-// An object may change hands, or be let go: whoever waits for its end has to hear of that.
+// An object may change hands, or be let go: a job that waits for its end has to hear of that.
 template <typename Ptr>
 std::string former_owner_key(const Ptr& before, const Ptr& after) {
   if (!before || !after) return "";

@@ -44,7 +44,15 @@ struct GrowingCluster : Cluster {
     api.change(kube::kNervexJobs, kNamespace, "dqn",
                {{"spec", {{"requests", job::encode_requests(requests)}}}});
   }
-  // Until refusals.clear().
+  // Some rounds of a controller that is refused every time, which settle() would wait for.
+  void keep_trying() {
+    for (int i = 0; i < 10; ++i) {
+      sync();
+      controller->worker.process(testing::kJobKey);
+      plan();
+    }
+  }
+  // Until refused.clear().
   void refuse(const std::string& pod) {
     refused.push_back(pod);
     api.fail_next(
@@ -320,11 +328,7 @@ TEST_CASE("a replica that goes on under a fresh ordinal takes nothing else back 
   requests.next_collector = requests.next_learner = kFirst + 100;
   cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
                      {{"spec", {{"requests", job::encode_requests(requests)}}}});
-  for (int i = 0; i < 10; ++i) {
-    cluster.sync();
-    cluster.controller->worker.process(testing::kJobKey);
-    cluster.plan();
-  }
+  cluster.keep_trying();
   CHECK(cluster.names(kube::kPods) ==
         Strings{cluster.name(Role::kCollector, kFirst + 1), "dqn-coordinator"});
   CHECK(cluster.job().status.requeued_gangs.empty());
@@ -340,11 +344,7 @@ TEST_CASE("a gang that was whole goes on when the pod that replaces one of its i
   cluster.settle();
   cluster.refuse(cluster.name(Role::kCollector, kFirst, 1));
   cluster.api.remove(kube::kPods, kNamespace, cluster.name(Role::kCollector, kFirst));
-  for (int i = 0; i < 10; ++i) {
-    cluster.sync();
-    cluster.controller->worker.process(testing::kJobKey);
-    cluster.plan();
-  }
+  cluster.keep_trying();
   CHECK(cluster.names(kube::kPods).size() == 2);
   CHECK(cluster.job().status.requeued_gangs.empty());
   CHECK_FALSE(cluster.condition("PodsCreated").status);
@@ -381,11 +381,7 @@ TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]
   cluster.api.fail_next("POST", "/services", kQuota, Applied::kNo, 1'000'000);
   cluster.api.remove(kube::kServices, kNamespace,
                      cluster.name(is_learner ? Role::kDdpLearner : Role::kCollector, kFirst));
-  for (int i = 0; i < 10; ++i) {
-    cluster.sync();
-    cluster.controller->worker.process(testing::kJobKey);
-    cluster.plan();
-  }
+  cluster.keep_trying();
   CHECK(cluster.names(kube::kPods).size() == 3);
   CHECK(cluster.job().status.requeued_gangs.empty());
   CHECK_FALSE(cluster.condition("PodsCreated").status);

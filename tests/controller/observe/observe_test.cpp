@@ -16,7 +16,12 @@ using testing::kJobKey;
 const ObserveOptions kOptions{"server:8080", "nervex-system/aggregator-config"};
 
 Result<std::optional<Observed>> look(Cluster& cluster) {
-  return observe(cluster.api, cluster.controller->caches, kOptions, kJobKey, cluster.clock.now());
+  const Caches& caches = cluster.controller->caches;
+  auto seen = observe_caches(caches, kOptions, kJobKey, cluster.clock.now());
+  if (!seen) return seen;
+  std::optional<Round> round;
+  if (auto read = observe_live(cluster.api, caches, *seen, round); !read) return read.error();
+  return seen;
 }
 
 struct RunningCluster : Cluster {
