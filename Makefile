@@ -77,7 +77,7 @@ bench: setup ## benchmarks, in a release build
 	@scripts/bench
 
 .PHONY: lint
-lint: setup ## formatting, clang-tidy, shell scripts (ARGS=--changed: clang-tidy on changed files alone)
+lint: setup ## formatting, clang-tidy, shell scripts (ARGS=--changed: clang-tidy on changed files; ARGS=--analyze: with the static analyzer)
 	@scripts/lint $(ARGS)
 
 .PHONY: format

@@ -105,7 +105,7 @@ Result<Json> FakeApi::handle_list(const FakePath& path) const {
       if (!after_key.empty() && key <= after_key) continue;
       if (!is_selected(path, object)) continue;
       if (limit > 0 && items.size() == limit) {
-        next = version + "|" + last_key;
+        next = fmt::format("{}|{}", version, last_key);
         break;
       }
       items.push_back(object);
