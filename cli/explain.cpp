@@ -2,28 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 
-#include "cli/advice.h"
-#include "cli/pod_problems.h"
-#include "cli/roles.h"
 #include "cli/text.h"
 
 namespace nervex::cli {
 namespace {
 
-constexpr std::size_t kEventsShown = 8;
-constexpr std::string_view kIndent = "  ";
+using job::Phase;
+using job::Role;
 
-std::string section(std::string_view title, const Rows& rows) {
-  if (rows.empty()) return "";
-  return fmt::format("\n{}\n{}", title, table(rows, kIndent));
+// Gangs of the group without a plan. Empty without a group.
+std::vector<const gang::GangStatus*> waiting_gangs(const JobView& view) {
+  std::vector<const gang::GangStatus*> waiting;
+  if (!view.group) return waiting;
+  for (const auto& gang : view.group->status.gangs) {
+    if (!gang.planned) waiting.push_back(&gang);
+  }
+  return waiting;
+}
+
+// The job's condition of that type if it has that status, else nullptr.
+const job::Condition* condition(const JobView& view, std::string_view type, bool status) {
+  const job::Condition* found = job::find_condition(view.job.status, type);
+  return found != nullptr && found->status == status ? found : nullptr;
 }
 
 // "Created (Unschedulable) since 2026-11-21T14:03:12Z, 2 min ago"
 std::string phase_line(const JobView& view) {
   const auto& status = view.job.status;
-  if (status.phase == job::Phase::kNone) {
+  if (status.phase == Phase::kNone) {
     return "none yet; created " + moment(view.job.meta.created, view.now);
   }
   std::string line(to_string(status.phase));
@@ -33,7 +43,7 @@ std::string phase_line(const JobView& view) {
   return line;
 }
 
-// "the whole gang", or "request 7 (2 collectors)"
+// "the whole gang", or "request-1 (2 collectors)"
 std::string gang_title(const JobView& view, const gang::GangStatus& gang) {
   if (gang.name == gang::kBaseGang) return "the whole gang";
   for (const auto& set : view.group->spec.members) {
@@ -44,7 +54,7 @@ std::string gang_title(const JobView& view, const gang::GangStatus& gang) {
   return gang.name;
 }
 
-// What conditions say is wrong, in the words of who found it.
+// The messages of the conditions that tell of a problem.
 std::vector<std::string> notes(const JobView& view) {
   std::vector<std::string> notes;
   // Of the gangs' own verdicts the PodGroup is the better source.
@@ -70,7 +80,64 @@ Rows summary(const JobView& view) {
   return rows;
 }
 
-Rows plan(const JobView& view) {
+std::size_t wanted_by_group(const gang::PodGroup& group, Role role) {
+  std::size_t slots = 0;
+  for (const auto& set : group.spec.members) {
+    if (set.role == to_string(role)) slots += set.slots.size();
+  }
+  return slots;
+}
+
+std::size_t wanted_by_job(const job::Job& job, Role role) {
+  if (role == Role::kCoordinator) return 1;
+  if (role == Role::kAggregator) return 0;
+  const auto& spec = role_spec(job.spec, role);
+  if (!spec) return 0;
+  std::size_t slots = static_cast<std::size_t>(spec->replicas);
+  for (const auto& entry : job.spec.requests.entries) {
+    if (entry.role == role && entry.attempt == job.status.attempt) slots += entry.slots.size();
+  }
+  return slots;
+}
+
+std::size_t placed(const JobView& view, Role role) {
+  std::size_t count = 0;
+  if (!view.group) return count;
+  for (const auto& gang : view.group->status.gangs) {
+    for (const auto& place : gang.placements) count += place.role == to_string(role) ? 1 : 0;
+  }
+  return count;
+}
+
+struct RoleRow {
+  Role role;
+  const job::RoleCounts job::Status::*counts;
+};
+constexpr std::array<RoleRow, 4> kRoles{{{Role::kCoordinator, &job::Status::coordinator},
+                                         {Role::kAggregator, &job::Status::aggregator},
+                                         {Role::kCollector, &job::Status::collector},
+                                         {Role::kLearner, &job::Status::learner}}};
+
+// A heading and one row per role that the job has: wanted, placed (in the plan), running,
+// succeeded, failed. Wanted comes from the PodGroup; without one, from the job's base replicas and
+// requests.
+Rows role_rows(const JobView& view) {
+  Rows rows = {{"ROLE", "WANTED", "PLACED", "RUNNING", "SUCCEEDED", "FAILED"}};
+  for (const auto& [role, counts_of] : kRoles) {
+    const auto wanted =
+        view.group ? wanted_by_group(*view.group, role) : wanted_by_job(view.job, role);
+    const job::RoleCounts& counts = view.job.status.*counts_of;
+    if (wanted == 0 && counts == job::RoleCounts{}) continue;
+    rows.push_back({std::string(to_string(role)), std::to_string(wanted),
+                    std::to_string(placed(view, role)), std::to_string(counts.active),
+                    std::to_string(counts.succeeded), std::to_string(counts.failed)});
+  }
+  if (rows.size() == 1) rows.clear();  // no heading over nothing
+  return rows;
+}
+
+// One row per node that the plan uses: its name, and the slots of each role.
+Rows planned_nodes(const JobView& view) {
   std::map<std::string, std::string> pods_by_node;
   if (!view.group) return {};
   for (const auto& gang : view.group->status.gangs) {
@@ -84,7 +151,52 @@ Rows plan(const JobView& view) {
   return rows;
 }
 
+// "Error, exit code 1: what it said last"; "" if the container is well.
+std::string problem_of(const kube::ContainerState& container) {
+  const bool ended_badly = container.terminated && container.exit_code != 0;
+  const bool waits_badly = !container.terminated && !container.reason.empty() &&
+                           container.reason != "ContainerCreating" &&
+                           container.reason != "PodInitializing";
+  if (!ended_badly && !waits_badly) return "";
+  std::string text = container.reason;
+  if (ended_badly)
+    text += fmt::format("{}exit code {}", text.empty() ? "" : ", ", container.exit_code);
+  if (container.restarts > 0) text += fmt::format(", {} restarts", container.restarts);
+  return container.message.empty() ? text : text + ": " + container.message;
+}
+
+std::string problem_of(const kube::Pod& pod) {
+  for (const auto& container : pod.containers) {
+    if (const std::string text = problem_of(container); !text.empty()) return text;
+  }
+  if (!pod.reason.empty()) {
+    return pod.message.empty() ? pod.reason.str() : pod.reason + ": " + pod.message;
+  }
+  if (pod.phase == kube::PodPhase::kFailed) return "failed";
+  return pod.node.empty() ? pod.unscheduled_message : "";
+}
+
+// One row per pod that failed, cannot start or cannot be bound: name and why. Then a row that says
+// how many more there are.
+Rows problem_rows(const JobView& view) {
+  constexpr std::size_t kPodsShown = 8;
+  Rows rows;
+  std::size_t more = 0;
+  for (const auto& pod : view.pods) {
+    const std::string text = problem_of(pod);
+    if (text.empty()) continue;
+    if (rows.size() == kPodsShown) {
+      ++more;
+    } else {
+      rows.push_back({printable(pod.meta.name), printable(text)});
+    }
+  }
+  if (more > 0) rows.push_back({fmt::format("and {} more", more)});
+  return rows;
+}
+
 Rows last_events(const JobView& view) {
+  constexpr std::size_t kEventsShown = 8;
   Rows rows;
   const auto& events = view.events;
   const std::size_t first = events.size() > kEventsShown ? events.size() - kEventsShown : 0;
@@ -98,13 +210,94 @@ Rows last_events(const JobView& view) {
   return rows;
 }
 
+bool is_waiting(const JobView& view, bool base) {
+  const auto waiting = waiting_gangs(view);
+  return std::any_of(waiting.begin(), waiting.end(), [base](const gang::GangStatus* gang) {
+    return (gang->name == gang::kBaseGang) == base;
+  });
+}
+
+bool is_observed(const gang::PodGroup& group) {
+  return group.status.observed_generation >= group.meta.generation;
+}
+
+bool is_refused(const JobView& view) {
+  const auto waiting = waiting_gangs(view);
+  return std::any_of(waiting.begin(), waiting.end(), [](const gang::GangStatus* gang) {
+    return gang->reason == gang::kReasonPlanRefused;
+  });
+}
+
+struct AdviceRule {
+  bool (*applies)(const JobView&);
+  const char* text;  // {ns} and {job} are filled in
+};
+
+// What the user can do: the first rule that applies. Each may rely on those before it not applying.
+constexpr std::array<AdviceRule, 14> kAdviceRules{{
+    {[](const JobView& v) { return v.job.meta.deleting; }, "nothing: the job is being deleted."},
+    {[](const JobView& v) { return v.job.status.phase == Phase::kSucceeded; },
+     "nothing: the job is done. What its coordinator said, as long as the pod is kept: "
+     "kubectl logs -n {ns} {job}-coordinator"},
+    {[](const JobView& v) { return v.job.status.phase == Phase::kFailed; },
+     "see what the coordinator said, as long as the pod is kept: "
+     "kubectl logs -n {ns} {job}-coordinator; then create the job again."},
+    {[](const JobView& v) { return v.job.status.phase == Phase::kNone; },
+     "nobody has looked at this job yet. Is nervex-operator running? "
+     "kubectl get deployments -n nervex-system"},
+    {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
+     "mend what the API server objects to; creating the pods is tried again by itself."},
+    {[](const JobView& v) { return v.job.status.reason == "PreviousJobTerminating"; },
+     "nothing: the job starts by itself when what a deleted job of its name has left is gone. If "
+     "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {[](const JobView& v) { return !v.group; },
+     "nothing yet: the job is about to be queued. If that lasts: "
+     "kubectl logs -n nervex-system deployment/nervex-operator"},
+    {[](const JobView& v) { return !is_observed(*v.group); },
+     "the scheduling side has not answered yet. Is nervex-scheduler running? "
+     "kubectl get deployments -n nervex-system"},
+    {is_refused,
+     "ask for fewer pods: the API server does not store the plan of so many. If it objects to "
+     "something else than the size, the CustomResourceDefinitions may be of another version."},
+    {[](const JobView& v) { return is_waiting(v, true); },
+     "if others hold the capacity, nothing: the job starts by itself, whole, as soon as it fits; "
+     "who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is "
+     "allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or "
+     "tolerations, or add nodes."},
+    {[](const JobView& v) { return is_waiting(v, false); },
+     "nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as "
+     "there is capacity."},
+    {[](const JobView& v) { return v.job.status.phase == Phase::kCreated; },
+     "nothing yet: the whole gang has its places, and its pods are starting. If that lasts: "
+     "kubectl describe pods -n {ns} -l nervexjob-name={job}"},
+    {[](const JobView& v) { return condition(v, "Ready", false) != nullptr; },
+     "the coordinator runs, but not all pods are ready: "
+     "kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {[](const JobView&) { return true; }, "nothing: the job runs."},
+}};
+
+// One or two sentences, with the commands to type. Always says something.
+std::string advice(const JobView& view) {
+  const auto rule = std::find_if(kAdviceRules.begin(), kAdviceRules.end(),
+                                 [&](const AdviceRule& each) { return each.applies(view); });
+  return fmt::format(fmt::runtime(rule->text), fmt::arg("ns", view.job.meta.ns),
+                     fmt::arg("job", view.job.meta.name));
+}
+
+constexpr std::string_view kIndent = "  ";
+
+std::string section(std::string_view title, const Rows& rows) {
+  if (rows.empty()) return "";
+  return fmt::format("\n{}\n{}", title, table(rows, kIndent));
+}
+
 }  // namespace
 
 std::string explain(const JobView& view) {
   std::string text =
       fmt::format("NerveXJob {}\n{}", view.job.meta.key(), table(summary(view), kIndent));
   text += section("Roles", role_rows(view));
-  text += section("Planned nodes", plan(view));
+  text += section("Planned nodes", planned_nodes(view));
   text += section("Problems", problem_rows(view));
   text += section("Last events", last_events(view));
   return text + "\nWhat to do: " + advice(view) + "\n";

@@ -8,7 +8,7 @@
 namespace nervex::cli {
 
 // Several lines for people, newline at the end: phase and reason; what waits, and why; what each
-// role wants and has; the planned nodes; trouble of pods; the last events; what to do.
+// role wants and has; the planned nodes; pod problems; the last events; what to do.
 std::string explain(const JobView& view);
 
 }  // namespace nervex::cli

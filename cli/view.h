@@ -28,9 +28,4 @@ struct JobView {
   SysTime now{};
 };
 
-// Gangs of the group without a plan. Empty without a group.
-std::vector<const gang::GangStatus*> waiting_gangs(const JobView& view);
-// The job's condition of that type if it has that status, else nullptr.
-const job::Condition* condition(const JobView& view, std::string_view type, bool status);
-
 }  // namespace nervex::cli
