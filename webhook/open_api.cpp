@@ -41,7 +41,7 @@ void convert_children(const Json& schema, Json& made) {
     for (const auto& [name, child] : at->items()) made["properties"][name] = convert_schema(child);
   }
   if (const auto at = schema.find("items"); at != schema.end()) made["items"] = convert_schema(*at);
-  // A boolean here only says whether the object is open: field_walk.h sees that by itself.
+  // A boolean here only says whether the object is open: schema_check.cpp sees that by itself.
   const auto additional = schema.find("additionalProperties");
   if (additional != schema.end() && additional->is_object()) {
     made["additionalProperties"] = convert_schema(*additional);

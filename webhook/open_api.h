@@ -3,7 +3,7 @@
 // The dialect of what is made here: JSON Schema draft 7, with only type (also as a list),
 // properties, required, additionalProperties (as a schema), items, enum, format, the bounds of
 // numbers, strings and arrays, and $ref into #/definitions. Objects with properties are closed by
-// webhook/field_walk.h, not by additionalProperties. Null counts as absent everywhere, as it does
+// webhook/schema_check.cpp, not by additionalProperties. Null counts as absent everywhere, as it does
 // for the API server: schemas do not speak of it, and values lose their nulls before they are
 // checked.
 #pragma once

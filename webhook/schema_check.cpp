@@ -2,26 +2,163 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
-#include "webhook/field_walk.h"
-#include "webhook/prune.h"
+#include "job/text.h"
 #include "webhook/schema_tree.h"
-#include "webhook/schema_verdict.h"
 
 namespace nervex::webhook {
 namespace {
 
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
+using ValijsonError = valijson::ValidationResults::Error;
+using job::FieldError;
+using job::FieldErrors;
+using job::FieldErrorType;
 
-// The schema without what field_walk.h tells, so that nothing is told twice.
+// The value without the members that are null, at any depth: to the API server they are not there.
+// Items of arrays stay.
+Json without_nulls(const Json& value) {
+  if (value.is_object()) {
+    Json made = Json::object();
+    for (const auto& [key, child] : value.items()) {
+      if (!child.is_null()) made.emplace(key, without_nulls(child));
+    }
+    return made;
+  }
+  if (value.is_array()) {
+    Json made = Json::array();
+    for (const auto& child : value) made.push_back(without_nulls(child));
+    return made;
+  }
+  return value;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+// Edits that lead from one to the other: insert, delete, replace, swap neighbours (optimal string
+// alignment).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+// The known name closest to `name`, if close enough to be a typing mistake (inserted, left out,
+// wrong or swapped letters, one in three at most, upper and lower case aside); "" if none is. Of
+// equally close ones the first in `known`. Cost: known x length^2.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kMaxLength = 64;  // of field names; the cost grows with the square
+  if (name.size() > kMaxLength) return "";
+  const std::string wanted = lower(name);
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const auto& candidate : known) {
+    if (candidate.size() > kMaxLength) continue;
+    const std::size_t edits = distance(wanted, lower(candidate));
+    if (edits >= best_distance) continue;
+    best = candidate;
+    best_distance = edits;
+  }
+  return best;
+}
+
+std::string unknown_field_text(const Json& schema, const std::string& key) {
+  std::vector<std::string> known;
+  for (const auto& [name, unused] : schema["properties"].items()) known.push_back(name);
+  const std::string guess = did_you_mean(key, known);
+  if (guess.empty()) return fmt::format("unknown field `{}`", job::cut_text(key, kMaxKeyLength));
+  return fmt::format("unknown field `{}`, did you mean `{}`?", key, guess);
+}
+
+void check_required(const Json& schema, const Json& value, const SchemaPlace& place,
+                    const SchemaTree& tree, FieldErrors& errors) {
+  const auto required = schema.find("required");
+  if (required == schema.end()) return;
+  for (const auto& name : *required) {
+    const auto& key = name.get_ref<const std::string&>();
+    if (value.contains(key)) continue;
+    errors.push_back({FieldErrorType::kRequired, tree.member(place, key).path, "", ""});
+  }
+}
+
+void check_integer(const Json& schema, const Json& value, const SchemaPlace& place,
+                   FieldErrors& errors) {
+  const std::string format = kube::string_at(schema, {"format"});
+  if (format != "int32" && format != "int64") return;
+  const bool beyond_64 = value.is_number_unsigned() &&
+                         value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max();
+  const std::int64_t number = beyond_64 ? 0 : value.get<std::int64_t>();
+  const bool beyond_32 = number > std::numeric_limits<std::int32_t>::max() ||
+                         number < std::numeric_limits<std::int32_t>::min();
+  if (beyond_64 || (format == "int32" && beyond_32)) {
+    errors.push_back({FieldErrorType::kInvalid, place.path, job::shown_value(value),
+                      fmt::format("must be a {}-bit integer", format.substr(3))});
+  }
+}
+
+void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
+          FieldErrors& errors) {
+  if (place.schema == nullptr || errors.size() >= job::kMaxErrors) return;
+  const Json& schema = *place.schema;
+  if (value.is_object()) {
+    check_required(schema, value, place, tree, errors);
+    for (const auto& [key, child] : value.items()) {
+      const SchemaPlace member = tree.member(place, key);
+      if (member.schema == nullptr && is_closed(schema) && errors.size() < job::kMaxErrors) {
+        errors.push_back(
+            {FieldErrorType::kForbidden, member.path, "", unknown_field_text(schema, key)});
+      }
+      walk(tree, member, child, errors);
+    }
+  } else if (value.is_array()) {
+    std::size_t index = 0;
+    for (const auto& child : value) walk(tree, tree.item(place, index++), child, errors);
+  } else if (value.is_number_integer()) {
+    check_integer(schema, value, place, errors);
+  }
+}
+
+// What a JSON Schema validator reports badly or not at all: fields that are unknown, missing, or
+// too large for their integer type. Stops after job::kMaxErrors. Cost: one step per value that the
+// schema describes.
+FieldErrors check_fields(const SchemaTree& tree, const Json& value) {
+  FieldErrors errors;
+  walk(tree, tree.root(), value, errors);
+  return errors;
+}
+
+// The schema without what check_fields() reports, so that nothing is reported twice.
 Json for_valijson(const Json& schema) {
   if (!schema.is_object()) return schema;
   Json made = Json::object();
@@ -36,13 +173,38 @@ Json for_valijson(const Json& schema) {
   return made;
 }
 
+Json copy_within(const Json& value, std::size_t& left) {
+  if (left > 0) --left;
+  if (value.is_object()) {
+    Json made = Json::object();
+    for (auto at = value.begin(); at != value.end() && left > 0; ++at) {
+      if (at.key().size() > kMaxKeyLength) continue;
+      made.emplace(at.key(), copy_within(*at, left));
+    }
+    return made;
+  }
+  if (value.is_array()) {
+    Json made = Json::array();
+    for (auto at = value.begin(); at != value.end() && left > 0; ++at) {
+      made.push_back(copy_within(*at, left));
+    }
+    return made;
+  }
+  return value;
+}
+
+// The first `count` values of a document, in its order; what follows is left out, and so is what
+// has a key longer than kMaxKeyLength: each error names all keys above it. A report on the whole of
+// a hostile document could fill the memory.
+Json first_values(const Json& value, std::size_t count) { return copy_within(value, count); }
+
 // Errors repeat for each ancestor of what is wrong. An ancestor comes right before what is below it
 // in the order of their contexts.
-std::vector<valijson::ValidationResults::Error> deepest(valijson::ValidationResults& results) {
-  std::vector<valijson::ValidationResults::Error> all(results.begin(), results.end());
+std::vector<ValijsonError> deepest(valijson::ValidationResults& results) {
+  std::vector<ValijsonError> all(results.begin(), results.end());
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.context < b.context; });
-  std::vector<valijson::ValidationResults::Error> kept;
+  std::vector<ValijsonError> kept;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& here = all[i].context;
     if (i + 1 < all.size() && all[i + 1].context.size() >= here.size() &&
@@ -54,9 +216,63 @@ std::vector<valijson::ValidationResults::Error> deepest(valijson::ValidationResu
   return kept;
 }
 
-// `context` is "<root>", "[spec]", "[containers]", "[0]".
-job::FieldError locate(const SchemaTree& tree, const Json& document,
-                       const valijson::ValidationResults::Error& error) {
+std::vector<std::string> types_of(const Json& schema) {
+  const auto at = schema.find("type");
+  if (at == schema.end()) return {};
+  if (at->is_string()) return {at->get<std::string>()};
+  return at->get<std::vector<std::string>>();
+}
+
+bool has_type(const Json& value, std::string_view type) {
+  if (type == "integer") return value.is_number_integer();
+  if (type == "number") return value.is_number();
+  return type == value.type_name();
+}
+
+std::string with_article(std::string_view type) {
+  if (type == "array") return "a list";
+  return fmt::format("{} {}", type == "integer" || type == "object" ? "an" : "a", type);
+}
+
+// Empty if the type is right.
+std::string wrong_type_text(const Json& schema, const Json& value) {
+  std::vector<std::string> names;
+  for (const auto& type : types_of(schema)) {
+    if (has_type(value, type)) return "";
+    names.push_back(with_article(type));
+  }
+  if (names.empty()) return "";
+  return fmt::format("must be {}", fmt::join(names, " or "));
+}
+
+std::string enum_text(const Json& allowed) {
+  std::vector<std::string> names;
+  for (const auto& item : allowed) {
+    if (item != "") names.push_back(kube::to_text(item));
+  }
+  return fmt::format("supported values: {}", fmt::join(names, ", "));
+}
+
+// The error for `value`, which valijson refused at `place`. Types and enums are explained here;
+// `otherwise` is valijson's own description, for all other rules.
+FieldError explain_refusal(const SchemaPlace& place, const Json& value,
+                           const std::string& otherwise) {
+  const std::string shown = job::shown_value(value);
+  if (place.schema == nullptr) return {FieldErrorType::kInvalid, place.path, shown, otherwise};
+  if (auto text = wrong_type_text(*place.schema, value); !text.empty()) {
+    return {FieldErrorType::kInvalid, place.path, shown, std::move(text)};
+  }
+  const auto allowed = place.schema->find("enum");
+  if (allowed != place.schema->end() &&
+      std::find(allowed->begin(), allowed->end(), value) == allowed->end()) {
+    return {FieldErrorType::kNotSupported, place.path, shown, enum_text(*allowed)};
+  }
+  return {FieldErrorType::kInvalid, place.path, shown, otherwise};
+}
+
+// The FieldError that says what valijson does. `context` is "<root>", "[spec]", "[containers]",
+// "[0]".
+FieldError locate(const SchemaTree& tree, const Json& document, const ValijsonError& error) {
   SchemaPlace place = tree.root();
   const Json* value = &document;
   for (std::size_t i = 1; i < error.context.size(); ++i) {
@@ -96,10 +312,10 @@ Result<std::shared_ptr<const SchemaCheck>> SchemaCheck::compile(Json schema) {
   return std::shared_ptr<const SchemaCheck>(new SchemaCheck(std::move(compiled)));
 }
 
-job::FieldErrors SchemaCheck::errors_of(const Json& object) const {
+FieldErrors SchemaCheck::errors_of(const Json& object) const {
   const Json document = without_nulls(object);
   const SchemaTree tree(compiled_->json);
-  job::FieldErrors errors = check_fields(tree, document);
+  FieldErrors errors = check_fields(tree, document);
   valijson::Validator validator;
   if (validator.validate(compiled_->schema, Adapter(document), nullptr)) return errors;
 
@@ -107,7 +323,7 @@ job::FieldErrors SchemaCheck::errors_of(const Json& object) const {
   valijson::ValidationResults results;
   if (validator.validate(compiled_->schema, Adapter(reported), &results)) {
     errors.push_back(
-        {job::FieldErrorType::kInvalid, "spec", "{...}",
+        {FieldErrorType::kInvalid, "spec", "{...}",
          fmt::format("breaks its schema, beyond the first {} values or below a very long key",
                      kMaxReportedValues)});
   }

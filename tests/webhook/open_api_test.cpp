@@ -5,8 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "webhook/prune.h"
-
 namespace nervex::webhook {
 
 TEST_CASE("convert_schema keeps what a JSON Schema validator understands", "[webhook][open_api]") {
@@ -61,14 +59,6 @@ TEST_CASE("convert_definitions takes what the roots refer to and no more", "[web
   REQUIRE_FALSE(missing);
   CHECK(missing.error() == Error{Code::kInvalid, "OpenAPI document: no schema D"});
   CHECK_FALSE(convert_definitions(Json::array(), roots));
-}
-
-TEST_CASE("values lose their nulls, and their end if they are too long", "[webhook][prune]") {
-  const Json value = Json::parse(R"({"a": null, "b": [null, {"c": null, "d": 1}], "e": {}})");
-  CHECK(without_nulls(value) == Json::parse(R"({"b": [null, {"d": 1}], "e": {}})"));
-  CHECK(first_values(value, 100) == value);
-  CHECK(first_values(value, 4) == Json::parse(R"({"a": null, "b": [null]})"));
-  CHECK(first_values(value, 0) == Json::object());
 }
 
 }  // namespace nervex::webhook

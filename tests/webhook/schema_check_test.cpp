@@ -18,6 +18,16 @@ std::vector<std::string> texts(const job::FieldErrors& errors) {
 
 using Texts = std::vector<std::string>;
 
+// "containers" of "unknown field `contaniers`, did you mean `containers`?"; "" if it does not
+// guess.
+std::string name_guessed(const std::string& detail) {
+  const std::string_view start = "did you mean `";
+  const auto at = detail.find(start);
+  if (at == std::string::npos) return "";
+  const auto begin = at + start.size();
+  return detail.substr(begin, detail.find('`', begin) - begin);
+}
+
 }  // namespace
 
 TEST_CASE("the schema check names every field that breaks the schema", "[webhook][schema]") {
@@ -104,6 +114,34 @@ TEST_CASE("the schema check names every field that breaks the schema", "[webhook
   CHECK(texts(job_check()->errors_of(job_with(patch))) == row.want);
 }
 
+TEST_CASE("an unknown field is told with the name that was meant, if one is close",
+          "[webhook][schema]") {
+  const auto check = SchemaCheck::compile(Json::parse(R"({"type": "object", "properties": {
+    "args": {}, "command": {}, "containers": {}, "env": {}, "envFrom": {}, "image": {}}})"));
+  REQUIRE(check);
+  struct Row {
+    std::string when;
+    std::string name;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"two letters are swapped", "contaniers", "containers"},
+      {"a letter is missing", "comand", "command"},
+      {"there is one too many", "imagee", "image"},
+      {"only the case differs", "ENVFROM", "envFrom"},
+      {"a short name has one slip", "evn", "env"},
+      {"two names are equally close", "erv", "env"},
+      {"nothing is close", "nodeSelector", ""},
+      {"it is empty", "", ""},
+      {"it is huge", std::string(100'000, 'a'), ""},
+  }));
+  INFO("when " << row.when);
+  const auto errors = (*check)->errors_of(Json{{row.name, 1}});
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].detail.starts_with("unknown field `"));
+  CHECK(name_guessed(errors[0].detail) == row.want);
+}
+
 TEST_CASE("the schema check survives any type at any place", "[webhook][schema][property]") {
   const std::array<Json, 8> odd{
       nullptr, true, -1, 1.5, "x", Json::array(), Json::object(), Json::array({nullptr, 1})};
@@ -138,6 +176,21 @@ TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
         Texts{
             "spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or below "
             "a very long key"});
+  }
+  SECTION("a wrong value before the cut and one behind it: the first one is named") {
+    job["spec"]["collector"]["template"]["spec"]["hostNetwork"] = "yes";
+    containers[0]["args"] = Json(Json::array_t(200'000, Json("x")));
+    containers[0]["args"].push_back(1);
+    CHECK(
+        texts(job_check()->errors_of(job)) ==
+        Texts{
+            R"(spec.collector.template.spec.hostNetwork: Invalid value: "yes": must be a boolean)"});
+  }
+  SECTION("a wrong value below a very long key") {
+    job["status"]["replicaStatus"][std::string(400, 'k')] = {{"active", "x"}};
+    CHECK(texts(job_check()->errors_of(job)) ==
+          Texts{"spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or "
+                "below a very long key"});
   }
   SECTION("unknown fields") {
     for (int i = 0; i < 5000; ++i) containers[0]["x" + std::to_string(i)] = 1;
