@@ -1,20 +1,126 @@
 #include "webhook/job_schema.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "kube/model/json.h"
-#include "webhook/open_api.h"
-
 namespace nervex::webhook {
+namespace {
+
+constexpr std::string_view kComponents = "#/components/schemas/";
+constexpr std::string_view kDefinitions = "#/definitions/";
+
+constexpr std::array<const char*, 9> kKept{"required",  "format",    "minimum",
+                                           "maximum",   "minItems",  "maxItems",
+                                           "minLength", "maxLength", "type"};
+
+// The component that a reference names; "" if it is another kind of reference.
+std::string component_of(const Json& reference) {
+  if (!reference.is_string()) return "";
+  const auto& text = reference.get_ref<const std::string&>();
+  return text.starts_with(kComponents) ? text.substr(kComponents.size()) : "";
+}
+
+// [{type: integer}, {type: string}] as a list of types; nullopt if it says more than that.
+std::optional<Json> as_types(const Json& alternatives) {
+  if (!alternatives.is_array()) return std::nullopt;
+  Json types = Json::array();
+  for (const auto& alternative : alternatives) {
+    if (!alternative.is_object() || alternative.size() != 1 || !alternative.contains("type")) {
+      return std::nullopt;
+    }
+    types.push_back(alternative["type"]);
+  }
+  return types;
+}
+
+void convert_children(const Json& schema, Json& made) {
+  if (const auto at = schema.find("properties"); at != schema.end() && at->is_object()) {
+    for (const auto& [name, child] : at->items()) made["properties"][name] = convert_schema(child);
+  }
+  if (const auto at = schema.find("items"); at != schema.end()) made["items"] = convert_schema(*at);
+  // A boolean here only says whether the object is open: SchemaCheck sees that by itself.
+  const auto additional = schema.find("additionalProperties");
+  if (additional != schema.end() && additional->is_object()) {
+    made["additionalProperties"] = convert_schema(*additional);
+  }
+}
+
+void convert_enum(const Json& schema, Json& made) {
+  const auto values = schema.find("enum");
+  if (values == schema.end() || !values->is_array()) return;
+  made["enum"] = *values;
+  if (std::find(values->begin(), values->end(), "") == values->end()) made["enum"].push_back("");
+}
+
+void collect_references(const Json& schema, std::vector<std::string>& names) {
+  if (schema.is_object()) {
+    if (const auto at = schema.find("$ref"); at != schema.end() && at->is_string()) {
+      names.push_back(at->get_ref<const std::string&>().substr(kDefinitions.size()));
+    }
+  }
+  if (!schema.is_structured()) return;
+  for (const auto& child : schema) collect_references(child, names);
+}
+
+}  // namespace
+
+Json convert_schema(const Json& schema) {
+  if (!schema.is_object()) return Json::object();
+  if (const auto at = schema.find("$ref"); at != schema.end()) {
+    return {{"$ref", std::string(kDefinitions) + component_of(*at)}};
+  }
+  if (const auto at = schema.find("allOf"); at != schema.end() && at->size() == 1) {
+    return convert_schema(at->front());
+  }
+  Json made = Json::object();
+  for (const char* keyword : kKept) {
+    if (const auto at = schema.find(keyword); at != schema.end()) made[keyword] = *at;
+  }
+  for (const char* choice : {"oneOf", "anyOf"}) {
+    const auto at = schema.find(choice);
+    if (at == schema.end()) continue;
+    if (auto types = as_types(*at)) made["type"] = *std::move(types);
+  }
+  if (kube::bool_at(schema, {"x-kubernetes-int-or-string"})) made["type"] = {"integer", "string"};
+  if (kube::bool_at(schema, {"x-kubernetes-preserve-unknown-fields"})) {
+    made["x-kubernetes-preserve-unknown-fields"] = true;
+  }
+  convert_enum(schema, made);
+  convert_children(schema, made);
+  return made;
+}
+
+Result<Json> convert_definitions(const Json& document, std::span<const std::string_view> roots) {
+  const Json* schemas = kube::find(document, {"components", "schemas"});
+  if (schemas == nullptr) return Error{Code::kInvalid, "OpenAPI document: no components.schemas"};
+  Json made = Json::object();
+  std::vector<std::string> wanted(roots.begin(), roots.end());
+  while (!wanted.empty()) {
+    const std::string name = wanted.back();
+    wanted.pop_back();
+    if (made.contains(name)) continue;
+    const auto at = schemas->find(name);
+    if (at == schemas->end()) {
+      return Error{Code::kInvalid, fmt::format("OpenAPI document: no schema {}", name)};
+    }
+    made[name] = convert_schema(*at);
+    collect_references(made[name], wanted);
+  }
+  return made;
+}
+
 namespace {
 
 constexpr std::string_view kPodTemplateSpec = "io.k8s.api.core.v1.PodTemplateSpec";
 constexpr std::string_view kVolume = "io.k8s.api.core.v1.Volume";
 constexpr std::array<std::string_view, 2> kRoots{kPodTemplateSpec, kVolume};
 
-// The parts of a job that the CRD leaves open, and what stands there.
+// The parts of a job that the CRD leaves open, and what belongs there.
 struct OpenPart {
   const char* pointer;
   std::string_view definition;

@@ -1,10 +1,19 @@
-// webhook/job_schema.h - the schema of a NerveXJob, its pod templates as this cluster knows them.
+// webhook/job_schema.h - what is the schema of a NerveXJob, its pod templates as this cluster knows
+// them?
+//
+// The dialect of what is made here: JSON Schema draft 7, with only type (also as a list),
+// properties, required, additionalProperties (as a schema), items, enum, format, the bounds of
+// numbers, strings and arrays, and $ref into #/definitions. Objects with properties are closed by
+// SchemaCheck, not by additionalProperties. Null counts as absent everywhere, as it does for the
+// API server: schemas do not speak of it, and values lose their nulls before they are checked.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
+#include "kube/model/json.h"
 #include "webhook/schema_check.h"
 
 namespace nervex::webhook {
@@ -16,5 +25,16 @@ inline constexpr std::string_view kCoreOpenApiPath = "/openapi/v3/api/v1";
 // texts. kInvalid if one of them does not hold what is needed.
 Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
                                                           std::string_view core_document);
+
+// One OpenAPI v3 schema, as the API server publishes it or as a CRD holds it, in the dialect above:
+// - {allOf: [{$ref}], default, description} becomes the $ref;
+// - int-or-string and quantities become lists of types;
+// - enums allow "" as well, which the API server reads as "not set";
+// - patterns are left out: std::regex overflows the stack on long texts.
+Json convert_schema(const Json& open_api_schema);
+
+// The definitions for `roots` and everything they refer to, from a core document. kInvalid if one
+// of them is not there.
+Result<Json> convert_definitions(const Json& document, std::span<const std::string_view> roots);
 
 }  // namespace nervex::webhook

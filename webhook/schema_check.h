@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxReportedValues = 10'000;
 // One schema, made ready. Thread-safe.
 class SchemaCheck {
  public:
-  // `schema` in the dialect of webhook/open_api.h. kInvalid if valijson cannot use it.
+  // `schema` in the dialect of webhook/job_schema.h. kInvalid if valijson cannot use it.
   static Result<std::shared_ptr<const SchemaCheck>> compile(Json schema);
   ~SchemaCheck();
   SchemaCheck(const SchemaCheck&) = delete;

@@ -18,7 +18,7 @@ struct SchemaPlace {
   std::string path;              // spec.containers[0].resources.limits[nvidia.com/gpu]
 };
 
-// Finds its way through one schema in the dialect of webhook/open_api.h. Borrows it. Thread-safe.
+// Finds its way through one schema in the dialect of webhook/job_schema.h. Borrows it. Thread-safe.
 class SchemaTree {
  public:
   explicit SchemaTree(const Json& schema) : root_(schema) {}

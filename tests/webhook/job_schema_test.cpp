@@ -1,13 +1,16 @@
-#include "webhook/open_api.h"
+#include "webhook/job_schema.h"
 
 #include <array>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "tests/webhook/samples.h"
+
 namespace nervex::webhook {
 
-TEST_CASE("convert_schema keeps what a JSON Schema validator understands", "[webhook][open_api]") {
+TEST_CASE("convert_schema keeps what a JSON Schema validator understands",
+          "[webhook][job_schema]") {
   struct Row {
     std::string when;
     std::string schema;
@@ -42,7 +45,8 @@ TEST_CASE("convert_schema keeps what a JSON Schema validator understands", "[web
   CHECK(convert_schema(Json::parse(row.schema)) == Json::parse(row.want));
 }
 
-TEST_CASE("convert_definitions takes what the roots refer to and no more", "[webhook][open_api]") {
+TEST_CASE("convert_definitions takes what the roots refer to and no more",
+          "[webhook][job_schema]") {
   const Json document = Json::parse(R"({"components": {"schemas": {
     "A": {"properties": {"b": {"allOf": [{"$ref": "#/components/schemas/B"}]}}},
     "B": {"items": {"$ref": "#/components/schemas/A"}},
@@ -59,6 +63,12 @@ TEST_CASE("convert_definitions takes what the roots refer to and no more", "[web
   REQUIRE_FALSE(missing);
   CHECK(missing.error() == Error{Code::kInvalid, "OpenAPI document: no schema D"});
   CHECK_FALSE(convert_definitions(Json::array(), roots));
+}
+
+TEST_CASE("a document that is no OpenAPI of the core group is refused", "[webhook][job_schema]") {
+  CHECK_FALSE(make_job_check(schemas::nervex_job(), "{}"));
+  CHECK_FALSE(make_job_check(schemas::nervex_job(), "<html>"));
+  CHECK_FALSE(make_job_check("{}", core_open_api()));
 }
 
 }  // namespace nervex::webhook
