@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kMutatePath = "/mutate-nervex-sensetime-com-v1alpha1-nervexjob";
 constexpr const char* kValidatePath = "/validate-nervex-sensetime-com-v1alpha1-nervexjob";
 
-// What all reviews together may take (webhook/review_memory.h), and the bodies that they come in:
+// What all reviews together may take (webhook/bounded.h), and the bodies that they come in:
 // with what the program needs for itself, 200 of the 256 MiB that the deployment gives it.
 constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
 constexpr std::size_t kBodyBytes = std::size_t{32} << 20U;

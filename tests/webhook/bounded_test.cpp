@@ -1,13 +1,48 @@
+// Also counts what reviews really take: all that C++ code allocates on the reviewing thread.
 #include "webhook/bounded.h"
 
+#include <malloc.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <new>
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/wait_until.h"
-#include "webhook/review_memory.h"
+#include "tests/webhook/samples.h"
+#include "webhook/answer.h"
+
+namespace {
+
+thread_local std::size_t allocated = 0;
+thread_local std::size_t most_allocated = 0;
+
+}  // namespace
+
+// A sanitizer has an allocator of its own: nothing is counted there.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Of the whole test program. What one thread allocates and another frees is counted wrongly: nobody
+// does that here.
+void* operator new(std::size_t size) {
+  void* const memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  allocated += malloc_usable_size(memory);
+  most_allocated = std::max(most_allocated, allocated);
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  if (memory != nullptr) allocated -= malloc_usable_size(memory);
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*size*/) noexcept { operator delete(memory); }
+#endif
 
 namespace nervex::webhook {
 namespace {
@@ -22,6 +57,142 @@ HttpRequest request_with(std::string body) {
           .body = std::move(body),
           .peer = ""};
 }
+
+// `piece` again and again, up to so many bytes, and `last`.
+std::string repeated(const std::string& piece, std::size_t bytes, const std::string& last) {
+  std::string text;
+  text.reserve(bytes + piece.size() + last.size());
+  while (text.size() < bytes) text += piece;
+  return text + last;
+}
+
+std::string numbered(const char* form, std::size_t bytes, const std::string& last) {
+  std::string text;
+  for (int i = 0; text.size() < bytes; ++i) text += fmt::format(fmt::runtime(form), i);
+  return text + last;
+}
+
+std::string review_of(const std::string& object) {
+  return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
+         R"("operation":"CREATE","kind":{"kind":"NerveXJob"},"object":)" +
+         object + "}}";
+}
+
+// A job without a clean-up policy, so that it is patched, with this beside its spec's coordinator.
+std::string job_with_spec(const std::string& more) {
+  return review_of(R"({"metadata":{"name":"j"},"spec":{"coordinator":{"template":{}},)" + more +
+                   "}}");
+}
+
+std::string job_with_pod(const std::string& more) {
+  return job_with_spec(R"("collector":{"template":{"spec":{)" + more + "}}}");
+}
+
+// Of a job whose stored requests are put back.
+std::string update_of(const std::string& stored) {
+  return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
+         R"("operation":"UPDATE","kind":{"kind":"NerveXJob"},)"
+         R"("object":{"metadata":{"name":"j"},"spec":{"coordinator":{}}},)"
+         R"("oldObject":{"spec":{"requests":)" +
+         stored + "}}}}";
+}
+
+std::size_t memory_of(const std::string& body, Hook hook) {
+  const auto check = job_check();
+  const HttpRequest request = request_with(body);
+  const std::size_t before = allocated;
+  most_allocated = allocated;
+  answer(request, hook, check.get(), "server");
+  return most_allocated - before;
+}
+
+struct Row {
+  std::string when;
+  std::string body;
+};
+
+std::vector<Row> hostile_bodies(std::size_t size) {
+  return {
+      {"it is no review but arrays", "[" + repeated("[],", size, "1]")},
+      {"it is no review but objects", "[" + repeated("{},", size, "1]")},
+      {"it is no review but numbers", "[" + repeated("1,", size, "1]")},
+      {"it is no review but texts", "[" + repeated("\"\",", size, "1]")},
+      {"it is no review but members", "{" + numbered("\"{}\":{{}},", size, "\"x\":1}")},
+      {"it is nested",
+       "[" + repeated(std::string(98, '[') + std::string(98, ']') + ",", size, "1]")},
+      {"it is nested in objects",
+       "[" + repeated(repeated("{\"a\":", 98 * 5, "1" + std::string(98, '}')) + ",", size, "1]")},
+      {"it has arrays for what is unknown", job_with_spec("\"x\":[" + repeated("[],", size, "1]"))},
+      {"it has objects for what is unknown",
+       job_with_spec("\"x\":[" + repeated("{},", size, "1]"))},
+      {"it has many unknown fields", job_with_spec(numbered("\"x{}\":1,", size, "\"y\":1"))},
+      {"its containers are empty", job_with_pod("\"containers\":[" + repeated("{},", size, "{}]"))},
+      {"its containers are numbers", job_with_pod("\"containers\":[" + repeated("1,", size, "1]"))},
+      {"its containers have nothing but wrong types",
+       job_with_pod(
+           "\"containers\":[" +
+           repeated(R"({"name":1,"image":1,"env":1,"ports":1,"args":1,"tty":1},)", size, "{}]"))},
+      {"its variables have wrong types",
+       job_with_pod("\"containers\":[{\"env\":[" +
+                    repeated(R"({"name":1,"value":1},)", size, "{}]}]"))},
+      {"its limits are wrong", job_with_pod("\"containers\":[{\"resources\":{\"limits\":{" +
+                                            numbered("\"a{0}/a\":\"1m\",", size, "\"b\":1}}}]"))},
+      {"its volumes are all the same",
+       job_with_spec("\"volumes\":[" + repeated(R"({"name":"a"},)", size, "{}]"))},
+      {"its tolerations and arguments are wrong",
+       job_with_pod("\"tolerations\":[" + repeated("[[]],", size / 2, "1],") +
+                    "\"containers\":[{\"args\":[" + repeated("{},", size / 2, "1]}]"))},
+      {"a key is long, and all that is below it is wrong",
+       review_of("{\"metadata\":{},\"spec\":{},\"status\":{\"replicaStatus\":{\"" +
+                 std::string(size / 2, 'k') + "\":{" +
+                 numbered("\"u{}\":1,", size / 2, "\"active\":\"x\"}}}}"))},
+      {"many keys are long, and all that is below them is wrong",
+       review_of("{\"metadata\":{},\"spec\":{},\"status\":{\"replicaStatus\":{" +
+                 numbered(("\"{}" + std::string(300, 'k') +
+                           "\":{{\"active\":\"x\",\"failed\":\"x\",\"succeeded\":[]}},")
+                              .c_str(),
+                          size, "\"a\":1}}}"))},
+      {"it does away with many requests",
+       update_of(R"({"entries":[)" + repeated("{},", size, "{}]}"))},
+      {"it does away with one long request",
+       update_of("\"" + repeated("\\u0001", size, "") + "\"")},
+      {"it is all one name",
+       review_of("{\"metadata\":{\"generateName\":\"" + std::string(size, 'n') + "\"}}")},
+      {"it is cut off", "[" + repeated("[],", size, "")},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a review takes no more memory than estimated", "[webhook][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  const std::size_t size = GENERATE(std::size_t{500}, std::size_t{60'000}, std::size_t{400'000});
+  for (const auto& [when, body] : hostile_bodies(size)) {
+    for (const Hook hook : {Hook::kMutate, Hook::kValidate}) {
+      const std::size_t taken = memory_of(body, hook);
+      const std::size_t estimated = review_memory(body);
+      INFO("when " << when << ", " << body.size() << " bytes: " << taken << " taken, " << estimated
+                   << " estimated");
+      CHECK(taken <= estimated);
+    }
+  }
+}
+
+TEST_CASE("an honest job is not taken for much larger than it is", "[webhook][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  Json job = a_job();
+  auto& env = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["env"];
+  for (int i = 0; i < 4000; ++i) {
+    env.push_back({{"name", fmt::format("VARIABLE_{}", i)}, {"value", "some text that is longer"}});
+  }
+  const std::string body = review_of(job.dump());
+  const std::size_t taken = memory_of(body, Hook::kMutate);
+  INFO(body.size() << " bytes: " << taken << " taken, " << review_memory(body) << " estimated");
+  CHECK(taken <= review_memory(body));
+  CHECK(review_memory(body) < (std::size_t{48} << 20));  // two of them at once, at least
+}
+
+namespace {
 
 const std::string kSmall = "{}";
 const std::string kLarge = "[" + std::string(30'000, ',') + "]";
