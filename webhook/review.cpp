@@ -8,7 +8,6 @@
 #include "job/text.h"
 #include "job/types.h"
 #include "job/validate.h"
-#include "webhook/requests_guard.h"
 #include "webhook/warnings.h"
 
 namespace nervex::webhook {
@@ -18,6 +17,7 @@ using kube::AdmissionRequest;
 using kube::AdmissionResponse;
 
 constexpr std::string_view kGroup = job::kApiVersion.substr(0, job::kApiVersion.find('/'));
+constexpr const char* kRequests = "requests";
 
 std::string name_in(const AdmissionRequest& request) {
   constexpr std::size_t kMaxShown = 253;  // what is longer is no name
@@ -71,18 +71,58 @@ std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request,
   return std::nullopt;
 }
 
-// What no check can find: the writer of spec.requests. None on create, not even by the server.
+// spec.requests is nervex-server's own part of a job: one writer per fact. None on create, not even
+// by the server.
 bool may_change_requests(const AdmissionRequest& request, const Rules& rules) {
   return request.operation == "UPDATE" && request.user == rules.server_user;
+}
+
+const Json* spec_of(const Json& object) {
+  const Json* spec = kube::find(object, {"spec"});
+  return spec != nullptr && spec->is_object() ? spec : nullptr;
+}
+
+// JSON Patch that gives `object` the spec.requests of `old_object` (null: none). Empty if it has
+// them, or if there is no spec.
+Json restore_requests(const Json& object, const Json& old_object) {
+  Json patch = Json::array();
+  const Json* spec = spec_of(object);
+  if (spec == nullptr) return patch;
+  const Json* stored = kube::find(old_object, {"spec", kRequests});
+  const Json* sent = kube::find(*spec, {kRequests});
+  if (stored == nullptr) {
+    if (sent != nullptr) patch.push_back({{"op", "remove"}, {"path", "/spec/requests"}});
+  } else if (sent == nullptr || *sent != *stored) {
+    patch.push_back({{"op", "add"}, {"path", "/spec/requests"}, {"value", *stored}});
+  }
+  return patch;
+}
+
+// Every member of `a` but the requests is in `b` and the same there.
+bool covers(const Json& a, const Json& b) {
+  for (const auto& [key, value] : a.items()) {
+    if (key == kRequests) continue;
+    const auto at = b.find(key);
+    if (at == b.end() || *at != value) return false;
+  }
+  return true;
+}
+
+// The specs are the same, spec.requests aside. False if one has no spec.
+bool same_spec_but_requests(const Json& object, const Json& old_object) {
+  const Json* spec = spec_of(object);
+  const Json* old_spec = spec_of(old_object);
+  return spec != nullptr && old_spec != nullptr && covers(*spec, *old_spec) &&
+         covers(*old_spec, *spec);
 }
 
 job::FieldErrors all_errors(const Json& object, const Json& old_object, const Rules& rules) {
   job::FieldErrors errors = job::validate_job(object);
   for (auto& error : job::check_pod_count(object, old_object)) errors.push_back(std::move(error));
-  std::set<std::string, std::less<>> told;
-  for (const auto& error : errors) told.insert(error.field);
+  std::set<std::string, std::less<>> reported;
+  for (const auto& error : errors) reported.insert(error.field);
   for (auto& error : rules.schema.errors_of(object)) {
-    if (!told.contains(error.field)) errors.push_back(std::move(error));
+    if (!reported.contains(error.field)) errors.push_back(std::move(error));
   }
   return errors;
 }
@@ -116,7 +156,7 @@ AdmissionResponse mutate(AdmissionRequest& request, const Rules& rules, bool spe
     patch = restore_requests(request.object, request.old_object);
     if (!patch.empty()) {
       warnings.push_back("spec.requests belongs to nervex-server: put back");
-      request.object["spec"].erase("requests");  // what was sent is dropped, what is stored is good
+      request.object["spec"].erase(kRequests);  // what was sent is dropped, what is stored is good
     }
   }
   if (!spec_changes) return allow(std::move(warnings), std::move(patch));

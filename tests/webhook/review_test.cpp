@@ -177,9 +177,12 @@ TEST_CASE("what one check tells of a field no other repeats", "[webhook][review]
 }
 
 TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]") {
-  const auto with_next_id = [](Json job, int id) {
-    job["spec"]["requests"] = {{"nextId", id}};
+  const auto with_requests = [](Json job, const Json& requests) {
+    job["spec"]["requests"] = requests;
     return job;
+  };
+  const auto with_next_id = [&](Json job, int id) {
+    return with_requests(std::move(job), {{"nextId", id}});
   };
   Json changed = a_job();
   changed["spec"]["group"] = "changed";
@@ -215,6 +218,10 @@ TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]"
        update(with_next_id(a_job(), 2), with_next_id(changed, 2)),
        {{"nextId", 2}},
        {}},
+      {"a user makes some",
+       update(a_job(), with_requests(a_job(), Json::object())),
+       nullptr,
+       {kWarning}},
       {"a new job brings some", create(with_next_id(a_job(), 2)), nullptr, {kWarning}},
   }));
   INFO("when " << row.when);
@@ -262,6 +269,27 @@ TEST_CASE("updates that change nothing of the spec are never refused", "[webhook
   const auto response = ask(request, hook);
   CHECK(response.allowed);
   CHECK((response.patch.is_null() || response.patch.empty()));
+}
+
+TEST_CASE("updates that change anything else of the spec are checked whole", "[webhook][review]") {
+  // Stored before the webhook was installed.
+  const Json broken = with_policy("hello");
+  struct Row {
+    std::string when;
+    std::string patch;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"a field changes", R"([{"op": "replace", "path": "/spec/group", "value": "h"}])"},
+      {"a field comes", R"([{"op": "add", "path": "/spec/suspend", "value": true}])"},
+      {"a field goes", R"([{"op": "remove", "path": "/spec/group"}])"},
+      {"the spec goes", R"([{"op": "remove", "path": "/spec"}])"},
+      {"the spec is no object", R"([{"op": "replace", "path": "/spec", "value": 1}])"},
+  }));
+  INFO("when " << row.when);
+  const auto request = update(broken, broken.patch(Json::parse(row.patch)));
+  const auto response = ask(request, GENERATE(Hook::kMutate, Hook::kValidate));
+  CHECK_FALSE(response.allowed);
+  CHECK(response.code == 422);
 }
 
 TEST_CASE("what our configuration does not ask for is passed on, but not vouched for",
