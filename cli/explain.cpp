@@ -167,7 +167,7 @@ std::string problem_of(const kube::ContainerState& container) {
 
 std::string problem_of(const kube::Pod& pod) {
   for (const auto& container : pod.containers) {
-    if (const std::string text = problem_of(container); !text.empty()) return text;
+    if (std::string text = problem_of(container); !text.empty()) return text;
   }
   if (!pod.reason.empty()) {
     return pod.message.empty() ? pod.reason.str() : pod.reason + ": " + pod.message;

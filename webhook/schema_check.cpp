@@ -248,7 +248,7 @@ std::string wrong_type_text(const Json& schema, const Json& value) {
 std::string enum_text(const Json& allowed) {
   std::vector<std::string> names;
   for (const auto& item : allowed) {
-    if (item != "") names.push_back(kube::to_text(item));
+    if (item != Json("")) names.push_back(kube::to_text(item));
   }
   return fmt::format("supported values: {}", fmt::join(names, ", "));
 }

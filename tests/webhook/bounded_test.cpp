@@ -238,6 +238,7 @@ TEST_CASE("a review waits for the memory that it needs", "[webhook][bounded]") {
   const auto review = bounded(budget, 60s, [&](const HttpRequest&) { return slow(); });
   std::atomic<int> answered = 0;
   std::vector<std::jthread> callers;
+  callers.reserve(5);
   for (int i = 0; i < 5; ++i) {
     callers.emplace_back([&] {
       if (review(request_with(kLarge)).status == 200) ++answered;
