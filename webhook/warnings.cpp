@@ -14,7 +14,7 @@ namespace nervex::webhook {
 namespace {
 
 // In the schema, so that jobs need not change later, but nobody acts on it yet.
-void warn_of_held_room(const Json& spec, std::vector<std::string>& warnings) {
+void warn_of_min_replicas(const Json& spec, std::vector<std::string>& warnings) {
   for (const auto role : {"collector", "learner"}) {
     if (kube::int_at(spec, {role, "minReplicas"}) <= kube::int_at(spec, {role, "replicas"}))
       continue;
@@ -102,7 +102,7 @@ std::vector<std::string> warnings_for(const Json& object) {
   }
   const Json* spec = kube::find(object, {"spec"});
   if (spec == nullptr) return warnings;
-  warn_of_held_room(*spec, warnings);
+  warn_of_min_replicas(*spec, warnings);
   warn_of_unplanned(*spec, warnings);
   warn_of_host_ports(*spec, warnings);
   return warnings;

@@ -41,7 +41,8 @@ What to do: if others hold the capacity, nothing: the job starts by itself, whol
 )");
 }
 
-TEST_CASE("a running job shows its nodes, its trouble and what waits", "[cli][explain][golden]") {
+TEST_CASE("a running job shows its nodes, its pod problems and what waits",
+          "[cli][explain][golden]") {
   JobView view = a_view(job::Phase::kRunning);
   view.job.status.coordinator.active = 1;
   view.job.status.learner = {1, 0, 1};
@@ -103,7 +104,7 @@ What to do: nobody has looked at this job yet. Is nervex-operator running? kubec
 )");
 }
 
-TEST_CASE("a failed job tells why in the words of its condition", "[cli][explain]") {
+TEST_CASE("a failed job shows the message of its condition", "[cli][explain]") {
   JobView view = a_view(job::Phase::kFailed);
   view.job.status.reason = "CoordinatorFailed";
   job::set_condition(view.job.status, a_condition("Failed", true, "exit code 3: no data"));
@@ -113,7 +114,7 @@ TEST_CASE("a failed job tells why in the words of its condition", "[cli][explain
   CHECK(text.find("Note   exit code 3: no data") != std::string::npos);
 }
 
-TEST_CASE("many pods in trouble are counted, not listed", "[cli][explain]") {
+TEST_CASE("of many pod problems the first are listed, the rest counted", "[cli][explain]") {
   JobView view = a_view(job::Phase::kRunning);
   for (int i = 0; i < 20; ++i) {
     kube::Pod pod;

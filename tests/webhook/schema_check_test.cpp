@@ -114,7 +114,7 @@ TEST_CASE("the schema check names every field that breaks the schema", "[webhook
   CHECK(texts(job_check()->errors_of(job_with(patch))) == row.want);
 }
 
-TEST_CASE("an unknown field is told with the name that was meant, if one is close",
+TEST_CASE("an unknown field is reported with the known name closest to it, if one is close",
           "[webhook][schema]") {
   const auto check = SchemaCheck::compile(Json::parse(R"({"type": "object", "properties": {
     "args": {}, "command": {}, "containers": {}, "env": {}, "envFrom": {}, "image": {}}})"));
