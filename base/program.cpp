@@ -74,11 +74,11 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& list
         ->capture_default_str();
   }
   app.add_option("--metrics-listen", flags.metrics_listen,
-                 "where /metrics, /healthz, /readyz and /loglevel are served")
+                 "address of /metrics, /healthz, /readyz and /loglevel")
       ->type_name("HOST:PORT")
       ->capture_default_str();
   add_duration(app, "--shutdown-delay", flags.shutdown_delay,
-               "from SIGTERM, not ready at once, to the end of accepting callers; 3s at most")
+               "how long to accept callers after SIGTERM, when /readyz already fails; 3s at most")
       ->check(CLI::Validator(
           [](const std::string& text) {
             const auto delay = parse_duration(text);
@@ -86,8 +86,8 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& list
                                                            : std::string();
           },
           ""));
-  add_choice(app, "--log-level", flags.log_level, kLogLevels, "least severe level that is logged");
-  add_choice(app, "--log-format", flags.log_format, kLogFormats, "form of a log line");
+  add_choice(app, "--log-level", flags.log_level, kLogLevels, "lowest level that is logged");
+  add_choice(app, "--log-format", flags.log_format, kLogFormats, "format of log lines");
 }
 
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
@@ -119,7 +119,7 @@ CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string
 
 void add_help_footer(CLI::App& app, const std::string& example) {
   app.footer(fmt::format(
-      "Every flag can also be set by the environment variable named behind it; the command line\n"
+      "Every flag can also be set by the environment variable named after it; the command line\n"
       "wins. A DURATION is written as 15s, 1.5s or 500ms.\n\n"
       "Exit codes\n"
       "  {}  ended as it was told to by SIGTERM or SIGINT\n"

@@ -17,11 +17,12 @@ CLI::Option* add_file(CLI::App& app, const std::string& flag, std::string& file,
 void add_tls_flags(CLI::App& app, TlsFiles& files) {
   const bool is_choice = files.cert_file.empty();
   CLI::Option* cert = add_file(app, "--tls-cert-file", files.cert_file,
-                               "serve with TLS: certificate, PEM, leaf first, then its chain");
-  CLI::Option* key = add_file(app, "--tls-key-file", files.key_file, "key of the certificate, PEM");
-  CLI::Option* client_ca =
-      add_file(app, "--client-ca-file", files.client_ca_file,
-               "PEM; callers must show a certificate that one of these authorities issued");
+                               "serve TLS with this certificate (PEM: the leaf, then its chain)");
+  CLI::Option* key =
+      add_file(app, "--tls-key-file", files.key_file, "private key of the certificate (PEM)");
+  CLI::Option* client_ca = add_file(
+      app, "--client-ca-file", files.client_ca_file,
+      "certificate authorities (PEM); callers must present a certificate that one of them issued");
   if (!is_choice) return;
   cert->needs(key);
   key->needs(cert);

@@ -237,38 +237,37 @@ struct AdviceRule {
 constexpr std::array<AdviceRule, 14> kAdviceRules{{
     {[](const JobView& v) { return v.job.meta.deleting; }, "nothing: the job is being deleted."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kSucceeded; },
-     "nothing: the job is done. What its coordinator said, as long as the pod is kept: "
+     "nothing: the job has succeeded. The coordinator's log, while its pod is kept: "
      "kubectl logs -n {ns} {job}-coordinator"},
     {[](const JobView& v) { return v.job.status.phase == Phase::kFailed; },
-     "see what the coordinator said, as long as the pod is kept: "
+     "read the coordinator's log, while its pod is kept: "
      "kubectl logs -n {ns} {job}-coordinator; then create the job again."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kNone; },
-     "nobody has looked at this job yet. Is nervex-operator running? "
+     "no controller has seen this job yet. Is nervex-operator running? "
      "kubectl get deployments -n nervex-system"},
     {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
-     "mend what the API server objects to; creating the pods is tried again by itself."},
+     "fix what the API server refuses; the controller retries creating the pods."},
     {[](const JobView& v) { return v.job.status.reason == "PreviousJobTerminating"; },
-     "nothing: the job starts by itself when what a deleted job of its name has left is gone. If "
+     "wait: the job starts when the objects of the deleted job with the same name are deleted. If "
      "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
     {[](const JobView& v) { return !v.group; },
-     "nothing yet: the job is about to be queued. If that lasts: "
+     "wait: the job is about to be queued. If that lasts: "
      "kubectl logs -n nervex-system deployment/nervex-operator"},
     {[](const JobView& v) { return !is_observed(*v.group); },
-     "the scheduling side has not answered yet. Is nervex-scheduler running? "
+     "the extender has not answered yet. Is nervex-scheduler running? "
      "kubectl get deployments -n nervex-system"},
     {is_refused,
      "ask for fewer pods: the API server does not store the plan of so many. If it objects to "
      "something else than the size, the CustomResourceDefinitions may be of another version."},
     {[](const JobView& v) { return is_waiting(v, true); },
-     "if others hold the capacity, nothing: the job starts by itself, whole, as soon as it fits; "
+     "wait if others hold the capacity: the job starts, whole, as soon as it fits; "
      "who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is "
      "allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or "
      "tolerations, or add nodes."},
     {[](const JobView& v) { return is_waiting(v, false); },
-     "nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as "
-     "there is capacity."},
+     "wait, unless it can never fit: the requested replicas start as soon as there is capacity."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kCreated; },
-     "nothing yet: the whole gang has its places, and its pods are starting. If that lasts: "
+     "wait: the whole gang is scheduled, and its pods are starting. If that lasts: "
      "kubectl describe pods -n {ns} -l nervexjob-name={job}"},
     {[](const JobView& v) { return condition(v, "Ready", false) != nullptr; },
      "the coordinator runs, but not all pods are ready: "

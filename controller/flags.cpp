@@ -23,36 +23,36 @@ std::string check_address(const std::string& text) {
 }  // namespace
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
-  CLI::App app("Makes the pods and services of NerveXJobs, and writes their status.",
-               "nervex-controller");
+  CLI::App app(
+      "Controller of NerveXJobs: creates their pods and services, and writes their status.",
+      "nervex-controller");
   add_common_flags(app, flags.common, "", "");
   kube::add_leader_flags(app, flags.leader, "nervex-controller");
   app.add_option("--server-url", flags.server_url,
-                 "nervex-server's address, as pods are told it; http:// before it is left out")
+                 "address of nervex-server that pods of jobs get; a leading http:// is dropped")
       ->type_name("HOST:PORT")
       ->transform(CLI::Validator(without_scheme, ""))
       ->check(CLI::Validator(check_address, ""))
       ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
-                  "AggregatorConfig that aggregators are made from");
+                  "the AggregatorConfig: the template of aggregator pods");
   app.add_option_function<std::string>(
          "--server-auth",
          [&flags](const std::string& mode) { flags.server_token = mode == "token"; },
-         "what nervex-server asks of its callers (its --auth); token: pods of jobs get one")
+         "nervex-server's --auth; with token, pods of jobs get a token for it")
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
-  app.add_option("--workers", flags.workers, "jobs that are worked on at once")
+  app.add_option("--workers", flags.workers, "jobs that are reconciled in parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   add_duration(app, "--status-update-period", flags.status_update_period,
-               "changes that only move counts in a job's status wait this long for others, so that "
-               "a gang that starts costs a few writes");
+               "least time between two status writes of a job that only change counts");
   add_duration(
       app, "--retry-delay", flags.retry_delay,
-      "from a failed attempt of a job to the next one, doubling up to 6 min; attempts that "
-      "the cluster takes back begin no closer together than this");
+      "back-off before a failed attempt of a job is retried, doubling up to 6 min; also the "
+      "least time between two attempts that were requeued without a failure");
   add_help_footer(app,
                   "nervex-controller --kubeconfig ~/.kube/config --leader-elect=false --workers 8");
   return parse_flags(app, argc, argv, flags.common);

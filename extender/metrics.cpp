@@ -63,7 +63,7 @@ void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& group
 std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics) {
   const Histogram seconds = metrics.histogram(
       "nervex_scheduling_cycle_duration_seconds",
-      "Time of one pass of the planner over all gangs, writes included.", request_bounds());
+      "Duration of a scheduling cycle: planning all gangs, writes included.", request_bounds());
   return [seconds](std::chrono::nanoseconds took) { seconds.observe(took); };
 }
 

@@ -12,11 +12,11 @@ void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& leas
                "work only while holding the Lease " + lease_name + "; --leader-elect=false: always")
       ->default_str("true");
   add_duration(app, "--leader-elect-lease-duration", flags.lease.lease_duration,
-               "others may lead when the lease was not renewed for so long");
+               "how long a lease that is not renewed stays valid; then another replica takes it");
   add_duration(app, "--leader-elect-renew-deadline", flags.lease.renew_deadline,
-               "the leader gives up when it could not renew for so long");
+               "how long the leader tries to renew the lease; then it exits");
   add_duration(app, "--leader-elect-retry-period", flags.lease.retry_period,
-               "between two tries to take or renew the lease");
+               "time between two tries to take or renew the lease");
   app.add_option("--leader-elect-resource-namespace", flags.lease.ns, "namespace of the Lease")
       ->type_name("NAME")
       ->capture_default_str();

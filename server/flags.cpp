@@ -6,31 +6,33 @@
 namespace nervex::server {
 
 void add_flags(CLI::App& app, Flags& flags) {
-  add_common_flags(app, flags.common, "0.0.0.0:8080", "where coordinators reach the replicas API");
+  add_common_flags(app, flags.common, "0.0.0.0:8080", "address of the replicas API");
   app.add_option_function<std::string>(
          "--auth", [&flags](const std::string& mode) { flags.auth_by_token = mode == "token"; },
-         "who may call: none = everybody; token = pods their own job, by the token that "
-         "nervex-controller --server-auth=token gives them, and whoever may patch it")
+         "who may call. none: everybody. token: a pod for its own job, with the token that "
+         "nervex-controller --server-auth=token gives it, and users who may patch the job")
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
   add_tls_flags(app, flags.tls);
   app.add_option("--max-connections", flags.max_connections,
-                 "connections served at once, each with a thread of its own")
+                 "maximum number of connections; each has its own thread")
       ->check(CLI::Range(1, 100'000))
       ->type_name("N")
       ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
-                  "AggregatorConfig that aggregators of multi-GPU learners are made from, as "
-                  "nervex-controller has it");
-  app.add_option("--max-replicas-per-request", flags.limits.replicas_per_request,
-                 "replicas of one role that one request may add or replace (400 above)")
+                  "the AggregatorConfig; the same as nervex-controller's");
+  app.add_option(
+         "--max-replicas-per-request", flags.limits.replicas_per_request,
+         "maximum number of replicas of one role that one request may add or replace; more is "
+         "answered with 400")
       ->check(CLI::Range(1, job::kMaxPodsPerJob))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--max-replicas-per-job", flags.limits.replicas_per_job,
-                 "pods that a job can have at once: base replicas and what was requested, a "
-                 "multi-GPU learner counting with each of its pods (409 above)")
+  app.add_option(
+         "--max-replicas-per-job", flags.limits.replicas_per_job,
+         "maximum number of pods of a job: base replicas, requested replicas, and each pod of "
+         "a multi-GPU learner; more is answered with 409")
       ->check(CLI::Range(1, job::kMaxPodsPerJob))
       ->type_name("N")
       ->capture_default_str();

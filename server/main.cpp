@@ -15,8 +15,10 @@
 using namespace nervex;  // NOLINT: main only
 
 int main(int argc, char** argv) {
-  CLI::App app{"Answers the replicas API: collectors and learners on request, over HTTP.",
-               "nervex-server"};
+  CLI::App app{
+      "Serves the replicas API: running jobs add, remove and replace collectors and learners over "
+      "HTTP.",
+      "nervex-server"};
   server::Flags flags;
   server::add_flags(app, flags);
   if (const auto exit_code = parse_flags(app, argc, argv, flags.common)) return *exit_code;

@@ -16,9 +16,10 @@ struct Flags {
 };
 
 inline void add_flags(CLI::App& app, Flags& flags) {
-  add_common_flags(app, flags.common, "0.0.0.0:9443", "address for the API server's reviews (TLS)");
+  add_common_flags(app, flags.common, "0.0.0.0:9443", "address that the API server calls (TLS)");
   add_tls_flags(app, flags.tls);
-  app.add_option("--server-user", flags.server_user, "the user who may write spec.requests of jobs")
+  app.add_option("--server-user", flags.server_user,
+                 "user name of nervex-server, the only one that may write spec.requests")
       ->envname("NERVEX_SERVER_USER")
       ->type_name("NAME")
       ->capture_default_str();

@@ -50,7 +50,7 @@ void add_hook(HttpServer& server, const std::string& path, Hook hook, const Live
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Checks NerveXJobs at admission", "nervex-webhook");
+  CLI::App app("Validates NerveXJobs at admission and fills in their defaults.", "nervex-webhook");
   Flags flags;
   add_flags(app, flags);
   if (const auto exit_code = parse_flags(app, argc, argv, flags.common)) return *exit_code;

@@ -37,7 +37,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: if others hold the capacity, nothing: the job starts by itself, whole, as soon as it fits; who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or tolerations, or add nodes.
+What to do: wait if others hold the capacity: the job starts, whole, as soon as it fits; who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or tolerations, or add nodes.
 )");
 }
 
@@ -85,7 +85,7 @@ Last events
   5 min ago  Normal   SuccessfulCreate  created 3 pods
   30 s ago   Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: nothing, unless it can never fit: what the coordinator asked for comes by itself as soon as there is capacity.
+What to do: wait, unless it can never fit: the requested replicas start as soon as there is capacity.
 )");
 }
 
@@ -100,7 +100,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: nobody has looked at this job yet. Is nervex-operator running? kubectl get deployments -n nervex-system
+What to do: no controller has seen this job yet. Is nervex-operator running? kubectl get deployments -n nervex-system
 )");
 }
 
@@ -145,9 +145,10 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          v.group = a_group();
          job::set_condition(v.job.status, a_condition("PodsCreated", false, "quota"));
        },
-       "mend what the API server objects to"},
+       "fix what the API server refuses"},
       {"something of a deleted job is in the way", Phase::kCreated,
-       [](JobView& v) { v.job.status.reason = "PreviousJobTerminating"; }, "starts by itself"},
+       [](JobView& v) { v.job.status.reason = "PreviousJobTerminating"; },
+       "objects of the deleted job"},
       {"there is no PodGroup yet", Phase::kCreated, [](JobView&) {}, "about to be queued"},
       {"the planner has not answered", Phase::kCreated,
        [](JobView& v) {
@@ -155,12 +156,12 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          v.group->status.observed_generation = 0;
        },
        "Is nervex-scheduler running?"},
-      {"the gang waits", Phase::kCreated,
+      {"the gang waits for capacity", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();
          v.group->status.gangs = {a_waiting_gang("base", "full")};
        },
-       "starts by itself, whole"},
+       "the job starts, whole"},
       {"the API server does not store the plan", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();
@@ -173,13 +174,19 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
          v.group = a_group();
          v.group->status.gangs = {a_planned_gang("base", {}), a_waiting_gang("request-1", "full")};
        },
-       "what the coordinator asked for comes by itself as soon as there is capacity"},
+       "the requested replicas start as soon as there is capacity"},
       {"it starts", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();
          v.group->status.gangs = {a_planned_gang("base", {})};
        },
        "its pods are starting"},
+      {"a pod of it is not ready", Phase::kRunning,
+       [](JobView& v) {
+         v.group = a_group();
+         job::set_condition(v.job.status, a_condition("Ready", false, "1/2"));
+       },
+       "not all pods are ready"},
       {"it runs", Phase::kRunning, [](JobView& v) { v.group = a_group(); }, "the job runs"},
   }));
   INFO("when " << row.when);
