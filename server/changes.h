@@ -2,24 +2,59 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/mutex.h"
+#include "job/types.h"
 #include "kube/api.h"
-#include "server/call.h"
 #include "server/change.h"
 #include "server/grow.h"
+#include "server/idempotency.h"
 #include "server/keyed_mutex.h"
 #include "server/lookup.h"
-#include "server/replies.h"
 #include "server/request.h"
 #include "server/units.h"
 
 namespace nervex::server {
+
+// What is kept until the reply is written: the job's lock, so that an equal call which waits can be
+// judged by whether this one's caller got its reply; and the record that the reply rests on.
+// The caller gives it to Changes::reply_done(); merely dropped, it counts as not written.
+struct Delivery {
+  std::unique_ptr<KeyedMutex::Lock> lock;
+  std::optional<job::CallRecord> record;
+};
+
+struct Call {
+  CallId id;
+  Delivery* delivery = nullptr;  // borrowed; null: nobody will know about the reply
+};
+
+// Which replies does this process know its callers to have? Of the newest few thousand calls; what
+// is forgotten is kUnknown. Thread-safe.
+class Replies {
+ public:
+  ReplyState state_of(const job::CallRecord& record) const;
+  // kWritten is the last word.
+  void set(const job::CallRecord& record, ReplyState state);
+
+ private:
+  static constexpr std::size_t kMost = 8192;
+
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, ReplyState> states_ GUARDED_BY(mutex_);  // by writer and number
+  std::deque<std::string> order_ GUARDED_BY(mutex_);                       // oldest first
+};
 
 struct ChangeOptions {
   // Of this process, never used by another one: its records carry it.

@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxRuns = 4096;  // of all records together: about
 // By what a call is known again. Without hash and key it never is.
 struct CallId {
   std::string method;     // "POST", "DELETE", "POST failed"
-  std::string body_hash;  // of its bytes: server/body_hash.h
+  std::string body_hash;  // SHA-256 of its bytes, in hexadecimal
   std::string key;        // Idempotency-Key, may be empty
   std::string source;     // the caller's address, without port
 };

@@ -5,17 +5,88 @@
 #include <algorithm>
 #include <limits>
 
-#include "server/fields.h"
+#include "kube/model/json.h"
+#include "kube/model/quantity.h"
 #include "server/gpu_split.h"
 
 namespace nervex::server {
 namespace {
 
-constexpr std::size_t kMaxNameLength = 253;  // of any Kubernetes object
-constexpr std::size_t kMaxUrlLength = 512;   // "<pod>.<namespace>:<port>"
-constexpr std::size_t kMaxKeyLength = 255;   // as the CRD has it
+constexpr std::size_t kMaxNameLength = 253;     // of any Kubernetes object
+constexpr std::size_t kMaxUrlLength = 512;      // "<pod>.<namespace>:<port>"
+constexpr std::size_t kMaxKeyLength = 255;      // as the CRD has it
+constexpr std::size_t kMaxQuantityLength = 64;  // as the CRD has it
 
 Error invalid(std::string message) { return {Code::kInvalid, std::move(message)}; }
+
+Error invalid(std::string_view path, std::string_view what) {
+  return {Code::kInvalid, fmt::format("{}: {}", path, what)};
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// ASCII letters in lower case.
+std::string lower(std::string_view text) {
+  std::string low(text);
+  for (char& c : low) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return low;
+}
+
+// The member called `key` in any case, an exact match first; nullptr if absent or null.
+const Json* field(const Json& object, std::string_view key) {
+  const Json* folded = nullptr;
+  for (const auto& [name, value] : object.items()) {
+    if (name == key) return value.is_null() ? nullptr : &value;
+    if (folded == nullptr && !value.is_null() && lower(name) == key) folded = &value;
+  }
+  return folded;
+}
+
+// "" if absent.
+Result<std::string> text_field(const Json& object, std::string_view key) {
+  const Json* value = field(object, key);
+  if (value == nullptr) return std::string{};
+  if (!value->is_string()) return invalid(key, "must be a string");
+  return value->get<std::string>();
+}
+
+// 0 if absent. Fails for anything but a JSON integer in 0..most: 2.0 and "2" are none.
+Result<int> count_field(const Json& object, std::string_view key, std::string_view path, int most) {
+  const Json* value = field(object, key);
+  if (value == nullptr) return 0;
+  if (!value->is_number_integer()) return invalid(path, "must be an integer");
+  // An integer above int64's range is kept as unsigned, one below is refused by the parser.
+  const bool fits = !value->is_number_unsigned() ||
+                    value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  if (!fits || value->get<std::int64_t>() < 0 || value->get<std::int64_t>() > most) {
+    return invalid(path, fmt::format("must be between 0 and {}", most));
+  }
+  return value->get<int>();
+}
+
+// In its own spelling, be it a string or a number. "" if absent or zero.
+Result<std::string> quantity_field(const Json& object, std::string_view key, std::string_view path,
+                                   kube::Scale scale) {
+  const Json* value = field(object, key);
+  if (value == nullptr) return std::string{};
+  if (!value->is_string() && !value->is_number()) {
+    return invalid(path, "must be a quantity, as a string or a number");
+  }
+  const std::string raw = value->is_string() ? value->get<std::string>() : value->dump();
+  const std::string text(trim(raw));
+  if (text.size() > kMaxQuantityLength) return invalid(path, "is longer than any quantity");
+  const auto amount = kube::parse_quantity(text, scale);
+  if (!amount) return invalid(path, amount.error().message);
+  if (*amount < 0) return invalid(path, fmt::format("must not be negative: {}", text));
+  return *amount == 0 ? std::string{} : text;
+}
 
 Result<Nothing> read_quantity(const Json& object, std::string_view group, std::string_view key,
                               kube::Scale scale, std::string& into) {

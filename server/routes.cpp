@@ -1,13 +1,17 @@
 #include "server/routes.h"
 
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
 #include "base/log.h"
 #include "base/request_metrics.h"
-#include "server/body_hash.h"
 #include "server/envelope.h"
 #include "server/request.h"
 
@@ -63,6 +67,20 @@ HttpReply list(Replicas& replicas, Authorizer* authorizer, const Asker& who,
   const auto listed = replicas.list(*query);
   if (!listed) return refuse(http, listed.error());
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
+}
+
+// SHA-256, 64 hexadecimal digits: whoever may call must not be able to make a body that counts as
+// another one's repeat.
+std::string body_hash(std::string_view body) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  // It fails only for want of memory, or if the machine's OpenSSL has no SHA-256.
+  NERVEX_CHECK(EVP_Digest(body.data(), body.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
+               1);
+  std::string text;
+  text.reserve(std::size_t{size} * 2);
+  for (const auto byte : std::span(digest).first(size)) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 // One way to change replicas: its name in records of calls, how its body is read, what is done.

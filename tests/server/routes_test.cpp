@@ -146,6 +146,13 @@ TEST_CASE("the same call made again after its caller left is answered as before"
   CHECK(serving.send("POST", "/v1alpha1/replicas", kGood).body != again.body);
 }
 
+TEST_CASE("a call is recorded by the SHA-256 of its body", "[server][routes]") {
+  Serving serving;
+  serving.send("POST", "/v1alpha1/replicas", kGood);
+  CHECK(serving.world.requests_now()["calls"][0]["bodyHash"] ==
+        "7f7ca1adcd67c30bcbcd1b7498f510912bfae6d141495db7eee8535da4733718");  // sha256sum says so
+}
+
 TEST_CASE("a key makes any number of calls one", "[server][routes]") {
   Serving serving;
   const std::map<std::string, std::string> key = {{"Idempotency-Key", "8e03978e"}};
