@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "kube/api.h"
+#include "server/caches.h"
 #include "server/identity.h"
-#include "server/lookup.h"
 
 namespace nervex::server {
 

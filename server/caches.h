@@ -1,17 +1,24 @@
-// server/caches.h - what does this server remember of the cluster? Mirrors of five kinds.
+// server/caches.h - what does this server know of the cluster, and where does it find the pod that
+// asks? Mirrors of five kinds, and a look at the API server itself.
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "base/error.h"
 #include "gang/pod_group.h"
+#include "job/aggregator_config.h"
 #include "job/types.h"
 #include "kube/api.h"
 #include "kube/model/pod.h"
 #include "kube/reflectors.h"
 #include "kube/store.h"
-#include "server/surroundings.h"
+#include "server/caller.h"
+#include "server/gpu_split.h"
 
 namespace nervex::server {
+
+using job::AggregatorConfig;
 
 // Pods are indexed by the UID of their owner.
 struct Stores {
@@ -33,5 +40,27 @@ Result<kube::Pod> decode_pod(std::string_view text);
 
 // Adds all five kinds. `aggregator_config`: "namespace/name".
 void add_watches(kube::Reflectors& watches, Stores& stores, const std::string& aggregator_config);
+
+// Finds the pod that asks, its job and its attempt.
+//
+// Thread-safe. From the cache it costs nothing; live it is up to three GETs.
+//
+// A cache may lag behind a coordinator that has just started, and a client never gets over a
+// refusal: so no request is refused for what only the cache says.
+class Lookup {
+ public:
+  Lookup(kube::Api& api, const Stores& stores) : api_(api), stores_(stores) {}
+
+  Caller cached(const std::string& ns, const std::string& pod) const;
+  // What does not exist is null in the result; kTransient if the API server would not say.
+  Result<Caller> live(const std::string& ns, const std::string& pod) const;
+  // `before`, which has a pod and a job, with the job as it is now: one GET, unless the job is in
+  // another attempt by now. For a write that lost a race, most often against the job's status.
+  Result<Caller> live_job(const Caller& before) const;
+
+ private:
+  kube::Api& api_;
+  const Stores& stores_;
+};
 
 }  // namespace nervex::server

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "server/exhausted.h"
+#include "server/ordinals.h"
 #include "server/replace.h"
 #include "server/shrink.h"
 
@@ -91,13 +91,9 @@ void Replies::set(const job::CallRecord& record, ReplyState state) {
 
 Result<Listing> Changes::add(const AddRequest& request, const Call& call) {
   const ClusterView around = view_of_cluster(stores_);
-  auto added = change(
-      request.ns, request.coordinator, call,
-      [&](const JobView& view, const Look&) -> Result<Change> {
-        auto growth = grow(view.job, view.pods, request, options_.limits, view.group, around);
-        if (!growth) return growth.error();
-        return Change{std::move(growth->requests), std::move(growth->added), growth->changes};
-      });
+  auto added = change(request.ns, request.coordinator, call, [&](const JobView& view, const Look&) {
+    return grow(view.job, view.pods, request, options_.limits, view.group, around);
+  });
   if (added) say_guessed_split(request, around);
   return added;
 }

@@ -17,12 +17,11 @@
 #include "base/mutex.h"
 #include "job/types.h"
 #include "kube/api.h"
+#include "server/caches.h"
 #include "server/change.h"
 #include "server/grow.h"
 #include "server/idempotency.h"
 #include "server/keyed_mutex.h"
-#include "server/lookup.h"
-#include "server/request.h"
 #include "server/units.h"
 
 namespace nervex::server {

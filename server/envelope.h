@@ -10,17 +10,9 @@
 
 #include "base/error.h"
 #include "base/http.h"
+#include "server/listing.h"
 
 namespace nervex::server {
-
-// One job's replicas as clients know them, each as "<pod>.<namespace>:<port>".
-struct Listing {
-  std::string ns;
-  std::string coordinator;
-  std::vector<std::string> collectors;
-  std::vector<std::string> learners;
-  bool operator==(const Listing&) const = default;
-};
 
 // 200 with the listing, or all of them as an array, as data. Empty lists are [], never null.
 HttpReply success(std::string_view message, const Listing& data);

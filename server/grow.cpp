@@ -8,8 +8,6 @@
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
-#include "server/base_changes.h"
-#include "server/gpu_split.h"
 #include "server/merge.h"
 #include "server/ordinals.h"
 #include "server/units.h"
@@ -144,10 +142,10 @@ Result<std::vector<int>> split_of(const job::Job& job, const Ask& ask, const Clu
   return split;
 }
 
-// Adds the entry, without slots yet, for `replicas` of its role to `growth`.
+// Adds the entry, without slots yet, for `replicas` of its role to `change`.
 Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry entry,
-                          const Limits& limits, Growth& growth) {
-  job::Requests& requests = growth.requests;
+                          const Limits& limits, Change& change) {
+  job::Requests& requests = change.requests;
   if (auto bounds = check_bounds(view, requests, entry, replicas, limits); !bounds) return bounds;
   const int first = next_ordinal(requests, entry.role);
   const int step = ordinals_of(entry);
@@ -159,17 +157,17 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
   for (int i = 0; i < replicas; ++i) {
     entry.slots.push_back({first + i * step, 0});
     const job::UnitPod face = face_of({entry.role, entry.slots.back(), &entry});
-    name_replica(growth.added, view.job, face.role, face.slot, view.aggregator_port);
+    name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);
   }
   next_ordinal(requests, entry.role) = first + replicas * step;
   entry.id = requests.next_id++;
   requests.entries.push_back(std::move(entry));
-  growth.changes = true;
+  change.changes = true;
   return ok();
 }
 
 Result<Nothing> add_role(const JobView& view, Role role, const Ask& ask, const Limits& limits,
-                         const ClusterView& around, Growth& growth) {
+                         const ClusterView& around, Change& change) {
   if (ask.replicas == 0) return ok();
   if (auto has = check_template(view.job, role); !has) return has;
   job::RequestEntry entry;
@@ -183,22 +181,22 @@ Result<Nothing> add_role(const JobView& view, Role role, const Ask& ask, const L
     if (!split) return split.error();
     entry.gpu_split = *std::move(split);
   }
-  return add_entry(view, ask.replicas, std::move(entry), limits, growth);
+  return add_entry(view, ask.replicas, std::move(entry), limits, change);
 }
 
 }  // namespace
 
-Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
+Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
                     const Limits& limits, const gang::PodGroup* group, const ClusterView& around) {
   const JobView view{job, pods, group, around.aggregator_port.value_or(0)};
-  Growth growth{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
-  if (growth.requests.entries.size() >= kMergeAbove) merge_placed(view, growth.requests);
+  Change change{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
+  if (change.requests.entries.size() >= kMergeAbove) merge_placed(view, change.requests);
   const auto collectors =
-      add_role(view, Role::kCollector, request.collectors, limits, around, growth);
+      add_role(view, Role::kCollector, request.collectors, limits, around, change);
   if (!collectors) return collectors.error();
-  const auto learners = add_role(view, Role::kLearner, request.learners, limits, around, growth);
+  const auto learners = add_role(view, Role::kLearner, request.learners, limits, around, change);
   if (!learners) return learners.error();
-  return growth;
+  return change;
 }
 
 }  // namespace nervex::server

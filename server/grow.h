@@ -6,10 +6,9 @@
 #include "base/error.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
-#include "server/envelope.h"
+#include "server/change.h"
+#include "server/gpu_split.h"
 #include "server/listing.h"
-#include "server/request.h"
-#include "server/surroundings.h"
 
 namespace nervex::server {
 
@@ -23,22 +22,16 @@ struct Limits {  // flags
   int replicas_per_job = job::kMaxPodsPerJob;  // with the base replicas
 };
 
-struct Growth {
-  job::Requests requests;  // the whole new spec.requests
-  Listing added;           // the addresses of what is new, which exist as soon as it is written
-  bool changes = false;    // false: nothing was asked for
-};
-
 // One new entry per role asked for, in the attempt that the status names; entries of attempts
 // before it are dropped. Ordinals are never used again in a job (server/ordinals.h): `pods` are all
 // pods of the job that are known, `group` the PodGroup of its attempt, if known. Learners with more
 // than one GPU are split as the nodes `around` suggest. Replicas that have ended go when there is
-// no capacity left otherwise.
+// no capacity left otherwise. The answer names what is new.
 //   kInvalid    the job has no template for a role, or no port for each of a learner's GPUs
 //   kConflict   more than maxReplicas, not counting what has ended, or beyond what a job can hold
 //   kTransient  multi-GPU learners without an AggregatorConfig: they wait for it; or too many
 //               requests that wait for placement: once placed, they are merged
-Result<Growth> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
+Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
                     const Limits& limits = {}, const gang::PodGroup* group = nullptr,
                     const ClusterView& around = {});
 

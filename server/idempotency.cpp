@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "job/names.h"
-#include "server/replace.h"
 #include "server/units.h"
 
 namespace nervex::server {

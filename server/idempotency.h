@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "job/types.h"
-#include "server/envelope.h"
+#include "server/listing.h"
 
 namespace nervex::server {
 

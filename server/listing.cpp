@@ -1,5 +1,6 @@
 #include "server/listing.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,11 +10,18 @@
 #include "job/pod_manifest.h"
 #include "job/ports.h"
 #include "server/caller.h"
+#include "server/ordinals.h"
 
 namespace nervex::server {
 namespace {
 
 using job::Role;
+
+bool is_shown(const kube::Pod& pod) {
+  const auto state = job::state_of(pod);
+  return !pod.meta.deleting &&
+         (state == job::PodState::kPending || state == job::PodState::kRunning);
+}
 
 // That a pod's annotations name; nullopt: it is no pod of a gang.
 std::optional<job::Slot> slot_of(const kube::Pod& pod) {
@@ -59,18 +67,16 @@ void add_gpus(Listing& listing, const job::Job& job, const kube::Pod& pod,
 
 }  // namespace
 
-bool is_shown(const kube::Pod& pod) {
-  const auto state = job::state_of(pod);
-  return !pod.meta.deleting &&
-         (state == job::PodState::kPending || state == job::PodState::kRunning);
-}
-
 std::string replica_address(const job::Job& job, job::Role role, const std::string& pod,
                             int aggregator_port) {
   const int port = role == Role::kAggregator
                        ? aggregator_port
                        : job::main_port(job::template_of(job, role, {}), role);
   return job::replica_url(pod, job.meta.ns, port);
+}
+
+std::string_view pod_in(std::string_view name_or_url) {
+  return name_or_url.substr(0, name_or_url.find_first_of(".:"));
 }
 
 Listing list_replicas(const job::Job& job, std::string_view coordinator,
@@ -106,6 +112,44 @@ std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica,
   if (const auto place = place_of(job, replica)) add_gpus(listing, job, replica, *place);
   if (listing.collectors.empty() && listing.learners.empty()) return std::nullopt;
   return listing;
+}
+
+Released::Released(const job::Job& job) : job_(job) {
+  const auto* lost = find_condition(job.status, job::kRequestsLost);
+  is_lost_ = lost != nullptr && lost->status;
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    for (const auto& unit : job::wanted_units(job, role)) {
+      for (const auto& pod : job::pods_of(unit)) {
+        wanted_[{pod.role, pod.slot.ordinal}] = pod.slot.incarnation;
+      }
+    }
+  }
+}
+
+bool Released::has(const kube::Pod& pod) const {
+  const auto id = gang::slot_of(pod);
+  const auto role = id ? job::parse_role(id->role) : std::nullopt;
+  if (!role) return false;
+  const auto at = wanted_.find({*role, id->slot.ordinal});
+  if (at != wanted_.end()) return id->slot.incarnation < at->second;
+  return was_removed(*role, id->slot.ordinal);
+}
+
+bool Released::was_removed(Role role, int ordinal) const {
+  const auto& requests = job_.spec.requests;
+  if (ordinal >= job::kFirstRequestedOrdinal) {
+    return !is_lost_ && ordinal < next_ordinal(requests, role);
+  }
+  return std::any_of(requests.base.begin(), requests.base.end(), [&](const auto& change) {
+    return change.removed && change.role == role && change.slot.ordinal == ordinal &&
+           change.attempt == job_.status.attempt;
+  });
+}
+
+std::vector<PodPtr> kept_pods(const job::Job& job, std::vector<PodPtr> pods) {
+  const Released released(job);
+  std::erase_if(pods, [&](const PodPtr& pod) { return released.has(*pod); });
+  return pods;
 }
 
 }  // namespace nervex::server

@@ -6,8 +6,6 @@
 #include <map>
 
 #include "job/names.h"
-#include "server/base_changes.h"
-#include "server/exhausted.h"
 #include "server/ordinals.h"
 
 namespace nervex::server {
@@ -196,10 +194,6 @@ Result<std::vector<Names::Meaning>> units_in(const Names& names, const job::Job&
 }
 
 }  // namespace
-
-std::string_view pod_in(std::string_view name_or_url) {
-  return name_or_url.substr(0, name_or_url.find_first_of(".:"));
-}
 
 Result<Change> replace(const JobView& view, const ReplaceRequest& request) {
   const Names names(view);

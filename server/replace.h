@@ -2,12 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "server/change.h"
-#include "server/request.h"
 #include "server/units.h"
 
 namespace nervex::server {
@@ -28,8 +26,5 @@ Result<Change> replace(const JobView& view, const ReplaceRequest& request);
 // Pods that are unknown, but have names that this job's pods could have: before those are refused,
 // it is worth a look whether they exist.
 std::vector<std::string> unknown_pods(const JobView& view, const ReplaceRequest& request);
-
-// The pod that a name or an address "<pod>.<namespace>:<port>" means.
-std::string_view pod_in(std::string_view name_or_url);
 
 }  // namespace nervex::server

@@ -6,7 +6,6 @@
 #include "job/names.h"
 #include "job/slots.h"
 #include "server/listing.h"
-#include "server/released.h"
 
 namespace nervex::server {
 namespace {

@@ -5,7 +5,6 @@
 #include "job/counts.h"
 #include "job/names.h"
 #include "server/listing.h"
-#include "server/released.h"
 
 namespace nervex::server {
 Result<Replicas::Listed> Replicas::list(const ListQuery& query) const {

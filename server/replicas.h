@@ -10,10 +10,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "kube/api.h"
+#include "server/caches.h"
 #include "server/changes.h"
-#include "server/envelope.h"
-#include "server/lookup.h"
-#include "server/request.h"
 
 namespace nervex::server {
 

@@ -189,11 +189,6 @@ Result<Request> parse_request(std::string_view body, ParsePart parse_part) {
 
 }  // namespace
 
-Result<std::int64_t> gpus_of(const Ask& ask) {
-  return ask.gpus.empty() ? Result<std::int64_t>(0)
-                          : kube::parse_quantity(ask.gpus, kube::Scale::kOne);
-}
-
 Result<AddRequest> parse_add_request(std::string_view body, int most) {
   auto request = parse_request<AddRequest>(body, [most](const Json& json, std::string_view group) {
     return parse_ask(json, group, most);

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "server/base_changes.h"
 #include "server/ordinals.h"
 
 namespace nervex::server {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "server/change.h"
-#include "server/request.h"
 #include "server/units.h"
 
 namespace nervex::server {

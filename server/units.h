@@ -9,7 +9,6 @@
 #include "job/names.h"
 #include "job/slots.h"
 #include "job/types.h"
-#include "server/envelope.h"
 #include "server/listing.h"
 
 namespace nervex::server {

@@ -202,7 +202,7 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
     const auto growth = grow(job, pods, one_collector(), {}, &group);
     REQUIRE(growth);
     job.spec.requests = growth->requests;
-    names.insert(growth->added.collectors.at(0));
+    names.insert(growth->named.collectors.at(0));
     const auto& entry = job.spec.requests.entries.back();
     group.status.gangs.push_back(placed_gang(entry));
     for (auto& pod : pods_of_entry(job, entry)) pods.push_back(std::move(pod));

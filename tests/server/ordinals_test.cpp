@@ -1,4 +1,4 @@
-#include "server/exhausted.h"
+#include "server/ordinals.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -19,7 +19,7 @@ constexpr int kExhausted = job::kMaxIncarnation + 1;
 }  // namespace
 
 TEST_CASE("a replica that the controller cannot replace any more goes on under a fresh ordinal",
-          "[server][exhausted]") {
+          "[server][ordinals]") {
   struct Row {
     std::string when;
     Role role;
@@ -72,7 +72,7 @@ TEST_CASE("a replica that the controller cannot replace any more goes on under a
   CHECK(pod_in(urls[0]) == job::pod_name(job, row.face, row.successor));
 }
 
-TEST_CASE("a job whose replicas have names left is left alone", "[server][exhausted]") {
+TEST_CASE("a job whose replicas have names left is left alone", "[server][ordinals]") {
   job::Job job = running_job(1, 0);
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
   job.status.replaced = {{Role::kCollector, {4096, job::kMaxIncarnation}},
@@ -81,7 +81,7 @@ TEST_CASE("a job whose replicas have names left is left alone", "[server][exhaus
   CHECK_FALSE(continue_exhausted({job}));
 }
 
-TEST_CASE("without an ordinal left an exhausted replica stays away", "[server][exhausted]") {
+TEST_CASE("without an ordinal left an exhausted replica stays away", "[server][ordinals]") {
   job::Job job = running_job(1, 0);
   job.spec.requests.next_collector = job::kMaxOrdinal + 1;
   job.status.replaced = {{Role::kCollector, {0, kExhausted}}};
