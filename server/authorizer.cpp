@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <optional>
+
+#include "base/mutex.h"
+
 namespace nervex::server {
 namespace {
 
@@ -31,9 +36,41 @@ std::string describe(const JobAccess& access) {
   return fmt::format("{} {} {}", access.verb, what, where);
 }
 
-}  // namespace
+class AllowAll final : public Authorizer {
+ public:
+  Result<Identity> identify(const std::map<std::string, std::string>&) override {
+    return Identity{};
+  }
+  Result<Nothing> allow(const Identity&, const Subject&) override { return ok(); }
+};
 
-Result<Identity> Authorizer::identify(const std::map<std::string, std::string>& headers) {
+class TokenAuthorizer final : public Authorizer {
+ public:
+  TokenAuthorizer(kube::Api& api, const Stores& stores, const Clock& clock)
+      : api_(api), lookup_(api, stores), clock_(clock) {}
+
+  Result<Identity> identify(const std::map<std::string, std::string>& headers) override;
+  Result<Nothing> allow(const Identity& who, const Subject& subject) override;
+
+ private:
+  struct Reviewed {
+    MonoTime until{};
+    Result<Identity> answer;
+  };
+
+  Result<Json> ask(const char* group, const char* plural, const Json& review);
+  std::optional<Result<Identity>> remembered(const std::string& token);
+  void remember(const std::string& token, const Result<Identity>& answer);
+  Result<Caller> find(const std::string& ns, const std::string& pod, const std::string& uid) const;
+
+  kube::Api& api_;
+  const Lookup lookup_;
+  const Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, Reviewed> reviewed_ GUARDED_BY(mutex_);  // by token
+};
+
+Result<Identity> TokenAuthorizer::identify(const std::map<std::string, std::string>& headers) {
   const auto token = bearer_token(headers);
   if (!token) return token.error();
   if (auto known = remembered(*token)) return *std::move(known);
@@ -44,7 +81,7 @@ Result<Identity> Authorizer::identify(const std::map<std::string, std::string>& 
   return answer;
 }
 
-Result<Nothing> Authorizer::allow(const Identity& who, const Subject& subject) {
+Result<Nothing> TokenAuthorizer::allow(const Identity& who, const Subject& subject) {
   Result<Caller> target = Caller{};
   if (!subject.pod.empty()) {
     target = find(subject.ns, subject.pod, "");
@@ -65,18 +102,18 @@ Result<Nothing> Authorizer::allow(const Identity& who, const Subject& subject) {
                fmt::format("{} is no pod of that job, and may not {}", who.user, describe(access))};
 }
 
-Result<Json> Authorizer::ask(const char* group, const char* plural, const Json& review) {
+Result<Json> TokenAuthorizer::ask(const char* group, const char* plural, const Json& review) {
   return kube::create_object(api_, {group, "v1", plural}, "", review);
 }
 
-std::optional<Result<Identity>> Authorizer::remembered(const std::string& token) {
+std::optional<Result<Identity>> TokenAuthorizer::remembered(const std::string& token) {
   const MutexLock lock(mutex_);
   const auto at = reviewed_.find(token);
   if (at == reviewed_.end() || at->second.until <= clock_.mono()) return std::nullopt;
   return at->second.answer;
 }
 
-void Authorizer::remember(const std::string& token, const Result<Identity>& answer) {
+void TokenAuthorizer::remember(const std::string& token, const Result<Identity>& answer) {
   const MutexLock lock(mutex_);
   const MonoTime now = clock_.mono();
   if (reviewed_.size() >= kMaxReviewed) {
@@ -89,11 +126,20 @@ void Authorizer::remember(const std::string& token, const Result<Identity>& answ
 
 // From the cache if that knows the pod (with that uid, unless it is empty), else from the API
 // server.
-Result<Caller> Authorizer::find(const std::string& ns, const std::string& pod,
-                                const std::string& uid) const {
+Result<Caller> TokenAuthorizer::find(const std::string& ns, const std::string& pod,
+                                     const std::string& uid) const {
   Caller cached = lookup_.cached(ns, pod);
   if (is_known(cached) && (uid.empty() || cached.pod->meta.uid == uid)) return cached;
   return lookup_.live(ns, pod);
+}
+
+}  // namespace
+
+std::unique_ptr<Authorizer> allow_all() { return std::make_unique<AllowAll>(); }
+
+std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
+                                               const Clock& clock) {
+  return std::make_unique<TokenAuthorizer>(api, stores, clock);
 }
 
 }  // namespace nervex::server

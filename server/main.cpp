@@ -30,14 +30,16 @@ int main(int argc, char** argv) {
   // Names this process as leaders do theirs: by its pod, and by what no other process has.
   server::Replicas replicas(manager->client(), stores, manager->clock(),
                             {kube::make_lease_identity(), flags.limits});
-  server::Authorizer authorizer(manager->client(), stores, manager->clock());
+  const auto authorizer =
+      flags.auth_by_token ? server::authorize_by_token(manager->client(), stores, manager->clock())
+                          : server::allow_all();
   server::add_replica_metrics(manager->metrics(), stores);
 
   HttpServer http(
       server::server_options(flags.common.listen, flags.max_connections, tls_of(flags.tls)));
   server::add_routes(
-      http, replicas, flags.auth_by_token ? &authorizer : nullptr,
-      [&manager] { return manager->caches().not_synced(); }, manager->metrics());
+      http, replicas, *authorizer, [&manager] { return manager->caches().not_synced(); },
+      manager->metrics());
   if (tls_of(flags.tls)) show_certificate(http, manager->metrics(), manager->health());
   manager->add(http);
   return manager->run();

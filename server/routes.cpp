@@ -5,7 +5,6 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -45,13 +44,6 @@ HttpReply refuse_unknown(const HttpRequest& request, const Error& error) {
   return error.code == Code::kUnauthorized ? unauthenticated(error.message) : reply;
 }
 
-// Null without --auth=token: then everybody may do everything.
-using Asker = std::optional<Identity>;
-
-Result<Nothing> allow(Authorizer* authorizer, const Asker& who, const Subject& subject) {
-  return who ? authorizer->allow(*who, subject) : ok();
-}
-
 Subject subject_of(const ListQuery& query) {
   const auto& pod = query.coordinator  ? query.coordinator
                     : query.aggregator ? query.aggregator
@@ -59,11 +51,11 @@ Subject subject_of(const ListQuery& query) {
   return {.changes = false, .ns = query.ns.value_or(""), .pod = pod.value_or("")};
 }
 
-HttpReply list(Replicas& replicas, Authorizer* authorizer, const Asker& who,
+HttpReply list(Replicas& replicas, Authorizer& authorizer, const Identity& who,
                const HttpRequest& http) {
   const auto query = parse_list_query(http.query);
   if (!query) return refuse(http, query.error());
-  if (auto may = allow(authorizer, who, subject_of(*query)); !may) return refuse(http, may.error());
+  if (auto may = authorizer.allow(who, subject_of(*query)); !may) return refuse(http, may.error());
   const auto listed = replicas.list(*query);
   if (!listed) return refuse(http, listed.error());
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
@@ -109,14 +101,14 @@ constexpr Changing<ReplaceRequest> kReplace{"POST failed", "replicas replaced",
                                             &Replicas::replace};
 
 template <typename Request>
-HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authorizer* authorizer,
-                 const Asker& who, const HttpRequest& http) {
+HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authorizer& authorizer,
+                 const Identity& who, const HttpRequest& http) {
   const auto key = parse_key(http.headers);
   if (!key) return refuse(http, key.error());
   const auto request = changing.parse(http.body, replicas.changes().limits());
   if (!request) return refuse(http, request.error());
   const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
-  if (auto may = allow(authorizer, who, subject); !may) return refuse(http, may.error());
+  if (auto may = authorizer.allow(who, subject); !may) return refuse(http, may.error());
 
   const auto delivery = std::make_shared<Delivery>();
   const Call call{{changing.method, body_hash(http.body), *key, http.peer}, delivery.get()};
@@ -133,33 +125,22 @@ HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authoriz
   return reply;
 }
 
-// A reply to send as it is, or who asks.
-std::variant<Asker, HttpReply> identify(Authorizer* authorizer, const HttpRequest& request) {
-  if (authorizer == nullptr) return Asker();
-  auto identity = authorizer->identify(request.headers);
-  if (!identity) return refuse_unknown(request, identity.error());
-  return Asker(*std::move(identity));
-}
-
 }  // namespace
 
-HttpReply answer_replicas(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request) {
-  const auto asker = identify(authorizer, request);
-  if (const auto* refused = std::get_if<HttpReply>(&asker)) return *refused;
-  const Asker& who = std::get<Asker>(asker);
-  if (request.method == "GET") return list(replicas, authorizer, who, request);
-  if (request.method == "POST") return change(kAdd, replicas, authorizer, who, request);
-  if (request.method == "DELETE") return change(kRemove, replicas, authorizer, who, request);
+HttpReply answer_replicas(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request) {
+  const auto who = authorizer.identify(request.headers);
+  if (!who) return refuse_unknown(request, who.error());
+  if (request.method == "GET") return list(replicas, authorizer, *who, request);
+  if (request.method == "POST") return change(kAdd, replicas, authorizer, *who, request);
+  if (request.method == "DELETE") return change(kRemove, replicas, authorizer, *who, request);
   return not_implemented(request.method + " is not supported here: use GET, POST or DELETE",
                          kAllowed);
 }
 
-HttpReply answer_failed(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request) {
-  const auto asker = identify(authorizer, request);
-  if (const auto* refused = std::get_if<HttpReply>(&asker)) return *refused;
-  if (request.method == "POST") {
-    return change(kReplace, replicas, authorizer, std::get<Asker>(asker), request);
-  }
+HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request) {
+  const auto who = authorizer.identify(request.headers);
+  if (!who) return refuse_unknown(request, who.error());
+  if (request.method == "POST") return change(kReplace, replicas, authorizer, *who, request);
   return not_implemented(request.method + " is not supported here: use POST", "POST");
 }
 
@@ -176,7 +157,7 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
   return options;
 }
 
-void add_routes(HttpServer& server, Replicas& replicas, Authorizer* authorizer,
+void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
                 std::function<std::string()> not_ready, Metrics& metrics) {
   const auto handle = [&](const char* path, HttpHandler handler) {
     server.handle(
@@ -186,7 +167,7 @@ void add_routes(HttpServer& server, Replicas& replicas, Authorizer* authorizer,
                       {}, verb_and_code, std::move(handler)));
   };
   const auto handle_when_ready = [&](const char* path, auto answer) {
-    handle(path, [&replicas, authorizer, not_ready, answer](const HttpRequest& request) {
+    handle(path, [&replicas, &authorizer, not_ready, answer](const HttpRequest& request) {
       if (const std::string reason = not_ready(); !reason.empty()) {
         return failure({Code::kTransient, "nervex-server is starting: " + reason});
       }

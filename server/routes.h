@@ -14,11 +14,10 @@
 
 namespace nervex::server {
 
-// The answer to a request for /v1alpha1/replicas. Without a `authorizer` everybody may do
-// everything.
-HttpReply answer_replicas(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request);
+// The answer to a request for /v1alpha1/replicas.
+HttpReply answer_replicas(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request);
 // The same for /v1alpha1/replicas/failed.
-HttpReply answer_failed(Replicas& replicas, Authorizer* authorizer, const HttpRequest& request);
+HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request);
 
 // The server for coordinators: short-lived callers, as many as there are jobs. Whatever it refuses
 // by itself is in the envelope, too.
@@ -26,9 +25,9 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
                                  std::optional<TlsFiles> tls = std::nullopt);
 
 // Adds the whole API, counted in `metrics`. Until `not_ready` returns "" every replicas request is
-// answered success:false, which clients repeat. `replicas`, `authorizer` (may be null) and
-// `metrics` are used until the server has stopped.
-void add_routes(HttpServer& server, Replicas& replicas, Authorizer* authorizer,
+// answered success:false, which clients repeat. `replicas`, `authorizer` and `metrics` are
+// used until the server has stopped.
+void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
                 std::function<std::string()> not_ready, Metrics& metrics);
 
 }  // namespace nervex::server

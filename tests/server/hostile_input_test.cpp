@@ -15,13 +15,14 @@ namespace {
 
 struct Serving {
   World world;
+  std::unique_ptr<Authorizer> authorizer = allow_all();
   Metrics metrics;
   HttpServer http{server_options("127.0.0.1:0", 64)};
   std::unique_ptr<HttpClient> client;
 
   Serving() {
     add_routes(
-        http, world.replicas, nullptr, [] { return std::string(); }, metrics);
+        http, world.replicas, *authorizer, [] { return std::string(); }, metrics);
     REQUIRE(http.start());
     HttpClientOptions to;
     to.url = "http://127.0.0.1:" + std::to_string(http.port());

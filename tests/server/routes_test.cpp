@@ -18,6 +18,7 @@ namespace {
 // The whole API behind a real socket.
 struct Serving {
   World world;
+  std::unique_ptr<Authorizer> authorizer = allow_all();
   std::string not_ready;
   Metrics metrics;
   Health health;
@@ -25,7 +26,7 @@ struct Serving {
 
   Serving() : http(server_options("127.0.0.1:0", 2048)) {
     add_routes(
-        http, world.replicas, nullptr, [this] { return not_ready; }, metrics);
+        http, world.replicas, *authorizer, [this] { return not_ready; }, metrics);
     add_health_routes(http, health);
     REQUIRE(http.start());
   }
@@ -177,7 +178,7 @@ TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
     request.method = "POST";
     request.body = kube::to_text(
         {{"namespace", "rl"}, {"coordinator", "dqn-coordinator"}, {"collectors", collectors}});
-    return answer(replicas, nullptr, request);
+    return answer(replicas, *allow_all(), request);
   };
   CHECK(ask(answer_replicas, {{"replicas", 4}}).status == 400);
   CHECK(ask(answer_failed, {"a", "b", "c", "d"}).status == 400);
