@@ -13,8 +13,8 @@
 #include "kube/model/pod.h"
 #include "kube/reflectors.h"
 #include "kube/store.h"
-#include "server/caller.h"
-#include "server/gpu_split.h"
+#include "server/decide/caller.h"
+#include "server/decide/gpu_split.h"
 
 namespace nervex::server {
 

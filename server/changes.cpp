@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "server/ordinals.h"
-#include "server/replace.h"
-#include "server/shrink.h"
+#include "server/decide/ordinals.h"
+#include "server/decide/replace.h"
+#include "server/decide/shrink.h"
 
 namespace nervex::server {
 namespace {

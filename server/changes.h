@@ -18,11 +18,11 @@
 #include "job/types.h"
 #include "kube/api.h"
 #include "server/caches.h"
-#include "server/change.h"
-#include "server/grow.h"
-#include "server/idempotency.h"
+#include "server/decide/change.h"
+#include "server/decide/grow.h"
+#include "server/decide/idempotency.h"
+#include "server/decide/units.h"
 #include "server/keyed_mutex.h"
-#include "server/units.h"
 
 namespace nervex::server {
 
@@ -66,7 +66,7 @@ struct ChangeOptions {
 // overtaken is decided again on a live read, too, and then only another change of the spec or
 // another attempt overtakes it: the status of a job whose pods start changes all the time. A write
 // whose reply is lost is looked for; a call that was made before is answered with what it did then
-// (server/idempotency.h).
+// (server/decide/idempotency.h).
 //
 // Thread-safe. Errors carry the code that envelope.h turns into a status; kTransient also when the
 // job was changed by others on every try.

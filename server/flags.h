@@ -6,7 +6,7 @@
 
 #include "base/certificate_files.h"
 #include "base/program.h"
-#include "server/grow.h"
+#include "server/decide/grow.h"
 
 namespace nervex::server {
 

@@ -5,12 +5,12 @@
 #include "base/tls_flags.h"
 #include "kube/lease.h"
 #include "kube/manager.h"
-#include "server/authorizer.h"
 #include "server/caches.h"
 #include "server/flags.h"
+#include "server/http/authorizer.h"
+#include "server/http/routes.h"
 #include "server/replica_metrics.h"
 #include "server/replicas.h"
-#include "server/routes.h"
 
 using namespace nervex;  // NOLINT: main only
 

@@ -5,7 +5,7 @@
 
 #include "job/names.h"
 #include "job/slots.h"
-#include "server/listing.h"
+#include "server/decide/listing.h"
 
 namespace nervex::server {
 namespace {

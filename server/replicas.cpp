@@ -4,7 +4,7 @@
 
 #include "job/counts.h"
 #include "job/names.h"
-#include "server/listing.h"
+#include "server/decide/listing.h"
 
 namespace nervex::server {
 Result<Replicas::Listed> Replicas::list(const ListQuery& query) const {

@@ -1,5 +1,5 @@
 """What hostile or broken callers send to the real nervex-server: a clear 4xx, flat memory, the next request
-served. The whole table is in tests/server/hostile_input_test.cpp."""
+served. The whole table is in tests/server/http/hostile_input_test.cpp."""
 
 import json
 import re

@@ -6,8 +6,8 @@
 
 #include "gang/slot.h"
 #include "job/names.h"
-#include "server/caller.h"
-#include "server/listing.h"
+#include "server/decide/caller.h"
+#include "server/decide/listing.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::server {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "server/replace.h"
+#include "server/decide/replace.h"
 #include "tests/server/world.h"
 
 namespace nervex::server {

@@ -324,7 +324,7 @@ TEST_CASE("a replica that goes on under a fresh ordinal is told of no more",
   settle(world);
   REQUIRE(is_true(world.seen.job.status, "ReplacementLimitExceeded"));
 
-  // What nervex-server writes (server/exhausted.h).
+  // What nervex-server writes (server/decide/ordinals.h).
   requests.next_collector = 4200;
   requests.moved = {{1, Role::kCollector, ordinal, 4199}};
   if (is_of_base) requests.base = {{1, Role::kCollector, {0, 0}, true}};

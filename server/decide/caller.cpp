@@ -1,0 +1,78 @@
+#include "server/decide/caller.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "gang/slot.h"
+#include "job/counts.h"
+
+namespace nervex::server {
+namespace {
+
+bool owned_by_a_job(const kube::Pod& pod) {
+  const auto& owner = pod.meta.owner;
+  return owner && owner->kind == job::kKind && owner->api_version == job::kApiVersion;
+}
+
+bool is_the_owner(const Caller& caller) {
+  return caller.job && caller.job->meta.uid == caller.pod->meta.owner->uid;
+}
+
+bool is_of_current_attempt(const Caller& caller) {
+  const auto& [pod, job, group] = caller;
+  return group && group->spec.attempt == job->status.attempt && !group->meta.uid.empty() &&
+         group->meta.uid == attempt_uid(*pod);
+}
+
+struct Rule {
+  bool (*breaks)(const Caller&);
+  Code code;
+  const char* what;
+};
+
+// In this order: each may rely on those before it.
+constexpr std::array<Rule, 7> kRules{{
+    {[](const Caller& c) { return !c.pod; }, Code::kNotFound, "there is no such pod"},
+    {[](const Caller& c) { return !owned_by_a_job(*c.pod); }, Code::kNotFound,
+     "it is no pod of a NerveXJob"},
+    {[](const Caller& c) { return !is_the_owner(c); }, Code::kConflict, "its job was deleted"},
+    {[](const Caller& c) { return c.job->meta.deleting; }, Code::kConflict,
+     "its job is being deleted"},
+    {[](const Caller& c) {
+       return job::is_final(c.job->status.phase) || has_ended(job::state_of(*c.pod));
+     },
+     Code::kConflict, "its job has finished"},
+    {[](const Caller& c) { return c.pod->meta.deleting; }, Code::kTransient,
+     "the pod is being deleted"},
+    {[](const Caller& c) { return !is_of_current_attempt(c); }, Code::kTransient,
+     "the pod is not of the job's current attempt"},
+}};
+
+}  // namespace
+
+const std::string& attempt_uid(const kube::Pod& pod) {
+  return kube::annotation(pod.meta, gang::kPodGroupUidAnnotation);
+}
+
+Result<Nothing> is_known(const Caller& caller) {
+  if (!caller.pod) return Error{Code::kNotFound, "there is no such pod"};
+  if (!owned_by_a_job(*caller.pod)) {
+    return Error{Code::kNotFound, "it is no pod of a NerveXJob"};
+  }
+  if (!is_the_owner(caller)) return Error{Code::kNotFound, "its job was deleted"};
+  return ok();
+}
+
+Result<Nothing> may_grow(const Caller& caller) {
+  for (const auto& rule : kRules) {
+    if (rule.breaks(caller)) return Error{rule.code, rule.what};
+  }
+  return ok();
+}
+
+Error about_pod(const std::string& ns, const std::string& pod, const Error& error) {
+  return with_context(fmt::format("pod {}/{}", ns, pod), error);
+}
+
+}  // namespace nervex::server

@@ -1,0 +1,38 @@
+// server/decide/caller.h - who asks, and may it change its job now? Pure.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "kube/model/pod.h"
+
+namespace nervex::server {
+
+// What is known about the pod that a request names as its coordinator. It may be any pod of the
+// job. Null: there is no such object.
+struct Caller {
+  std::shared_ptr<const kube::Pod> pod;
+  std::shared_ptr<const job::Job> job;          // the pod's owner
+  std::shared_ptr<const gang::PodGroup> group;  // of the job's attempt, as its status says
+};
+
+// The UID of the PodGroup whose attempt the pod belongs to; "" if it says nothing.
+const std::string& attempt_uid(const kube::Pod& pod);
+
+// The pod exists and belongs to a job that exists: enough for reading. Else kNotFound.
+Result<Nothing> is_known(const Caller& caller);
+
+// The job may get more replicas on behalf of this pod. Else the first of
+//   kNotFound   no such pod, or no pod of a job
+//   kConflict   the job is gone, being deleted or finished, or the caller itself has ended
+//   kTransient  the caller is being stopped, or is not (yet, or any more) the attempt that
+//               the job's status names: it, or its successor, may ask again
+Result<Nothing> may_grow(const Caller& caller);
+
+// The error, said of that pod.
+Error about_pod(const std::string& ns, const std::string& pod, const Error& error);
+
+}  // namespace nervex::server

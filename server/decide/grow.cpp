@@ -1,0 +1,202 @@
+#include "server/decide/grow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "job/names.h"
+#include "job/pod_manifest.h"
+#include "job/ports.h"
+#include "server/decide/merge.h"
+#include "server/decide/ordinals.h"
+#include "server/decide/units.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+
+// Of one replica of the entry.
+int pods_per_replica(const job::RequestEntry& entry) {
+  return is_multi_gpu(entry) ? 1 + static_cast<int>(entry.gpu_split.size()) : 1;
+}
+
+// The base replicas that the job wants.
+std::int64_t count_base_pods(const job::Job& job, const job::Requests& requests) {
+  const auto replicas = [&job](Role role) {
+    const auto& spec = role_spec(job.spec, role);
+    return spec ? spec->replicas : 0;
+  };
+  const auto removed =
+      std::count_if(requests.base.begin(), requests.base.end(), [&](const auto& change) {
+        return change.removed && change.attempt == job.status.attempt &&
+               change.slot.ordinal < replicas(change.role);
+      });
+  return std::int64_t{replicas(Role::kCollector)} + replicas(Role::kLearner) - removed;
+}
+
+// Those of base replicas and requests.
+std::int64_t count_pods(const job::Job& job, const job::Requests& requests) {
+  std::int64_t pods = count_base_pods(job, requests);
+  for (const auto& entry : requests.entries) {
+    pods += static_cast<std::int64_t>(entry.slots.size()) * pods_per_replica(entry);
+  }
+  return pods;
+}
+
+Result<Nothing> check_template(const job::Job& job, Role role) {
+  const auto& spec = role_spec(job.spec, role);
+  if (spec && spec->pod_template.is_object()) return ok();
+  return Error{Code::kInvalid,
+               fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
+}
+
+// A job that goes on for weeks asks for many that end by themselves, and whoever is refused here
+// never asks again. Pods that are left of them go; multi-GPU learners stay, of which only a part
+// may have ended.
+void forget_ended(const JobView& view, job::Requests& requests) {
+  std::set<std::pair<Role, int>> ended;
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    for (const auto& unit : ended_units(view, role)) ended.emplace(role, unit.slot.ordinal);
+  }
+  for (auto& entry : requests.entries) {
+    if (is_multi_gpu(entry) || entry.attempt != view.job.status.attempt) continue;
+    std::erase_if(entry.slots, [&](job::Slot slot) {
+      return ended.count({entry.role, slot.ordinal}) > 0;
+    });
+  }
+  std::erase_if(requests.entries, [](const auto& entry) { return entry.slots.empty(); });
+}
+
+// The same of base replicas. They come back with the next attempt.
+void forget_ended_base(const JobView& view, job::Requests& requests) {
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    for (const auto& unit : ended_units(view, role)) {
+      if (unit.entry != nullptr) continue;
+      change_base(requests, {view.job.status.attempt, role, unit.slot, true});
+    }
+  }
+}
+
+// Why there is no capacity for `pods` more. What waits for placement passes by itself, and a client
+// that is answered 409 never asks again.
+Error beyond_capacity(const job::Job& job, const job::Requests& requests, Role role,
+                      std::int64_t pods, const Limits& limits) {
+  const std::int64_t all = count_pods(job, requests) + pods;
+  if (all > limits.replicas_per_job) {
+    return {Code::kConflict,
+            fmt::format("{}s: {} more would be {} pods, base replicas and requests together, and "
+                        "one job can have no more ({}): remove some first",
+                        to_string(role), pods, all, limits.replicas_per_job)};
+  }
+  const bool may_pass = count_kinds(requests) < requests.entries.size();
+  return {may_pass ? Code::kTransient : Code::kConflict,
+          fmt::format("{}s: one job can have no more unmerged requests ({}): {}", to_string(role),
+                      kMaxEntriesPerJob,
+                      may_pass ? "ask again when those that wait have been placed"
+                               : "each asks for something else, so remove some first")};
+}
+
+Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
+                             const job::RequestEntry& entry, int more, const Limits& limits) {
+  const Role role = entry.role;
+  const auto& spec = role_spec(view.job.spec, role);
+  const int now = static_cast<int>(living_units(view, role).size());
+  if (spec->max_replicas && now + more > *spec->max_replicas) {
+    return Error{Code::kConflict,
+                 fmt::format("{}s: {} more would be {}, above maxReplicas {}", to_string(role),
+                             more, now + more, *spec->max_replicas)};
+  }
+  const std::int64_t pods = std::int64_t{more} * pods_per_replica(entry);
+  const auto may_have_pods = [&] {
+    return count_pods(view.job, requests) + pods <= limits.replicas_per_job;
+  };
+  const auto has_capacity = [&] {
+    return may_have_pods() && requests.entries.size() < kMaxEntriesPerJob;
+  };
+  if (!has_capacity()) forget_ended(view, requests);
+  if (!may_have_pods()) forget_ended_base(view, requests);
+  if (has_capacity()) return ok();
+  return beyond_capacity(view.job, requests, role, pods, limits);
+}
+
+// Only the request decides whether a learner has several GPUs, not the template.
+Result<std::vector<int>> split_of(const job::Job& job, const Ask& ask, const ClusterView& around) {
+  const auto gpus = gpus_of(ask);
+  if (!gpus) return gpus.error();
+  if (*gpus <= 1) return std::vector<int>();
+  if (*gpus > kMaxGpusPerLearner) {
+    return Error{Code::kInvalid, fmt::format("learners.gpus: at most {}", kMaxGpusPerLearner)};
+  }
+  if (!around.aggregator_port) {
+    return Error{Code::kTransient,
+                 "learners: one with several GPUs has an aggregator, and there is no "
+                 "AggregatorConfig to make it from (see --aggregator-config): create it"};
+  }
+  auto split = split_gpus(static_cast<int>(*gpus), around.node_gpus);
+  const int port = job::main_port(job::template_of(job, Role::kDdpLearner, {}), Role::kDdpLearner);
+  if (auto ports = job::check_gpu_ports(port, split); !ports) {
+    return with_context("learners.gpus", ports.error());
+  }
+  return split;
+}
+
+// Adds the entry, without slots yet, for `replicas` of its role to `change`.
+Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry entry,
+                          const Limits& limits, Change& change) {
+  job::Requests& requests = change.requests;
+  if (auto bounds = check_bounds(view, requests, entry, replicas, limits); !bounds) return bounds;
+  const int first = next_ordinal(requests, entry.role);
+  const int step = ordinals_of(entry);
+  if (first + std::int64_t{replicas} * step - 1 > job::kMaxOrdinal) {
+    return Error{Code::kConflict,
+                 fmt::format("{}s: all ordinals are used up", to_string(entry.role))};
+  }
+
+  for (int i = 0; i < replicas; ++i) {
+    entry.slots.push_back({first + i * step, 0});
+    const job::UnitPod face = face_of({entry.role, entry.slots.back(), &entry});
+    name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);
+  }
+  next_ordinal(requests, entry.role) = first + replicas * step;
+  entry.id = requests.next_id++;
+  requests.entries.push_back(std::move(entry));
+  change.changes = true;
+  return ok();
+}
+
+Result<Nothing> add_role(const JobView& view, Role role, const Ask& ask, const Limits& limits,
+                         const ClusterView& around, Change& change) {
+  if (ask.replicas == 0) return ok();
+  if (auto has = check_template(view.job, role); !has) return has;
+  job::RequestEntry entry;
+  entry.attempt = view.job.status.attempt;
+  entry.role = role;
+  entry.cpus = ask.cpus;
+  entry.gpus = ask.gpus;
+  entry.memory = ask.memory;
+  if (role == Role::kLearner) {
+    auto split = split_of(view.job, ask, around);
+    if (!split) return split.error();
+    entry.gpu_split = *std::move(split);
+  }
+  return add_entry(view, ask.replicas, std::move(entry), limits, change);
+}
+
+}  // namespace
+
+Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
+                    const Limits& limits, const gang::PodGroup* group, const ClusterView& around) {
+  const JobView view{job, pods, group, around.aggregator_port.value_or(0)};
+  Change change{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
+  if (change.requests.entries.size() >= kMergeAbove) merge_placed(view, change.requests);
+  const auto collectors =
+      add_role(view, Role::kCollector, request.collectors, limits, around, change);
+  if (!collectors) return collectors.error();
+  const auto learners = add_role(view, Role::kLearner, request.learners, limits, around, change);
+  if (!learners) return learners.error();
+  return change;
+}
+
+}  // namespace nervex::server

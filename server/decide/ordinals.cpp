@@ -1,0 +1,171 @@
+#include "server/decide/ordinals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "gang/slot.h"
+#include "job/names.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+
+// Whose ordinals do pods of this role use up? Those of a multi-GPU learner are numbered by it.
+std::optional<Role> counted_as(std::optional<Role> role) {
+  if (role == Role::kAggregator || role == Role::kDdpLearner) return Role::kLearner;
+  return role == Role::kCollector || role == Role::kLearner ? role : std::nullopt;
+}
+
+class Counters {
+ public:
+  explicit Counters(job::Requests& requests) : requests_(requests) {}
+
+  void see(std::optional<Role> role, int ordinal, int ordinals = 1) {
+    const auto of = counted_as(role);
+    // The base replicas' ordinals, and slot 0 of the job's own aggregator, are others.
+    if (!of || ordinal < job::kFirstRequestedOrdinal) return;
+    int& next = next_ordinal(requests_, *of);
+    next = std::max(next, ordinal + ordinals);
+  }
+
+  void see_id(std::int64_t id) { requests_.next_id = std::max(requests_.next_id, id + 1); }
+
+ private:
+  job::Requests& requests_;
+};
+
+void see_job(const job::Job& job, Counters& counters) {
+  for (const auto& entry : job.spec.requests.entries) {
+    counters.see_id(entry.id);
+    for (const auto& slot : entry.slots) {
+      counters.see(entry.role, slot.ordinal, job::ordinals_of(entry));
+    }
+  }
+  for (const auto& moved : job.spec.requests.moved) {
+    counters.see(moved.role, moved.from);
+    counters.see(moved.role, moved.to);
+  }
+  for (const auto& ended : job.status.ended) counters.see(ended.role, ended.slot.ordinal);
+  for (const auto& replaced : job.status.replaced) {
+    counters.see(replaced.role, replaced.slot.ordinal);
+  }
+}
+
+// "request-7": an entry that was once seen.
+void see_group(const gang::PodGroup& group, Counters& counters) {
+  for (const auto& set : group.spec.members) {
+    for (const auto& slot : set.slots) counters.see(job::parse_role(set.role), slot.ordinal);
+    std::int64_t id = 0;
+    const char* end = set.gang.data() + set.gang.size();
+    if (!set.gang.starts_with(job::kRequestGang)) continue;
+    const auto [at, error] = std::from_chars(set.gang.data() + job::kRequestGang.size(), end, id);
+    if (error == std::errc() && at == end) counters.see_id(id);
+  }
+}
+
+void forget_attempts_before(job::Requests& requests, int attempt) {
+  const auto is_over = [attempt](const auto& one) { return one.attempt < attempt; };
+  std::erase_if(requests.entries, is_over);
+  std::erase_if(requests.base, is_over);
+  std::erase_if(requests.moved, is_over);
+  std::erase_if(requests.calls, is_over);
+}
+
+}  // namespace
+
+int& next_ordinal(job::Requests& requests, Role role) {
+  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
+}
+
+int next_ordinal(const job::Requests& requests, Role role) {
+  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
+}
+
+job::Requests sound_requests(const JobView& view) {
+  const job::Status& status = view.job.status;
+  job::Requests requests = view.job.spec.requests;
+  requests.next_collector =
+      std::max({requests.next_collector, status.next_collector, job::kFirstRequestedOrdinal});
+  requests.next_learner =
+      std::max({requests.next_learner, status.next_learner, job::kFirstRequestedOrdinal});
+  Counters counters(requests);
+  see_job(view.job, counters);
+  if (view.group != nullptr) see_group(*view.group, counters);
+  for (const auto& pod : view.pods) {
+    const auto slot = gang::slot_of(*pod);
+    if (slot) counters.see(job::parse_role(slot->role), slot->slot.ordinal);
+  }
+  forget_attempts_before(requests, status.attempt);
+  return requests;
+}
+
+void change_base(job::Requests& requests, const job::BaseChange& change) {
+  const auto at = std::find_if(requests.base.begin(), requests.base.end(), [&](const auto& one) {
+    return one.attempt == change.attempt && one.role == change.role &&
+           one.slot.ordinal == change.slot.ordinal;
+  });
+  if (at == requests.base.end()) {
+    requests.base.push_back(change);
+  } else {
+    *at = change;
+  }
+}
+
+job::Slot* find_slot(job::Requests& requests, job::Role role, int attempt, int ordinal) {
+  for (auto& entry : requests.entries) {
+    if (entry.role != role || entry.attempt != attempt) continue;
+    for (auto& slot : entry.slots) {
+      if (slot.ordinal == ordinal) return &slot;
+    }
+  }
+  return nullptr;
+}
+
+Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
+                                        const job::Unit& unit) {
+  const int ordinals = unit.entry != nullptr ? job::ordinals_of(*unit.entry) : 1;
+  int& next = next_ordinal(requests, unit.role);
+  if (next + ordinals - 1 > job::kMaxOrdinal) {
+    return Error{Code::kConflict,
+                 fmt::format("{}s: all ordinals are used up", to_string(unit.role))};
+  }
+  const job::Slot fresh{next, 0};
+  next += ordinals;
+  requests.moved.push_back({attempt, unit.role, unit.slot.ordinal, fresh.ordinal});
+  if (unit.entry == nullptr) {
+    change_base(requests, {attempt, unit.role, unit.slot, true});
+    job::RequestEntry entry;
+    entry.id = requests.next_id++;
+    entry.attempt = attempt;
+    entry.role = unit.role;
+    entry.slots = {fresh};
+    requests.entries.push_back(std::move(entry));
+  } else if (auto* stored = find_slot(requests, unit.role, attempt, unit.slot.ordinal)) {
+    *stored = fresh;
+  }
+  return fresh;
+}
+
+std::optional<job::Job> continue_exhausted(const JobView& view) {
+  std::optional<job::Job> continued;
+  bool has_moved = false;
+  for (const job::Role role : {job::Role::kCollector, job::Role::kLearner}) {
+    for (const auto& unit : job::exhausted_units(view.job, role)) {
+      if (!continued) {
+        continued = view.job;
+        continued->spec.requests = sound_requests(view);
+      }
+      const auto moved =
+          move_to_fresh_ordinal(continued->spec.requests, view.job.status.attempt, unit);
+      if (!moved) break;  // no ordinal of this role is left
+      has_moved = true;
+    }
+  }
+  return has_moved ? std::move(continued) : std::nullopt;
+}
+
+}  // namespace nervex::server

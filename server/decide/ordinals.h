@@ -1,0 +1,43 @@
+// server/decide/ordinals.h - which ordinals did a job use, and which come next? Pure.
+//
+// A slot has 218 names. When the last one is used, by clients that named its pod as failed or by
+// the controller that replaced it, the replica goes on under a fresh ordinal. Only nervex-server
+// gives out ordinals, so it does this for the controller too, with the next change that it writes.
+#pragma once
+
+#include <optional>
+
+#include "base/error.h"
+#include "job/types.h"
+#include "server/decide/units.h"
+
+namespace nervex::server {
+
+// The part of `requests` that belongs to the role: the next free ordinal. A collector's are counted
+// apart; all other roles' belong to learners.
+int& next_ordinal(job::Requests& requests, job::Role role);
+int next_ordinal(const job::Requests& requests, job::Role role);
+
+// spec.requests without what attempts before the status's left in it, and with counters that are
+// safe to count on: above every ordinal and id that the spec, the status, the PodGroup or any pod
+// has. So nothing is used twice in a job, even if spec.requests was lost in a running attempt.
+// Cost: everything once.
+job::Requests sound_requests(const JobView& view);
+
+// Puts the change in the place of an earlier one of the same slot.
+void change_base(job::Requests& requests, const job::BaseChange& change);
+
+// The slot of a requested unit of that attempt; nullptr if there is none.
+job::Slot* find_slot(job::Requests& requests, job::Role role, int attempt, int ordinal);
+
+// Gives the unit, of `requests`, a fresh ordinal, and a record of it in requests.moved. A base
+// replica becomes an entry of its own: base replicas have no ordinals to spare. Returns the slot.
+//   kConflict  all ordinals are used
+Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
+                                        const job::Unit& unit);
+
+// The job with each replica that the controller cannot replace any more under a fresh ordinal, as
+// far as there are ordinals. nullopt: there is no such replica, as in nearly every job.
+std::optional<job::Job> continue_exhausted(const JobView& view);
+
+}  // namespace nervex::server

@@ -1,0 +1,220 @@
+#include "server/decide/replace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "job/names.h"
+#include "server/decide/ordinals.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+using PodKey = std::pair<Role, int>;  // role, ordinal
+
+// "" if the text is a plain name.
+std::string_view namespace_in(std::string_view url) {
+  const auto dot = url.find('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view rest = url.substr(dot + 1);
+  return rest.substr(0, rest.find(':'));
+}
+
+// What the names of one job mean.
+class Names {
+ public:
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  explicit Names(const JobView& view) : view_(view), sound_(sound_requests(view)) {
+    for (const Role role : {Role::kCollector, Role::kLearner}) {
+      for (auto& unit : job::wanted_units(view.job, role)) units_.push_back(std::move(unit));
+    }
+    for (const auto& unit : units_) {
+      for (const auto& pod : job::pods_of(unit)) by_pod_[{pod.role, pod.slot.ordinal}] = &unit;
+    }
+  }
+
+  struct Meaning {
+    bool is_known = false;            // the name belongs, or belonged, to the job
+    const job::Unit* unit = nullptr;  // the replica that stands for it now, if one does
+    int seen = -1;  // the incarnation in the name; -1: of an ordinal that was released
+  };
+
+  Meaning of(std::string_view text) const {
+    const std::string_view pod = pod_in(text);
+    const auto named = decode(text);
+    if (!named) return {};
+    if (is_single(*named)) return {.is_known = true};
+    if (const auto* unit = find(named->role, named->slot.ordinal)) {
+      // An incarnation that is yet to come has no name, unless the counts were lost.
+      if (named->slot.incarnation > unit->slot.incarnation && !exists(pod)) return {};
+      return {true, unit, named->slot.incarnation};
+    }
+    if (const auto* unit = find_moved(*named)) return {true, unit};
+    return {.is_known = was_used(*named) || exists(pod)};
+  }
+
+  // The slot that the name would be of; nullopt: it is no name of this job's pods.
+  std::optional<job::NamedSlot> decode(std::string_view text) const {
+    const std::string_view ns = namespace_in(text);
+    if (!ns.empty() && ns != view_.job.meta.ns) return std::nullopt;
+    return job::slot_of_pod_name(view_.job, pod_in(text));
+  }
+
+ private:
+  static bool is_single(const job::NamedSlot& named) {
+    return named.role == Role::kCoordinator ||
+           (named.role == Role::kAggregator && named.slot.ordinal == 0);
+  }
+
+  const job::Unit* find(Role role, int ordinal) const {
+    const auto at = by_pod_.find({role, ordinal});
+    return at == by_pod_.end() ? nullptr : at->second;
+  }
+
+  bool exists(std::string_view pod) const {
+    return std::any_of(view_.pods.begin(), view_.pods.end(),
+                       [pod](const PodPtr& one) { return one->meta.name == pod; });
+  }
+
+  // The unit under its newest ordinal; nullptr: it was not moved, or was removed since.
+  const job::Unit* unit_at_end(const job::MovedReplica& moved) const {
+    int ordinal = moved.to;
+    for (const auto& next : sound_.moved) {  // in the order in which it happened
+      if (next.role == moved.role && next.from == ordinal) ordinal = next.to;
+    }
+    const auto* plain = find(moved.role, ordinal);
+    return plain != nullptr ? plain : find(Role::kAggregator, ordinal);
+  }
+
+  const job::Unit* find_moved(const job::NamedSlot& named) const {
+    const Role role = named.role == Role::kCollector ? Role::kCollector : Role::kLearner;
+    for (const auto& moved : sound_.moved) {
+      if (moved.role != role) continue;
+      const job::Unit* unit = unit_at_end(moved);
+      if (unit == nullptr) continue;
+      const int ordinals = unit->entry != nullptr ? job::ordinals_of(*unit->entry) : 1;
+      const int offset = named.slot.ordinal - moved.from;
+      if (offset >= 0 && offset < ordinals) return unit;
+    }
+    return nullptr;
+  }
+
+  // Whether the job ever had such an ordinal, as far as anybody remembers.
+  bool was_used(const job::NamedSlot& named) const {
+    const auto& [role, slot] = named;
+    if (slot.ordinal >= job::kFirstRequestedOrdinal) {
+      return slot.ordinal < next_ordinal(sound_, role);
+    }
+    const auto is_same = [&](const auto& one) {
+      return one.role == named.role && one.slot.ordinal == named.slot.ordinal;
+    };
+    const auto& status = view_.job.status;
+    return std::any_of(sound_.base.begin(), sound_.base.end(), is_same) ||
+           std::any_of(status.replaced.begin(), status.replaced.end(), is_same) ||
+           std::any_of(status.ended.begin(), status.ended.end(), is_same);
+  }
+
+  const JobView& view_;
+  const job::Requests sound_;
+  std::vector<job::Unit> units_;
+  std::map<PodKey, const job::Unit*> by_pod_;
+};
+
+Error never_known(const job::Job& job, const std::string& name) {
+  return {Code::kNotFound,
+          fmt::format("{}: never was a replica of nervexjob {}", name, job.meta.key())};
+}
+
+class Replacing {
+ public:
+  Replacing(const JobView& view, const std::string& coordinator)
+      : job_(view.job),
+        aggregator_port_(view.aggregator_port),
+        change_{sound_requests(view), {view.job.meta.ns, coordinator, {}, {}}, false} {}
+
+  Result<Nothing> take(job::Unit unit, int seen) {
+    if (seen >= unit.slot.incarnation) {
+      change_.changes = true;
+      const auto moved = seen < job::kMaxIncarnation
+                             ? raise(unit, seen + 1)
+                             : move_to_fresh_ordinal(change_.requests, job_.status.attempt, unit);
+      if (!moved) return moved.error();
+      unit.slot = *moved;
+    }
+    const job::UnitPod face = face_of(unit);
+    name_replica(change_.named, job_, face.role, face.slot, aggregator_port_);
+    return ok();
+  }
+
+  Change finish() && { return std::move(change_); }
+
+ private:
+  // Returns the slot that the unit has from now on.
+  Result<job::Slot> raise(const job::Unit& unit, int incarnation) {
+    const job::Slot next{unit.slot.ordinal, incarnation};
+    set(unit, next);
+    return next;
+  }
+
+  void set(const job::Unit& unit, job::Slot slot) {
+    const int attempt = job_.status.attempt;
+    if (unit.entry == nullptr) {
+      change_base(change_.requests, {attempt, unit.role, slot, false});
+    } else if (auto* stored = find_slot(change_.requests, unit.role, attempt, unit.slot.ordinal)) {
+      *stored = slot;
+    }
+  }
+
+  const job::Job& job_;
+  const int aggregator_port_;
+  Change change_;
+};
+
+// The units that the request names, each once and in the order of first mention, with the latest
+// incarnation that any of its names has.
+Result<std::vector<Names::Meaning>> units_in(const Names& names, const job::Job& job,
+                                             const ReplaceRequest& request) {
+  std::vector<Names::Meaning> units;
+  std::map<const job::Unit*, std::size_t> places;
+  for (const auto* list : {&request.collectors, &request.learners}) {
+    for (const auto& name : *list) {
+      const Names::Meaning meaning = names.of(name);
+      if (!meaning.is_known) return never_known(job, name);
+      if (meaning.unit == nullptr) continue;
+      const auto [place, is_new] = places.emplace(meaning.unit, units.size());
+      if (is_new) units.push_back(meaning);
+      int& seen = units[place->second].seen;
+      seen = std::max(seen, meaning.seen);
+    }
+  }
+  return units;
+}
+
+}  // namespace
+
+Result<Change> replace(const JobView& view, const ReplaceRequest& request) {
+  const Names names(view);
+  const auto units = units_in(names, view.job, request);
+  if (!units) return units.error();
+  Replacing replacing(view, request.coordinator);
+  for (const auto& named : *units) {
+    if (const auto taken = replacing.take(*named.unit, named.seen); !taken) return taken.error();
+  }
+  return std::move(replacing).finish();
+}
+
+std::vector<std::string> unknown_pods(const JobView& view, const ReplaceRequest& request) {
+  const Names names(view);
+  std::vector<std::string> unknown;
+  for (const auto* list : {&request.collectors, &request.learners}) {
+    for (const auto& name : *list) {
+      if (names.decode(name) && !names.of(name).is_known) unknown.emplace_back(pod_in(name));
+    }
+  }
+  return unknown;
+}
+
+}  // namespace nervex::server

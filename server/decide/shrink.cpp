@@ -1,0 +1,52 @@
+#include "server/decide/shrink.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "server/decide/ordinals.h"
+
+namespace nervex::server {
+namespace {
+
+// Of the entries of the attempt; what they leave empty goes with them.
+void remove_requested(job::Requests& requests, job::Role role, int attempt,
+                      const std::set<int>& ordinals) {
+  for (auto& entry : requests.entries) {
+    if (entry.role != role || entry.attempt != attempt) continue;
+    std::erase_if(entry.slots, [&](job::Slot slot) { return ordinals.count(slot.ordinal) > 0; });
+  }
+  std::erase_if(requests.entries,
+                [](const job::RequestEntry& entry) { return entry.slots.empty(); });
+}
+
+void remove_newest(const JobView& view, job::Role role, int count, Change& change) {
+  if (count == 0) return;
+  const std::vector<job::Unit> living = living_units(view, role);
+  const auto kept = living.size() - std::min(living.size(), static_cast<std::size_t>(count));
+  const int attempt = view.job.status.attempt;
+  std::set<int> requested;
+  for (const auto& unit : std::span(living).subspan(kept)) {
+    if (unit.entry != nullptr) {
+      requested.insert(unit.slot.ordinal);
+    } else {
+      change_base(change.requests, {attempt, unit.role, unit.slot, true});
+    }
+    const job::UnitPod face = face_of(unit);
+    name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);
+    change.changes = true;
+  }
+  remove_requested(change.requests, role, attempt, requested);
+}
+
+}  // namespace
+
+Change shrink(const JobView& view, const RemoveRequest& request) {
+  Change change{sound_requests(view), {view.job.meta.ns, request.coordinator, {}, {}}, false};
+  remove_newest(view, job::Role::kCollector, request.collectors, change);
+  remove_newest(view, job::Role::kLearner, request.learners, change);
+  return change;
+}
+
+}  // namespace nervex::server

@@ -1,0 +1,73 @@
+#include "server/decide/units.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "gang/slot.h"
+#include "job/counts.h"
+#include "job/disruption.h"
+#include "job/names.h"
+#include "server/decide/caller.h"
+
+namespace nervex::server {
+namespace {
+
+using job::Role;
+using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
+
+// By itself: what was taken away from it comes back, so it counts as living.
+bool has_finished(const kube::Pod& pod) {
+  return has_ended(job::state_of(pod)) && !job::was_taken_away(pod);
+}
+
+// What the status says, and what it will say when the controller has seen the same pods.
+std::set<EndedSlot> ended_slots(const JobView& view) {
+  std::set<EndedSlot> ended;
+  for (const auto& one : view.job.status.ended) {
+    ended.emplace(to_string(one.role), one.slot.ordinal, one.slot.incarnation);
+  }
+  for (const auto& pod : view.pods) {
+    const auto slot = gang::slot_of(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    const bool is_current = view.group == nullptr || attempt_uid(*pod) == view.group->meta.uid;
+    if (role && is_current && has_finished(*pod)) {
+      ended.emplace(to_string(*role), slot->slot.ordinal, slot->slot.incarnation);
+    }
+  }
+  return ended;
+}
+
+std::vector<job::Unit> units_that_have(bool ended, const JobView& view, Role role) {
+  const std::set<EndedSlot> slots = ended_slots(view);
+  const auto is_ended = [&slots](Role of, job::Slot slot) {
+    return slots.count({to_string(of), slot.ordinal, slot.incarnation}) > 0;
+  };
+  std::vector<job::Unit> units = job::wanted_units(view.job, role);
+  std::erase_if(units, [&](const job::Unit& unit) {
+    const job::UnitPod face = face_of(unit);
+    // The status may know a multi-GPU learner as the learner that it is.
+    return ended != (is_ended(face.role, face.slot) || is_ended(unit.role, unit.slot));
+  });
+  return units;
+}
+
+}  // namespace
+
+job::UnitPod face_of(const job::Unit& unit) { return job::pods_of(unit).front(); }
+
+void name_replica(Listing& listing, const job::Job& job, Role role, job::Slot slot,
+                  int aggregator_port) {
+  auto& urls = role == Role::kCollector ? listing.collectors : listing.learners;
+  urls.push_back(replica_address(job, role, job::pod_name(job, role, slot), aggregator_port));
+}
+
+std::vector<job::Unit> living_units(const JobView& view, Role role) {
+  return units_that_have(false, view, role);
+}
+
+std::vector<job::Unit> ended_units(const JobView& view, Role role) {
+  return units_that_have(true, view, role);
+}
+
+}  // namespace nervex::server

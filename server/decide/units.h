@@ -1,0 +1,39 @@
+// server/decide/units.h - which replicas does a client count, and under which addresses? Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gang/pod_group.h"
+#include "job/names.h"
+#include "job/slots.h"
+#include "job/types.h"
+#include "server/decide/listing.h"
+
+namespace nervex::server {
+
+// What a decision about one job's replicas rests on. Borrowed.
+struct JobView {
+  const job::Job& job;
+  std::span<const PodPtr> pods{};         // all of the job's that are known, of any attempt
+  const gang::PodGroup* group = nullptr;  // of the job's attempt; null: not known
+  int aggregator_port =
+      job::default_port(job::Role::kAggregator);  // as the AggregatorConfig has it
+};
+
+// The pod whose address stands for the unit: itself, or of a multi-GPU learner its aggregator.
+job::UnitPod face_of(const job::Unit& unit);
+
+// Adds the address of the pod of that role and slot to the list that it belongs in.
+void name_replica(Listing& listing, const job::Job& job, job::Role role, job::Slot slot,
+                  int aggregator_port);
+
+// The units of `role` (kCollector, kLearner) that a client counts as there: wanted, and not ended,
+// whether its pod exists yet or is being replaced. By ordinal: the base replicas first, the newest
+// last. Borrows from the view's job. Cost: units + pods.
+std::vector<job::Unit> living_units(const JobView& view, job::Role role);
+// The others that are wanted: their pods have finished by themselves, and may be gone.
+std::vector<job::Unit> ended_units(const JobView& view, job::Role role);
+
+}  // namespace nervex::server

@@ -1,0 +1,44 @@
+// server/http/authorizer.h - who is this caller, and may it do that?
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "kube/api.h"
+#include "server/caches.h"
+#include "server/http/identity.h"
+
+namespace nervex::server {
+
+// What a request is about: the pod it names, if any, in `ns`, if any.
+struct Subject {
+  bool changes = false;  // adds, removes or replaces; else it only reads
+  std::string ns;
+  std::string pod;
+};
+
+// Thread-safe.
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+
+  // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be
+  // asked.
+  virtual Result<Identity> identify(const std::map<std::string, std::string>& headers) = 0;
+  // kForbidden: it may not (HTTP 403). kTransient: could not be asked.
+  virtual Result<Nothing> allow(const Identity& who, const Subject& subject) = 0;
+};
+
+// --auth=none: whoever asks is nobody in particular, and may do everything.
+std::unique_ptr<Authorizer> allow_all();
+
+// --auth=token. One rule: a pod may do everything to the job it belongs to; whoever else asks, and
+// whatever else is asked for, needs the same right on the NerveXJob itself: patch to change, get or
+// list to read. The API server is asked; a token's review is remembered for ten seconds, a good one
+// as a bad one.
+std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
+                                               const Clock& clock);
+
+}  // namespace nervex::server

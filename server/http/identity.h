@@ -1,0 +1,51 @@
+// server/http/identity.h - whom does a bearer token belong to, and what do we ask the API server
+// about it? Pure: TokenReview and SubjectAccessReview as values (authentication.k8s.io/v1,
+// authorization.k8s.io/v1; Kubernetes 1.36).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kube/model/json.h"
+
+namespace nervex::server {
+
+struct Identity {
+  std::string user;  // "system:serviceaccount:rl:default", "jane"
+  std::string uid;
+  std::vector<std::string> groups;
+  Json extra = Json::object();  // handed on to the SubjectAccessReview as it came
+  // Of a token that was projected into a pod; empty for everybody else.
+  std::string pod_ns;
+  std::string pod_name;
+  std::string pod_uid;
+  bool operator==(const Identity&) const = default;
+
+  bool is_pod() const { return !pod_uid.empty(); }
+};
+
+// The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is
+// none.
+Result<std::string> bearer_token(const std::map<std::string, std::string>& headers);
+
+Json token_review(std::string_view token);
+// kUnauthorized with the API server's reason if it is nobody's token, or was made for another
+// audience: one for the API server is worth more than its holder should ever have to show here.
+Result<Identity> identity_in(const Json& token_review);
+
+// What somebody wants to do with NerveXJobs: `verb` as RBAC has it, `name` empty for all of the
+// namespace, `ns` empty for all namespaces.
+struct JobAccess {
+  std::string verb;
+  std::string ns;
+  std::string name;
+  bool operator==(const JobAccess&) const = default;
+};
+
+Json subject_access_review(const Identity& who, const JobAccess& access);
+bool is_allowed(const Json& subject_access_review);
+
+}  // namespace nervex::server

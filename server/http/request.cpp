@@ -1,0 +1,252 @@
+#include "server/http/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kube/model/json.h"
+#include "kube/model/quantity.h"
+#include "server/decide/gpu_split.h"
+
+namespace nervex::server {
+namespace {
+
+constexpr std::size_t kMaxNameLength = 253;     // of any Kubernetes object
+constexpr std::size_t kMaxUrlLength = 512;      // "<pod>.<namespace>:<port>"
+constexpr std::size_t kMaxKeyLength = 255;      // as the CRD has it
+constexpr std::size_t kMaxQuantityLength = 64;  // as the CRD has it
+
+Error invalid(std::string message) { return {Code::kInvalid, std::move(message)}; }
+
+Error invalid(std::string_view path, std::string_view what) {
+  return {Code::kInvalid, fmt::format("{}: {}", path, what)};
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// ASCII letters in lower case.
+std::string lower(std::string_view text) {
+  std::string low(text);
+  for (char& c : low) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return low;
+}
+
+// The member called `key` in any case, an exact match first; nullptr if absent or null.
+const Json* field(const Json& object, std::string_view key) {
+  const Json* folded = nullptr;
+  for (const auto& [name, value] : object.items()) {
+    if (name == key) return value.is_null() ? nullptr : &value;
+    if (folded == nullptr && !value.is_null() && lower(name) == key) folded = &value;
+  }
+  return folded;
+}
+
+// "" if absent.
+Result<std::string> text_field(const Json& object, std::string_view key) {
+  const Json* value = field(object, key);
+  if (value == nullptr) return std::string{};
+  if (!value->is_string()) return invalid(key, "must be a string");
+  return value->get<std::string>();
+}
+
+// 0 if absent. Fails for anything but a JSON integer in 0..most: 2.0 and "2" are none.
+Result<int> count_field(const Json& object, std::string_view key, std::string_view path, int most) {
+  const Json* value = field(object, key);
+  if (value == nullptr) return 0;
+  if (!value->is_number_integer()) return invalid(path, "must be an integer");
+  // An integer above int64's range is kept as unsigned, one below is refused by the parser.
+  const bool fits = !value->is_number_unsigned() ||
+                    value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  if (!fits || value->get<std::int64_t>() < 0 || value->get<std::int64_t>() > most) {
+    return invalid(path, fmt::format("must be between 0 and {}", most));
+  }
+  return value->get<int>();
+}
+
+// In its own spelling, be it a string or a number. "" if absent or zero.
+Result<std::string> quantity_field(const Json& object, std::string_view key, std::string_view path,
+                                   kube::Scale scale) {
+  const Json* value = field(object, key);
+  if (value == nullptr) return std::string{};
+  if (!value->is_string() && !value->is_number()) {
+    return invalid(path, "must be a quantity, as a string or a number");
+  }
+  const std::string raw = value->is_string() ? value->get<std::string>() : value->dump();
+  const std::string text(trim(raw));
+  if (text.size() > kMaxQuantityLength) return invalid(path, "is longer than any quantity");
+  const auto amount = kube::parse_quantity(text, scale);
+  if (!amount) return invalid(path, amount.error().message);
+  if (*amount < 0) return invalid(path, fmt::format("must not be negative: {}", text));
+  return *amount == 0 ? std::string{} : text;
+}
+
+Result<Nothing> read_quantity(const Json& object, std::string_view group, std::string_view key,
+                              kube::Scale scale, std::string& into) {
+  auto quantity = quantity_field(object, key, fmt::format("{}.{}", group, key), scale);
+  if (!quantity) return quantity.error();
+  into = *std::move(quantity);
+  return ok();
+}
+
+Result<Ask> parse_ask(const Json& body, std::string_view group, int most) {
+  const Json* object = field(body, group);
+  if (object == nullptr) return Ask{};
+  if (!object->is_object()) return invalid(fmt::format("{}: must be an object", group));
+
+  Ask ask;
+  const auto replicas = count_field(*object, "replicas", fmt::format("{}.replicas", group), most);
+  if (!replicas) return replicas.error();
+  ask.replicas = *replicas;
+  const auto cpus = read_quantity(*object, group, "cpus", kube::Scale::kMilli, ask.cpus);
+  if (!cpus) return cpus.error();
+  const auto gpus = read_quantity(*object, group, "gpus", kube::Scale::kOne, ask.gpus);
+  if (!gpus) return gpus.error();
+  const auto memory = read_quantity(*object, group, "memory", kube::Scale::kOne, ask.memory);
+  if (!memory) return memory.error();
+  if (!ask.gpus.empty() && !kube::is_whole(ask.gpus)) {
+    return invalid(fmt::format("{}.gpus: must be a whole number, not {}", group, ask.gpus));
+  }
+  return ask;
+}
+
+// A collector with more simply fits nowhere; of a learner every GPU is counted out.
+Result<Nothing> check_gpus(const Ask& learners) {
+  const auto gpus = gpus_of(learners);
+  if (!gpus) return invalid("learners.gpus: " + gpus.error().message);
+  if (*gpus <= kMaxGpusPerLearner) return ok();
+  return invalid(fmt::format("learners.gpus: a learner has at most {}, not {}", kMaxGpusPerLearner,
+                             learners.gpus));
+}
+
+Result<std::string> parse_name(const Json& body, std::string_view key) {
+  auto name = text_field(body, key);
+  if (!name) return name;
+  if (name->empty()) return invalid(fmt::format("{}: must be given", key));
+  if (name->size() > kMaxNameLength) return invalid(fmt::format("{}: is too long", key));
+  return name;
+}
+
+Result<int> parse_count(const Json& body, std::string_view group) {
+  const Json* object = field(body, group);
+  if (object == nullptr) return 0;
+  if (!object->is_object()) return invalid(fmt::format("{}: must be an object", group));
+  return count_field(*object, "replicas", fmt::format("{}.replicas", group),
+                     std::numeric_limits<int>::max());
+}
+
+Result<std::vector<std::string>> parse_names(const Json& body, std::string_view group, int most) {
+  std::vector<std::string> names;
+  const Json* list = field(body, group);
+  if (list == nullptr) return names;
+  if (!list->is_array()) return invalid(fmt::format("{}: must be a list of names", group));
+  if (list->size() > static_cast<std::size_t>(most)) {
+    return invalid(fmt::format("{}: names {} replicas, above {}", group, list->size(), most));
+  }
+  for (const auto& name : *list) {
+    const std::string at = fmt::format("{}[{}]", group, names.size());
+    if (!name.is_string()) return invalid(at + ": must be a string");
+    names.push_back(name.get<std::string>());
+    if (names.back().empty()) return invalid(at + ": is empty");
+    if (names.back().size() > kMaxUrlLength) return invalid(at + ": is too long");
+  }
+  return names;
+}
+
+Result<Json> parse_object(std::string_view body) {
+  if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    return invalid("the body is empty");
+  }
+  auto json = kube::parse_json(body);
+  if (!json) return invalid("body: " + json.error().message);
+  if (!json->is_object()) return invalid("body: must be a JSON object");
+  return *std::move(json);
+}
+
+// What all changing calls have in common: who asks, and what is asked for of each role.
+template <typename Request, typename ParsePart>
+Result<Request> parse_request(std::string_view body, ParsePart parse_part) {
+  const auto json = parse_object(body);
+  if (!json) return json.error();
+  auto ns = parse_name(*json, "namespace");
+  if (!ns) return ns.error();
+  auto coordinator = parse_name(*json, "coordinator");
+  if (!coordinator) return coordinator.error();
+  auto collectors = parse_part(*json, "collectors");
+  if (!collectors) return collectors.error();
+  auto learners = parse_part(*json, "learners");
+  if (!learners) return learners.error();
+  return Request{*std::move(ns), *std::move(coordinator), *std::move(collectors),
+                 *std::move(learners)};
+}
+
+}  // namespace
+
+Result<AddRequest> parse_add_request(std::string_view body, int most) {
+  auto request = parse_request<AddRequest>(body, [most](const Json& json, std::string_view group) {
+    return parse_ask(json, group, most);
+  });
+  if (!request) return request;
+  if (const auto gpus = check_gpus(request->learners); !gpus) return gpus.error();
+  return request;
+}
+
+Result<RemoveRequest> parse_remove_request(std::string_view body) {
+  return parse_request<RemoveRequest>(body, parse_count);
+}
+
+Result<ReplaceRequest> parse_replace_request(std::string_view body, int most) {
+  return parse_request<ReplaceRequest>(body, [most](const Json& json, std::string_view group) {
+    return parse_names(json, group, most);
+  });
+}
+
+Result<std::string> parse_key(const std::map<std::string, std::string>& headers) {
+  const auto header = headers.find("idempotency-key");
+  if (header == headers.end()) return std::string{};
+  const std::string& key = header->second;
+  const auto is_plain = [](char c) { return ' ' <= c && c <= '~'; };
+  if (key.empty() || key.size() > kMaxKeyLength || !std::all_of(key.begin(), key.end(), is_plain)) {
+    return invalid(
+        fmt::format("Idempotency-Key: must be 1 to {} visible characters of ASCII", kMaxKeyLength));
+  }
+  return key;
+}
+
+Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query) {
+  ListQuery list;
+  const std::map<std::string_view, std::optional<std::string>*> known = {
+      {"namespace", &list.ns},
+      {"coordinator", &list.coordinator},
+      {"aggregator", &list.aggregator},
+      {"name", &list.name}};
+  for (const auto& [key, value] : query) {
+    const auto slot = known.find(lower(key));
+    if (slot == known.end()) return invalid(fmt::format("query: unknown key {}", key));
+    if (slot->second->has_value()) return invalid(fmt::format("query: {} is given twice", key));
+    if (value.size() > kMaxNameLength) return invalid(fmt::format("query: {} is too long", key));
+    if (value.empty() && slot->second != &list.ns) {
+      return invalid(fmt::format("query: {} is empty", key));
+    }
+    *slot->second = value;
+  }
+  if (list.ns == "") list.ns.reset();
+
+  const int selectors =
+      list.coordinator.has_value() + list.aggregator.has_value() + list.name.has_value();
+  if (selectors > 1)
+    return invalid("query: only one of coordinator, aggregator, name may be given");
+  if (selectors == 1 && !list.name && !list.ns) {
+    return invalid("query: coordinator and aggregator need a namespace");
+  }
+  return list;
+}
+
+}  // namespace nervex::server

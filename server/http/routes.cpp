@@ -1,0 +1,195 @@
+#include "server/http/routes.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "base/log.h"
+#include "base/request_metrics.h"
+#include "server/http/envelope.h"
+#include "server/http/request.h"
+
+namespace nervex::server {
+namespace {
+
+constexpr const char* kReplicas = "/v1alpha1/replicas";
+constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
+constexpr const char* kAllowed = "GET, POST, DELETE";
+
+// The method comes from the network: whatever it is not, is "other".
+MetricLabels verb_and_code(const HttpRequest& request, const HttpReply& reply) {
+  MetricLabels labels = code_label(request, reply);
+  const std::string& method = request.method;
+  const bool is_known = method == "GET" || method == "POST" || method == "DELETE";
+  labels.emplace("verb", is_known ? method : "other");
+  return labels;
+}
+
+HttpReply refuse(const HttpRequest& request, const Error& error) {
+  log_info("request refused", {{"method", request.method},
+                               {"path", request.path},
+                               {"peer", request.peer},
+                               {"code", to_string(error.code)},
+                               {"error", error.message}});
+  return failure(error);
+}
+
+HttpReply refuse_unknown(const HttpRequest& request, const Error& error) {
+  const HttpReply reply = refuse(request, error);
+  return error.code == Code::kUnauthorized ? unauthenticated(error.message) : reply;
+}
+
+Subject subject_of(const ListQuery& query) {
+  const auto& pod = query.coordinator  ? query.coordinator
+                    : query.aggregator ? query.aggregator
+                                       : query.name;
+  return {.changes = false, .ns = query.ns.value_or(""), .pod = pod.value_or("")};
+}
+
+HttpReply list(Replicas& replicas, Authorizer& authorizer, const Identity& who,
+               const HttpRequest& http) {
+  const auto query = parse_list_query(http.query);
+  if (!query) return refuse(http, query.error());
+  if (auto may = authorizer.allow(who, subject_of(*query)); !may) return refuse(http, may.error());
+  const auto listed = replicas.list(*query);
+  if (!listed) return refuse(http, listed.error());
+  return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
+}
+
+// SHA-256, 64 hexadecimal digits: whoever may call must not be able to make a body that counts as
+// another one's repeat.
+std::string body_hash(std::string_view body) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  // It fails only for want of memory, or if the machine's OpenSSL has no SHA-256.
+  NERVEX_CHECK(EVP_Digest(body.data(), body.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
+               1);
+  std::string text;
+  text.reserve(std::size_t{size} * 2);
+  for (const auto byte : std::span(digest).first(size)) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+// One way to change replicas: its name in records of calls, how its body is read, what is done.
+template <typename Request>
+struct Changing {
+  const char* method;
+  const char* done;  // the message
+  Result<Request> (*parse)(std::string_view body, const Limits& limits);
+  Result<Listing> (Replicas::*apply)(const Request& request, const Call& call);
+};
+
+constexpr Changing<AddRequest> kAdd{"POST", "replicas added",
+                                    [](std::string_view body, const Limits& limits) {
+                                      return parse_add_request(body, limits.replicas_per_request);
+                                    },
+                                    &Replicas::add};
+constexpr Changing<RemoveRequest> kRemove{
+    "DELETE", "replicas removed",
+    [](std::string_view body, const Limits&) { return parse_remove_request(body); },
+    &Replicas::remove};
+constexpr Changing<ReplaceRequest> kReplace{"POST failed", "replicas replaced",
+                                            [](std::string_view body, const Limits& limits) {
+                                              return parse_replace_request(
+                                                  body, limits.replicas_per_request);
+                                            },
+                                            &Replicas::replace};
+
+template <typename Request>
+HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authorizer& authorizer,
+                 const Identity& who, const HttpRequest& http) {
+  const auto key = parse_key(http.headers);
+  if (!key) return refuse(http, key.error());
+  const auto request = changing.parse(http.body, replicas.changes().limits());
+  if (!request) return refuse(http, request.error());
+  const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
+  if (auto may = authorizer.allow(who, subject); !may) return refuse(http, may.error());
+
+  const auto delivery = std::make_shared<Delivery>();
+  const Call call{{changing.method, body_hash(http.body), *key, http.peer}, delivery.get()};
+  const auto named = (replicas.*changing.apply)(*request, call);
+  if (!named) return refuse(http, named.error());
+  log_info(changing.done, {{"namespace", named->ns},
+                           {"coordinator", named->coordinator},
+                           {"collectors", std::to_string(named->collectors.size())},
+                           {"learners", std::to_string(named->learners.size())}});
+  HttpReply reply = success(changing.done, *named);
+  reply.on_written = [&replicas, delivery](bool written) {
+    replicas.changes().reply_done(*delivery, written);
+  };
+  return reply;
+}
+
+}  // namespace
+
+HttpReply answer_replicas(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request) {
+  const auto who = authorizer.identify(request.headers);
+  if (!who) return refuse_unknown(request, who.error());
+  if (request.method == "GET") return list(replicas, authorizer, *who, request);
+  if (request.method == "POST") return change(kAdd, replicas, authorizer, *who, request);
+  if (request.method == "DELETE") return change(kRemove, replicas, authorizer, *who, request);
+  return not_implemented(request.method + " is not supported here: use GET, POST or DELETE",
+                         kAllowed);
+}
+
+HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request) {
+  const auto who = authorizer.identify(request.headers);
+  if (!who) return refuse_unknown(request, who.error());
+  if (request.method == "POST") return change(kReplace, replicas, authorizer, *who, request);
+  return not_implemented(request.method + " is not supported here: use POST", "POST");
+}
+
+HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
+                                 std::optional<TlsFiles> tls) {
+  HttpServerOptions options;
+  options.listen = listen;
+  options.tls = std::move(tls);
+  options.max_connections = max_connections;
+  options.high_watermark_percent = 75;
+  options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
+  options.internal_error = failure({Code::kInternal, "internal error"});
+  options.refusal = refusal;
+  return options;
+}
+
+void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
+                std::function<std::string()> not_ready, Metrics& metrics) {
+  const auto handle = [&](const char* path, HttpHandler handler) {
+    server.handle(
+        path, counted(metrics,
+                      {"nervex_server_requests_total", "nervex_server_request_duration_seconds", "",
+                       "Requests of the replicas API"},
+                      {}, verb_and_code, std::move(handler)));
+  };
+  const auto handle_when_ready = [&](const char* path, auto answer) {
+    handle(path, [&replicas, &authorizer, not_ready, answer](const HttpRequest& request) {
+      if (const std::string reason = not_ready(); !reason.empty()) {
+        return failure({Code::kTransient, "nervex-server is starting: " + reason});
+      }
+      return answer(replicas, authorizer, request);
+    });
+  };
+  handle_when_ready(kReplicas, answer_replicas);
+  handle_when_ready(kReplicasFailed, answer_failed);
+  server.handle_rest([](const HttpRequest& request) {
+    return failure({Code::kNotFound, "there is nothing at " + request.path});
+  });
+  const auto count = [&metrics](const char* name, const char* help, auto read) {
+    metrics.collect(name, help, MetricType::kCounter, [read] {
+      return std::vector<MetricSample>{{{}, static_cast<double>(read())}};
+    });
+  };
+  count("nervex_server_idempotent_replays_total",
+        "Changing calls answered as repeats of earlier ones.",
+        [&replicas] { return replicas.changes().repeats(); });
+  count("nervex_server_conflicts_total",
+        "Writes decided again because the job had changed since it was read.",
+        [&replicas] { return replicas.changes().conflicts(); });
+}
+
+}  // namespace nervex::server

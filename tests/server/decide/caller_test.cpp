@@ -1,0 +1,93 @@
+#include "server/decide/caller.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <functional>
+
+#include "tests/server/builders.h"
+
+namespace nervex::server {
+namespace {
+
+// What a test may break; may_grow() holds for it as it is.
+struct World {
+  job::Job job = running_job();
+  std::optional<kube::Pod> pod = pod_of(job, job::Role::kCoordinator);
+  std::optional<gang::PodGroup> group = group_of(job);
+  bool job_exists = true;
+
+  Caller caller() const {
+    return {pod ? share(*pod) : nullptr, job_exists ? share(job) : nullptr,
+            group ? share(*group) : nullptr};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a living coordinator of the current attempt may grow its job", "[server][caller]") {
+  CHECK(may_grow(World().caller()));
+  CHECK(is_known(World().caller()));
+}
+
+TEST_CASE("any pod of the job may speak for it", "[server][caller]") {
+  World world;
+  world.pod = pod_of(world.job, job::Role::kLearner, {4096, 0});
+  CHECK(may_grow(world.caller()));
+}
+
+TEST_CASE("who may not grow a job hears whether asking again helps", "[server][caller]") {
+  struct Row {
+    std::string when;
+    std::function<void(World&)> change;
+    Code want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the pod does not exist", [](World& w) { w.pod.reset(); }, Code::kNotFound},
+      {"the pod has no owner", [](World& w) { w.pod->meta.owner.reset(); }, Code::kNotFound},
+      {"the pod belongs to something else",
+       [](World& w) {
+         w.pod->meta.owner = kube::OwnerRef{"batch/v1", "Job", "dqn", "uid-dqn"};
+       },
+       Code::kNotFound},
+      {"the job is gone", [](World& w) { w.job_exists = false; }, Code::kConflict},
+      {"the job's name was taken by another job", [](World& w) { w.job.meta.uid = "uid-new"; },
+       Code::kConflict},
+      {"the job is being deleted", [](World& w) { w.job.meta.deleting = true; }, Code::kConflict},
+      {"the job has succeeded", [](World& w) { w.job.status.phase = job::Phase::kSucceeded; },
+       Code::kConflict},
+      {"the job has failed", [](World& w) { w.job.status.phase = job::Phase::kFailed; },
+       Code::kConflict},
+      {"the caller has ended", [](World& w) { w.pod->phase = kube::PodPhase::kSucceeded; },
+       Code::kConflict},
+      {"the caller is being deleted", [](World& w) { w.pod->meta.deleting = true; },
+       Code::kTransient},
+      {"the attempt's PodGroup is not there", [](World& w) { w.group.reset(); }, Code::kTransient},
+      {"the caller is of an older attempt", [](World& w) { w.group->meta.uid = "uid-dqn-2"; },
+       Code::kTransient},
+      {"the status names another attempt", [](World& w) { w.job.status.attempt = 2; },
+       Code::kTransient},
+      {"the caller carries no attempt", [](World& w) { w.pod->meta.annotations.clear(); },
+       Code::kTransient},
+  }));
+  INFO("when " << row.when);
+  World world;
+  row.change(world);
+  const auto may = may_grow(world.caller());
+  REQUIRE_FALSE(may);
+  CHECK(may.error().code == row.want);
+}
+
+TEST_CASE("reading needs a pod of a job, whatever its state", "[server][caller]") {
+  World world;
+  world.job.status.phase = job::Phase::kSucceeded;
+  world.pod->meta.deleting = true;
+  world.group.reset();
+  CHECK(is_known(world.caller()));
+
+  world.job_exists = false;
+  const auto known = is_known(world.caller());
+  REQUIRE_FALSE(known);
+  CHECK(known.error().code == Code::kNotFound);
+}
+
+}  // namespace nervex::server

@@ -1,0 +1,178 @@
+#include "server/http/authorizer.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "server/http/routes.h"
+#include "tests/server/world.h"
+#include "tests/support/fake_clock.h"
+
+namespace nervex::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Headers = std::map<std::string, std::string>;
+
+Headers bearing(const std::string& token) { return {{"authorization", "Bearer " + token}}; }
+
+// The job rl/dqn, a second one rl/other, and an API server that knows these tokens: "pod" of dqn's
+// coordinator, "stray" of a pod of no job, "gone" of a pod that was replaced by a namesake, "jane"
+// who may patch and "joe" who may not.
+struct Guarded : World {
+  int reviews = 0;
+  int access_reviews = 0;
+  std::unique_ptr<Authorizer> authorizer = authorize_by_token(api, stores, clock);
+
+  Guarded() {
+    api.answer("tokenreviews", [this](const Json& body) { return review(body); });
+    api.answer("subjectaccessreviews", [this](const Json& body) -> Result<Json> {
+      ++access_reviews;
+      asked = body["spec"]["resourceAttributes"];
+      return Json{{"status", {{"allowed", body["spec"]["user"] == "jane"}}}};
+    });
+    const Json stray = api.add(kube::kPods, "rl", {{"metadata", {{"name", "stray"}}}});
+    uids["stray"] = stray["metadata"]["uid"];
+    uids["dqn-coordinator"] = api.get(kube::kPods, "rl", "dqn-coordinator")["metadata"]["uid"];
+    sync();
+  }
+
+  Result<Json> review(const Json& body) {
+    ++reviews;
+    const std::string token = body["spec"]["token"];
+    Json status = {{"authenticated", token != "forged"}, {"audiences", {"nervex-server"}}};
+    Json& user = status["user"];
+    user = {{"username", token}};
+    if (token == "pod" || token == "stray" || token == "gone") {
+      const std::string pod = token == "stray" ? "stray" : "dqn-coordinator";
+      user = {{"username", "system:serviceaccount:rl:default"},
+              {"extra",
+               {{"authentication.kubernetes.io/pod-name", {pod}},
+                {"authentication.kubernetes.io/pod-uid",
+                 {token == "gone" ? Json("uid-of-old") : uids[pod]}}}}};
+    }
+    return Json{{"status", status}};
+  }
+
+  // The HTTP status of a request with this token ("" for none).
+  int status(const std::string& method, const std::string& token, const std::string& coordinator) {
+    HttpRequest request;
+    const bool is_failed = method == "failed";
+    request.method = is_failed ? "POST" : method;
+    if (!token.empty()) request.headers = bearing(token);
+    if (method == "GET" && !coordinator.empty()) {
+      request.query = {{"namespace", "rl"}, {"coordinator", coordinator}};
+    }
+    if (method != "GET") {
+      request.body =
+          kube::to_text({{"namespace", "rl"},
+                         {"coordinator", coordinator},
+                         {"collectors", is_failed ? Json::array() : Json{{"replicas", 1}}}});
+    }
+    return (is_failed ? answer_failed : answer_replicas)(replicas, *authorizer, request).status;
+  }
+
+  std::map<std::string, Json> uids;  // of pods, by name
+  Json asked;                        // of the last access review
+};
+
+}  // namespace
+
+TEST_CASE("with --auth=token a caller may do what it should and nothing else", "[server][auth]") {
+  struct Row {
+    std::string when;
+    std::string method, token, coordinator;
+    int want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"a pod asks for its own job", "POST", "pod", "dqn-coordinator", 200},
+      {"a pod lists its own job", "GET", "pod", "dqn-coordinator", 200},
+      {"a pod removes from its own job", "DELETE", "pod", "dqn-coordinator", 200},
+      {"a pod removes from a job that is not its own", "DELETE", "pod", "someone-else", 403},
+      {"a person without the right removes", "DELETE", "joe", "dqn-coordinator", 403},
+      {"a pod asks for a job that is not its own", "POST", "pod", "someone-else", 403},
+      {"a pod lists everything", "GET", "pod", "", 403},
+      {"a pod of no job asks", "POST", "stray", "dqn-coordinator", 403},
+      {"the token is of a pod's dead namesake", "POST", "gone", "dqn-coordinator", 403},
+      {"a pod replaces some of its own job", "failed", "pod", "dqn-coordinator", 200},
+      {"a pod replaces some of a job that is not its own", "failed", "pod", "someone-else", 403},
+      {"there is no token on a replacement", "failed", "", "dqn-coordinator", 401},
+      {"a person with the right asks", "POST", "jane", "dqn-coordinator", 200},
+      {"a person with the right lists all", "GET", "jane", "", 200},
+      {"a person with the right names nobody", "POST", "jane", "nobody", 404},
+      {"a person without the right asks", "POST", "joe", "dqn-coordinator", 403},
+      {"the token is forged", "POST", "forged", "dqn-coordinator", 401},
+      {"there is no token", "POST", "", "dqn-coordinator", 401},
+      {"there is no token on a list", "GET", "", "dqn-coordinator", 401},
+  }));
+  INFO("when " << row.when);
+  Guarded world;
+  CHECK(world.status(row.method, row.token, row.coordinator) == row.want);
+  const bool grew = row.method == "POST" && row.want == 200;
+  CHECK(world.requests_now().is_null() == !grew);
+}
+
+TEST_CASE("without --auth=token everybody may do everything, and nobody is asked",
+          "[server][auth]") {
+  Guarded world;
+  world.authorizer = allow_all();
+  const std::string token = GENERATE("", "forged", "joe");
+  CHECK(world.status("GET", token, "") == 200);
+  CHECK(world.status("POST", token, "dqn-coordinator") == 200);
+  CHECK(world.reviews + world.access_reviews == 0);
+}
+
+TEST_CASE("a person's right is asked for on the job that the pod belongs to", "[server][auth]") {
+  Guarded world;
+  world.status("POST", "jane", "dqn-coordinator");
+  CHECK(world.asked["verb"] == "patch");
+  CHECK(world.asked["name"] == "dqn");
+  world.status("GET", "jane", "dqn-coordinator");
+  CHECK(world.asked["verb"] == "get");
+  world.status("GET", "jane", "");
+  CHECK(world.asked["verb"] == "list");
+  CHECK(world.asked["namespace"] == "");
+}
+
+TEST_CASE("a pod that polls its own job costs no call but one review in ten seconds",
+          "[server][auth]") {
+  Guarded world;
+  for (int i = 0; i < 5; ++i) world.status("GET", "pod", "dqn-coordinator");
+  CHECK(world.reviews == 1);
+  CHECK(world.access_reviews == 0);
+  world.clock.advance(11s);
+  world.status("GET", "pod", "dqn-coordinator");
+  CHECK(world.reviews == 2);
+}
+
+TEST_CASE("a forged token is not reviewed again and again", "[server][auth]") {
+  Guarded world;
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(world.authorizer->identify(bearing("forged")));
+  CHECK(world.reviews == 1);
+}
+
+TEST_CASE("what could not be checked may be asked again", "[server][auth]") {
+  Guarded world;
+  const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kInternal);
+  SECTION("the token") {
+    world.api.answer("tokenreviews", [code](const Json&) { return Error{code, "away"}; });
+    const auto who = world.authorizer->identify(bearing("pod"));
+    REQUIRE_FALSE(who);
+    CHECK(who.error().code == Code::kTransient);
+    CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);  // success:false
+    CHECK(world.requests_now().is_null());
+  }
+  SECTION("the right") {
+    world.api.answer("subjectaccessreviews", [code](const Json&) { return Error{code, "away"}; });
+    CHECK(world.status("POST", "jane", "dqn-coordinator") == 200);
+    CHECK(world.requests_now().is_null());
+  }
+}
+
+TEST_CASE("a pod that the cache does not know yet is looked up", "[server][auth]") {
+  Guarded world;
+  for (const auto& key : world.stores.pods.keys()) world.stores.pods.erase(key);
+  CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);
+}
+
+}  // namespace nervex::server

@@ -1,0 +1,60 @@
+#include "server/http/envelope.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+namespace nervex::server {
+
+TEST_CASE("an answer has its fields in the contract's order", "[server][envelope][golden]") {
+  const Listing job{"default", "j1-coordinator", {"j1-collector-x2b7k.default:80"}, {}};
+  CHECK(success("replicas added", job).body ==
+        R"({"success":true,"code":0,"message":"replicas added","data":)"
+        R"({"namespace":"default","coordinator":"j1-coordinator",)"
+        R"("collectors":["j1-collector-x2b7k.default:80"],"learners":[]}})");
+  CHECK(success("replicas listed", std::vector<Listing>{}).body ==
+        R"({"success":true,"code":0,"message":"replicas listed","data":[]})");
+  CHECK(failure({Code::kNotFound, "no such pod"}).body ==
+        R"({"success":false,"code":1,"message":"no such pod","data":null})");
+}
+
+TEST_CASE("the status tells the client whether to try again", "[server][envelope]") {
+  struct Row {
+    Code code;
+    int status;
+  };
+  const auto row = GENERATE(values<Row>({{Code::kInvalid, 400},
+                                         {Code::kForbidden, 403},
+                                         {Code::kUnauthorized, 200},
+                                         {Code::kNotFound, 404},
+                                         {Code::kConflict, 409},
+                                         {Code::kTransient, 200},
+                                         {Code::kExpired, 200},
+                                         {Code::kInternal, 200}}));
+  INFO(to_string(row.code));
+  CHECK(failure({row.code, "why"}).status == row.status);
+}
+
+TEST_CASE("a method that is not there answers 501 in the envelope", "[server][envelope]") {
+  const HttpReply reply = not_implemented("PATCH is not supported", "GET, POST");
+  CHECK(reply.status == 501);
+  CHECK(reply.headers.at("Allow") == "GET, POST");
+  CHECK(reply.body ==
+        R"({"success":false,"code":1,"message":"PATCH is not supported","data":null})");
+  CHECK(reply.content_type == "application/json");
+}
+
+TEST_CASE("what the HTTP server refuses is in the envelope, and can be repeated if it passes",
+          "[server][envelope]") {
+  const HttpReply large = refusal(413, "the body is too large");
+  CHECK(large.status == 413);
+  CHECK(large.content_type == "application/json");
+  CHECK(large.body ==
+        R"({"success":false,"code":1,"message":"the body is too large","data":null})");
+  CHECK(refusal(503, "too many connections").status == 200);
+}
+
+TEST_CASE("bytes that are not UTF-8 in a message do no harm", "[server][envelope]") {
+  CHECK(failure({Code::kInvalid, "key \xff"}).body.find("\xEF\xBF\xBD") != std::string::npos);
+}
+
+}  // namespace nervex::server
