@@ -227,7 +227,8 @@ Result<Nothing> Changes::write(const Look& look, const job::Requests& requests,
 }
 
 // For a write that was not taken. kConflict if it was not overtaken: by the schema or a webhook, or
-// for its size, the same would be refused again.
+// for its size, the same would be refused again. To the caller that is a limit of its job as
+// maxReplicas is (409): its body is not at fault (kInvalid, 400), nor its rights (kForbidden, 403).
 Result<Changes::Look> Changes::look_again(const Look& look, const Error& refused) const {
   const job::Job& job = *look.caller.job;
   auto again = lookup_.live_job(look.caller);

@@ -19,7 +19,8 @@ HttpReply success(std::string_view message, const Listing& data);
 HttpReply success(std::string_view message, const std::vector<Listing>& data);
 
 // success:false. The status follows the code, since clients act on it:
-//   kInvalid 400, kNotFound 404, kConflict 409, kForbidden 403: final for the caller;
+//   kInvalid 400 (its body or query), kNotFound 404, kConflict 409 (its job cannot be changed so),
+//   kForbidden 403 (it may not): final for the caller;
 //   kTransient, and everything else that is not the caller's doing: 200, the one answer that
 //   clients repeat. Any other status ends a client's communication for good.
 HttpReply failure(const Error& error);
