@@ -3,29 +3,92 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "gang/capacity.h"
-#include "gang/diagnose.h"
-#include "gang/rank.h"
 
 namespace nervex::gang {
 namespace {
 
-enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
+using kube::NodeVerdict;
 
-// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places; together
-// they miss few (see plan_property_test.cpp). When all fail, the first one's verdict is told.
-struct Strategy {
-  SetOrder sets;
-  NodeOrder nodes;
+// ---- in which order are nodes offered to the pods of one set?
+
+enum class NodeOrder {
+  // Spares devices: nodes that have none which the pods would not use, then those that would be
+  // left with the least of the scarce resource, then the fullest: whole nodes stay free.
+  kLeastWaste,
+  // Nodes that would be left with the least of everything, as shares of the node.
+  kTightest,
 };
-constexpr Strategy kStrategies[] = {
-    {SetOrder::kLargestFirst, NodeOrder::kLeastWaste},
-    {SetOrder::kMostConstrainedFirst, NodeOrder::kLeastWaste},
-    {SetOrder::kLargestFirst, NodeOrder::kTightest},
-    {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
+
+struct Candidate {
+  std::size_t node = 0;
+  std::int64_t times = 0;  // pods of the set that it holds, at least 1
 };
+
+// The smaller, the better a place.
+using Waste = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>;
+
+Waste least_waste(const Capacity& capacity, const SetNeed& need, std::size_t node,
+                  std::int64_t times) {
+  auto [unused, has_unused] = capacity.other_devices[node];
+  const AmountsView free = capacity.free.row(node);
+  for (std::size_t r = 0; r < need.each.size(); ++r) {
+    if (!capacity.device[r] || need.each[r] > 0) continue;
+    has_unused = has_unused || capacity.empty.row(node)[r] > 0;
+    unused += std::max<std::int64_t>(0, free[r]);
+  }
+  if (need.each.empty()) return {has_unused, unused, 0, 0};
+  const std::int64_t left = free[need.scarce] - times * need.each[need.scarce];
+  return {has_unused, unused, left, free[need.scarce]};
+}
+
+Waste tightness(const Capacity& capacity, const SetNeed& need, std::size_t node,
+                std::int64_t times) {
+  constexpr std::int64_t kParts = 1000;
+  const AmountsView empty = capacity.empty.row(node);
+  std::int64_t left = 0;
+  for (std::size_t r = 0; r < need.each.size(); ++r) {
+    if (empty[r] <= 0) continue;
+    const std::int64_t part = std::max<std::int64_t>(1, empty[r] / kParts);
+    left += (capacity.free.row(node)[r] - times * need.each[r]) / part;
+  }
+  return {false, left, 0, 0};
+}
+
+// The nodes that the set may use and that have capacity for one pod or more, the best first; of
+// equals the first by name. Cost: nodes x log(nodes).
+std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
+                                  std::span<const NodeView> nodes, NodeOrder by) {
+  struct Ranked {
+    Waste waste;
+    std::string_view name;
+    Candidate candidate;
+  };
+  std::vector<Ranked> ranked;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (need.verdicts[i] != NodeVerdict::kAllowed) continue;
+    const std::int64_t times = times_in(need.each, capacity.free.row(i), need.wanted);
+    if (times <= 0) continue;
+    ranked.push_back({by == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
+                                                   : tightness(capacity, need, i, times),
+                      nodes[i].node->name,
+                      {i, times}});
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
+    return std::tie(a.waste, a.name) < std::tie(b.waste, b.name);
+  });
+  std::vector<Candidate> out;
+  out.reserve(ranked.size());
+  for (const Ranked& entry : ranked) out.push_back(entry.candidate);
+  return out;
+}
+
+// ---- in which order do the sets choose?
+
+enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
 
 // Devices, cpu and memory of one pod, then the name: total, so the input's order has no say.
 auto size_key(const MemberSet& member) {
@@ -43,7 +106,7 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
   if (by == SetOrder::kMostConstrainedFirst) {
     for (std::size_t i = 0; i < members.size(); ++i) {
       const auto& verdicts = capacity.sets[i].verdicts;
-      allowed[i] = std::count(verdicts.begin(), verdicts.end(), kube::NodeVerdict::kAllowed);
+      allowed[i] = std::count(verdicts.begin(), verdicts.end(), NodeVerdict::kAllowed);
     }
   }
   std::vector<std::size_t> order(members.size());
@@ -54,6 +117,120 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
   });
   return order;
 }
+
+// ---- why did a set not find its places?
+
+// Now, or once the node is back, without anybody changing the gang or the node's labels and taints.
+bool may_use(NodeVerdict verdict) {
+  return verdict == NodeVerdict::kAllowed || verdict == NodeVerdict::kNotReady ||
+         verdict == NodeVerdict::kUnschedulable;
+}
+
+// What is left on the nodes that count, when each took as many pods of the set as it could.
+std::vector<Amounts> left_now(const Capacity& capacity, const SetNeed& need) {
+  std::vector<Amounts> left;
+  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
+    if (need.verdicts[i] != NodeVerdict::kAllowed) continue;
+    const AmountsView free = capacity.free.row(i);
+    left.emplace_back(free.begin(), free.end());
+  }
+  return left;
+}
+
+std::vector<Amounts> left_when_empty(const Capacity& capacity, const SetNeed& need) {
+  std::vector<Amounts> left;
+  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
+    if (!may_use(need.verdicts[i])) continue;
+    const AmountsView empty = capacity.empty.row(i);
+    Amounts& amounts = left.emplace_back(empty.begin(), empty.end());
+    const std::int64_t times = times_in(need.each, amounts, need.wanted);
+    for (std::size_t r = 0; r < amounts.size(); ++r) amounts[r] -= times * need.each[r];
+  }
+  return left;
+}
+
+// The resource that keeps the most nodes from taking one more pod; of equals a device, then the
+// scarce one, then the first by name.
+std::size_t bottleneck(const Capacity& capacity, const SetNeed& need,
+                       const std::vector<Amounts>& left) {
+  std::size_t best = need.scarce;
+  std::tuple<std::ptrdiff_t, bool, bool> best_rank;
+  for (std::size_t r = 0; r < need.each.size(); ++r) {
+    if (need.each[r] <= 0) continue;
+    const auto lacking = std::count_if(left.begin(), left.end(), [&](const Amounts& amounts) {
+      return amounts[r] < need.each[r];
+    });
+    const std::tuple rank(lacking, bool{capacity.device[r]}, r == need.scarce);
+    if (rank > best_rank) std::tie(best, best_rank) = std::tie(r, rank);
+  }
+  return best;
+}
+
+void count_node(NodeVerdict verdict, bool fits_now, bool fits_empty, NoFit& out) {
+  switch (verdict) {
+    case NodeVerdict::kAllowed:
+      ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
+      break;
+    case NodeVerdict::kNotReady:
+    case NodeVerdict::kUnschedulable:
+      ++out.nodes_not_ready;
+      break;
+    case NodeVerdict::kTainted:
+      ++out.nodes_tainted;
+      break;
+    case NodeVerdict::kNotSelected:
+      ++out.nodes_not_selected;
+      break;
+  }
+}
+
+// Which numbers explain that a set of pods did not find its places: `capacity` is what was left
+// when `unplaced` pods of the set found no place; `before` is what was free before the set's first
+// pod, the sets that chose earlier subtracted.
+// `never` is only said with a proof: capacity for the set alone, in a cluster where every node that
+// it may use is empty, ready and not cordoned, is too small.
+NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
+               const Grid& before, std::int64_t unplaced) {
+  const SetNeed& need = capacity.sets[set];
+  NoFit out;
+  out.role = role;
+  out.wanted = static_cast<int>(need.wanted);
+  out.unplaced = static_cast<int>(unplaced);
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
+    const NodeVerdict verdict = need.verdicts[i];
+    const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
+    count_node(verdict, times_in(need.each, before.row(i), 1) > 0, when_empty > 0, out);
+    if (may_use(verdict)) most += when_empty;
+  }
+  out.most = static_cast<int>(std::min(most, need.wanted));
+  if (out.nodes_free + out.nodes_full + out.nodes_too_small == 0) return out;
+  out.never = most < need.wanted;
+  const auto left = out.never ? left_when_empty(capacity, need) : left_now(capacity, need);
+  const std::size_t scarce = bottleneck(capacity, need, left);
+  out.resource = capacity.resources[scarce];
+  out.each = need.each[scarce];
+  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
+    if (!may_use(need.verdicts[i])) continue;
+    out.largest_node = std::max(out.largest_node, capacity.empty.row(i)[scarce]);
+  }
+  return out;
+}
+
+// ---- the gang
+
+// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places; together
+// they miss few (see plan_property_test.cpp). When all fail, the first one's verdict is told.
+struct Strategy {
+  SetOrder sets;
+  NodeOrder nodes;
+};
+constexpr Strategy kStrategies[] = {
+    {SetOrder::kLargestFirst, NodeOrder::kLeastWaste},
+    {SetOrder::kMostConstrainedFirst, NodeOrder::kLeastWaste},
+    {SetOrder::kLargestFirst, NodeOrder::kTightest},
+    {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
+};
 
 // Fills the best nodes first; names the slots in their own order. Returns how many found no place.
 std::int64_t fill(Capacity& capacity, std::size_t set, const MemberSet& member,
