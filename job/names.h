@@ -66,4 +66,12 @@ std::string pod_group_name(const Job& job, int attempt);
 // names have at most 63 characters; the longest suffix is "-ddp-learner-xxxxx").
 inline constexpr int kMaxJobNameLength = 45;
 
+// RFC 1035 (k8s.io/apimachinery/pkg/util/validation): what names of services must be. A prefix may
+// end in a hyphen.
+bool is_dns_1035(std::string_view name, bool is_prefix = false);
+
+// Can a job of this name have pods and services? "" if so, else what is wrong with it. The webhook
+// says the same at admission.
+std::string objection_to_job_name(std::string_view name);
+
 }  // namespace nervex::job

@@ -1,13 +1,16 @@
 #include "job/pod_manifest.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
-#include "job/environment.h"
 #include "job/json_edit.h"
-#include "job/object_meta.h"
-#include "job/pin.h"
 #include "job/ports.h"
 #include "job/server_token.h"
+#include "job/slots.h"
 
 namespace nervex::job {
 namespace {
@@ -26,6 +29,31 @@ int declared_port(const Json& container) {
   return 0;
 }
 
+// ---- whose is this pod or service? Name, labels, owner.
+
+Json strings_of(const Json& from, const char* part) {
+  const Json* at = kube::find(from, {"metadata", part});
+  return at != nullptr && at->is_object() ? *at : Json::object();
+}
+
+// metadata of a pod or service: `from`'s metadata.labels and metadata.annotations are kept (of a
+// PodTemplateSpec; null: none), the contract's labels win, the owner is the job.
+Json object_meta(const Job& job, Role role, const std::string& name, const Json& from) {
+  Json labels = strings_of(from, "labels");
+  labels[std::string(kGroupLabel)] = kGroupLabelValue;
+  labels[std::string(kJobLabel)] = job.meta.name;
+  labels[std::string(kControllerLabel)] = kControllerLabelValue;
+  labels[std::string(kRoleLabel)] = to_string(role);
+  labels[std::string(kPodNameLabel)] = name;
+  return {{"name", name},
+          {"namespace", job.meta.ns},
+          {"labels", std::move(labels)},
+          {"annotations", strings_of(from, "annotations")},
+          {"ownerReferences",
+           Json::array({kube::encode_controller_ref(
+               {std::string(kApiVersion), std::string(kKind), job.meta.name, job.meta.uid})})}};
+}
+
 Json metadata_of(const Job& job, const PodOrder& order, const Json& pod_template,
                  const std::string& main_name) {
   Json meta = object_meta(job, order.role, pod_name(job, order.role, order.slot), pod_template);
@@ -36,6 +64,83 @@ Json metadata_of(const Job& job, const PodOrder& order, const Json& pod_template
   const bool is_own_aggregator = order.role == Role::kAggregator && order.slot.ordinal == 0;
   if (!is_own_aggregator) meta["finalizers"] = Json::array({kTrackingFinalizer});
   return meta;
+}
+
+// ---- which variables does a pod find in its containers? (contract section 2)
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+std::string_view port_variable(Role role) {
+  switch (role) {
+    case Role::kCoordinator:
+      return "COORDINATOR_PORT";
+    case Role::kAggregator:
+      return "AGGREGATOR_PORT";
+    case Role::kCollector:
+      return "COLLECTOR_PORT";
+    case Role::kLearner:
+    case Role::kDdpLearner:
+      return "LEARNER_PORT";
+  }
+  return "";
+}
+
+// Without a slot: of the job's only pod of that role.
+std::string url_of(const Job& job, Role role, const PodContext& context, Slot slot = {}) {
+  return replica_url(pod_name(job, role, slot), job.meta.ns,
+                     main_port(template_of(job, role, context), role));
+}
+
+// What the pods of one multi-GPU learner need to find together: as torch.distributed has it.
+void add_ranks(Environment& environment, const Job& job, const DdpPlace& place) {
+  const std::string first = pod_name(job, Role::kDdpLearner, place.learner);
+  environment.emplace_back("WORLD_SIZE", std::to_string(place.world_size));
+  environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(place.gpus));
+  environment.emplace_back("START_RANK", std::to_string(place.start_rank));
+  environment.emplace_back("MASTER_ADDR", place.index == 0 ? "localhost" : first);
+  environment.emplace_back("MASTER_PORT", std::to_string(kMasterPort));
+}
+
+// The variables of every regular container of this pod, in the order they are written.
+// `entry`: that the replica was requested with; null for the others.
+Environment environment_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                           const PodContext& context) {
+  const auto place = role == Role::kDdpLearner && entry != nullptr
+                         ? place_of_ddp_learner(*entry, slot)
+                         : std::nullopt;
+  const int port = main_port(template_of(job, role, context), role);
+  Environment environment = {
+      {std::string(port_variable(role)), std::to_string(port)},
+      {"KUBERNETES_POD_NAMESPACE", job.meta.ns},
+      {"KUBERNETES_POD_NAME", pod_name(job, role, slot)},
+      {"KUBERNETES_SERVER_URL", context.server_url},
+      {"KUBERNETES_NERVEX_SERVER_URL", context.server_url},  // as older clients call it
+      {"KUBERNETES_COORDINATOR_URL", url_of(job, Role::kCoordinator, context)}};
+  if (place) {  // it has an aggregator of its own, whatever the job has
+    environment.emplace_back("KUBERNETES_AGGREGATOR_URL",
+                             url_of(job, Role::kAggregator, context, place->learner));
+    add_ranks(environment, job, *place);
+  } else if (context.has_aggregator) {
+    environment.emplace_back("KUBERNETES_AGGREGATOR_URL", url_of(job, Role::kAggregator, context));
+  }
+  if (context.server_token) environment.emplace_back(kServerTokenVariable, kServerTokenFile);
+  return environment;
+}
+
+// Appends them to `container`. The user's entries of the same names are dropped: ours are last, and
+// a name that stands twice would be for tools to guess about.
+void append_environment(Json& container, const Environment& environment) {
+  Json kept = Json::array();
+  for (const auto& entry : kube::array_at(container, {"env"})) {
+    const std::string name = kube::string_at(entry, {"name"});
+    const bool is_ours = std::any_of(environment.begin(), environment.end(),
+                                     [&](const auto& ours) { return ours.first == name; });
+    if (!is_ours) kept.push_back(entry);
+  }
+  for (const auto& [name, value] : environment) {
+    kept.push_back({{"name", name}, {"value", value}});
+  }
+  container["env"] = std::move(kept);
 }
 
 }  // namespace
@@ -79,6 +184,26 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
           {"kind", "Pod"},
           {"metadata", metadata_of(job, order, template_of(job, order.role, context), main_name)},
           {"spec", std::move(spec)}};
+}
+
+Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                      const PodContext& context) {
+  const std::string name = pod_name(job, role, slot);
+  Json ports = Json::array();
+  for (const auto& port : ports_of(job, role, slot, entry, context)) {
+    ports.push_back({{"name", port.name},
+                     {"port", port.number},
+                     {"targetPort", port.number},
+                     {"protocol", "TCP"}});
+  }
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", object_meta(job, role, name, Json())},
+          {"spec",
+           {{"clusterIP", "None"},  // headless: the name resolves to the pod itself
+            {"publishNotReadyAddresses", true},
+            {"selector", {{kPodNameLabel, name}}},
+            {"ports", std::move(ports)}}}};
 }
 
 std::string replica_url(const std::string& pod, const std::string& ns, int port) {

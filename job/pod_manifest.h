@@ -44,6 +44,11 @@ const Json& template_of(const Job& job, Role role, const PodContext& context);
 Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
               const PodContext& context);
 
+// Restricts the pod to `node` on top of what its spec demands already: required node affinity terms
+// are ORed, so the pin goes into every one of them. Terms without any demand match no node in
+// Kubernetes, and must not begin to.
+void pin_to_node(Json& pod_spec, const std::string& node);
+
 // The port named nervex-port of the main container, else the role's default.
 int main_port(const Json& pod_template_or_spec, Role role);
 // The index of the main container: named nervex-container, else the first; -1: no containers.

@@ -1,6 +1,5 @@
-// From a template to the pod spec that is planned for: before node, environment and ports.
+// From a template to the pod spec that is planned for: before environment and ports. And the pin.
 #include "job/json_edit.h"
-#include "job/pin.h"
 #include "job/pod_manifest.h"
 #include "job/slots.h"
 #include "kube/model/quantity.h"
@@ -51,6 +50,19 @@ void add_volumes(Json& spec, const Json& volumes) {
   spec["volumes"] = std::move(all);
 }
 
+constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+
+bool has_demand(const Json& term) {
+  return !kube::array_at(term, {"matchExpressions"}).empty() ||
+         !kube::array_at(term, {"matchFields"}).empty();
+}
+
+Json with_pin(Json term, const std::string& node) {
+  append_to(term, "matchFields",
+            {{"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({node})}});
+  return term;
+}
+
 // A pod with nodeName passes by the scheduler, and so by its gang. What its author wants is a
 // constraint.
 void turn_node_name_into_constraint(Json& spec) {
@@ -87,6 +99,16 @@ Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
   }
   turn_node_name_into_constraint(spec);
   return spec;
+}
+
+void pin_to_node(Json& pod_spec, const std::string& node) {
+  const Json terms =
+      kube::array_at(pod_spec, {"affinity", "nodeAffinity", kRequired, "nodeSelectorTerms"});
+  Json pinned = Json::array();
+  for (const auto& term : terms) pinned.push_back(has_demand(term) ? with_pin(term, node) : term);
+  if (pinned.empty()) pinned.push_back(with_pin(Json::object(), node));
+  Json& affinity = object_at(object_at(pod_spec, "affinity"), "nodeAffinity");
+  object_at(affinity, kRequired)["nodeSelectorTerms"] = std::move(pinned);
 }
 
 }  // namespace nervex::job

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "job/job_name.h"
 #include "job/names.h"
 #include "job/types.h"
 #include "job/validate_template.h"

@@ -1,13 +1,114 @@
 #include "job/validate_template.h"
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "job/validate_resources.h"
+#include "kube/model/quantity.h"
 
 namespace nervex::job {
 namespace {
+
+// ---- can a container ask for these amounts?
+
+constexpr std::array<std::string_view, 3> kStandard{"cpu", "memory", "ephemeral-storage"};
+
+// Things that are counted and never shared between pods.
+bool is_device(std::string_view resource) {
+  return resource.find('/') != std::string_view::npos || resource.starts_with("hugepages-");
+}
+
+bool is_known(std::string_view resource) {
+  return is_device(resource) ||
+         std::find(kStandard.begin(), kStandard.end(), resource) != kStandard.end();
+}
+
+// A quantity may be written as a number. nullopt: it is neither, which a schema tells.
+std::optional<std::string> text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return kube::to_text(value);
+  return std::nullopt;
+}
+
+kube::Scale scale_of(std::string_view resource) {
+  return resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
+}
+
+std::optional<std::int64_t> amount_of(const Json& list, const std::string& resource) {
+  const auto at = list.is_object() ? list.find(resource) : list.end();
+  if (!list.is_object() || at == list.end()) return std::nullopt;
+  const auto text = text_of(*at);
+  if (!text) return std::nullopt;
+  const auto amount = kube::parse_quantity(*text, scale_of(resource));
+  return amount ? std::optional(*amount) : std::nullopt;
+}
+
+// What is wrong with this amount by itself; empty: nothing.
+std::string fault_of(const std::string& resource, const std::string& text) {
+  if (!is_known(resource)) {
+    return "must be cpu, memory, ephemeral-storage or the full name of a device, such as "
+           "nvidia.com/gpu";
+  }
+  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
+  if (!amount) return "must be a quantity such as 500m, 2 or 4Gi, and below 8Ei";
+  if (!kube::parse_quantity(text, scale_of(resource))) return "is too large";
+  if (*amount < 0 || text.starts_with('-')) return "must not be negative";
+  if (is_device(resource) && !kube::is_whole(text)) return "must be an integer";
+  return "";
+}
+
+void check_amounts(const Json& list, const std::string& path, FieldErrors& errors) {
+  if (!list.is_object()) return;
+  for (const auto& [resource, value] : list.items()) {
+    if (errors.size() >= kMaxErrors) return;
+    const auto text = text_of(value);
+    if (!text) continue;
+    if (auto fault = fault_of(resource, *text); !fault.empty()) {
+      errors.push_back({FieldErrorType::kInvalid, fmt::format("{}[{}]", path, resource),
+                        shown_value(value), std::move(fault)});
+    }
+  }
+}
+
+void check_against_limit(const Json& requests, const Json& limits, const std::string& resource,
+                         const std::string& path, FieldErrors& errors) {
+  const auto request = amount_of(requests, resource);
+  if (!request) return;
+  const auto refuse = [&](std::string_view why) {
+    errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.requests[{}]", path, resource),
+                      shown_value(requests[resource]), std::string(why)});
+  };
+  const bool has_limit = limits.is_object() && limits.contains(resource);
+  if (!has_limit && is_device(resource)) {
+    errors.push_back({FieldErrorType::kRequired, fmt::format("{}.limits[{}]", path, resource), "",
+                      "devices need a limit, equal to the request"});
+  }
+  const auto limit = amount_of(limits, resource);
+  if (!limit || *request == *limit) return;
+  const std::string limit_text = *text_of(limits[resource]);
+  if (is_device(resource)) return refuse("must be equal to the limit of " + limit_text);
+  if (*request > *limit) refuse("must not be more than the limit of " + limit_text);
+}
+
+// Checks the ResourceRequirements ({requests, limits}) that stand at `path`: quantities, whole
+// numbers of devices, requests against limits. Parts of a wrong type are passed over.
+void validate_resources(const Json& resources, const std::string& path, FieldErrors& errors) {
+  if (!resources.is_object()) return;
+  const Json requests = resources.value("requests", Json());
+  const Json limits = resources.value("limits", Json());
+  check_amounts(limits, path + ".limits", errors);
+  check_amounts(requests, path + ".requests", errors);
+  if (!requests.is_object()) return;
+  for (const auto& [resource, value] : requests.items()) {
+    if (errors.size() >= kMaxErrors) return;
+    check_against_limit(requests, limits, resource, path, errors);
+  }
+}
+
+// ---- the template
 
 // RFC 1123: what names of containers and volumes must be.
 bool is_dns_label(std::string_view name) {

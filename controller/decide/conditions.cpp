@@ -11,7 +11,6 @@
 #include "controller/decide/pod_group.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/refusals.h"
-#include "job/job_name.h"
 #include "job/names.h"
 
 namespace nervex::controller {

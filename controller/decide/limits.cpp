@@ -8,7 +8,7 @@
 
 #include "controller/decide/conditions.h"
 #include "controller/decide/reasons.h"
-#include "job/job_name.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 

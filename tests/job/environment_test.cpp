@@ -1,7 +1,11 @@
-#include "job/environment.h"
+#include "job/pod_manifest.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/job_builders.h"
 
@@ -17,6 +21,26 @@ PodContext a_context(bool has_aggregator) {
   context.has_aggregator = has_aggregator;
   context.aggregator_template = a_template();
   return context;
+}
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+Json env_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+            const PodContext& context) {
+  PodOrder order;
+  order.role = role;
+  order.slot = slot;
+  order.entry = entry;
+  return pod_manifest(job, order, context)["spec"]["containers"][0]["env"];
+}
+
+Environment environment_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                           const PodContext& context) {
+  Environment environment;
+  for (const Json& variable : env_of(job, role, slot, entry, context)) {
+    environment.emplace_back(variable["name"], variable["value"]);
+  }
+  return environment;
 }
 
 TEST_CASE("a pod finds its own port, its job's addresses and the server's", "[job][environment]") {
@@ -90,18 +114,22 @@ TEST_CASE("the aggregator of a multi-GPU learner has no ranks", "[job][environme
 }
 
 TEST_CASE("the user's variables stay, but for those of ours", "[job][environment]") {
-  Json container = Json::parse(R"({"env":[
+  Job job = a_job();
+  job.spec.coordinator_template["spec"]["containers"][0]["env"] = Json::parse(R"([
     {"name":"COORDINATOR_PORT","valueFrom":{"fieldRef":{"fieldPath":"x"}}},
-    {"name":"MINE","value":"1"}]})");
-  append_environment(container, {{"COORDINATOR_PORT", "80"}, {"KUBERNETES_POD_NAME", "p"}});
-  CHECK(container["env"] == Json::parse(R"([{"name":"MINE","value":"1"},
-    {"name":"COORDINATOR_PORT","value":"80"},{"name":"KUBERNETES_POD_NAME","value":"p"}])"));
+    {"name":"MINE","value":"1"}])");
+  const Json env = env_of(job, Role::kCoordinator, {}, nullptr, a_context(false));
+  Json want = env_of(a_job(), Role::kCoordinator, {}, nullptr, a_context(false));
+  CHECK(want[0] == Json::parse(R"({"name":"COORDINATOR_PORT","value":"22273"})"));
+  want.insert(want.begin(), Json::parse(R"({"name":"MINE","value":"1"})"));
+  CHECK(env == want);
 }
 
 TEST_CASE("an env that is no list is replaced", "[job][environment]") {
-  Json container = {{"env", "text"}};
-  append_environment(container, {{"A", "1"}});
-  CHECK(container["env"].size() == 1);
+  Job job = a_job();
+  job.spec.coordinator_template["spec"]["containers"][0]["env"] = "text";
+  CHECK(env_of(job, Role::kCoordinator, {}, nullptr, a_context(false)) ==
+        env_of(a_job(), Role::kCoordinator, {}, nullptr, a_context(false)));
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ class DocumentsAreTrue(unittest.TestCase):
 
     def test_the_environment_page_lists_the_variables_of_pods(self):
         sources = "\n".join(text for path, text in self.tree.cpp.items()
-                            if path.startswith("job/") and os.path.basename(path).startswith(("environment", "server_token")))
+                            if path.startswith("job/") and os.path.basename(path).startswith(("pod_manifest", "server_token")))
         set_by_us = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', sources))
         listed = set(re.findall(r"^\| `([A-Z_]+)`", read("docs/environment.md"), re.MULTILINE))
         self.assertGreater(len(set_by_us), 10)
