@@ -10,7 +10,7 @@
 #include "extender/plans.h"
 #include "extender/routes.h"
 #include "extender/watches.h"
-#include "kube/leader_api.h"
+#include "kube/leadership.h"
 #include "kube/manager.h"
 #include "kube/metrics.h"
 

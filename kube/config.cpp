@@ -1,3 +1,4 @@
+// The one door to yaml-cpp.
 #include "kube/config.h"
 
 #include <cctype>
@@ -6,14 +7,270 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include "base/read_file.h"
-#include "kube/kubeconfig.h"
+#include "kube/model/admission.h"
+#include "kube/model/json.h"
 
 namespace nervex::kube {
 namespace {
 
 namespace fs = std::filesystem;
+
+// ---- what do kubeconfig files say about server and user of their current context?
+
+constexpr std::string_view kExecV1 = "client.authentication.k8s.io/v1";
+constexpr std::string_view kExecV1Beta1 = "client.authentication.k8s.io/v1beta1";
+// The name of a cluster's extension that is meant for its plugin.
+constexpr std::string_view kExecExtension = "client.authentication.k8s.io/exec";
+
+struct KubeconfigFile {
+  fs::path folder;  // relative file names in it count from here
+  YAML::Node root;
+};
+
+// A named entry of one of the lists, with the folder of the file it stands in.
+struct Entry {
+  fs::path folder;
+  YAML::Node body;
+};
+
+Error invalid(std::string message) { return {Code::kInvalid, "kubeconfig: " + std::move(message)}; }
+
+std::string text_at(const YAML::Node& node, const char* key) {
+  const YAML::Node at = node[key];
+  return at && at.IsScalar() ? at.Scalar() : std::string();
+}
+
+// As JSON would have it: what is not in quotes may be a boolean or a number.
+Json to_json(const YAML::Node& node) {
+  if (node.IsSequence()) {
+    Json list = Json::array();
+    for (const auto& item : node) list.push_back(to_json(item));
+    return list;
+  }
+  if (node.IsMap()) {
+    Json object = Json::object();
+    for (const auto& item : node) object[item.first.as<std::string>()] = to_json(item.second);
+    return object;
+  }
+  if (!node.IsScalar()) return {};
+  const std::string& text = node.Scalar();
+  if (node.Tag() != "!") {
+    const auto plain = parse_json(text);
+    if (plain && plain->is_primitive()) return *plain;
+  }
+  return text;
+}
+
+// The entry of that name in clusters, contexts or users: {name: ..., cluster: {...}}.
+Result<Entry> entry_of(const std::vector<KubeconfigFile>& files, const char* list, const char* part,
+                       const std::string& name) {
+  for (const auto& file : files) {
+    for (const auto& item : file.root[list]) {
+      if (item.IsMap() && text_at(item, "name") == name && item[part] && item[part].IsMap()) {
+        return Entry{file.folder, item[part]};
+      }
+    }
+  }
+  return invalid(fmt::format("no entry \"{}\" in {}", name, list));
+}
+
+std::string without_spaces(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
+  return text;
+}
+
+// A PEM text, and the file it stands in if it has one of its own.
+struct Pem {
+  std::string text;
+  std::string file;
+};
+
+// The PEM text given as KEY-data, else the file that KEY names; empty if neither is there.
+Result<Pem> pem_at(const Entry& entry, const std::string& key) {
+  const std::string data = text_at(entry.body, (key + "-data").c_str());
+  if (!data.empty()) {
+    auto pem = base64_decode(without_spaces(data));
+    if (!pem) return invalid(fmt::format("{}-data: {}", key, pem.error().message));
+    return Pem{*std::move(pem), ""};
+  }
+  const std::string name = text_at(entry.body, key.c_str());
+  if (name.empty()) return Pem{};
+  const std::string file = (entry.folder / name).string();
+  auto pem = read_file(file);
+  if (!pem) return invalid(fmt::format("{}: {}", key, pem.error().message));
+  return Pem{*std::move(pem), file};
+}
+
+// What we would have to obey and cannot: going on without it would be somebody else's connection.
+Result<Nothing> refuse_unsupported(const Entry& entry, std::initializer_list<const char*> keys,
+                                   std::string_view instead) {
+  for (const char* key : keys) {
+    const YAML::Node at = entry.body[key];
+    if (!at || at.IsNull()) continue;
+    if (at.IsScalar() && (at.Scalar().empty() || at.Scalar() == "false")) continue;
+    return invalid(fmt::format("\"{}\" is not supported: {}", key, instead));
+  }
+  return ok();
+}
+
+Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
+  auto fine = refuse_unsupported(
+      cluster, {"insecure-skip-tls-verify", "proxy-url"},
+      "the server is always verified and connected to directly; give its certificate-authority");
+  if (!fine) return fine;
+  config.url = text_at(cluster.body, "server");
+  while (config.url.ends_with('/')) config.url.pop_back();
+  if (config.url.empty()) return invalid("the cluster has no server");
+  config.server_name = text_at(cluster.body, "tls-server-name");
+  auto ca = pem_at(cluster, "certificate-authority");
+  if (!ca) return ca.error();
+  config.ca = std::move(ca->text);
+  config.ca_file = std::move(ca->file);
+  return ok();
+}
+
+// What a plugin may be told about the cluster: spec.cluster of client.authentication.k8s.io.
+std::string describe_cluster(const Entry& cluster, const ConnectionConfig& config) {
+  Json told = {{"server", config.url}};
+  if (!config.server_name.empty()) told["tls-server-name"] = config.server_name;
+  if (!config.ca.empty()) told["certificate-authority-data"] = base64_encode(config.ca);
+  for (const auto& item : cluster.body["extensions"]) {
+    if (text_at(item, "name") != kExecExtension || !item["extension"]) continue;
+    told["config"] = to_json(item["extension"]);
+  }
+  return to_text(told);
+}
+
+Result<ExecPlugin::Interactive> read_interactive(const YAML::Node& exec,
+                                                 const std::string& api_version) {
+  using Interactive = ExecPlugin::Interactive;
+  const std::string mode = text_at(exec, "interactiveMode");
+  if (mode == "Never") return Interactive::kNever;
+  if (mode == "Always") return Interactive::kAlways;
+  const bool may_be_absent = api_version == kExecV1Beta1;
+  if (mode == "IfAvailable" || (mode.empty() && may_be_absent)) return Interactive::kIfAvailable;
+  return invalid(
+      fmt::format("exec: interactiveMode is \"{}\", expected Never, IfAvailable or Always", mode));
+}
+
+std::vector<std::string> texts_at(const YAML::Node& node, const char* key) {
+  std::vector<std::string> texts;
+  for (const auto& item : node[key]) {
+    if (item.IsScalar()) texts.push_back(item.Scalar());
+  }
+  return texts;
+}
+
+// A command with a slash counts from the kubeconfig's folder, another is looked up in PATH.
+std::string command_of(const Entry& user, const std::string& command) {
+  const bool is_path = command.find('/') != std::string::npos;
+  return is_path ? (user.folder / command).string() : command;
+}
+
+Result<Nothing> read_exec(const Entry& user, const Entry& cluster, ConnectionConfig& config) {
+  const YAML::Node exec = user.body["exec"];
+  if (!exec || exec.IsNull()) return ok();
+  ExecPlugin plugin;
+  plugin.api_version = text_at(exec, "apiVersion");
+  if (plugin.api_version != kExecV1 && plugin.api_version != kExecV1Beta1) {
+    return invalid(fmt::format("exec: apiVersion is \"{}\", expected {} or {}", plugin.api_version,
+                               kExecV1, kExecV1Beta1));
+  }
+  plugin.command = command_of(user, text_at(exec, "command"));
+  if (plugin.command.empty()) return invalid("exec: no command");
+  plugin.args = texts_at(exec, "args");
+  for (const auto& item : exec["env"]) {
+    plugin.env.push_back(text_at(item, "name") + "=" + text_at(item, "value"));
+  }
+  plugin.install_hint = text_at(exec, "installHint");
+  const auto interactive = read_interactive(exec, plugin.api_version);
+  if (!interactive) return interactive.error();
+  plugin.interactive = *interactive;
+  if (text_at(exec, "provideClusterInfo") == "true") {
+    plugin.cluster = describe_cluster(cluster, config);
+  }
+  config.exec = std::move(plugin);
+  return ok();
+}
+
+Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionConfig& config) {
+  auto fine = refuse_unsupported(
+      user, {"auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"},
+      "use a token, a tokenFile, a client certificate or exec");
+  if (!fine) return fine;
+  auto cert = pem_at(user, "client-certificate");
+  if (!cert) return cert.error();
+  auto key = pem_at(user, "client-key");
+  if (!key) return key.error();
+  if (cert->text.empty() != key->text.empty()) {
+    return invalid("client-certificate and client-key are needed together");
+  }
+  config.client_cert = std::move(cert->text);
+  config.client_cert_file = std::move(cert->file);
+  config.client_key = std::move(key->text);
+  config.client_key_file = std::move(key->file);
+  config.token = text_at(user.body, "token");
+  const std::string token_file = text_at(user.body, "tokenFile");
+  if (!token_file.empty()) config.token_file = (user.folder / token_file).string();
+  return read_exec(user, cluster, config);
+}
+
+// A context without a user is an anonymous one, as for clientcmd (client_config.go, getAuthInfo).
+Result<Entry> user_of(const std::vector<KubeconfigFile>& files, const Entry& context) {
+  const std::string name = text_at(context.body, "user");
+  if (name.empty()) return Entry{context.folder, YAML::Node(YAML::NodeType::Map)};
+  return entry_of(files, "users", "user", name);
+}
+
+std::string current_context(const std::vector<KubeconfigFile>& files) {
+  for (const auto& file : files) {
+    std::string name = text_at(file.root, "current-context");
+    if (!name.empty()) return name;
+  }
+  return {};
+}
+
+Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files) {
+  const std::string name = current_context(files);
+  if (name.empty()) return invalid("no current-context");
+  const auto context = entry_of(files, "contexts", "context", name);
+  if (!context) return context.error();
+  const auto cluster = entry_of(files, "clusters", "cluster", text_at(context->body, "cluster"));
+  if (!cluster) return cluster.error();
+  const auto user = user_of(files, *context);
+  if (!user) return user.error();
+
+  ConnectionConfig config;
+  config.ns = text_at(context->body, "namespace");
+  if (config.ns.empty()) config.ns = "default";
+  if (auto read = read_cluster(*cluster, config); !read) return read.error();
+  if (auto read = read_user(*user, *cluster, config); !read) return read.error();
+  return config;
+}
+
+// Of entries with the same name in several files the first counts. kInvalid says which part is
+// missing or not supported.
+Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
+  try {
+    std::vector<KubeconfigFile> files;
+    for (const auto& path : paths) {
+      const auto text = read_file(path.string());
+      if (!text) return invalid(text.error().message);
+      YAML::Node root = YAML::Load(*text);
+      if (root.IsNull()) continue;  // empty, as `touch` leaves it: it adds nothing to the others
+      if (!root.IsMap()) return invalid(path.string() + " is not a kubeconfig");
+      files.push_back({path.parent_path(), std::move(root)});
+    }
+    return read_context(files);
+  } catch (const YAML::Exception& e) {
+    return invalid(e.what());
+  }
+}
+
+// ---- what do environment and service account say?
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

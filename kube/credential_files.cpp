@@ -9,6 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kAge = 60s;
+constexpr auto kTokenAge = 60s;
 
 // Leaves `text` as it is if there is no file of that name. False: there is, but not to be read.
 bool read_into(const std::string& path, std::string& text) {
@@ -23,7 +24,18 @@ bool is_same(const HttpCredentials& a, const HttpCredentials& b) {
   return a.ca == b.ca && a.client_cert == b.client_cert && a.client_key == b.client_key;
 }
 
+std::optional<std::string> read_trimmed(const std::string& path) {
+  auto read = read_file(path);
+  if (!read) return std::nullopt;
+  std::string text = *std::move(read);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
 }  // namespace
+
+// ---- authorities and certificates
 
 CredentialFiles::CredentialFiles(const ConnectionConfig& config, const Clock& clock)
     : ca_file_(config.ca_file),
@@ -71,6 +83,30 @@ std::optional<HttpCredentials> CredentialFiles::changed() {
 void CredentialFiles::look_soon() {
   MutexLock lock(mutex_);
   looked_at_.reset();
+}
+
+// ---- token
+
+Result<std::string> TokenFile::get() {
+  if (auto fresh = fresh_value()) return *std::move(fresh);
+  const auto text = read_trimmed(file_);  // without the lock; two threads may both read it
+  if (!text) log_warn("cannot read the token file", {{"file", file_}});
+  MutexLock lock(mutex_);
+  if (text) value_ = *text;
+  read_at_ = clock_.mono();  // also after a failure: the old token may do for another minute
+  if (value_.empty()) return Error{Code::kTransient, "cannot read the token file " + file_};
+  return value_;
+}
+
+void TokenFile::drop() {
+  MutexLock lock(mutex_);
+  read_at_.reset();
+}
+
+std::optional<std::string> TokenFile::fresh_value() {
+  MutexLock lock(mutex_);
+  if (value_.empty() || !read_at_ || clock_.mono() - *read_at_ >= kTokenAge) return std::nullopt;
+  return value_;
 }
 
 }  // namespace nervex::kube

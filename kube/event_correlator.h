@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "base/clock.h"
-#include "kube/lru.h"
 
 namespace nervex::kube {
 
@@ -53,6 +55,37 @@ inline constexpr std::size_t kMostSimilarEvents = 10;
 // Writes about one object: so many at once, then one for each interval.
 inline constexpr int kEventBurst = 25;
 inline constexpr std::chrono::minutes kEventInterval{5};
+
+// A map that forgets what was not asked for longest: at most `limit` values by text. Not
+// thread-safe.
+template <typename T>
+class Lru {
+ public:
+  explicit Lru(std::size_t limit) : limit_(limit) {}
+
+  // The value of `key`, a T() if there was none. Valid until the next call.
+  T& get(const std::string& key) {
+    const auto [at, is_new] = by_key_.try_emplace(key);
+    if (is_new) {
+      latest_.emplace_front(&at->first, T());
+    } else {
+      latest_.splice(latest_.begin(), latest_, at->second);
+    }
+    at->second = latest_.begin();
+    if (by_key_.size() > limit_) {
+      by_key_.erase(by_key_.find(*latest_.back().first));
+      latest_.pop_back();
+    }
+    return latest_.front().second;
+  }
+  std::size_t size() const { return by_key_.size(); }
+
+ private:
+  using Order = std::list<std::pair<const std::string*, T>>;  // keys are the map's own
+  const std::size_t limit_;
+  Order latest_;
+  std::unordered_map<std::string, typename Order::iterator> by_key_;
+};
 
 // Remembers a bounded number of objects and events, the latest. Not thread-safe.
 class EventCorrelator {

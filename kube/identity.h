@@ -11,7 +11,6 @@
 #include "kube/config.h"
 #include "kube/credential_files.h"
 #include "kube/exec_login.h"
-#include "kube/token_file.h"
 
 namespace nervex::kube {
 

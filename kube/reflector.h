@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
 #include "base/mutex.h"
 #include "kube/api.h"
-#include "kube/freshness.h"
 #include "kube/model/watch.h"
 #include "kube/reflector_rules.h"
 #include "kube/store.h"
@@ -125,8 +125,40 @@ template <typename T>
 ReflectorSink sink_into(
     Store<T>& store, std::function<Result<T>(std::string_view json)> decode,
     std::function<void(const typename Store<T>::Ptr& before, const typename Store<T>::Ptr& after)>
-        changed);
+        changed) {
+  using Ptr = typename Store<T>::Ptr;
+  const auto tell = [changed = std::move(changed)](const Ptr& before, const Ptr& after) {
+    if (changed && before != after) changed(before, after);
+  };
+
+  ReflectorSink sink;
+  sink.begin_list = [&store] { store.begin_list(); };
+  sink.upsert = [&store, tell,
+                 decode = std::move(decode)](std::string_view json) -> Result<Nothing> {
+    auto object = decode(json);
+    if (object) {
+      const std::string key = key_of(*object);
+      const auto [before, after] = store.exchange(key, *std::move(object));
+      tell(before, after);
+      return ok();
+    }
+    const auto id = identify(json);
+    if (!id) return id.error();
+    if (object.error().code == Code::kNotFound) {
+      tell(store.erase(id->key, id->resource_version), nullptr);
+      return ok();
+    }
+    store.keep(id->key);  // it exists: the last state that could be read is better than none
+    return object.error();
+  };
+  sink.remove = [&store, tell](std::string_view json) {
+    const auto id = identify(json);
+    if (id) tell(store.erase(id->key, id->resource_version, id->uid), nullptr);
+  };
+  sink.end_list = [&store, tell](std::string_view version) {
+    for (const auto& gone : store.end_list(version)) tell(gone, nullptr);
+  };
+  return sink;
+}
 
 }  // namespace nervex::kube
-
-#include "kube/reflector_impl.h"

@@ -2,7 +2,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "kube/leader_api.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/wait_until.h"

@@ -1,7 +1,7 @@
-#include "kube/retry_after.h"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+
+#include "kube/client.h"
 
 namespace nervex::kube {
 namespace {

@@ -45,7 +45,7 @@ const std::set<std::string> kPureBase = {"base/error.h", "base/clock.h"};
 const std::map<std::string, std::set<std::string>> kAdapters = {
     {"httplib.h", {"base/http_exchange.cpp"}},
     {"valijson/", {"webhook/schema_check.cpp"}},
-    {"yaml-cpp/", {"kube/kubeconfig.cpp"}},
+    {"yaml-cpp/", {"kube/config.cpp"}},
     {"prometheus/", {"base/metrics.cpp"}},
 };
 
