@@ -123,7 +123,7 @@ Result<Nothing> Worker::release_orphans(const std::string& key) {
   auto targets = orphans_to_release(caches_.pods.by_index(key), job ? job->meta.uid : "");
   if (targets.empty()) return ok();
   job::Job gone;
-  gone.meta.ns = key.substr(0, key.find('/'));
+  gone.meta.ns = kube::NamespacedName::parse(key).ns;
   const auto failed = performer_.perform(gone, {ReleasePods{std::move(targets)}});
   return failed ? Result<Nothing>(failed->error) : ok();
 }

@@ -7,7 +7,7 @@
 namespace nervex::kube {
 
 void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& lease_name) {
-  flags.lease.name = lease_name;
+  flags.lease.lease.name = lease_name;
   app.add_flag("--leader-elect", flags.elect,
                "work only while holding the Lease " + lease_name + "; --leader-elect=false: always")
       ->default_str("true");
@@ -17,7 +17,8 @@ void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& leas
                "how long the leader tries to renew the lease; then it exits");
   add_duration(app, "--leader-elect-retry-period", flags.lease.retry_period,
                "time between two tries to take or renew the lease");
-  app.add_option("--leader-elect-resource-namespace", flags.lease.ns, "namespace of the Lease")
+  app.add_option("--leader-elect-resource-namespace", flags.lease.lease.ns,
+                 "namespace of the Lease")
       ->type_name("NAME")
       ->capture_default_str();
   app.callback([&flags] {

@@ -68,8 +68,8 @@ std::string Leadership::not_ready() const {
   const auto& options = election_->options();
   const auto unseen = election_->unseen_for();
   if (unseen <= options.lease_duration) return "";
-  return fmt::format("the lease {}/{} could not be read or made for {} s (the log says why)",
-                     options.ns, options.name,
+  return fmt::format("the lease {} could not be read or made for {} s (the log says why)",
+                     options.lease.to_string(),
                      std::chrono::floor<std::chrono::seconds>(unseen).count());
 }
 

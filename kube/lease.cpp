@@ -98,7 +98,7 @@ Json encode_lease(Json lease, const LeaseRecord& record, const LeaseOptions& opt
   if (lease.is_null()) {
     lease = {{"apiVersion", "coordination.k8s.io/v1"},
              {"kind", "Lease"},
-             {"metadata", {{"namespace", options.ns}, {"name", options.name}}}};
+             {"metadata", {{"namespace", options.lease.ns}, {"name", options.lease.name}}}};
   }
   Json& spec = lease["spec"];
   if (!spec.is_object()) spec = Json::object();

@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "kube/api.h"
 #include "kube/model/json.h"
+#include "kube/model/meta.h"
 
 namespace nervex::kube {
 
 inline constexpr ResourceKind kLeases{"coordination.k8s.io", "v1", "leases"};
 
 struct LeaseOptions {
-  std::string ns = "nervex-system";
-  std::string name;
+  NamespacedName lease{"nervex-system", ""};
   std::string identity;  // of this process, never used by another one
   // Others may take the lease over when it was not renewed for this long.
   std::chrono::milliseconds lease_duration{15'000};

@@ -44,7 +44,7 @@ bool LeaseElection::renew_quickly() {
 }
 
 bool LeaseElection::look() {
-  auto lease = get_object(api_, kLeases, options_.ns, options_.name);
+  auto lease = get_object(api_, kLeases, options_.lease.ns, options_.lease.name);
   if (lease) {
     note(*std::move(lease));
     return true;
@@ -55,7 +55,7 @@ bool LeaseElection::look() {
     lease_ = nullptr;
     return true;
   }
-  log_warn("lease not read", {{"lease", options_.ns + "/" + options_.name},
+  log_warn("lease not read", {{"lease", options_.lease.to_string()},
                               {"code", to_string(lease.error().code)},
                               {"error", lease.error().message}});
   return false;
@@ -72,7 +72,7 @@ void LeaseElection::note(Json lease) {
   lease_ = std::move(lease);
   if (last_reported_holder_ == record.holder) return;
   last_reported_holder_ = record.holder;
-  log_info("leader seen", {{"lease", options_.ns + "/" + options_.name},
+  log_info("leader seen", {{"lease", options_.lease.to_string()},
                            {"holder", record.holder.empty() ? "nobody" : record.holder}});
 }
 
@@ -81,8 +81,8 @@ bool LeaseElection::write(const LeaseRecord& record) {
   const bool is_new = lease_.is_null();
   const std::string text = to_text(encode_lease(lease_, record, options_));
   const auto reply =
-      api_.send({is_new ? "POST" : "PUT", is_new ? api_path(kLeases, options_.ns) : path(), text,
-                 "application/json"});
+      api_.send({is_new ? "POST" : "PUT", is_new ? api_path(kLeases, options_.lease.ns) : path(),
+                 text, "application/json"});
   if (reply) {
     if (auto stored = parse_json(*reply)) {
       note(*std::move(stored));
@@ -92,7 +92,7 @@ bool LeaseElection::write(const LeaseRecord& record) {
   // Whether it was stored is for the next look to tell. A conflict is the others' luck.
   const Error error = reply ? Error{Code::kTransient, "the reply is no JSON"} : reply.error();
   const auto log = error.code == Code::kConflict ? log_debug : log_warn;
-  log("lease not written", {{"lease", options_.ns + "/" + options_.name},
+  log("lease not written", {{"lease", options_.lease.to_string()},
                             {"code", to_string(error.code)},
                             {"error", error.message}});
   return false;
@@ -105,13 +105,13 @@ void LeaseElection::lead_since(MonoTime began) {
   State waiting = State::kWaiting;
   if (!state_.compare_exchange_strong(waiting, State::kLeading) || !is_new) return;
   log_info("became leader",
-           {{"lease", options_.ns + "/" + options_.name}, {"identity", options_.identity}});
+           {{"lease", options_.lease.to_string()}, {"identity", options_.identity}});
 }
 
 void LeaseElection::lose(const std::string& why) {
   State leading = State::kLeading;
   if (!state_.compare_exchange_strong(leading, State::kLost)) return;
-  log_error("leader election lost", {{"lease", options_.ns + "/" + options_.name}, {"why", why}});
+  log_error("leader election lost", {{"lease", options_.lease.to_string()}, {"why", why}});
 }
 
 void LeaseElection::release() {
@@ -124,7 +124,7 @@ void LeaseElection::release() {
     // A renewal whose reply was lost has moved the version.
     if (!look() || !is_ours() || !write(give_back(*view_.record, clock_.now()))) return;
   }
-  log_info("lease given back", {{"lease", options_.ns + "/" + options_.name}});
+  log_info("lease given back", {{"lease", options_.lease.to_string()}});
 }
 
 bool LeaseElection::may_write() const {

@@ -55,7 +55,7 @@ class LeaseElection {
   bool write(const LeaseRecord& record);
   void lead_since(MonoTime began);
   void lose(const std::string& why);
-  std::string path() const { return api_path(kLeases, options_.ns, options_.name); }
+  std::string path() const { return api_path(kLeases, options_.lease.ns, options_.lease.name); }
 
   Api& api_;
   const Clock& clock_;

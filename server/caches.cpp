@@ -12,11 +12,9 @@
 namespace nervex::server {
 namespace {
 
-std::string path_of_one(const kube::ResourceKind& kind, const std::string& key) {
-  const auto slash = key.find('/');
-  return fmt::format("{}?fieldSelector=metadata.name%3D{}",
-                     kube::api_path(kind, key.substr(0, slash)),
-                     kube::percent_encode(key.substr(slash + 1)));
+std::string path_of_one(const kube::ResourceKind& kind, const kube::NamespacedName& object) {
+  return fmt::format("{}?fieldSelector=metadata.name%3D{}", kube::api_path(kind, object.ns),
+                     kube::percent_encode(object.name));
 }
 
 template <typename T>
@@ -66,7 +64,8 @@ int aggregator_port(const Stores& stores) {
   return configs.empty() ? job::default_port(job::Role::kAggregator) : configs.front()->port;
 }
 
-void add_watches(kube::Reflectors& watches, Stores& stores, const std::string& aggregator_config) {
+void add_watches(kube::Reflectors& watches, Stores& stores,
+                 const kube::NamespacedName& aggregator_config) {
   const std::string pods = kube::api_path(kube::kPods);
   watches.add("pods", kube::with_label(pods, job::kGroupLabel, job::kGroupLabelValue), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod, nullptr));

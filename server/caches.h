@@ -10,6 +10,7 @@
 #include "job/aggregator_config.h"
 #include "job/types.h"
 #include "kube/api.h"
+#include "kube/model/meta.h"
 #include "kube/model/pod.h"
 #include "kube/reflectors.h"
 #include "kube/store.h"
@@ -38,8 +39,9 @@ int aggregator_port(const Stores& stores);
 // A pod's JSON text as what the store holds.
 Result<kube::Pod> decode_pod(std::string_view text);
 
-// Adds all five kinds. `aggregator_config`: "namespace/name".
-void add_watches(kube::Reflectors& watches, Stores& stores, const std::string& aggregator_config);
+// Adds all five kinds; of AggregatorConfigs only that one.
+void add_watches(kube::Reflectors& watches, Stores& stores,
+                 const kube::NamespacedName& aggregator_config);
 
 // Finds the pod that asks, its job and its attempt.
 //

@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
   if (manager == nullptr) return kExitFailure;
 
   server::Stores stores;
-  server::add_watches(manager->caches(), stores, flags.aggregator_config);
+  server::add_watches(manager->caches(), stores,
+                      kube::NamespacedName::parse(flags.aggregator_config));
   // Names this process as leaders do theirs: by its pod, and by what no other process has.
   server::Replicas replicas(manager->client(), stores, manager->clock(),
                             {kube::make_lease_identity(), flags.limits});

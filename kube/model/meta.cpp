@@ -34,6 +34,12 @@ Shared<OwnerRef> controller_of(const Json& meta) {
 
 }  // namespace
 
+NamespacedName NamespacedName::parse(std::string_view key) {
+  const auto slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
 const std::string& label(const Meta& meta, std::string_view key) {
   return value_or_empty(meta.labels, key);
 }

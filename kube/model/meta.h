@@ -3,12 +3,24 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "kube/model/json.h"
 #include "kube/model/shared.h"
 
 namespace nervex::kube {
+
+// Which object of a kind? As types.NamespacedName of k8s.io/apimachinery.
+struct NamespacedName {
+  std::string ns;  // empty: the kind is cluster-scoped
+  std::string name;
+
+  // "namespace/name", or "name": the key of stores and queues.
+  std::string to_string() const { return ns.empty() ? name : ns + "/" + name; }
+  static NamespacedName parse(std::string_view key);
+  bool operator==(const NamespacedName&) const = default;
+};
 
 struct OwnerRef {  // the owner with controller=true
   std::string api_version;
@@ -31,6 +43,7 @@ struct Meta {
   StringMap annotations;   // of pods only the kept ones
   bool operator==(const Meta&) const = default;
 
+  // As NamespacedName::to_string().
   std::string key() const { return ns.empty() ? name : ns + "/" + name; }
 };
 

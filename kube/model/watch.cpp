@@ -1,10 +1,12 @@
 #include "kube/model/watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "kube/model/json.h"
+#include "kube/model/meta.h"
 #include "kube/model/scan.h"
 
 namespace nervex::kube {
@@ -169,7 +171,7 @@ Result<ObjectId> identify(std::string_view json) {
   return scan<ObjectId>("object", json, [](Scanned& scanned) -> Result<ObjectId> {
     Head head = scan_object_head(scanned.root());
     if (head.name.empty()) return Error{Code::kInvalid, "object: metadata.name is missing"};
-    return ObjectId{.key = head.ns.empty() ? head.name : head.ns + "/" + head.name,
+    return ObjectId{.key = NamespacedName{std::move(head.ns), std::move(head.name)}.to_string(),
                     .uid = std::move(head.uid),
                     .resource_version = std::move(head.resource_version)};
   });

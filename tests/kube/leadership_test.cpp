@@ -16,7 +16,7 @@ using testing::wait_until;
 
 LeaseOptions quick(const std::string& identity) {
   LeaseOptions options;
-  options.name = "nervex-controller";
+  options.lease.name = "nervex-controller";
   options.identity = identity;
   options.lease_duration = 15s;
   options.renew_deadline = 10s;

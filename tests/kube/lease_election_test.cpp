@@ -24,7 +24,7 @@ constexpr const char* kPath = "/leases/nervex-controller";
 
 LeaseOptions options_of(const std::string& identity) {
   LeaseOptions options;
-  options.name = kName;
+  options.lease.name = kName;
   options.identity = identity;
   return options;
 }

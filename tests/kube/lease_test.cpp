@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 LeaseOptions options_of(const std::string& identity) {
   LeaseOptions options;
-  options.name = "nervex-controller";
+  options.lease.name = "nervex-controller";
   options.identity = identity;
   return options;
 }

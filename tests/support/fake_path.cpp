@@ -1,7 +1,10 @@
 #include "tests/support/fake_path.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "kube/model/meta.h"
 
 namespace nervex::testing {
 namespace {
@@ -116,9 +119,9 @@ FakePath path_of(const std::string& collection, const std::string& key) {
   FakePath path;
   path.collection = collection;
   path.plural = collection.substr(collection.rfind('/') + 1);
-  const auto slash = key.find('/');
-  path.ns = key.substr(0, slash);
-  path.name = key.substr(slash + 1);
+  auto object = kube::NamespacedName::parse(key);
+  path.ns = std::move(object.ns);
+  path.name = std::move(object.name);
   return path;
 }
 

@@ -53,5 +53,17 @@ TEST_CASE("resourceVersions compare as numbers or not at all", "[kube][meta]") {
   CHECK(is_newer_version(row.version, row.than) == row.newer);
 }
 
+TEST_CASE("a key names an object and its namespace", "[kube][meta]") {
+  struct Row {
+    std::string key;
+    NamespacedName want;
+  };
+  const auto row = GENERATE(
+      values<Row>({{"team-a/dqn", {"team-a", "dqn"}}, {"node-1", {"", "node-1"}}, {"", {"", ""}}}));
+  INFO(row.key);
+  CHECK(NamespacedName::parse(row.key) == row.want);
+  CHECK(row.want.to_string() == row.key);
+}
+
 }  // namespace
 }  // namespace nervex::kube
