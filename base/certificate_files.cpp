@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/read_file.h"
-#include "base/stoppable_sleep.h"
 
 namespace nervex {
 

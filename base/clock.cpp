@@ -1,7 +1,9 @@
 #include "base/clock.h"
 
 #include <charconv>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 #include <fmt/format.h>
@@ -129,6 +131,14 @@ std::string to_seconds(SysTime time) {
 SysTime SystemClock::now() const { return floor<milliseconds>(std::chrono::system_clock::now()); }
 
 MonoTime SystemClock::mono() const { return std::chrono::steady_clock::now(); }
+
+bool sleep_unless_stopped(std::chrono::milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, time, [] { return false; });
+  return stop.stop_requested();
+}
 
 std::string to_rfc3339(SysTime time) { return to_seconds(time) + "Z"; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ class SystemClock final : public Clock {
   SysTime now() const override;
   MonoTime mono() const override;
 };
+
+// Sleeps for `time`, or until `stop` is requested; true if it was.
+bool sleep_unless_stopped(std::chrono::milliseconds time, const std::stop_token& stop);
 
 // metav1.Time: RFC 3339 in UTC with whole seconds, "2026-11-21T13:56:04Z".
 std::string to_rfc3339(SysTime time);

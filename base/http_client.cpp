@@ -1,11 +1,12 @@
 #include "base/http_client.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "base/connection_pool.h"
 #include "base/dial.h"
 #include "base/http_exchange.h"
 #include "base/mutex.h"
@@ -17,6 +18,108 @@ namespace nervex {
 using Dialed = std::unique_ptr<DialedConnection>;
 
 namespace {
+
+// A bounded number of connections to one server; callers beyond that wait for one. Thread-safe.
+class ConnectionPool {
+ public:
+  explicit ConnectionPool(std::size_t size) : free_places_(std::max<std::size_t>(size, 1)) {}
+
+  // A place in the pool for the length of a scope, waited for until `limit` or `deadline`.
+  class Checkout {
+   public:
+    Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline);
+    ~Checkout();
+    Checkout(const Checkout&) = delete;
+    Checkout& operator=(const Checkout&) = delete;
+
+    // False: the limit or the deadline came first.
+    bool has_place() const { return has_place_; }
+    // A kept connection, if there is one that can still be used: when a server has restarted, all
+    // of them are dead, and the caller must not find that out by losing requests.
+    Dialed take_fresh();
+    // For the next caller. What is not kept is closed.
+    void keep(Dialed connection) { kept_ = std::move(connection); }
+
+   private:
+    ConnectionPool& pool_;
+    std::uint64_t generation_ = 0;
+    bool has_place_;
+    Dialed kept_;
+  };
+
+  // Makes those who wait for a place look at their limit again.
+  void wake_waiting();
+  // Closes what is kept; what is in use is closed when it comes back.
+  void close_all();
+
+ private:
+  bool wait_for_place(const CallLimit& limit, MonoTime deadline, std::uint64_t& generation);
+  Dialed take_kept();
+  void give_back(Dialed connection, std::uint64_t generation);
+
+  Mutex mutex_;
+  CondVar freed_;
+  std::size_t free_places_ GUARDED_BY(mutex_);
+  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;  // close_all() raises it
+  std::vector<Dialed> kept_ GUARDED_BY(mutex_);
+};
+
+ConnectionPool::Checkout::Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline)
+    : pool_(pool), has_place_(pool.wait_for_place(limit, deadline, generation_)) {}
+
+ConnectionPool::Checkout::~Checkout() {
+  if (has_place_) pool_.give_back(std::move(kept_), generation_);
+}
+
+Dialed ConnectionPool::Checkout::take_fresh() {
+  while (Dialed taken = pool_.take_kept()) {
+    if (taken->connection.is_fresh()) return taken;
+  }
+  return nullptr;
+}
+
+bool ConnectionPool::wait_for_place(const CallLimit& limit, MonoTime deadline,
+                                    std::uint64_t& generation) {
+  MutexLock lock(mutex_);
+  while (free_places_ == 0) {
+    if (limit.is_over() || SystemClock().mono() >= deadline) return false;
+    freed_.wait_until(mutex_, std::min(limit.time(), deadline));
+  }
+  --free_places_;
+  generation = generation_;
+  return true;
+}
+
+// The one used last: the others may then grow old enough for the server to close them.
+Dialed ConnectionPool::take_kept() {
+  const MutexLock lock(mutex_);
+  if (kept_.empty()) return nullptr;
+  Dialed connection = std::move(kept_.back());
+  kept_.pop_back();
+  return connection;
+}
+
+void ConnectionPool::give_back(Dialed connection, std::uint64_t generation) {
+  {
+    const MutexLock lock(mutex_);
+    ++free_places_;
+    if (connection && generation == generation_) kept_.push_back(std::move(connection));
+  }
+  freed_.notify_one();
+}
+
+void ConnectionPool::wake_waiting() {
+  // With the lock: nobody stands between looking at the limit and beginning to wait.
+  const MutexLock lock(mutex_);
+  freed_.notify_all();
+}
+
+void ConnectionPool::close_all() {
+  std::vector<Dialed> closed;  // after the lock is released
+  const MutexLock lock(mutex_);
+  ++generation_;
+  closed.swap(kept_);
+}
 
 // How connections are made at present, or why none can be.
 struct Setup {
@@ -98,15 +201,15 @@ struct HttpClient::Impl {
 
 Result<HttpResponse> HttpClient::Impl::send(
     const HttpExchange& exchange, const std::function<Result<Nothing>()>& before_sending) {
-  ConnectionPool::Lease lease(pool, limit, SystemClock().mono() + options.read_timeout);
-  if (!lease.has_place() || limit.is_over()) {
+  ConnectionPool::Checkout checkout(pool, limit, SystemClock().mono() + options.read_timeout);
+  if (!checkout.has_place() || limit.is_over()) {
     return failure(exchange, "not sent: no other request ended in time");
   }
   // After the place was taken: a connection made with credentials that are replaced meanwhile is
   // not kept.
   const auto [plan, problem] = current();
   if (problem) return *problem;
-  Dialed dialed = lease.take_fresh();
+  Dialed dialed = checkout.take_fresh();
   const bool was_kept = dialed != nullptr;
   if (!dialed) {
     auto fresh = connect(exchange, plan, limit.fd());
@@ -125,7 +228,7 @@ Result<HttpResponse> HttpClient::Impl::send(
     if (was_kept) pool.close_all();
     return failure(exchange, outcome.why);
   }
-  if (outcome.reusable) lease.keep(std::move(dialed));
+  if (outcome.reusable) checkout.keep(std::move(dialed));
   return std::move(outcome.reply);
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +48,15 @@ struct HttpRefusal {
 // `head` is everything up to and with the empty line.
 std::variant<HttpHead, HttpRefusal> read_http_head(std::string_view head,
                                                    const HttpHeadLimits& limits);
+
+struct HttpTarget {
+  std::string path;                               // %XX decoded
+  std::multimap<std::string, std::string> query;  // %XX decoded, '+' is a space
+};
+
+// `target` is HttpHead's. Never fails: a '%' that is not
+// followed by two hex digits stands for itself, a name without '=' has an empty value.
+HttpTarget split_http_target(std::string_view target);
 
 // What a header's name (also a method) and value may consist of; RFC 9110, 5.
 bool is_http_token(std::string_view text);

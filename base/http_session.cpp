@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/http_reply.h"
-#include "base/http_target.h"
 #include "base/log.h"
 
 namespace nervex {

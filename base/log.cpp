@@ -1,16 +1,16 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <exception>
+#include <iterator>
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
-
-#include "base/clock.h"
-#include "base/log_line.h"
 
 namespace nervex {
 
@@ -21,6 +21,171 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 4> kLevelNames{
      {"info", LogLevel::kInfo},
      {"warn", LogLevel::kWarn},
      {"error", LogLevel::kError}}};
+
+}  // namespace
+
+std::string_view to_string(LogLevel level) {
+  for (const auto& [name, named] : kLevelNames) {
+    if (named == level) return name;
+  }
+  return "";
+}
+
+std::optional<LogLevel> parse_log_level(std::string_view word) {
+  for (const auto& [name, named] : kLevelNames) {
+    if (name == word) return named;
+  }
+  return std::nullopt;
+}
+
+// -- the text of a line
+
+namespace {
+
+std::string timestamp(SysTime time) {
+  std::string text = to_rfc3339_micro(time);
+  text.erase(text.size() - 4, 3);  // the microseconds, always 000
+  return text;
+}
+
+// The length of the well-formed UTF-8 character (Unicode 15, table 3-7) that `text` starts with, or
+// 0. `text` is not empty.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto in = [](unsigned value, unsigned low, unsigned high) {
+    return low <= value && value <= high;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const auto tail = [&](std::size_t i) { return in(byte(i), 0x80, 0xBF); };
+  if (in(lead, 0xC2, 0xDF)) return tail(1) ? 2 : 0;
+  if (in(lead, 0xE0, 0xEF)) {
+    const bool second = in(byte(1), lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF);
+    return second && tail(2) ? 3 : 0;
+  }
+  if (in(lead, 0xF0, 0xF4)) {
+    const bool second = in(byte(1), lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF);
+    return second && tail(2) && tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// Well-formed, and yet a terminal or an editor would obey it: the C1 controls (U+0080 to U+009F),
+// line separators (U+2028, U+2029) and what turns the writing direction (U+202A to U+202E, U+2066
+// to U+2069).
+bool is_unicode_control(std::string_view character) {
+  if (character.size() == 2) return character[0] == '\xC2' && character[1] <= '\x9F';
+  if (!character.starts_with("\xE2\x80") && !character.starts_with("\xE2\x81")) return false;
+  const auto last = static_cast<unsigned char>(character[2]);
+  if (character[1] == '\x80') return 0xA8 <= last && last <= 0xAE;
+  return 0xA6 <= last && last <= 0xA9;
+}
+
+void append_escaped_bytes(std::string& out, std::string_view bytes) {
+  for (const char byte : bytes) {
+    fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
+  }
+}
+
+void append_ascii(std::string& out, char c, bool quoted) {
+  switch (c) {
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    case '"':
+    case '\\':
+      if (quoted) out += '\\';
+      out += c;
+      return;
+    default:
+      if (c < ' ' || c == '\x7F') {
+        append_escaped_bytes(out, std::string_view(&c, 1));
+      } else {
+        out += c;
+      }
+  }
+}
+
+void append_escaped(std::string& out, std::string_view text, bool quoted) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 1) {
+      append_ascii(out, text[0], quoted);
+    } else if (length == 0 || is_unicode_control(character)) {
+      append_escaped_bytes(out, character);
+    } else {
+      out += character;
+    }
+    text.remove_prefix(character.size());
+  }
+}
+
+bool needs_quotes(std::string_view value) {
+  const auto is_plain = [](char c) {
+    return c > ' ' && c != '=' && c != '"' && c != '\\' && c != '\x7F';
+  };
+  // Anything beyond ASCII is quoted as well, for then it may hold an escape.
+  return value.empty() || !std::all_of(value.begin(), value.end(), is_plain);
+}
+
+void append_text_field(std::string& out, const LogField& field) {
+  out += ' ';
+  append_escaped(out, field.key, false);
+  out += '=';
+  if (!needs_quotes(field.value)) {
+    out += field.value;
+    return;
+  }
+  out += '"';
+  append_escaped(out, field.value, true);
+  out += '"';
+}
+
+// Nothing but ASCII comes out, so no control character of any kind does.
+std::string json_string(std::string_view text) {
+  constexpr bool kEnsureAscii = true;
+  return nlohmann::json(text).dump(-1, ' ', kEnsureAscii, nlohmann::json::error_handler_t::replace);
+}
+
+std::string text_line(SysTime time, LogLevel level, std::string_view message,
+                      std::span<const LogField> fields) {
+  std::string line = fmt::format("{} {} ", timestamp(time), to_string(level));
+  append_escaped(line, message, false);
+  for (const LogField& field : fields) append_text_field(line, field);
+  return line;
+}
+
+// Put together by hand because the order of the fields is part of what a reader sees.
+std::string json_line(SysTime time, LogLevel level, std::string_view message,
+                      std::span<const LogField> fields) {
+  std::string line = fmt::format(R"({{"ts":"{}","level":"{}","msg":{})", timestamp(time),
+                                 to_string(level), json_string(message));
+  for (const LogField& field : fields) {
+    line += fmt::format(",{}:{}", json_string(field.key), json_string(field.value));
+  }
+  return line + '}';
+}
+
+}  // namespace
+
+std::string log_line(LogFormat format, SysTime time, LogLevel level, std::string_view message,
+                     std::span<const LogField> fields) {
+  return format == LogFormat::kJson ? json_line(time, level, message, fields)
+                                    : text_line(time, level, message, fields);
+}
+
+// -- writing it
+
+namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -37,7 +202,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 }
 
 // The one global of the suite: a log call must work anywhere, and stderr is global as well. spdlog
-// does the writing, whole lines from many threads; the text of a line is ours (log_line.h).
+// does the writing, whole lines from many threads; the text of a line is ours (log_line).
 struct Log {
   Log() {
     logger.set_pattern("%v");
@@ -76,19 +241,6 @@ void set_log_level(LogLevel level) {
 
 LogLevel log_level() { return the_log().level; }
 
-std::string_view to_string(LogLevel level) {
-  for (const auto& [name, named] : kLevelNames) {
-    if (named == level) return name;
-  }
-  return "";
-}
-
-std::optional<LogLevel> parse_log_level(std::string_view word) {
-  for (const auto& [name, named] : kLevelNames) {
-    if (name == word) return named;
-  }
-  return std::nullopt;
-}
 
 void log_debug(std::string_view message, LogFields fields) {
   write(LogLevel::kDebug, message, fields);

@@ -8,8 +8,11 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "base/clock.h"
 
 namespace nervex {
 
@@ -36,5 +39,14 @@ void log_debug(std::string_view message, LogFields fields = {});
 void log_info(std::string_view message, LogFields fields = {});
 void log_warn(std::string_view message, LogFields fields = {});
 void log_error(std::string_view message, LogFields fields = {});
+
+// What is written: one line, without the newline, whatever bytes the values hold. Pure.
+//   text  2026-11-21T13:56:04.123Z info pod created namespace=rl pod="my job-0"
+//   JSON  {"ts":"2026-11-21T13:56:04.123Z","level":"info","msg":"pod created","namespace":"rl",...}
+// Text values are quoted where a reader could not tell their end. Control characters (those of
+// Unicode too: a terminal obeys them) and bytes that are not UTF-8 are escaped; in JSON the latter
+// become U+FFFD.
+std::string log_line(LogFormat format, SysTime time, LogLevel level, std::string_view message,
+                     std::span<const LogField> fields);
 
 }  // namespace nervex

@@ -1,15 +1,40 @@
 // base/stream_reader.h - what are the bytes of a stream's reply for? Lines, or an error's text.
+// Pure.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "base/line_framer.h"
-
 namespace nervex {
 
+// Cuts a stream of bytes into lines, however the network cut it into pieces.
+class LineFramer {
+ public:
+  using OnLine = std::function<bool(std::string_view line)>;
+
+  enum class Status {
+    kMore,     // all bytes are used, go on
+    kStopped,  // on_line returned false; what follows was dropped
+    kTooLong,  // a line is longer than `max_bytes`
+  };
+
+  explicit LineFramer(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // Calls on_line for each line that ends in `bytes`, without its "\n".
+  Status feed(std::string_view bytes, const OnLine& on_line);
+  // What came after the last newline.
+  const std::string& rest() const { return rest_; }
+
+ private:
+  std::size_t max_bytes_;
+  std::string rest_;
+};
+
+// What a stream's caller gets of a reply, whatever its status.
 class StreamReader {
  public:
   static constexpr std::size_t kMaxLineBytes = 8 << 20;

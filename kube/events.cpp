@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/stoppable_sleep.h"
 
 namespace nervex::kube {
 namespace {

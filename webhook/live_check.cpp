@@ -1,8 +1,8 @@
 #include "webhook/live_check.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/stoppable_sleep.h"
 #include "schemas/schemas.h"
 #include "webhook/job_schema.h"
 

@@ -11,11 +11,10 @@
 #include <catch2/generators/catch_generators_random.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-#include "base/http_chunks.h"
+#include "base/http_body.h"
 #include "base/http_head.h"
 #include "base/http_reply.h"
 #include "base/http_server.h"
-#include "base/http_target.h"
 #include "tests/base/raw_socket.h"
 #include "tests/support/wait_until.h"
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/http_client.h"
-#include "base/line_framer.h"
+#include "base/stream_reader.h"
 #include "tests/base/raw_socket.h"
 
 namespace nervex {

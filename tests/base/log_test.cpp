@@ -11,8 +11,6 @@
 #include <catch2/generators/catch_generators_random.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/log_line.h"
-
 namespace nervex {
 namespace {
 

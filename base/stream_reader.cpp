@@ -1,4 +1,4 @@
-#include "base/line_framer.h"
+#include "base/stream_reader.h"
 
 namespace nervex {
 
