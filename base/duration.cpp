@@ -1,6 +1,8 @@
 #include "base/duration.h"
 
+#include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -13,6 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongest = std::chrono::hours(24);
+constexpr std::int64_t kMaxPeriodSeconds = 100LL * 365 * 24 * 3600;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -71,6 +74,38 @@ Result<milliseconds> parse_duration(std::string_view text) {
 
 std::string format_duration(milliseconds duration) {
   return fmt::format("{}s", static_cast<double>(duration.count()) / 1000);
+}
+
+Result<std::chrono::seconds> parse_period(std::string_view text) {
+  std::int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const std::int64_t length = unit == "d"   ? 86400
+                              : unit == "h" ? 3600
+                              : unit == "m" ? 60
+                              : unit == "s" ? 1
+                                            : 0;
+  if (error != std::errc() || length == 0 || count < 1 || count > kMaxPeriodSeconds / length) {
+    return Error{Code::kInvalid,
+                 fmt::format("{} is no period: a number with d, h, m or s, as in 30d", text)};
+  }
+  return std::chrono::seconds(count * length);
+}
+
+// The steps of HumanDuration (k8s.io/apimachinery/pkg/util/duration): two units while both matter.
+std::string short_duration(std::chrono::seconds duration) {
+  const std::int64_t s = std::max<std::int64_t>(duration.count(), 0);
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  constexpr std::int64_t kDay = 24 * kHour;
+  if (s < 2 * kMinute) return fmt::format("{}s", s);
+  if (s < 10 * kMinute) return fmt::format("{}m{}s", s / kMinute, s % kMinute);
+  if (s < 3 * kHour) return fmt::format("{}m", s / kMinute);
+  if (s < 8 * kHour) return fmt::format("{}h{}m", s / kHour, s % kHour / kMinute);
+  if (s < 2 * kDay) return fmt::format("{}h", s / kHour);
+  if (s < 8 * kDay) return fmt::format("{}d{}h", s / kDay, s % kDay / kHour);
+  return fmt::format("{}d", s / kDay);
 }
 
 }  // namespace nervex

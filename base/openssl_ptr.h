@@ -1,12 +1,17 @@
-// base/openssl_ptr.h - who frees what OpenSSL made? For base/tls and for what issues certificates.
+// base/openssl_ptr.h - who frees what OpenSSL made, and how is its time read? For base/tls and for
+// what issues certificates.
 #pragma once
 
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>
+
+#include "base/clock.h"
 
 namespace nervex::openssl {
 
@@ -29,5 +34,12 @@ inline Bio reader_of(const std::string& text) {
 // For PEM_read_...: OpenSSL would otherwise ask for the password of an encrypted key on the
 // terminal.
 inline int no_password(char*, int, int, void*) { return -1; }
+
+// Nothing if the certificate holds no time there.
+inline std::optional<SysTime> time_of(const ASN1_TIME* field) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(field, &parts) != 1) return std::nullopt;
+  return SysTime(std::chrono::seconds(timegm(&parts)));
+}
 
 }  // namespace nervex::openssl

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <vector>
 
 #include <fmt/format.h>
@@ -117,9 +116,9 @@ Result<TlsContext> new_context(const SSL_METHOD* method) {
 }
 
 SysTime to_sys_time(const ASN1_TIME* time) {
-  std::tm parts{};
-  NERVEX_CHECK(ASN1_TIME_to_tm(time, &parts) == 1);
-  return SysTime(std::chrono::seconds(timegm(&parts)));
+  const auto read = time_of(time);
+  NERVEX_CHECK(read);
+  return *read;
 }
 
 bool is_ip_address(const std::string& name) {

@@ -1,7 +1,6 @@
 #include "certs/plan.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -13,7 +12,6 @@ using std::chrono::seconds;
 
 constexpr const char* kAuthorityName = "nervex-ca";
 constexpr auto kClockSkew = std::chrono::minutes(5);  // another clock may be behind or ahead
-constexpr std::int64_t kMaxPeriodSeconds = 100LL * 365 * 24 * 3600;
 
 // Made by a clock that was far ahead: until then nobody accepts it.
 bool is_yet_to_begin(const Validity& validity, SysTime now) {
@@ -114,23 +112,6 @@ Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict, con
   if (!issued) return issued.error();
   wanted.serving = *std::move(issued);
   return wanted;
-}
-
-Result<seconds> parse_period(const std::string& text) {
-  std::int64_t count = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, count);
-  const std::string unit(rest, end);
-  const std::int64_t length = unit == "d"   ? 86400
-                              : unit == "h" ? 3600
-                              : unit == "m" ? 60
-                              : unit == "s" ? 1
-                                            : 0;
-  if (error != std::errc() || length == 0 || count < 1 || count > kMaxPeriodSeconds / length) {
-    return Error{Code::kInvalid,
-                 fmt::format("{} is no period: a number with d, h, m or s, as in 30d", text)};
-  }
-  return seconds(count * length);
 }
 
 }  // namespace nervex::certs

@@ -54,7 +54,4 @@ std::string bundle_with(const std::string& authority, const StoredCerts& stored,
 Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict, const Terms& terms,
                           SysTime now);
 
-// "30d", "36h", "90m", "10s". kInvalid: anything else, or more than a hundred years.
-Result<std::chrono::seconds> parse_period(const std::string& text);
-
 }  // namespace nervex::certs

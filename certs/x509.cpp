@@ -1,7 +1,6 @@
 #include "certs/x509.h"
 
 #include <array>
-#include <ctime>
 #include <memory>
 
 #include <fmt/format.h>
@@ -78,12 +77,6 @@ void set_serial(X509* certificate) {
 
 void set_time(ASN1_TIME* field, SysTime time) {
   NERVEX_CHECK(ASN1_TIME_set(field, std::chrono::system_clock::to_time_t(time)) != nullptr);
-}
-
-SysTime get_time(const ASN1_TIME* field) {
-  std::tm parts{};
-  if (ASN1_TIME_to_tm(field, &parts) != 1) return {};
-  return SysTime(std::chrono::seconds(timegm(&parts)));
 }
 
 // Everything but issuer, extensions and signature.
@@ -213,7 +206,8 @@ Result<CertificateFacts> read_certificate(const std::string& pem) {
   const Certificate read = parse_certificate(pem);
   if (!read) return Error{Code::kInvalid, "no readable PEM certificate"};
   return CertificateFacts{
-      {get_time(X509_get0_notBefore(read.get())), get_time(X509_get0_notAfter(read.get()))},
+      {time_of(X509_get0_notBefore(read.get())).value_or(SysTime{}),
+       time_of(X509_get0_notAfter(read.get())).value_or(SysTime{})},
       X509_check_ca(read.get()) == 1,
       names_of(read.get())};
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/duration.h"
 #include "base/program.h"
 #include "certs/files.h"
 #include "cli/text.h"
@@ -23,9 +24,9 @@ void add_period(CLI::App* command, const std::string& name, std::chrono::seconds
                 const std::string& otherwise, const std::string& help) {
   command
       ->add_option_function<std::string>(
-          name, [&value](const std::string& text) { value = *certs::parse_period(text); }, help)
+          name, [&value](const std::string& text) { value = *parse_period(text); }, help)
       ->check([](const std::string& text) {
-        const auto period = certs::parse_period(text);
+        const auto period = parse_period(text);
         return period ? "" : period.error().message;
       })
       ->type_name("PERIOD")

@@ -30,7 +30,7 @@ const job::Condition* condition(const JobView& view, std::string_view type, bool
   return found != nullptr && found->status == status ? found : nullptr;
 }
 
-// "Created (Unschedulable) since 2026-11-21T14:03:12Z, 2 min ago"
+// "Created (Unschedulable) since 2026-11-21T14:03:12Z, 2m5s ago"
 std::string phase_line(const JobView& view) {
   const auto& status = view.job.status;
   if (status.phase == Phase::kNone) {

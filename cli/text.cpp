@@ -4,15 +4,12 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
+
 namespace nervex::cli {
 
 std::string duration_since(SysTime then, SysTime now) {
-  using namespace std::chrono;
-  const auto passed = std::max(duration_cast<seconds>(now - then), seconds(0)).count();
-  if (passed < 120) return fmt::format("{} s", passed);
-  if (passed < 7200) return fmt::format("{} min", passed / 60);
-  if (passed < 2 * 86'400) return fmt::format("{} h {} min", passed / 3600, passed % 3600 / 60);
-  return fmt::format("{} d", passed / 86'400);
+  return short_duration(std::chrono::duration_cast<std::chrono::seconds>(now - then));
 }
 
 std::string moment(SysTime then, SysTime now) {

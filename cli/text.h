@@ -9,9 +9,9 @@
 
 namespace nervex::cli {
 
-// "35 s", "2 min", "3 h 5 min", "4 d"; a time that lies ahead (clocks differ) is "0 s".
+// As kubectl shows ages, "35s", "2m5s", "3h5m"; a time that lies ahead (clocks differ) is "0s".
 std::string duration_since(SysTime then, SysTime now);
-// "2026-11-21T14:03:12Z, 2 min ago"
+// "2026-11-21T14:03:12Z, 2m5s ago"
 std::string moment(SysTime then, SysTime now);
 
 // Control characters become "?": what objects say must not command the terminal.

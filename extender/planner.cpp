@@ -6,9 +6,9 @@
 #include <exception>
 #include <memory>
 #include <set>
-#include <string_view>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "extender/pod_groups.h"
 
 namespace nervex::extender {
@@ -24,7 +24,7 @@ constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
 // A status of some hundred kB, sent for nothing.
 constexpr milliseconds kRefusedRetry{300'000};
-constexpr std::size_t kMostWords = 512;
+constexpr std::size_t kMaxMessage = 512;
 
 milliseconds retry_after(int failures) {
   return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
@@ -40,14 +40,6 @@ void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
     log_info(gang.planned ? "gang planned" : "gang waits",
              {{"podgroup", stored.meta.key()}, {"gang", gang.name}, {"message", gang.message}});
   }
-}
-
-// Cut at the end of a character.
-std::string shortened(std::string text) {
-  if (text.size() <= kMostWords) return text;
-  std::size_t end = kMostWords;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end) + "...";
 }
 
 }  // namespace
@@ -161,7 +153,7 @@ void Planner::refused_for_good(const gang::PodGroup& base, const Error& error) {
         before->second.refusal.extent == Extent::kNewGangs ? Extent::kNewPlaces : Extent::kAnything;
   }
   log_error("podgroup status refused", {{"podgroup", base.meta.key()}, {"error", error.message}});
-  refused_[base.meta.uid] = {{extent, base.meta.generation, shortened(error.message)},
+  refused_[base.meta.uid] = {{extent, base.meta.generation, cut_text(error.message, kMaxMessage)},
                              clock_.mono() + kRefusedRetry};
   wake();
 }

@@ -1,7 +1,7 @@
 // What this suite writes of a NerveXJob, as JSON: the status and spec.requests.
 #include <fmt/format.h>
 
-#include "job/text.h"
+#include "base/duration.h"
 #include "job/types.h"
 
 namespace nervex::job {

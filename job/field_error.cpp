@@ -1,7 +1,7 @@
 // How an error of a field reads.
 #include <fmt/format.h>
 
-#include "job/text.h"
+#include "base/text.h"
 #include "job/validate.h"
 
 namespace nervex::job {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 namespace nervex::kube {
 namespace {
@@ -14,14 +15,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxMessage = 1024;  // the API server refuses longer ones
 constexpr int kMaxTries = 3;               // of a write that met a busy or absent API server
 constexpr auto kRetryPause = 5s;
-
-std::string cut(const std::string& text) {
-  std::size_t end = std::min(text.size(), kMaxMessage);
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-    --end;
-  }
-  return text.substr(0, end);
-}
 
 // Events of cluster-scoped objects live in "default".
 std::string namespace_of(const ObjectRef& about) { return about.ns.empty() ? "default" : about.ns; }
@@ -42,7 +35,7 @@ Json encode_event(const EventWrite& write, const std::string& component) {
           {"involvedObject", encode_reference(write.about)},
           {"type", write.event.type == EventType::kNormal ? "Normal" : "Warning"},
           {"reason", write.event.reason},
-          {"message", cut(write.event.message)},
+          {"message", first_bytes(write.event.message, kMaxMessage)},
           {"source", {{"component", component}}},
           {"reportingComponent", component},
           {"reportingInstance", ""},
@@ -55,7 +48,7 @@ Json encode_event(const EventWrite& write, const std::string& component) {
 Json encode_repeat(const EventWrite& write) {
   return {{"count", write.count},
           {"lastTimestamp", to_rfc3339(write.last_time)},
-          {"message", cut(write.event.message)}};
+          {"message", first_bytes(write.event.message, kMaxMessage)}};
 }
 
 std::uint64_t random_number() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "kube/model/json.h"
 
 namespace nervex::kube {
@@ -17,17 +18,6 @@ std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  return text;
-}
-
-// Its last words, cut between characters.
-std::string_view last_words(std::string_view text) {
-  text = trimmed(text);
-  if (text.size() <= kMaxQuoted) return text;
-  text.remove_prefix(text.size() - kMaxQuoted);
-  while (!text.empty() && (static_cast<unsigned char>(text.front()) & 0xC0U) == 0x80U) {
-    text.remove_prefix(1);
-  }
   return text;
 }
 
@@ -87,7 +77,7 @@ bool is_expired(const ExecCredential& credential, SysTime now) {
 std::string exec_failure(const ExecPlugin& plugin, std::string_view what,
                          std::string_view stderr_text) {
   std::string text = fmt::format("credential plugin {}: {}", plugin.command, what);
-  const std::string_view said = last_words(stderr_text);
+  const std::string_view said = last_bytes(trimmed(stderr_text), kMaxQuoted);
   if (!said.empty()) text += fmt::format(": {}", said);
   const std::string_view hint = trimmed(plugin.install_hint);
   if (!hint.empty()) text += fmt::format("; {}", hint);

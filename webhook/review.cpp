@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "job/text.h"
+#include "base/text.h"
 #include "job/types.h"
 #include "job/validate.h"
 #include "webhook/warnings.h"
@@ -24,7 +24,7 @@ std::string name_in(const AdmissionRequest& request) {
   std::string name = request.name;
   if (name.empty()) name = kube::string_at(request.object, {"metadata", "name"});
   if (name.empty()) name = kube::string_at(request.object, {"metadata", "generateName"});
-  return job::cut_text(name, kMaxShown);
+  return cut_text(name, kMaxShown);
 }
 
 AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string message,

@@ -14,7 +14,7 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
-#include "job/text.h"
+#include "base/text.h"
 #include "webhook/schema_tree.h"
 
 namespace nervex::webhook {
@@ -97,7 +97,7 @@ std::string unknown_field_text(const Json& schema, const std::string& key) {
   std::vector<std::string> known;
   for (const auto& [name, unused] : schema["properties"].items()) known.push_back(name);
   const std::string guess = did_you_mean(key, known);
-  if (guess.empty()) return fmt::format("unknown field `{}`", job::cut_text(key, kMaxKeyLength));
+  if (guess.empty()) return fmt::format("unknown field `{}`", cut_text(key, kMaxKeyLength));
   return fmt::format("unknown field `{}`, did you mean `{}`?", key, guess);
 }
 

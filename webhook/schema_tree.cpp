@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "job/text.h"
+#include "base/text.h"
 
 namespace nervex::webhook {
 namespace {
@@ -11,7 +11,7 @@ constexpr std::string_view kDefinitions = "#/definitions/";
 
 // A path names the keys of everything that it lies in, and there may be a thousand paths.
 std::string shown_key(const std::string& key) {
-  return key.size() <= kMaxKeyLength ? key : job::cut_text(key, kMaxKeyLength);
+  return key.size() <= kMaxKeyLength ? key : cut_text(key, kMaxKeyLength);
 }
 
 const Json* child(const Json* schema, const char* keyword) {

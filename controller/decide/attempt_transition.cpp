@@ -11,7 +11,7 @@
 #include "controller/decide/reasons.h"
 #include "controller/decide/status.h"
 #include "job/disruption.h"
-#include "job/text.h"
+#include "base/text.h"
 
 namespace nervex::controller {
 
@@ -150,7 +150,7 @@ job::LastAttempt last_attempt(const Observed& seen, const Verdict& verdict) {
   const std::string& message =
       verdict.termination_message.empty() ? verdict.message : verdict.termination_message;
   return {seen.job.status.attempt, std::string(verdict.reason), verdict.exit_code,
-          job::last_bytes(message, kMaxTerminationMessage), whole_seconds(seen.now)};
+          std::string(last_bytes(message, kMaxTerminationMessage)), whole_seconds(seen.now)};
 }
 
 // What was said of the attempt that is over is not true of the next one.

@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace nervex::kube {
 namespace {
 
 constexpr std::string_view kApiVersion = "admission.k8s.io/v1";
+// The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
 constexpr std::size_t kMaxWarning = 120;
 
 // Takes the object out of the review: a large job is not copied.
@@ -41,15 +44,6 @@ AdmissionRequest decode_request(Json& request) {
   };
   if (const Json* extra = find(request, {"userInfo", "extra"})) result.user_extra = *extra;
   return result;
-}
-
-// The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
-std::string cut_warning(const std::string& text) {
-  if (text.size() <= kMaxWarning) return text;
-  constexpr std::string_view kDots = "...";
-  std::size_t end = kMaxWarning - kDots.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end) + std::string(kDots);
 }
 
 const char* reason_of(int code) {
@@ -104,7 +98,9 @@ std::string encode_review(const std::string& uid, const AdmissionResponse& respo
     reply["patchType"] = "JSONPatch";
     reply["patch"] = base64_encode(to_text(response.patch));
   }
-  for (const auto& warning : response.warnings) reply["warnings"].push_back(cut_warning(warning));
+  for (const auto& warning : response.warnings) {
+    reply["warnings"].push_back(cut_text(warning, kMaxWarning));
+  }
   return to_text({{"apiVersion", kApiVersion}, {"kind", "AdmissionReview"}, {"response", reply}});
 }
 

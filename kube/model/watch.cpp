@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "kube/model/json.h"
 #include "kube/model/meta.h"
 #include "kube/model/scan.h"
@@ -98,13 +99,6 @@ bool is_too_large(int http_status, std::string_view message) {
          (says("request is too large") || says("trying to send message larger than max"));
 }
 
-// At most `limit` bytes, not cut within a character.
-std::string_view cut(std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
-  return text.substr(0, limit);
-}
-
 // A Status' own message, else whatever the body says.
 std::string message_of(std::string_view body, std::string& reason) {
   if (body.starts_with('{')) {
@@ -114,7 +108,7 @@ std::string message_of(std::string_view body, std::string& reason) {
       return message.empty() ? reason : message;
     }
   }
-  std::string message(cut(body, kMaxMessage));
+  std::string message(first_bytes(body, kMaxMessage));
   while (!message.empty() && (message.back() == '\n' || message.back() == ' ')) message.pop_back();
   return message;
 }
@@ -134,7 +128,8 @@ Result<WatchEvent> split_watch_line(std::string_view line) {
     WatchEvent event;
     event.object = object;
     if (!watch_type_of(type, event.type)) {
-      return Error{Code::kInvalid, fmt::format("watch line: unknown type {}", cut(type, 64))};
+      return Error{Code::kInvalid,
+                   fmt::format("watch line: unknown type {}", first_bytes(type, 64))};
     }
     scanned.rewind();
     each_field(scanned.root(), [&](std::string_view key, Value item) {
@@ -186,7 +181,7 @@ Error status_error(std::string_view context, int http_status, std::string_view b
   if (is_too_large(http_status, said)) code = Code::kInvalid;
   const std::string message = said.empty() ? fmt::format("{}: {}", context, http_status)
                                            : fmt::format("{}: {} {}", context, http_status, said);
-  return {code, std::string(cut(message, kMaxMessage))};
+  return {code, std::string(first_bytes(message, kMaxMessage))};
 }
 
 }  // namespace nervex::kube

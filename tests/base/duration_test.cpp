@@ -48,5 +48,27 @@ TEST_CASE("a duration that was written is read back", "[base][duration]") {
   CHECK(*back == duration);
 }
 
+TEST_CASE("a period is a number and a unit", "[base][duration]") {
+  CHECK(*parse_period("30d") == std::chrono::days(30));
+  CHECK(*parse_period("36h") == std::chrono::hours(36));
+  CHECK(*parse_period("90m") == std::chrono::minutes(90));
+  CHECK(*parse_period("10s") == std::chrono::seconds(10));
+  const auto wrong =
+      GENERATE("", "d", "30", "30 d", "-1d", "0d", "1.5h", "30days", "99999999999999d", "36501d");
+  INFO(wrong);
+  CHECK_FALSE(parse_period(wrong));
+}
+
+TEST_CASE("a duration is said as kubectl says it", "[base][duration]") {
+  using std::chrono::seconds;
+  CHECK(short_duration(seconds(-3)) == "0s");
+  CHECK(short_duration(seconds(119)) == "119s");
+  CHECK(short_duration(seconds(150)) == "2m30s");
+  CHECK(short_duration(seconds(3599)) == "59m");
+  CHECK(short_duration(seconds(5 * 3600 + 600)) == "5h10m");
+  CHECK(short_duration(seconds(3 * 86400 + 4 * 3600)) == "3d4h");
+  CHECK(short_duration(seconds(30 * 86400)) == "30d");
+}
+
 }  // namespace
 }  // namespace nervex

@@ -196,15 +196,4 @@ TEST_CASE("a serving certificate does not outlive its authority", "[cli][certs]"
   CHECK(read_certificate(made->serving->cert)->validity.until == kStart + days(60));
 }
 
-TEST_CASE("a period is a number and a unit", "[cli][certs]") {
-  CHECK(*parse_period("30d") == days(30));
-  CHECK(*parse_period("36h") == std::chrono::hours(36));
-  CHECK(*parse_period("90m") == std::chrono::minutes(90));
-  CHECK(*parse_period("10s") == std::chrono::seconds(10));
-  const auto wrong =
-      GENERATE("", "d", "30", "30 d", "-1d", "0d", "1.5h", "30days", "99999999999999d", "36501d");
-  INFO(wrong);
-  CHECK_FALSE(parse_period(wrong));
-}
-
 }  // namespace nervex::certs

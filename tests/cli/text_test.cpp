@@ -1,25 +1,13 @@
 #include "cli/text.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators_all.hpp>
 
 namespace nervex::cli {
 
-TEST_CASE("a duration is told in the units people think in", "[cli][text]") {
-  struct Row {
-    int seconds;
-    std::string want;
-  };
-  const auto row = GENERATE(values<Row>({{-5, "0 s"},
-                                         {0, "0 s"},
-                                         {119, "119 s"},
-                                         {120, "2 min"},
-                                         {7199, "119 min"},
-                                         {7500, "2 h 5 min"},
-                                         {2 * 86'400, "2 d"}}));
-  INFO(row.seconds);
+TEST_CASE("an age is told as kubectl tells it", "[cli][text]") {
   const SysTime then{};
-  CHECK(duration_since(then, then + std::chrono::seconds(row.seconds)) == row.want);
+  CHECK(duration_since(then, then + std::chrono::milliseconds(125'900)) == "2m5s");
+  CHECK(duration_since(then, then - std::chrono::seconds(5)) == "0s");  // clocks differ
 }
 
 TEST_CASE("what objects say cannot command a terminal", "[cli][text]") {

@@ -1,0 +1,18 @@
+// base/text.h - how is a long text said in few bytes? Never cut within a character of UTF-8.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace nervex {
+
+// At most `limit` bytes. Parts of `text`.
+std::string_view first_bytes(std::string_view text, std::size_t limit);
+// What programs say last tells most.
+std::string_view last_bytes(std::string_view text, std::size_t limit);
+
+// The first bytes and "...", `limit` bytes at most with them. `limit` is above 3.
+std::string cut_text(std::string_view text, std::size_t limit);
+
+}  // namespace nervex

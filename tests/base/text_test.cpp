@@ -1,0 +1,35 @@
+#include "base/text.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace nervex {
+namespace {
+
+TEST_CASE("the end of a long text is kept, and no half characters", "[base][text]") {
+  CHECK(last_bytes("", 4).empty());
+  CHECK(last_bytes("abcd", 4) == "abcd");
+  CHECK(last_bytes("abcde", 4) == "bcde");
+  CHECK(last_bytes("\u00fcbcd", 4) == "bcd");   // its second byte alone is nothing
+  CHECK(last_bytes("a\U0001F600b", 4) == "b");  // three of four bytes are nothing
+  CHECK(last_bytes("a\U0001F600b", 5) == "\U0001F600b");
+  CHECK(last_bytes("\x80\x80\x80", 2).empty());  // nor is what is broken from the start
+}
+
+TEST_CASE("the beginning of a long text is kept, and no half characters", "[base][text]") {
+  CHECK(first_bytes("", 4).empty());
+  CHECK(first_bytes("abcd", 4) == "abcd");
+  CHECK(first_bytes("abcde", 4) == "abcd");
+  CHECK(first_bytes("abc\u00fc", 4) == "abc");
+  CHECK(first_bytes("a\U0001F600b", 4) == "a");
+  CHECK(first_bytes("a\U0001F600b", 5) == "a\U0001F600");
+  CHECK(first_bytes("\x80\x80\x80", 2).empty());
+}
+
+TEST_CASE("a text that is cut says so within its limit", "[base][text]") {
+  CHECK(cut_text("abcdef", 6) == "abcdef");
+  CHECK(cut_text("abcdefg", 6) == "abc...");
+  CHECK(cut_text("ab\u00fcdefg", 6) == "ab...");
+}
+
+}  // namespace
+}  // namespace nervex
