@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "extender/group_places.h"
-#include "extender/node_table.h"
-#include "extender/slot_pods.h"
+#include "extender/occupancy.h"
 #include "extender/view.h"
 #include "kube/model/pod.h"
 #include "kube/store.h"

@@ -6,17 +6,24 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "extender/verdict.h"
 #include "extender/view.h"
+#include "gang/explain.h"
 
 namespace nervex::extender {
 
 struct StatusWrite {
   PodGroupPtr group;  // as it was decided on: its resourceVersion makes the write conditional
   gang::PodGroupStatus status;
+};
+
+// The explanation that a status carries.
+struct LastReported {
+  gang::NoFit no_fit;
+  SysTime at{};  // when it was written
 };
 
 // What was told of each waiting gang, by PodGroup UID and gang.
@@ -54,5 +61,29 @@ struct CycleResult {
 // gets no places and says so.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
                       const Refusals& refusals = {});
+
+// -- what does a gang's status say, and when is it worth saying again?
+
+// An explanation whose numbers alone changed is rewritten at most this often.
+inline constexpr std::chrono::milliseconds kRetellAfter{60'000};
+
+struct Verdict {
+  std::string reason;
+  std::string message;
+  SysTime since{};
+  std::optional<LastReported> told;  // of a gang that waits: to be given again next time
+  // The message says less than is known; look again after this.
+  std::optional<std::chrono::milliseconds> retell_after;
+};
+
+Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTime now);
+
+// The API server does not store a plan of so many pods; `words` are its own.
+Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view message,
+                        SysTime now);
+
+// `told` is what the same function answered when `before` was written; null: not known.
+Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                        const LastReported* told, SysTime now);
 
 }  // namespace nervex::extender

@@ -1,0 +1,148 @@
+// extender/occupancy.h - who occupies and holds what: nodes, slots, PodGroups. The parts of Plans,
+// guarded by its lock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "extender/view.h"
+#include "gang/plan.h"
+#include "gang/slot.h"
+#include "kube/model/node.h"
+#include "kube/model/pod.h"
+#include "kube/model/resources.h"
+
+namespace nervex::extender {
+
+using NodePtr = std::shared_ptr<const kube::Node>;
+
+// What is used and held on each node. Pods and places may name nodes that are not known yet, or no
+// more: they count once it is.
+class NodeTable {
+ public:
+  void set_node(const std::string& name, const NodePtr& node);  // null: gone
+
+  // Capacity that pods occupy.
+  void use(const std::string& node, const kube::Resources& amount);
+  void stop_using(const std::string& node, const kube::Resources& amount);
+  // Capacity of places whose pod is not bound.
+  void hold(const std::string& node, const kube::Resources& amount, bool committed);
+  void release(const std::string& node, const kube::Resources& amount, bool committed);
+
+  // Known nodes by name, free = allocatable - used - held by committed gangs.
+  std::vector<gang::NodeView> views() const;
+  std::optional<gang::NodeView> view(std::string_view name) const;
+  // allocatable - used - all that is held; nullopt if nothing is held on it.
+  std::optional<kube::Resources> spare_beside_held(std::string_view name) const;
+
+ private:
+  struct Entry {
+    NodePtr node;
+    kube::Resources used;
+    kube::Resources held;  // committed or not
+    kube::Resources held_committed;
+  };
+  void drop_if_empty(const std::string& name);
+
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+// Which pods were bound for which slot. Pods may be seen before their PodGroup: the UID that their
+// annotation names is all it takes.
+class SlotPods {
+ public:
+  // A pod of a slot that was bound to a node.
+  void add(const gang::PodSlot& slot, const kube::Pod& pod);
+  // That pod, bound or not, is gone.
+  void remove(const gang::PodSlot& slot, const kube::Pod& pod);
+
+  // A pod of namespace `ns` was bound for this place, or is being bound: its capacity is counted as
+  // the pod's own, or it is over.
+  bool is_bound(const std::string& group_uid, std::string_view ns,
+                const gang::Placement& placement) const;
+  bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
+  struct Named {
+    std::string name;
+    std::string uid;
+  };
+  // Another pod of its namespace that was bound for the slot, or is being bound, and has not
+  // finished. nullopt: there is none.
+  std::optional<Named> other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
+
+  // From now on this pod is being bound to that node for the slot; until it is added or removed.
+  void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
+  void forget(const gang::PodSlot& slot, std::string_view pod_uid);
+
+ private:
+  struct BoundPod {
+    std::string name;
+    std::string ns;
+    std::string node;    // empty: being bound
+    std::string target;  // where to, if it is being bound
+    std::int64_t placement = 0;
+    bool finished = false;
+  };
+  using SlotName = std::pair<std::string, int>;                     // role and ordinal
+  using PodsOfSlot = std::map<std::string, BoundPod, std::less<>>;  // by pod UID
+
+  const PodsOfSlot& find(const std::string& group_uid, const SlotName& name) const;
+  void erase(const gang::PodSlot& slot, std::string_view pod_uid);
+
+  std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
+};
+
+// Which capacity one PodGroup holds, and which slot has which place. Counts its places in the node
+// table for as long as it lives.
+class GroupPlaces {
+ public:
+  GroupPlaces(NodeTable& nodes, const SlotPods& pods) : nodes_(nodes), pods_(pods) {}
+  ~GroupPlaces() { release_all(); }
+  GroupPlaces(const GroupPlaces&) = delete;
+  GroupPlaces& operator=(const GroupPlaces&) = delete;
+
+  void set_group(PodGroupPtr group);
+  // Not null: a status that may have been stored or not; its places are held beside the known ones.
+  void set_attempted(PodGroupPtr attempted);
+  // Whether the gang's places count as committed though its status does not say so yet.
+  void set_committing(const std::string& gang, bool committing);
+  // A pod of that slot was bound or is gone.
+  void refresh(const gang::PodSlot& slot);
+
+  const PodGroupPtr& group() const { return group_; }
+  const PodGroupPtr& attempted() const { return attempted_; }
+  const std::set<std::string>& committing() const { return committing_; }
+  SlotSeen seen(std::string_view role, int ordinal) const;
+
+ private:
+  struct Place {
+    gang::Placement placement;
+    const gang::MemberSet* set = nullptr;  // of group_ or attempted_
+    const gang::PodGroup* group = nullptr;
+    const gang::GangStatus* gang = nullptr;  // of that group's status
+    bool committed = false;
+    bool bound = false;
+  };
+
+  void hold_all();
+  void release_all();
+  void add_places(const gang::PodGroup& group);
+  void count(const Place& place, bool add);
+
+  NodeTable& nodes_;
+  const SlotPods& pods_;
+  PodGroupPtr group_;
+  PodGroupPtr attempted_;
+  std::set<std::string> committing_;
+  std::map<std::int64_t, Place> places_;  // by number, of wanted slots
+  // Role and ordinal to number, of group_ alone.
+  std::map<std::pair<std::string, int>, std::int64_t> numbers_;
+};
+
+}  // namespace nervex::extender
