@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <netinet/in.h>
@@ -141,17 +140,14 @@ void Listener::stop() {
 void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
   const SystemClock clock;
   const MonoTime deadline = clock.mono() + timeout;
-  while (!all_finished() && clock.mono() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  const MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
+  while (!all_finished() && clock.mono() < deadline) place_finished_.wait_until(mutex_, deadline);
   for (const Place& place : places_) {
     if (!place.finished_) shutdown(place.socket_.get(), how);
   }
 }
 
-bool Listener::all_finished() {
-  const MutexLock lock(mutex_);
+bool Listener::all_finished() const {
   return std::all_of(places_.begin(), places_.end(),
                      [](const Place& place) { return place.finished_; });
 }
@@ -190,7 +186,8 @@ bool Listener::accept_one() {
   return false;
 }
 
-// The caller stays in the queue, and trying again at once would only burn a core.
+// The caller stays in the queue, and trying again at once would only burn a core: nothing tells when
+// the system has descriptors or memory again.
 void Listener::wait_for_resources() {
   if (!std::exchange(starved_, true)) {
     log_warn("cannot accept connections", {{"error", describe_errno()}});
@@ -277,6 +274,7 @@ void Listener::finish(Place& place) {
   const MutexLock lock(mutex_);
   place.socket_ = UniqueFd();
   place.finished_ = true;
+  place_finished_.notify_all();
   if (!place.leaving_) --live_;
 }
 

@@ -95,7 +95,7 @@ class Listener {
   bool drop_oldest(Place::State state, MonoTime since) REQUIRES(mutex_);
   void finish(Place& place);
   void shut_down_after(std::chrono::milliseconds timeout, int how);
-  bool all_finished();
+  bool all_finished() const REQUIRES(mutex_);
   void join_finished();
   void join_all();
 
@@ -115,6 +115,7 @@ class Listener {
   bool started_ = false;
   Mutex stop_mutex_;  // one stop() at a time
   Mutex mutex_;
+  CondVar place_finished_;
   std::list<Place> places_ GUARDED_BY(mutex_);
 };
 

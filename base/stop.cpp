@@ -99,6 +99,7 @@ MonoTime Ending::calls_end() const {
   return began_ + std::max(kStopLimit / 2, delay_ + milliseconds(1000));
 }
 
+// Nothing tells when the last endpoint list without this program has arrived everywhere.
 void Ending::linger() const { std::this_thread::sleep_until(began_ + delay_); }
 
 }  // namespace nervex

@@ -1,13 +1,10 @@
 #include "controller/runner.h"
 
-#include <chrono>
 #include <utility>
 
 #include "base/clock.h"
 
 namespace nervex::controller {
-
-using std::chrono::milliseconds;
 
 Runner::Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
                kube::Reflectors& caches, const RoundMetrics& metrics)
@@ -28,20 +25,13 @@ void Runner::stop() {
 }
 
 void Runner::run(const std::stop_token& stop) {
-  if (!leadership_.wait(stop) || !wait_for_caches(stop)) return;
+  if (!leadership_.wait(stop)) return;
+  std::call_once(refreshed_, [this] { caches_.refresh(); });
+  if (!caches_.wait_until_current(stop)) return;
   while (auto key = queue_.next()) {
     work_on(*key);
     queue_.done(*key);
   }
-}
-
-bool Runner::wait_for_caches(const std::stop_token& stop) {
-  std::call_once(refreshed_, [this] { caches_.refresh(); });
-  while (!caches_.not_current().empty()) {
-    if (stop.stop_requested()) return false;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return !stop.stop_requested();
 }
 
 void Runner::work_on(const std::string& key) {

@@ -32,7 +32,6 @@ class Runner {
 
  private:
   void run(const std::stop_token& stop);
-  bool wait_for_caches(const std::stop_token& stop);
   void work_on(const std::string& key);
 
   kube::WorkQueue& queue_;

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
                   planning = std::jthread([&](const std::stop_token& stop) {
                     if (!manager->leadership().wait(stop)) return;
                     caches.refresh();
-                    planner.run(stop, [&] { return caches.not_current().empty(); });
+                    if (caches.wait_until_current(stop)) planner.run(stop);
                   });
                 },
                 [&] { planning = {}; }});

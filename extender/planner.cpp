@@ -18,7 +18,6 @@ using std::chrono::milliseconds;
 
 const std::string kCycle = "cycle";  // the queue's only key: all wake-ups fold into one
 constexpr milliseconds kCoalesce{20};
-constexpr milliseconds kNotReady{50};
 constexpr milliseconds kCommitTime{1'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
@@ -46,18 +45,14 @@ void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
 
 void Planner::wake() { queue_.add_after(kCycle, kCoalesce); }
 
-void Planner::run(const std::stop_token& stop, const std::function<bool()>& ready) {
+void Planner::run(const std::stop_token& stop) {
   const std::stop_callback shut_down(stop, [this] { queue_.shut_down(); });
   wake();
   while (const auto key = queue_.next()) {
     try {
-      if (ready()) {
-        const MonoTime began = clock_.mono();
-        pass();
-        observe_(clock_.mono() - began);
-      } else {
-        queue_.add_after(kCycle, kNotReady);
-      }
+      const MonoTime began = clock_.mono();
+      pass();
+      observe_(clock_.mono() - began);
     } catch (const std::exception& error) {  // a bug: say so and go on with what can be done
       log_error("planning failed", {{"error", error.what()}});
       queue_.add_failed(*key);

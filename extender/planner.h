@@ -33,8 +33,8 @@ class Planner {
   }
   // For its metrics.
   const kube::WorkQueue& queue() const { return queue_; }
-  // Runs passes until `stop`, the first one as soon as `ready`. On one thread.
-  void run(const std::stop_token& stop, const std::function<bool()>& ready);
+  // Runs passes until `stop`, the first one at once: all caches must be current. On one thread.
+  void run(const std::stop_token& stop);
 
   // One pass: decides on what is known now and writes the results one after another. What could not
   // be written is in doubt or forgotten, and the next pass, which is already queued, looks again.

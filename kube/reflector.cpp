@@ -161,8 +161,11 @@ Result<Nothing> Reflector::follow_question() {
   }
   auto version = newest_version();
   if (!version) return version.error();
-  const MutexLock lock(mutex_);
-  if (!freshness_.expect(noticed_, *std::move(version), position_)) position_.clear();
+  {
+    const MutexLock lock(mutex_);
+    if (!freshness_.expect(noticed_, *std::move(version), position_)) position_.clear();
+  }
+  options_.on_progress();
   return ok();
 }
 
@@ -243,9 +246,12 @@ void Reflector::finish_list(std::string version) {
   sink_.end_list(version);
   position_ = std::move(version);
   synced_ = true;
-  const MutexLock lock(mutex_);
-  freshness_.listed(list_knows_);
-  if (!freshness_.is_open()) failure_.clear();
+  {
+    const MutexLock lock(mutex_);
+    freshness_.listed(list_knows_);
+    if (!freshness_.is_open()) failure_.clear();
+  }
+  options_.on_progress();
 }
 
 // ---- streams
@@ -313,8 +319,14 @@ Result<Nothing> Reflector::take(WatchEvent event) {
                  fmt::format("watch: went back from {} to {}", position_, event.resource_version)};
   }
   position_ = std::move(event.resource_version);
-  const MutexLock lock(mutex_);
-  freshness_.reached(position_);
+  bool is_answered = false;
+  {
+    const MutexLock lock(mutex_);
+    const bool was_open = freshness_.is_open();
+    freshness_.reached(position_);
+    is_answered = was_open && !freshness_.is_open();
+  }
+  if (is_answered) options_.on_progress();
   return ok();
 }
 

@@ -27,6 +27,17 @@ std::string Reflectors::not_current() const {
   return "";
 }
 
+bool Reflectors::wait_until_current(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  return progressed_.wait(mutex_, stop, [this] { return not_current().empty(); });
+}
+
+void Reflectors::progressed() {
+  // With the lock: nobody stands between looking at the caches and beginning to wait.
+  const MutexLock lock(mutex_);
+  progressed_.notify_all();
+}
+
 void Reflectors::visit(
     const std::function<void(const char* kind, std::function<std::size_t()>)>& visit) const {
   for (const auto& watch : watches_) visit(watch.kind, watch.size);

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "kube/reflector.h"
 #include "kube/store.h"
 
@@ -27,6 +29,7 @@ class Reflectors {
   void add(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink) {
     ReflectorOptions options;
     options.path = std::move(path);
+    options.on_progress = [this] { progressed(); };
     watches_.push_back({kind, [&store] { return store.size(); },
                         std::make_unique<Reflector>(api_, options, std::move(sink))});
   }
@@ -41,6 +44,8 @@ class Reflectors {
   void refresh();
   // not_synced(), or which cache is not up to date since refresh(), and why. "" if all are.
   std::string not_current() const;
+  // Returns as soon as not_current() is "". False: `stop` was requested first.
+  bool wait_until_current(const std::stop_token& stop);
 
   // Calls `visit` with each kind and a thread-safe function that counts its objects.
   void visit(
@@ -52,8 +57,11 @@ class Reflectors {
     std::function<std::size_t()> size;
     std::unique_ptr<Reflector> reflector;
   };
+  void progressed();
 
   Api& api_;
+  Mutex mutex_;  // for waiting alone
+  CondVar progressed_;
   std::vector<Watch> watches_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "kube/model/pod.h"
-#include "kube/reflector.h"
+#include "kube/reflectors.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/wait_until.h"
 
@@ -182,6 +182,34 @@ TEST_CASE("a list that was begun before the question does not answer it", "[kube
   reflector.reset();
   CHECK(lists == 2);
   CHECK_FALSE(was_fresh);
+}
+
+TEST_CASE("who waits for the caches goes on as soon as all are current", "[kube][refresh]") {
+  FakeApi api;
+  api.add(kPods, "ns", a_pod("a"));
+  Store<Pod> store;
+  Reflectors caches(api);
+  caches.add("pods", api_path(kPods), store,
+             sink_into<Pod>(
+                 store, [](std::string_view json) { return decode_pod(json, {}); }, nullptr));
+  bool is_current = false;
+  std::jthread waiting(
+      [&](const std::stop_token& stop) { is_current = caches.wait_until_current(stop); });
+
+  SECTION("listed for the first time, and brought up to date again") {
+    caches.start();
+    waiting.join();
+    CHECK(is_current);
+    CHECK(store.size() == 1);
+    caches.refresh();
+    CHECK(caches.wait_until_current({}));
+    CHECK(caches.not_current().empty());
+  }
+  SECTION("or ends when it is told to") {
+    waiting.request_stop();
+    waiting.join();
+    CHECK_FALSE(is_current);
+  }
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class Suite {
 
   // A new process. Its watches have heard nothing for as many versions as are given, each; unless
   // `waits_for_caches` is false it decides nothing before all have reached what was there when it
-  // took over (Runner::wait_for_caches).
+  // took over (Reflectors::wait_until_current).
   void take_over(const std::vector<std::int64_t>& behind = {}, bool waits_for_caches = true);
   void deliver(Watched kind, std::int64_t version);
   void deliver_all();
