@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/observe/live_pods.h"
+#include "controller/observe/live_reads.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "kube/model/merge_patch.h"

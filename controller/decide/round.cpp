@@ -1,6 +1,10 @@
 #include "controller/decide/round.h"
 
+#include <algorithm>
+
+#include "controller/decide/cleanup.h"
 #include "controller/decide/refusals.h"
+#include "job/counts.h"
 
 namespace nervex::controller {
 namespace {
@@ -31,6 +35,51 @@ Round::Round(const Observed& observed, Attempt of)
   if (losses.replaced == job.status.replaced) return;
   job.status.replaced = losses.replaced;
   slots = WantedSlots(job, attempt.has_aggregator);
+}
+
+// -- what must be read live
+
+namespace {
+
+// The coordinator has had a call to nervex-server answered, which proves that it ran, even if the
+// phase does not say so: nobody may have looked while it did. A job that was made from another
+// one's manifest may hold that one's calls; they are older than its PodGroup.
+bool has_called(const job::Job& job, const gang::PodGroup& group) {
+  const auto& calls = job.spec.requests.calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const job::CallRecord& call) {
+    return call.attempt == job.status.attempt && call.time > group.meta.created;
+  });
+}
+
+// Its coordinator runs, or has run: another one in the same attempt would not know its workers.
+bool is_under_way(const job::Job& job, const gang::PodGroup* group) {
+  if (job.meta.deleting) return false;
+  return job.status.phase == job::Phase::kRunning || (group != nullptr && has_called(job, *group));
+}
+
+bool seems_gone(const Observed& seen, const gang::PodGroup& group) {
+  return std::none_of(seen.pods.begin(), seen.pods.end(),
+                      [&](const auto& pod) { return is_coordinator_of(*pod, group); });
+}
+
+}  // namespace
+
+bool is_coordinator_of(const kube::Pod& pod, const gang::PodGroup& group) {
+  return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
+}
+
+LiveChecks live_checks(const Round& round) {
+  LiveChecks checks;
+  const Observed& seen = round.seen;
+  const gang::PodGroup* group = round.attempt.group;
+  if (!goes_on(seen.job.status)) return checks;
+  if (is_under_way(seen.job, group)) {
+    checks.pod_group = group == nullptr;
+    checks.coordinator = group != nullptr && seems_gone(seen, *group);
+  }
+  checks.vanished = round.vanished;
+  checks.stale_objects = !delete_stale_objects(round).empty();
+  return checks;
 }
 
 }  // namespace nervex::controller

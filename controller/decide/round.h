@@ -1,4 +1,5 @@
-// controller/decide/round.h - what every policy of one reconcile round reads, computed once. Pure.
+// controller/decide/round.h - what every policy of one reconcile round reads, computed once, and
+// what must be read live first. Pure.
 #pragma once
 
 #include <set>
@@ -28,9 +29,27 @@ struct Round {
   SlotNumbers backing_off;   // of `slots`: refusals.h
   Placements placements;     // of all gangs, whatever became of their plans
   // Names of pods that are wanted and not in `seen`, but were created. A stale cache looks the
-  // same: live_checks.h asks the API server first.
+  // same: live_checks() asks the API server first.
   std::vector<std::string> vanished;
   Replacement losses;
 };
+
+// -- what must be read from the API server before the round may decide, since a stale cache would
+// look the same? observe.h reads it.
+
+// In this order; the first that shows the attempt's end makes the others unnecessary.
+struct LiveChecks {
+  bool pod_group = false;             // the attempt ran, and its PodGroup seems to be deleted
+  bool coordinator = false;           // the attempt ran, and its coordinator seems to be deleted
+  std::vector<std::string> vanished;  // pods that would be replaced
+  bool stale_objects = false;         // something would be deleted as left over
+  bool operator==(const LiveChecks&) const = default;
+};
+
+// None for a job that has not begun, or has ended. Nearly always all are empty.
+LiveChecks live_checks(const Round& round);
+
+// Is it the coordinator's pod of that PodGroup's attempt?
+bool is_coordinator_of(const kube::Pod& pod, const gang::PodGroup& group);
 
 }  // namespace nervex::controller

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "controller/decide/attempt.h"
-#include "controller/decide/live_checks.h"
-#include "controller/observe/live_pods.h"
+#include "controller/observe/live_reads.h"
 #include "job/names.h"
 #include "kube/model/node.h"
 

@@ -26,7 +26,7 @@ struct ObserveOptions {
 std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
                                        const std::string& key, SysTime now);
 
-// Makes the round of `seen`; what live_checks.h asks of it is read into `seen` first. Fails only as
+// Makes the round of `seen`; what live_checks() asks of it is read into `seen` first. Fails only as
 // those questions fail, and with kTransient while a cache is behind. `round` borrows from `seen`.
 Result<Nothing> observe_live(kube::Api& api, const Caches& caches, Observed& seen,
                              std::optional<Round>& round);

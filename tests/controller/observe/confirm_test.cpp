@@ -1,4 +1,4 @@
-#include "controller/observe/confirm.h"
+#include "controller/observe/live_reads.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
