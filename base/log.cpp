@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <nlohmann/json.hpp>
 
 namespace nervex {
 
@@ -240,7 +240,6 @@ void set_log_level(LogLevel level) {
 }
 
 LogLevel log_level() { return the_log().level; }
-
 
 void log_debug(std::string_view message, LogFields fields) {
   write(LogLevel::kDebug, message, fields);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/call_limit.h"
 #include "base/error.h"
+#include "base/http/call_limit.h"
 
 namespace nervex {
 

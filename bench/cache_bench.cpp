@@ -16,8 +16,8 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "kube/cache/reflector.h"
 #include "kube/model/watch.h"
-#include "kube/reflector.h"
 
 namespace nervex {
 namespace {

@@ -10,7 +10,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
-#include "base/openssl_ptr.h"
+#include "base/tls/openssl_ptr.h"
 
 namespace nervex::certs {
 namespace {
@@ -205,11 +205,10 @@ Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::s
 Result<CertificateFacts> read_certificate(const std::string& pem) {
   const Certificate read = parse_certificate(pem);
   if (!read) return Error{Code::kInvalid, "no readable PEM certificate"};
-  return CertificateFacts{
-      {time_of(X509_get0_notBefore(read.get())).value_or(SysTime{}),
-       time_of(X509_get0_notAfter(read.get())).value_or(SysTime{})},
-      X509_check_ca(read.get()) == 1,
-      names_of(read.get())};
+  return CertificateFacts{{time_of(X509_get0_notBefore(read.get())).value_or(SysTime{}),
+                           time_of(X509_get0_notAfter(read.get())).value_or(SysTime{})},
+                          X509_check_ca(read.get()) == 1,
+                          names_of(read.get())};
 }
 
 std::string name_as_read(const std::string& name) {

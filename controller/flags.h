@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/program.h"
-#include "kube/leader_flags.h"
+#include "kube/leader/flags.h"
 
 namespace nervex::controller {
 

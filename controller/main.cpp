@@ -3,7 +3,7 @@
 #include "controller/observe/watches.h"
 #include "controller/runner.h"
 #include "kube/access_review.h"
-#include "kube/leadership.h"
+#include "kube/leader/leadership.h"
 #include "kube/manager.h"
 #include "kube/metrics.h"
 

@@ -8,8 +8,8 @@
 
 #include "controller/metrics.h"
 #include "controller/worker.h"
-#include "kube/leadership.h"
-#include "kube/reflectors.h"
+#include "kube/cache/reflectors.h"
+#include "kube/leader/leadership.h"
 #include "kube/work_queue.h"
 
 namespace nervex::controller {

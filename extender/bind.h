@@ -8,8 +8,8 @@
 #include "extender/plans.h"
 #include "gang/slot.h"
 #include "kube/api.h"
+#include "kube/cache/store.h"
 #include "kube/model/extender_api.h"
-#include "kube/store.h"
 
 namespace nervex::extender {
 

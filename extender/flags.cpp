@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-#include "base/address.h"
-#include "base/tls_flags.h"
+#include "base/net/address.h"
+#include "base/tls/flags.h"
 
 namespace nervex::extender {
 

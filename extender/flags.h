@@ -1,9 +1,9 @@
 // extender/flags.h - how is the extender told what to do?
 #pragma once
 
-#include "base/certificate_files.h"
 #include "base/program.h"
-#include "kube/leader_flags.h"
+#include "base/tls/certificate_files.h"
+#include "kube/leader/flags.h"
 
 namespace nervex::extender {
 

@@ -1,8 +1,8 @@
 // nervex-extender - where does each gang go, and may this pod be bound there?
 #include <thread>
 
-#include "base/ops_routes.h"
-#include "base/tls_flags.h"
+#include "base/http/ops_routes.h"
+#include "base/tls/flags.h"
 #include "extender/bind.h"
 #include "extender/flags.h"
 #include "extender/metrics.h"
@@ -10,7 +10,7 @@
 #include "extender/plans.h"
 #include "extender/routes.h"
 #include "extender/watches.h"
-#include "kube/leadership.h"
+#include "kube/leader/leadership.h"
 #include "kube/manager.h"
 #include "kube/metrics.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/metrics.h"
 #include "gang/pod_group.h"
-#include "kube/store.h"
+#include "kube/cache/store.h"
 
 namespace nervex::extender {
 

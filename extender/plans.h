@@ -17,8 +17,8 @@
 #include "base/mutex.h"
 #include "extender/occupancy.h"
 #include "extender/view.h"
+#include "kube/cache/store.h"
 #include "kube/model/pod.h"
-#include "kube/store.h"
 
 namespace nervex::extender {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "base/metrics.h"
 #include "extender/bind.h"
 #include "extender/filter.h"

@@ -6,8 +6,8 @@
 #include "extender/planner.h"
 #include "extender/plans.h"
 #include "kube/api.h"
-#include "kube/reflectors.h"
-#include "kube/store.h"
+#include "kube/cache/reflectors.h"
+#include "kube/cache/store.h"
 
 namespace nervex::extender {
 

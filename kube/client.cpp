@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "base/http_client.h"
-#include "kube/identity.h"
+#include "base/http/client.h"
+#include "kube/auth/identity.h"
 #include "kube/model/watch.h"
 
 namespace nervex::kube {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "kube/exec_plugin.h"
+#include "kube/auth/exec_plugin.h"
 
 namespace nervex::kube {
 

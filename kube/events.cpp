@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxMessage = 1024;  // the API server refuses longer ones
-constexpr int kMaxTries = 3;               // of a write that met a busy or absent API server
+constexpr int kMaxWriteTries = 3;          // of a write that met a busy or absent API server
 constexpr auto kRetryPause = 5s;
 
 // Events of cluster-scoped objects live in "default".
@@ -134,7 +134,7 @@ Result<Nothing> EventRecorder::write(const EventWrite& event) {
 void EventRecorder::write_and_count(const EventWrite& event, const std::stop_token& stop) {
   auto written = write(event);
   // The caller's thread does not wait for better times, our own does.
-  for (int tries = 1; tries < kMaxTries && has_thread_ && !written; ++tries) {
+  for (int tries = 1; tries < kMaxWriteTries && has_thread_ && !written; ++tries) {
     if (written.error().code != Code::kTransient || sleep_unless_stopped(kRetryPause, stop)) break;
     written = write(event);
   }

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/http/ops_routes.h"
 #include "base/log.h"
-#include "base/ops_routes.h"
 #include "kube/config.h"
 #include "kube/metrics.h"
 

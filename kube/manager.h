@@ -10,14 +10,14 @@
 
 #include "base/clock.h"
 #include "base/health.h"
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "base/metrics.h"
 #include "base/program.h"
 #include "base/stop.h"
+#include "kube/cache/reflectors.h"
 #include "kube/client.h"
-#include "kube/leader_flags.h"
-#include "kube/leadership.h"
-#include "kube/reflectors.h"
+#include "kube/leader/flags.h"
+#include "kube/leader/leadership.h"
 
 namespace nervex::kube {
 

@@ -7,7 +7,7 @@
 
 #include "base/metrics.h"
 #include "kube/client.h"
-#include "kube/leadership.h"
+#include "kube/leader/leadership.h"
 #include "kube/work_queue.h"
 
 namespace nervex::kube {

@@ -10,10 +10,10 @@
 #include "job/aggregator_config.h"
 #include "job/types.h"
 #include "kube/api.h"
+#include "kube/cache/reflectors.h"
+#include "kube/cache/store.h"
 #include "kube/model/meta.h"
 #include "kube/model/pod.h"
-#include "kube/reflectors.h"
-#include "kube/store.h"
 #include "server/decide/caller.h"
 #include "server/decide/gpu_split.h"
 

@@ -1,6 +1,6 @@
 #include "server/flags.h"
 
-#include "base/tls_flags.h"
+#include "base/tls/flags.h"
 #include "job/types.h"
 
 namespace nervex::server {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "base/certificate_files.h"
 #include "base/program.h"
+#include "base/tls/certificate_files.h"
 #include "server/decide/grow.h"
 
 namespace nervex::server {

@@ -1,9 +1,9 @@
 // nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
 #include <CLI/CLI.hpp>
 
-#include "base/ops_routes.h"
-#include "base/tls_flags.h"
-#include "kube/lease.h"
+#include "base/http/ops_routes.h"
+#include "base/tls/flags.h"
+#include "kube/leader/lease.h"
 #include "kube/manager.h"
 #include "server/caches.h"
 #include "server/flags.h"

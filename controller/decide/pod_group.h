@@ -41,9 +41,9 @@ Actions group_steps(const Round& round);
 
 // -- which gangs of requests in a PodGroup become one? Pure.
 //
-// nervex-server merges entries of spec.requests that are placed (server/decide/merge.h). Their slots
-// are then of one entry and still in a gang for each POST, so that the PodGroup would grow with
-// every POST that the job ever made.
+// nervex-server merges entries of spec.requests that are placed (server/decide/merge.h). Their
+// slots are then of one entry and still in a gang for each POST, so that the PodGroup would grow
+// with every POST that the job ever made.
 
 // Moves the slots of each gang of a request to the oldest gang whose slots are of the same entry,
 // if

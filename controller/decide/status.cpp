@@ -186,7 +186,7 @@ job::Status final_status(const Round& round, job::Status status, job::Phase phas
   } else {
     forget_active(round.seen, status);
   }
-  if (verdict.outcome == AttemptOutcome::kFailed) status.coordinator = {0, 0, 1};
+  if (verdict.outcome == AttemptOutcome::kFailure) status.coordinator = {0, 0, 1};
   set_final_conditions(round.seen, verdict, status);
   return status;
 }

@@ -10,8 +10,8 @@
 #include "controller/decide/priority.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
+#include "kube/cache/store.h"
 #include "kube/model/pod.h"
-#include "kube/store.h"
 
 namespace nervex::controller {
 

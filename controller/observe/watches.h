@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "controller/observe/caches.h"
+#include "kube/cache/reflectors.h"
 #include "kube/model/pod.h"
-#include "kube/reflectors.h"
 #include "kube/work_queue.h"
 
 namespace nervex::controller {

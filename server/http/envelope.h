@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/http.h"
+#include "base/http/messages.h"
 #include "server/decide/listing.h"
 
 namespace nervex::server {

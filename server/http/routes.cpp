@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/http/request_metrics.h"
 #include "base/log.h"
-#include "base/request_metrics.h"
 #include "server/http/envelope.h"
 #include "server/http/request.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "base/http.h"
-#include "base/http_server.h"
+#include "base/http/messages.h"
+#include "base/http/server.h"
 #include "base/metrics.h"
 #include "server/http/authorizer.h"
 #include "server/replicas.h"

@@ -6,7 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#include "base/tls.h"
+#include "base/tls/tls.h"
 #include "tests/base/certs.h"
 #include "tests/base/raw_socket.h"
 

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
-#include "base/socket.h"
+#include "base/net/socket.h"
 
 namespace nervex::test {
 

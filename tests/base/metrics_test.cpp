@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "base/request_metrics.h"
+#include "base/http/request_metrics.h"
 #include "tests/support/exposition.h"
 
 namespace nervex {

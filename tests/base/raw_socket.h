@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "base/socket.h"
+#include "base/net/socket.h"
 
 namespace nervex::test {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "base/tls.h"
+#include "base/tls/tls.h"
 #include "certs/files.h"
 #include "tests/support/temp_folder.h"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "extender/metrics.h"
 #include "tests/extender/cluster.h"
 

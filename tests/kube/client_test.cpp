@@ -5,7 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "kube/client.h"
 #include "tests/support/scripted_server.h"
 #include "tests/support/temp_folder.h"

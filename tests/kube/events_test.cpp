@@ -15,13 +15,14 @@ using namespace std::chrono_literals;
 using testing::FakeApi;
 using testing::FakeClock;
 
-const ObjectRef kJob{"nervex.sensetime.com/v1alpha1", "NerveXJob", "a", "dqn", "u1"};
+const ObjectRef kTheJob{"nervex.sensetime.com/v1alpha1", "NerveXJob", "a", "dqn", "u1"};
 
 TEST_CASE("an event says what happened to which object, when and who says so", "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "nervex-controller");
-  recorder.record(kJob, {EventType::kWarning, "FailedCreate", "pod dqn-learner-x2b7k: no quota"});
+  recorder.record(kTheJob,
+                  {EventType::kWarning, "FailedCreate", "pod dqn-learner-x2b7k: no quota"});
   const auto events = api.list(kEvents, "a");
   REQUIRE(events.size() == 1);
   Json event = events[0];
@@ -41,7 +42,7 @@ TEST_CASE("different events of one object have different names", "[kube][events]
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
   for (int i = 0; i < 5; ++i) {
-    recorder.record(kJob, {EventType::kNormal, "R" + std::to_string(i), "m"});
+    recorder.record(kTheJob, {EventType::kNormal, "R" + std::to_string(i), "m"});
   }
   CHECK(api.list(kEvents, "a").size() == 5);
   CHECK(recorder.stats().created == 5);
@@ -52,7 +53,7 @@ TEST_CASE("an event that comes again is counted up where it stands", "[kube][eve
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
   for (int i = 0; i < 3; ++i) {
-    recorder.record(kJob, {EventType::kNormal, "R", "m"});
+    recorder.record(kTheJob, {EventType::kNormal, "R", "m"});
     clock.advance(60s);
   }
   const auto events = api.list(kEvents, "a");
@@ -68,10 +69,10 @@ TEST_CASE("an event that has expired meanwhile is written again, with its count"
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
-  recorder.record(kJob, {EventType::kNormal, "R", "m"});
+  recorder.record(kTheJob, {EventType::kNormal, "R", "m"});
   const std::string name = string_at(api.list(kEvents, "a").at(0), {"metadata", "name"});
   api.remove(kEvents, "a", name);
-  recorder.record(kJob, {EventType::kNormal, "R", "m"});
+  recorder.record(kTheJob, {EventType::kNormal, "R", "m"});
   const auto events = api.list(kEvents, "a");
   REQUIRE(events.size() == 1);
   CHECK(int_at(events[0], {"count"}) == 2);
@@ -91,7 +92,7 @@ TEST_CASE("names and messages stay within the API's limits", "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
-  ObjectRef about = kJob;
+  ObjectRef about = kTheJob;
   about.name = std::string(253, 'x');
   recorder.record(about, {EventType::kNormal, "R", std::string(5000, 'm')});
   const auto events = api.list(kEvents, "a");
@@ -105,7 +106,7 @@ TEST_CASE("an event that cannot be written is forgotten", "[kube][events]") {
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
   api.fail_next("POST", "/events", {Code::kForbidden, "403"});
-  recorder.record(kJob, {EventType::kNormal, "R", "m"});
+  recorder.record(kTheJob, {EventType::kNormal, "R", "m"});
   CHECK(api.list(kEvents).empty());
   CHECK(recorder.stats() == EventStats{.failed = 1});
 }
@@ -150,7 +151,7 @@ TEST_CASE("an API server that hangs holds nobody up, and the queue is bounded", 
   EventRecorder recorder(closed, clock, "c");
   recorder.start();
   const auto record = [&recorder](std::size_t i) {
-    ObjectRef about = kJob;
+    ObjectRef about = kTheJob;
     about.uid = std::to_string(i);
     recorder.record(about, {EventType::kNormal, "R", "m"});
   };
@@ -171,7 +172,7 @@ TEST_CASE("a recorder ends at once, whatever still waits", "[kube][events]") {
   auto recorder = std::make_unique<EventRecorder>(api, clock, "c");
   recorder->start();
   for (const auto* reason : {"A", "B", "C"}) {
-    recorder->record(kJob, {EventType::kNormal, reason, "m"});
+    recorder->record(kTheJob, {EventType::kNormal, reason, "m"});
   }
   CHECK(testing::wait_until([&] { return api.writes().size() == 1; }));  // it pauses now
   const auto started = std::chrono::steady_clock::now();

@@ -7,8 +7,8 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "base/log.h"
+#include "kube/cache/reflectors.h"
 #include "kube/model/pod.h"
-#include "kube/reflectors.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/wait_until.h"
 

@@ -165,7 +165,7 @@ TEST_CASE("a key that is added while it is worked on waits from then on", "[kube
 TEST_CASE("a duration belongs to the first bucket whose bound it does not exceed",
           "[kube][work_queue]") {
   DurationHistogram histogram;
-  for (const double seconds : {0.0, 1.0, 1.5, 1000.0, 1001.0}) histogram.observe(seconds);
+  for (const double took : {0.0, 1.0, 1.5, 1000.0, 1001.0}) histogram.observe(took);
   CHECK(histogram.counts[0] == 1);
   CHECK(histogram.counts[8] == 1);
   CHECK(histogram.counts[9] == 1);

@@ -11,8 +11,8 @@
 #include <fmt/ranges.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "base/http_client.h"
-#include "base/http_server.h"
+#include "base/http/client.h"
+#include "base/http/server.h"
 #include "tests/programs/running.h"
 #include "tests/support/wait_until.h"
 

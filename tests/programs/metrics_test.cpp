@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "tests/base/raw_socket.h"
 #include "tests/programs/running.h"
 #include "tests/support/exposition.h"

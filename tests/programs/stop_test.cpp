@@ -6,7 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "tests/base/raw_socket.h"
 #include "tests/programs/running.h"
 

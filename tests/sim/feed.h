@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "kube/cache/reflector.h"
 #include "kube/model/watch.h"
-#include "kube/reflector.h"
 #include "tests/support/fake_api.h"
 
 namespace nervex::testing {

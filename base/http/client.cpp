@@ -1,0 +1,303 @@
+#include "base/http/client.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/http/exchange.h"
+#include "base/http/stream_reader.h"
+#include "base/mutex.h"
+#include "base/net/dial.h"
+#include "base/tls/tls.h"
+
+namespace nervex {
+
+using Dialed = std::unique_ptr<DialedConnection>;
+
+namespace {
+
+// A bounded number of connections to one server; callers beyond that wait for one. Thread-safe.
+class ConnectionPool {
+ public:
+  explicit ConnectionPool(std::size_t size) : free_places_(std::max<std::size_t>(size, 1)) {}
+
+  // A place in the pool for the length of a scope, waited for until `limit` or `deadline`.
+  class Checkout {
+   public:
+    Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline);
+    ~Checkout();
+    Checkout(const Checkout&) = delete;
+    Checkout& operator=(const Checkout&) = delete;
+
+    // False: the limit or the deadline came first.
+    bool has_place() const { return has_place_; }
+    // A kept connection, if there is one that can still be used: when a server has restarted, all
+    // of them are dead, and the caller must not find that out by losing requests.
+    Dialed take_fresh();
+    // For the next caller. What is not kept is closed.
+    void keep(Dialed connection) { kept_ = std::move(connection); }
+
+   private:
+    ConnectionPool& pool_;
+    std::uint64_t generation_ = 0;
+    bool has_place_;
+    Dialed kept_;
+  };
+
+  // Makes those who wait for a place look at their limit again.
+  void wake_waiting();
+  // Closes what is kept; what is in use is closed when it comes back.
+  void close_all();
+
+ private:
+  bool wait_for_place(const CallLimit& limit, MonoTime deadline, std::uint64_t& generation);
+  Dialed take_kept();
+  void give_back(Dialed connection, std::uint64_t generation);
+
+  Mutex mutex_;
+  CondVar freed_;
+  std::size_t free_places_ GUARDED_BY(mutex_);
+  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;  // close_all() raises it
+  std::vector<Dialed> kept_ GUARDED_BY(mutex_);
+};
+
+ConnectionPool::Checkout::Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline)
+    : pool_(pool), has_place_(pool.wait_for_place(limit, deadline, generation_)) {}
+
+ConnectionPool::Checkout::~Checkout() {
+  if (has_place_) pool_.give_back(std::move(kept_), generation_);
+}
+
+Dialed ConnectionPool::Checkout::take_fresh() {
+  while (Dialed taken = pool_.take_kept()) {
+    if (taken->connection.is_fresh()) return taken;
+  }
+  return nullptr;
+}
+
+bool ConnectionPool::wait_for_place(const CallLimit& limit, MonoTime deadline,
+                                    std::uint64_t& generation) {
+  MutexLock lock(mutex_);
+  while (free_places_ == 0) {
+    if (limit.is_over() || SystemClock().mono() >= deadline) return false;
+    freed_.wait_until(mutex_, std::min(limit.time(), deadline));
+  }
+  --free_places_;
+  generation = generation_;
+  return true;
+}
+
+// The one used last: the others may then grow old enough for the server to close them.
+Dialed ConnectionPool::take_kept() {
+  const MutexLock lock(mutex_);
+  if (kept_.empty()) return nullptr;
+  Dialed connection = std::move(kept_.back());
+  kept_.pop_back();
+  return connection;
+}
+
+void ConnectionPool::give_back(Dialed connection, std::uint64_t generation) {
+  {
+    const MutexLock lock(mutex_);
+    ++free_places_;
+    if (connection && generation == generation_) kept_.push_back(std::move(connection));
+  }
+  freed_.notify_one();
+}
+
+void ConnectionPool::wake_waiting() {
+  // With the lock: nobody stands between looking at the limit and beginning to wait.
+  const MutexLock lock(mutex_);
+  freed_.notify_all();
+}
+
+void ConnectionPool::close_all() {
+  std::vector<Dialed> closed;  // after the lock is released
+  const MutexLock lock(mutex_);
+  ++generation_;
+  closed.swap(kept_);
+}
+
+// How connections are made at present, or why none can be.
+struct Setup {
+  DialPlan plan;
+  std::optional<Error> problem;
+};
+
+Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredentials& credentials) {
+  const auto url = parse_server_url(options.url);
+  if (!url) return url.error();
+  DialPlan plan;
+  plan.address = url->address;
+  if (!url->tls) return plan;
+  plan.server_name = options.server_name.empty() ? url->address.host : options.server_name;
+  TlsIdentity identity;
+  identity.cert_name = "client certificate";
+  identity.cert = credentials.client_cert;
+  identity.key_name = "client key";
+  identity.key = credentials.client_key;
+  auto tls = client_tls_context(credentials.ca, identity);
+  if (!tls) return with_context(options.url, tls.error());
+  if (!connecting_session(*tls, plan.server_name)) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: \"{}\" can be no server's name", options.url, plan.server_name)};
+  }
+  plan.tls = *std::move(tls);
+  return plan;
+}
+
+}  // namespace
+
+struct HttpClient::Impl {
+  explicit Impl(HttpClientOptions given) : options(std::move(given)), pool(options.pool_size) {
+    auto plan = plan_for(options, {options.ca, options.client_cert, options.client_key});
+    // Told to every caller, for a constructor cannot.
+    setup = plan ? Setup{*std::move(plan), std::nullopt} : Setup{{}, plan.error()};
+  }
+
+  Setup current() {
+    const MutexLock lock(mutex);
+    return setup;
+  }
+
+  Result<Nothing> set_credentials(const HttpCredentials& credentials) {
+    auto plan = plan_for(options, credentials);
+    if (!plan) return plan.error();
+    {
+      const MutexLock lock(mutex);
+      setup = Setup{*std::move(plan), std::nullopt};
+    }
+    pool.close_all();
+    return ok();
+  }
+
+  // "GET https://host:1/path: timed out". The query may be long, and is not for logs.
+  Error failure(const HttpExchange& exchange, const std::string& why) const {
+    const std::string path = exchange.target.substr(0, exchange.target.find('?'));
+    return Error{Code::kTransient, fmt::format("{} {}{}: {}", exchange.method, options.url, path,
+                                               limit.is_over() ? "the program is stopping" : why)};
+  }
+
+  Result<Dialed> connect(const HttpExchange& exchange, const DialPlan& plan, int wake_fd) const {
+    if (limit.is_over()) return failure(exchange, "");
+    auto dialed = dial(plan, SystemClock().mono() + options.connect_timeout, wake_fd);
+    if (dialed) return dialed;
+    if (limit.is_over()) return failure(exchange, "");
+    return with_context(exchange.method + " " + options.url, dialed.error());
+  }
+
+  Result<HttpResponse> send(const HttpExchange& exchange,
+                            const std::function<Result<Nothing>()>& before_sending);
+
+  const HttpClientOptions options;
+  Mutex mutex;
+  Setup setup GUARDED_BY(mutex);
+  CallLimit limit;
+  ConnectionPool pool;
+};
+
+Result<HttpResponse> HttpClient::Impl::send(
+    const HttpExchange& exchange, const std::function<Result<Nothing>()>& before_sending) {
+  ConnectionPool::Checkout checkout(pool, limit, SystemClock().mono() + options.read_timeout);
+  if (!checkout.has_place() || limit.is_over()) {
+    return failure(exchange, "not sent: no other request ended in time");
+  }
+  // After the place was taken: a connection made with credentials that are replaced meanwhile is
+  // not kept.
+  const auto [plan, problem] = current();
+  if (problem) return *problem;
+  Dialed dialed = checkout.take_fresh();
+  const bool was_kept = dialed != nullptr;
+  if (!dialed) {
+    auto fresh = connect(exchange, plan, limit.fd());
+    if (!fresh) return fresh.error();
+    dialed = *std::move(fresh);
+  }
+  if (before_sending) {
+    if (auto may = before_sending(); !may) return may.error();
+  }
+  Connection& connection = dialed->connection;
+  connection.set_deadline(SystemClock().mono() + options.total_timeout);
+  HttpOutcome outcome = run_exchange(exchange, plan.address, connection, limit);
+  if (!outcome.complete) {
+    // The other kept connections are older still, and lead to the same server: were they half
+    // open, too, each would cost one caller the whole time-out.
+    if (was_kept) pool.close_all();
+    return failure(exchange, outcome.why);
+  }
+  if (outcome.reusable) checkout.keep(std::move(dialed));
+  return std::move(outcome.reply);
+}
+
+HttpClient::HttpClient(HttpClientOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+HttpClient::~HttpClient() = default;
+
+void HttpClient::end_calls_by(MonoTime time) {
+  impl_->limit.set(time);
+  impl_->pool.wake_waiting();
+}
+
+Result<Nothing> HttpClient::set_credentials(const HttpCredentials& credentials) {
+  return impl_->set_credentials(credentials);
+}
+
+const CallLimit& HttpClient::call_limit() const { return impl_->limit; }
+
+Result<HttpResponse> HttpClient::send(const std::string& method, const std::string& path_and_query,
+                                      const std::map<std::string, std::string>& headers,
+                                      const std::string& body, const std::string& content_type,
+                                      const std::function<Result<Nothing>()>& before_sending) {
+  HttpExchange exchange{method,
+                        path_and_query,
+                        headers,
+                        body,
+                        impl_->options.read_timeout,
+                        impl_->options.write_timeout};
+  if (!content_type.empty()) exchange.headers.emplace("Content-Type", content_type);
+  if (auto checked = check_exchange(exchange); !checked) return checked.error();
+  return impl_->send(exchange, before_sending);
+}
+
+Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,
+                                        const std::map<std::string, std::string>& headers,
+                                        std::chrono::seconds silence,
+                                        const std::function<bool(std::string_view line)>& on_line,
+                                        const std::stop_token& stop,
+                                        const std::function<void(int status)>& on_status) {
+  HttpExchange exchange{"GET", path_and_query, headers, "", silence, impl_->options.write_timeout};
+  if (auto checked = check_exchange(exchange); !checked) return checked.error();
+  const auto [plan, problem] = impl_->current();
+  if (problem) return *problem;
+  const WakeFd stopped;
+  const std::stop_callback on_stop(stop, [&stopped] { stopped.set(); });
+  const EitherFd wake(stopped.get(), impl_->limit.fd());
+  auto dialed = impl_->connect(exchange, plan, wake.get());
+  if (!dialed) return dialed.error();
+  Connection& connection = (*dialed)->connection;
+  connection.set_deadline(MonoTime::max());
+
+  StreamReader reader(on_line, stop);
+  exchange.on_status = [&](int status) {
+    reader.see_status(status);
+    if (on_status) on_status(status);
+  };
+  exchange.on_bytes = [&reader](std::string_view bytes) { return reader.take(bytes); };
+  HttpOutcome outcome = run_exchange(exchange, plan.address, connection, impl_->limit);
+  if (reader.line_too_long()) {
+    return impl_->failure(
+        exchange, fmt::format("a line is longer than {} bytes", StreamReader::kMaxLineBytes));
+  }
+  if (outcome.complete) reader.finish();
+  const bool silent = connection.failed_by() == Connection::Failure::kTimeout;
+  const bool wanted = outcome.complete || reader.was_ended() || stop.stop_requested() || silent;
+  if (outcome.reply.status == 0 || !wanted) return impl_->failure(exchange, outcome.why);
+  outcome.reply.body = reader.take_error_body();
+  return std::move(outcome.reply);
+}
+
+}  // namespace nervex

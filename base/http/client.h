@@ -1,0 +1,96 @@
+// base/http/client.h - one HTTP(S) server as seen by a caller: requests with keep-alive, and
+// streams.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/http/call_limit.h"
+
+namespace nervex {
+
+struct HttpClientOptions {
+  std::string url{};  // scheme://host:port, no path
+  // PEM text. TLS always verifies the server: against `ca`, or the system's store if it is empty.
+  std::string ca{};
+  std::string client_cert{};  // PEM text, may be empty
+  std::string client_key{};   // PEM text, may be empty
+  std::string server_name{};  // verified instead of the URL's host, if not empty
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // with the TLS handshake
+  // For the next piece of a reply, and for one of the pool's connections to become free.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
+  // For the server to take the next piece of a request.
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
+  // A server that sends a byte now and then may not hold a caller for ever. Not for streams.
+  std::chrono::milliseconds total_timeout = std::chrono::seconds(600);
+  std::size_t pool_size = 16;  // connections kept for send(); more callers wait for one
+};
+
+// PEM texts, as in the options.
+struct HttpCredentials {
+  std::string ca{};
+  std::string client_cert{};
+  std::string client_key{};
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+};
+
+// Thread-safe. Never follows redirects: the credentials would travel along.
+class HttpClient {
+ public:
+  explicit HttpClient(HttpClientOptions options);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // Any status is a value; kTransient only when there was no complete answer. A request whose
+  // connection broke is not repeated here: only the caller knows whether that is safe. (A kept
+  // connection which the server had closed before the request was sent does not count as broken.)
+  // `before_sending`, if given, is asked when all waiting for a connection is over: its error is
+  // returned and nothing is sent.
+  Result<HttpResponse> send(const std::string& method, const std::string& path_and_query,
+                            const std::map<std::string, std::string>& headers,
+                            const std::string& body, const std::string& content_type,
+                            const std::function<Result<Nothing>()>& before_sending = {});
+
+  // GET on a new connection, for a kept one may be half open and a stream would wait on it for
+  // `silence`. Calls `on_line` for each line of a 200 reply (without the newline) until the server
+  // ends the reply, on_line returns false, `stop` is requested (within a second), or no byte came
+  // for `silence`. A line longer than 8 MiB ends the stream with kTransient. Returns the status
+  // and, if it was not 200, the body. `on_status` is called as soon as the server has answered.
+  Result<HttpResponse> stream(const std::string& path_and_query,
+                              const std::map<std::string, std::string>& headers,
+                              std::chrono::seconds silence,
+                              const std::function<bool(std::string_view line)>& on_line,
+                              const std::stop_token& stop,
+                              const std::function<void(int status)>& on_status = {});
+
+  // New connections are made with these from now on; kept ones are closed, for the old certificate
+  // may have been revoked. kInvalid: they cannot be used, and nothing has changed. Of no effect
+  // without TLS.
+  Result<Nothing> set_credentials(const HttpCredentials& credentials);
+
+  // Every send() and stream(), in flight or still to come, ends at that time at the latest, with
+  // kTransient; of several times the earliest counts. Only a resolver that is asked for the
+  // server's name may take longer.
+  void end_calls_by(MonoTime time);
+  // The same limit, for what else a caller may wait for.
+  const CallLimit& call_limit() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nervex

@@ -1,0 +1,205 @@
+#include "base/http/exchange.h"
+
+#include <algorithm>
+#include <new>
+#include <regex>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include "base/http/head.h"
+
+namespace nervex {
+
+namespace {
+
+constexpr std::size_t kMaxHeadBytes = 1 << 20;  // with all "100 Continue" that come before
+constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 30;  // a list of all pods is large
+
+// The library frames HTTP/1.1 for us; sockets, TLS, deadlines and threads are ours, so that no peer
+// can hold one for longer than we allow.
+class ConnectionStream final : public httplib::Stream {
+ public:
+  explicit ConnectionStream(Connection& connection) : connection_(connection) {}
+
+  // The longest waits for a piece to read, and for the peer to take one. Else the connection's.
+  void set_timeout(std::chrono::milliseconds reading, std::chrono::milliseconds writing) {
+    read_timeout_ = reading;
+    write_timeout_ = writing;
+  }
+  // A message's head may not be longer than `bytes`, whatever it consists of, until end_head().
+  void limit_head(std::size_t bytes) { head_left_ = bytes; }
+  void end_head() { head_left_.reset(); }
+  // Borrowed. A peer that never makes us wait would not meet it otherwise.
+  void set_limit(const CallLimit& limit) { limit_ = &limit; }
+
+  using Stream::write;
+  bool is_readable() const override { return !connection_.buffered().empty(); }
+  bool wait_readable() const override { return connection_.wait_readable(); }
+  // Writing waits by itself. A false answer here would only take the error's name away.
+  bool wait_writable() const override { return true; }
+  ssize_t read(char* to, std::size_t size) override {
+    if (limit_ != nullptr && limit_->is_over()) return -1;
+    // The library asks for a reply even if the request could not be sent.
+    if (connection_.failed_by() == Connection::Failure::kTimeout) return -1;
+    if (head_left_ && *head_left_ < size) return -1;
+    if (head_left_) *head_left_ -= size;
+    if (read_timeout_) connection_.set_timeout(*read_timeout_);
+    return connection_.read(to, size);
+  }
+  ssize_t write(const char* bytes, std::size_t size) override {
+    if (write_timeout_) connection_.set_timeout(*write_timeout_);
+    return connection_.write(std::string_view(bytes, size)) ? static_cast<ssize_t>(size) : -1;
+  }
+  // Asked for only by the library's own sockets and by parts of it that we do not use.
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  int socket() const override { return -1; }
+  time_t duration() const override { return 0; }
+
+ private:
+  Connection& connection_;
+  const CallLimit* limit_ = nullptr;
+  std::optional<std::chrono::milliseconds> read_timeout_;
+  std::optional<std::chrono::milliseconds> write_timeout_;
+  std::optional<std::size_t> head_left_;
+};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// httplib asks the server for leave ("Expect: 100-continue") before it sends a body of 1 kB or
+// more, which costs a round trip, or a second where the server does not know that. It does not if
+// there is a header of that name, so there is one, and here it is left out.
+ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) {
+  std::string text;
+  for (const auto& [name, value] : headers) {
+    if (name != "Expect") text += fmt::format("{}: {}\r\n", name, value);
+  }
+  text += "\r\n";
+  return stream.write(text.data(), text.size());
+}
+
+// A client of httplib that never connects: only its writing and reading of HTTP is used, on a
+// connection of ours. It never asks for compressed replies, nor follows redirects: the credentials
+// would travel along.
+class Exchange : private httplib::ClientImpl {
+ public:
+  Exchange(HttpExchange given, const HostPort& server)
+      : ClientImpl(server.host, server.port), on_status_(std::move(given.on_status)) {
+    set_path_encode(false);  // callers encode what they must
+    set_decompress(false);
+    set_header_writer(write_headers);
+    request_.method = std::move(given.method);
+    request_.path = std::move(given.target);
+    request_.body = std::move(given.body);
+    set_header("Host", to_string(server));
+    set_header("Expect", "");
+    // Cheaper than compressing on one side and decompressing on the other.
+    set_header("Accept-Encoding", "identity");
+    set_header("User-Agent", "nervex");
+    for (const auto& [name, value] : given.headers) set_header(name, value);
+    if (given.on_bytes) {
+      request_.content_receiver = [on_bytes = std::move(given.on_bytes)](const char* bytes,
+                                                                         std::size_t size,
+                                                                         std::size_t, std::size_t) {
+        return on_bytes(std::string_view(bytes, size));
+      };
+    } else {  // a stream has no end, a reply that is kept has one
+      set_payload_max_length(kMaxReplyBytes);
+    }
+  }
+
+  // False: no complete reply.
+  bool run(ConnectionStream& stream) {
+    stream.limit_head(kMaxHeadBytes);
+    request_.response_handler = [&](const httplib::Response&) {
+      stream.end_head();
+      return see_head();
+    };
+    httplib::Error error = httplib::Error::Success;
+    try {
+      return process_request(stream, request_, response_, false, error);
+    } catch (const std::regex_error&) {  // httplib's reading of a status line, if it is absurd
+      return false;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+  // Whether the reply said where it ends, and that another may follow.
+  bool leaves_reusable() const {
+    const std::string connection = lower(response_.get_header_value("Connection"));
+    const bool bodiless =
+        request_.method == "HEAD" || response_.status == 204 || response_.status == 304;
+    const bool framed = response_.has_header("Content-Length") ||
+                        lower(response_.get_header_value("Transfer-Encoding")) == "chunked";
+    return response_.version == "HTTP/1.1" && connection.find("close") == std::string::npos &&
+           (bodiless || framed);
+  }
+
+  HttpResponse take_reply() {
+    // httplib says -1 where none came.
+    HttpResponse reply{std::max(response_.status, 0), {}, std::move(response_.body)};
+    for (const auto& [name, value] : response_.headers) reply.headers.emplace(lower(name), value);
+    return reply;
+  }
+
+ private:
+  void set_header(const std::string& name, const std::string& value) {
+    request_.headers.erase(name);
+    request_.headers.emplace(name, value);
+  }
+
+  // httplib would set aside as much memory as the reply claims to need.
+  bool see_head() {
+    if (on_status_) on_status_(response_.status);
+    return request_.content_receiver ||
+           response_.get_header_value_u64("Content-Length") <= kMaxReplyBytes;
+  }
+
+  std::function<void(int)> on_status_;
+  httplib::Request request_;
+  httplib::Response response_;
+};
+
+}  // namespace
+
+Result<Nothing> check_exchange(const HttpExchange& exchange) {
+  const auto is_plain = [](char c) { return '!' <= c && c <= '~'; };
+  if (!is_http_token(exchange.method)) {
+    return Error{Code::kInvalid, "not a method: " + exchange.method};
+  }
+  const std::string& target = exchange.target;
+  if (!target.starts_with('/') || !std::all_of(target.begin(), target.end(), is_plain)) {
+    return Error{Code::kInvalid, fmt::format("not a path to request: \"{}\"", target)};
+  }
+  for (const auto& [name, value] : exchange.headers) {
+    if (is_http_token(name) && is_http_value(value)) continue;
+    return Error{Code::kInvalid, fmt::format("header {} cannot be sent", name)};
+  }
+  return ok();
+}
+
+HttpOutcome run_exchange(HttpExchange given, const HostPort& server, Connection& connection,
+                         const CallLimit& limit) {
+  ConnectionStream stream(connection);
+  stream.set_timeout(given.read_timeout, given.write_timeout);
+  stream.set_limit(limit);
+  Exchange exchange(std::move(given), server);
+  HttpOutcome outcome;
+  outcome.complete = exchange.run(stream);
+  outcome.reusable = outcome.complete && exchange.leaves_reusable();
+  outcome.reply = exchange.take_reply();
+  if (!outcome.complete) {
+    const bool broken = connection.failed_by() != Connection::Failure::kNone;
+    outcome.why = broken ? connection.why() : "the reply is not understood or too large";
+  }
+  return outcome;
+}
+
+}  // namespace nervex

@@ -1,0 +1,42 @@
+// base/http/messages.h - HTTP requests and replies as values, shared by the server and the client.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace nervex {
+
+struct HttpRequest {
+  std::string method;                             // "GET", "POST", ...
+  std::string path;                               // without the query
+  std::multimap<std::string, std::string> query;  // decoded
+  std::map<std::string, std::string> headers;     // names in lower case; of repeats the first
+  std::string body;
+  std::string peer;  // address of the caller
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+  // Further headers: Allow, Retry-After, ... What frames the message (Connection, Content-Length)
+  // is the server's business. A name or value that no header may have is left out.
+  std::map<std::string, std::string> headers{};
+  // Called once, when the reply is on its way or will never be; on the connection's thread, which
+  // waits for it. True: the caller had not left when it was written, and it was written whole. That
+  // it also arrived is more than a server can know. Must not throw.
+  std::function<void(bool written)> on_written{};
+};
+
+// Runs on a server thread, many at once: must be thread-safe. May throw: the server then answers
+// as its fallback says, and logs.
+using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
+
+// What the caller reads when the server itself refuses a request that no handler gets to see:
+// status is the one HTTP has for it (400, 408, 413, 414, 415, 417, 431, 501, 503, 505), reason a
+// phrase for people. Thread-safe.
+using HttpRefusalHandler = std::function<HttpReply(int status, const std::string& reason)>;
+
+}  // namespace nervex

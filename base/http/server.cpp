@@ -1,0 +1,100 @@
+#include "base/http/server.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/http/reply.h"
+#include "base/http/session.h"
+#include "base/net/listener.h"
+#include "base/tls/tls.h"
+
+namespace nervex {
+
+namespace {
+
+// For a newcomer that finds no room. A TLS caller could not read it: there is no time to agree on
+// keys with somebody for whom there is no thread.
+std::string full_text(const HttpServerOptions& options) {
+  if (options.tls) return "";
+  HttpReply reply = options.refusal(503, "too many connections");
+  reply.headers.emplace("Retry-After", "1");
+  return http_reply_head(reply, true) + reply.body;
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  explicit Impl(HttpServerOptions options)
+      : site(std::move(options)),
+        listener({site.options.max_connections, site.options.high_watermark_percent,
+                  full_text(site.options)},
+                 [this](Listener::Place& place) { serve(place); }) {}
+
+  void serve(Listener::Place& place) {
+    Connection connection(place.socket(),
+                          certificate ? accepting_session(certificate->current()) : nullptr);
+    HttpSession(site, listener, place, connection).hold();
+  }
+
+  HttpSite site;
+  const SystemClock clock;
+  std::optional<CertificateFiles> certificate;  // none: plain HTTP
+  Listener listener;                            // last: its threads use the rest
+};
+
+HttpServer::HttpServer(HttpServerOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+HttpServer::~HttpServer() { stop(); }
+
+void HttpServer::handle(std::string path, HttpHandler handler) {
+  impl_->site.handlers.insert_or_assign(std::move(path), std::move(handler));
+}
+
+void HttpServer::handle_get(std::string path, HttpHandler handler) {
+  handle(std::move(path), [this, handler = std::move(handler)](const HttpRequest& request) {
+    if (request.method == "GET" || request.method == "HEAD") return handler(request);
+    HttpReply reply = refusal(405, request.method + " is not allowed here, only GET");
+    reply.headers.emplace("Allow", "GET, HEAD");  // RFC 9110, 15.5.6: must be there
+    return reply;
+  });
+}
+
+void HttpServer::handle_rest(HttpHandler handler) { impl_->site.rest = std::move(handler); }
+
+HttpReply HttpServer::refusal(int status, const std::string& reason) const {
+  return impl_->site.options.refusal(status, reason);
+}
+
+Result<Nothing> HttpServer::start() {
+  const auto& options = impl_->site.options;
+  if (options.tls) {
+    auto& certificate = impl_->certificate.emplace(*options.tls, impl_->clock);
+    if (auto started = certificate.start(); !started) return started;
+  }
+  return impl_->listener.start(options.listen);
+}
+
+void HttpServer::stop() { impl_->listener.stop(); }
+
+int HttpServer::port() const { return impl_->listener.port(); }
+
+std::string HttpServer::not_ready() const {
+  return impl_->certificate ? impl_->certificate->not_ready() : "";
+}
+
+std::string HttpServer::certificate_problem() const {
+  return impl_->certificate ? impl_->certificate->problem() : "";
+}
+
+std::optional<SysTime> HttpServer::certificate_expires() const {
+  return impl_->certificate ? impl_->certificate->expires() : std::nullopt;
+}
+
+HttpReply json_refusal(int status, const std::string& reason) {
+  using Json = nlohmann::json;
+  return {status, Json{{"error", reason}}.dump(-1, ' ', true, Json::error_handler_t::replace)};
+}
+
+}  // namespace nervex

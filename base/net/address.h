@@ -1,0 +1,56 @@
+// base/net/address.h - from "HOST:PORT" and URLs to what sockets understand.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include "base/error.h"
+
+namespace nervex {
+
+struct HostPort {
+  std::string host;  // without the brackets of IPv6; may be empty
+  int port = 0;
+
+  bool operator==(const HostPort&) const = default;
+};
+
+// "10.0.0.1:80", "[::1]:80", "name:80", ":80". Fails with kInvalid.
+Result<HostPort> parse_host_port(std::string_view text);
+
+struct ServerUrl {
+  bool tls = false;
+  HostPort address;
+
+  bool operator==(const ServerUrl&) const = default;
+};
+
+// "http://host[:port]" or "https://host[:port]", with at most a slash behind it. kInvalid.
+Result<ServerUrl> parse_server_url(std::string_view text);
+
+// Whether only callers on this machine can reach what listens there: 127.0.0.0/8, ::1, localhost.
+bool is_loopback(const HostPort& address);
+
+// "host:port" as a Host header and messages have it, with brackets for IPv6.
+std::string to_string(const HostPort& address);
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+// Asks the resolver, in its order; may take seconds. An empty host: all of this machine's
+// addresses. kTransient if the name is not known: it may be soon.
+Result<std::vector<SocketAddress>> resolve(const HostPort& address);
+
+// "10.0.0.1", "::1".
+std::string ip_of(const SocketAddress& address);
+int port_of(const SocketAddress& address);
+
+}  // namespace nervex

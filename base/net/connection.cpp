@@ -1,0 +1,227 @@
+#include "base/net/connection.h"
+
+#include <cerrno>
+#include <climits>
+#include <system_error>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+namespace nervex {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kReadBytes = 16'384;  // a TLS record
+// The system's poll takes an int; nobody minds being woken once a day.
+constexpr milliseconds kLongestPoll = std::chrono::hours(24);
+
+std::string describe_errno(int error) { return std::generic_category().message(error); }
+
+// Rounded up, so that a poll that timed out is past its deadline.
+int poll_timeout(MonoTime until) {
+  const auto left = std::chrono::ceil<milliseconds>(
+      std::min(until - SystemClock().mono(), MonoTime::duration(kLongestPoll)));
+  return static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+}
+
+int clamp_to_int(std::size_t size) {
+  return static_cast<int>(std::min<std::size_t>(size, INT_MAX));
+}
+
+}  // namespace
+
+Connection::Connection(int socket, TlsSession session)
+    : socket_(socket), session_(std::move(session)) {
+  if (session_) NERVEX_CHECK(SSL_set_fd(session_.get(), socket_) == 1);
+}
+
+bool Connection::fail(Failure failure, std::string why) {
+  failure_ = failure;
+  why_ = std::move(why);
+  return false;
+}
+
+bool Connection::fail_with_errno() { return fail(Failure::kClosed, describe_errno(errno)); }
+
+bool Connection::wait(short events) {
+  const MonoTime start = SystemClock().mono();
+  const MonoTime until = timeout_ ? std::min(deadline_, start + *timeout_) : deadline_;
+  for (;;) {
+    pollfd polled[2] = {{socket_, events, 0}, {wake_fd_, POLLIN, 0}};
+    const int ready = poll(polled, 2, poll_timeout(until));
+    if (ready < 0 && errno != EINTR) return fail_with_errno();
+    if (ready > 0 && polled[0].revents != 0) return true;  // what has come is not lost
+    if (ready > 0) return fail(Failure::kWoken, "stopped");
+    if (SystemClock().mono() >= until) return fail(Failure::kTimeout, "timed out");
+  }
+}
+
+// A peer for which no wait is ever needed must meet the deadline, too.
+bool Connection::is_late() {
+  return SystemClock().mono() >= deadline_ && !fail(Failure::kTimeout, "timed out");
+}
+
+bool Connection::wait_as_errno_asks(short events) {
+  if (errno == EINTR) return true;
+  return errno == EAGAIN ? wait(events) : fail_with_errno();
+}
+
+// What OpenSSL waits for after `result`. Writing can wait for reading and the other way round.
+bool Connection::wait_as_tls_asks(int result) {
+  const int saved_errno = errno;
+  switch (SSL_get_error(session_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return wait(POLLIN);
+    case SSL_ERROR_WANT_WRITE:
+      return wait(POLLOUT);
+    case SSL_ERROR_ZERO_RETURN:
+      return fail(Failure::kClosed, "closed by the peer");
+    case SSL_ERROR_SYSCALL:
+      return fail(Failure::kClosed, saved_errno != 0 ? describe_errno(saved_errno)
+                                                     : "closed by the peer without notice");
+    default:
+      return fail_with_tls_error();
+  }
+}
+
+bool Connection::fail_with_tls_error() {
+  std::string why = take_tls_errors();
+  const long verified = SSL_get_verify_result(session_.get());
+  if (verified == X509_V_OK) return fail(Failure::kClosed, std::move(why));
+  return fail(Failure::kUntrusted,
+              fmt::format("certificate not accepted: {}", X509_verify_cert_error_string(verified)));
+}
+
+bool Connection::finish_connect() {
+  if (!wait(POLLOUT)) return false;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+    return fail_with_errno();
+  }
+  return error == 0 || fail(Failure::kClosed, describe_errno(error));
+}
+
+bool Connection::handshake() {
+  while (session_) {
+    ERR_clear_error();
+    errno = 0;
+    const int result = SSL_do_handshake(session_.get());
+    if (result == 1) break;
+    if (!wait_as_tls_asks(result)) return false;
+  }
+  return true;
+}
+
+void Connection::close_politely() {
+  const bool broken = failure_ == Failure::kClosed || failure_ == Failure::kUntrusted;
+  if (session_ && !broken) {
+    ERR_clear_error();
+    SSL_shutdown(session_.get());
+    ERR_clear_error();
+  }
+  shutdown(socket_, SHUT_WR);
+}
+
+bool Connection::wait_readable() {
+  if (!buffered().empty()) return true;
+  if (session_ && SSL_has_pending(session_.get()) == 1) return true;
+  return wait(POLLIN);
+}
+
+std::ptrdiff_t Connection::read_some(char* to, std::size_t size) {
+  for (;;) {
+    if (is_late()) return -1;
+    errno = 0;
+    if (session_) {
+      ERR_clear_error();
+      const int got = SSL_read(session_.get(), to, clamp_to_int(size));
+      if (got > 0) return got;
+      if (SSL_get_error(session_.get(), got) == SSL_ERROR_ZERO_RETURN) return 0;
+      if (!wait_as_tls_asks(got)) return -1;
+    } else {
+      const ssize_t got = recv(socket_, to, size, 0);
+      if (got >= 0) return got;
+      if (!wait_as_errno_asks(POLLIN)) return -1;
+    }
+  }
+}
+
+std::ptrdiff_t Connection::write_some(std::string_view bytes) {
+  for (;;) {
+    if (is_late()) return -1;
+    errno = 0;
+    if (session_) {
+      ERR_clear_error();
+      const int put = SSL_write(session_.get(), bytes.data(), clamp_to_int(bytes.size()));
+      if (put > 0) return put;
+      if (!wait_as_tls_asks(put)) return -1;
+    } else {
+      const ssize_t put = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (put >= 0) return put;
+      if (!wait_as_errno_asks(POLLOUT)) return -1;
+    }
+  }
+}
+
+bool Connection::fill() {
+  buffer_.erase(0, taken_);
+  taken_ = 0;
+  const std::size_t had = buffer_.size();
+  buffer_.resize(had + kReadBytes);
+  const std::ptrdiff_t got = read_some(buffer_.data() + had, kReadBytes);
+  buffer_.resize(had + static_cast<std::size_t>(std::max<std::ptrdiff_t>(got, 0)));
+  if (got == 0) return fail(Failure::kEnd, "closed by the peer");
+  return got > 0;
+}
+
+std::ptrdiff_t Connection::read(char* to, std::size_t size) {
+  if (size == 0) return 0;
+  if (buffered().empty() && size >= kReadBytes) return read_some(to, size);
+  if (buffered().empty() && !fill()) return failure_ == Failure::kEnd ? 0 : -1;
+  const std::size_t got = buffered().copy(to, size);
+  drop(got);
+  return static_cast<std::ptrdiff_t>(got);
+}
+
+bool Connection::has_peer_left() const {
+  pollfd polled{socket_, POLLRDHUP, 0};
+  return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void Connection::drop(std::size_t size) {
+  taken_ += size;
+  if (!buffered().empty()) return;
+  buffer_ = std::string();  // an idle connection keeps no buffer
+  taken_ = 0;
+}
+
+bool Connection::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::ptrdiff_t put = write_some(bytes);
+    if (put < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+bool Connection::is_fresh() {
+  if (failure_ != Failure::kNone || !buffered().empty()) return false;
+  pollfd polled{socket_, POLLIN, 0};
+  if (poll(&polled, 1, 0) == 0) return true;
+  if (!session_ || polled.revents != POLLIN) return false;
+  // Session tickets come whenever the server likes; looking at them uses them up.
+  ERR_clear_error();
+  char byte = 0;
+  const int got = SSL_peek(session_.get(), &byte, 1);
+  return got <= 0 && SSL_get_error(session_.get(), got) == SSL_ERROR_WANT_READ;
+}
+
+}  // namespace nervex

@@ -1,0 +1,90 @@
+// base/net/connection.h - one TCP connection, plain or TLS, on which no wait is without end.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/tls/tls.h"
+
+namespace nervex {
+
+// Used by one thread at a time. Every operation that waits ends when its bytes are there, at the
+// deadline, after `timeout` without progress, or when the wake descriptor is set; failed_by() then
+// tells which. After a failure only failed_by() and the destructor are of use.
+class Connection {
+ public:
+  enum class Failure {
+    kNone,
+    kTimeout,    // the deadline, or no progress for `timeout`
+    kWoken,      // the wake descriptor was set
+    kEnd,        // the peer sent its end in good order
+    kClosed,     // the connection broke; why() says how
+    kUntrusted,  // the peer could not prove who it is
+  };
+
+  // `socket` is connected (or connecting), non-blocking, and borrowed for the connection's life;
+  // `session` may be null: plain TCP.
+  Connection(int socket, TlsSession session);
+
+  void set_deadline(MonoTime deadline) { deadline_ = deadline; }
+  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+  // -1: nothing wakes it. Borrowed until it is changed.
+  void set_wake_fd(int fd) { wake_fd_ = fd; }
+
+  // Waits until the TCP connection stands. Otherwise why(): "connection refused".
+  bool finish_connect();
+  // Agrees on keys; nothing to do for plain TCP.
+  bool handshake();
+  bool is_tls() const { return session_ != nullptr; }
+  // Tells the peer that this side is done, as far as that works without waiting.
+  void close_politely();
+
+  // Waits until there is something to read, also the end.
+  bool wait_readable();
+  // Reads more into the buffer. False: failed, or the peer sent its end.
+  bool fill();
+  // What was read and not taken yet.
+  std::string_view buffered() const { return std::string_view(buffer_).substr(taken_); }
+  // Takes the first `size` bytes of what is buffered, unread.
+  void drop(std::size_t size);
+  // Takes up to `size` bytes: 0 at the peer's end, -1 if it failed.
+  std::ptrdiff_t read(char* to, std::size_t size);
+  bool write(std::string_view bytes);
+
+  // Whether a kept connection can carry another request: the peer neither closed it nor spoke.
+  bool is_fresh();
+  // Whether the peer has said that it sends nothing more, or broke the connection, as far as the
+  // system knows by now. Costs a system call; what is still to be read stays.
+  bool has_peer_left() const;
+
+  Failure failed_by() const { return failure_; }
+  // In words, for an error message; what the peer or the system said.
+  const std::string& why() const { return why_; }
+
+ private:
+  bool wait(short events);
+  bool is_late();
+  bool wait_as_errno_asks(short events);
+  bool wait_as_tls_asks(int result);
+  std::ptrdiff_t read_some(char* to, std::size_t size);
+  std::ptrdiff_t write_some(std::string_view bytes);
+  bool fail(Failure failure, std::string why);
+  bool fail_with_errno();
+  bool fail_with_tls_error();
+
+  const int socket_;
+  TlsSession session_;
+  int wake_fd_ = -1;
+  MonoTime deadline_ = MonoTime::max();
+  std::optional<std::chrono::milliseconds> timeout_;
+  std::string buffer_;
+  std::size_t taken_ = 0;
+  Failure failure_ = Failure::kNone;
+  std::string why_;
+};
+
+}  // namespace nervex

@@ -1,0 +1,303 @@
+#include "base/net/listener.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/net/address.h"
+
+namespace nervex {
+
+namespace {
+
+// Enough for handlers that go deep into JSON, and 2,048 of them still fit anywhere: it is address
+// space, and memory only as far as it is used.
+constexpr std::size_t kStackBytes = 2 << 20;
+
+// Who needs longer than this for a request loses its place to a newcomer that finds none.
+constexpr std::chrono::seconds kSlowSender{1};
+// How long a refused newcomer may take to read why, and how many may do so at a time.
+constexpr std::chrono::seconds kRefusedStay{1};
+constexpr std::size_t kMaxRefused = 64;
+
+// Of stop(): with callers in the middle of their request, and then with those in the middle of
+// their reply.
+constexpr std::chrono::milliseconds kReadTimeout{500};
+constexpr std::chrono::milliseconds kWriteTimeout{1000};
+
+std::string describe_errno() { return std::generic_category().message(errno); }
+
+void set_option(int socket, int level, int option) {
+  const int on = 1;
+  setsockopt(socket, level, option, &on, sizeof on);
+}
+
+// False if the system has no more threads to give.
+bool start_thread(pthread_t& thread, const char* name, void* (*entry)(void*), void* argument) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int failed = pthread_create(&thread, &attributes, entry, argument);
+  pthread_attr_destroy(&attributes);
+  if (failed == 0) pthread_setname_np(thread, name);
+  return failed == 0;
+}
+
+Result<UniqueFd> listen_at(const SocketAddress& address) {
+  UniqueFd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return Error{Code::kTransient, describe_errno()};
+  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);  // a restart need not wait for old sockets
+  if (bind(socket.get(), address.get(), address.size) != 0) {
+    return Error{errno == EADDRINUSE ? Code::kTransient : Code::kInvalid, describe_errno()};
+  }
+  if (listen(socket.get(), SOMAXCONN) != 0) return Error{Code::kTransient, describe_errno()};
+  return socket;
+}
+
+// An empty host resolves to 0.0.0.0 and ::; the latter takes both where there is IPv6.
+Result<UniqueFd> listen_at_any(const std::vector<SocketAddress>& addresses, bool prefer_ipv6) {
+  Result<UniqueFd> socket = Error{Code::kInvalid, "no address"};
+  for (const bool first : {true, false}) {
+    for (const SocketAddress& address : addresses) {
+      const bool preferred = !prefer_ipv6 || address.family() == AF_INET6;
+      if (preferred != first) continue;
+      socket = listen_at(address);
+      if (socket || socket.error().code == Code::kTransient) return socket;
+    }
+  }
+  return socket;
+}
+
+int bound_port(int socket) {
+  SocketAddress address;
+  address.size = sizeof address.storage;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.size);
+  return port_of(address);
+}
+
+// Rounded up, so that a small pool is not above it with one caller.
+std::size_t part_of(std::size_t whole, int percent) {
+  return whole - whole * static_cast<std::size_t>(100 - std::clamp(percent, 0, 100)) / 100;
+}
+
+}  // namespace
+
+void Listener::Place::set_state(State state) {
+  const MonoTime now = SystemClock().mono();
+  const MutexLock lock(listener_->mutex_);
+  state_ = state;
+  since_ = now;
+}
+
+Listener::Listener(ListenerOptions options, Serve serve)
+    : max_connections_(std::max<std::size_t>(options.max_connections, 1)),
+      high_watermark_(part_of(max_connections_, options.high_watermark_percent)),
+      full_(std::move(options.full)),
+      serve_(std::move(serve)) {}
+
+Listener::~Listener() { stop(); }
+
+Result<Nothing> Listener::start(const std::string& address) {
+  NERVEX_CHECK(!started_);
+  const auto host_port = parse_host_port(address);
+  if (!host_port) return host_port.error();
+  const auto addresses = resolve(*host_port);
+  if (!addresses) return with_context("listen on " + address, addresses.error());
+  auto socket = listen_at_any(*addresses, host_port->host.empty());
+  if (!socket) return with_context("listen on " + address, socket.error());
+  socket_ = *std::move(socket);
+  port_ = bound_port(socket_.get());
+  if (!start_thread(accept_thread_, "http-accept", accept_entry, this)) {
+    return Error{Code::kTransient, "start a thread: " + describe_errno()};
+  }
+  started_ = true;
+  return ok();
+}
+
+void Listener::stop() {
+  const MutexLock lock(stop_mutex_);
+  if (!started_ || stopping_) return;
+  stopping_ = true;
+  stop_.set();
+  pthread_join(accept_thread_, nullptr);
+  socket_ = UniqueFd();  // who connects from now on is refused
+  shut_down_after(kReadTimeout, SHUT_RD);
+  shut_down_after(kWriteTimeout, SHUT_RDWR);
+  join_all();
+}
+
+// A caller that is in the middle of its request, or does not take its reply, would keep the program
+// from ending as long as either may take.
+void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
+  const SystemClock clock;
+  const MonoTime deadline = clock.mono() + timeout;
+  MutexLock lock(mutex_);
+  while (!all_finished() && clock.mono() < deadline) place_finished_.wait_until(mutex_, deadline);
+  for (const Place& place : places_) {
+    if (!place.finished_) shutdown(place.socket_.get(), how);
+  }
+}
+
+bool Listener::all_finished() const {
+  return std::all_of(places_.begin(), places_.end(),
+                     [](const Place& place) { return place.finished_; });
+}
+
+void* Listener::accept_entry(void* listener) {
+  static_cast<Listener*>(listener)->accept_until_stopped();
+  return nullptr;
+}
+
+void Listener::accept_until_stopped() {
+  while (!stopping_) {
+    pollfd polled[2] = {{socket_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+    poll(polled, 2, accept_timeout());
+    forget_refused(SystemClock().mono());
+    while (!stopping_ && accept_one()) {
+    }
+    join_finished();
+  }
+}
+
+bool Listener::accept_one() {
+  SocketAddress peer;
+  peer.size = sizeof peer.storage;
+  UniqueFd socket(accept4(socket_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size,
+                          SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) {
+    starved_ = false;
+    set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY);
+    place_or_refuse(std::move(socket), ip_of(peer));
+    return true;
+  }
+  // Most errors concern that one caller only (accept(2): treat them like EAGAIN).
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    wait_for_resources();
+  }
+  return false;
+}
+
+// The caller stays in the queue, and trying again at once would only burn a core: nothing tells
+// when the system has descriptors or memory again.
+void Listener::wait_for_resources() {
+  if (!std::exchange(starved_, true)) {
+    log_warn("cannot accept connections", {{"error", describe_errno()}});
+  }
+  {
+    const MutexLock lock(mutex_);
+    make_room();
+  }
+  pollfd stop{stop_.get(), POLLIN, 0};
+  poll(&stop, 1, 100);
+}
+
+void Listener::place_or_refuse(UniqueFd socket, std::string peer) {
+  if (!place(socket, std::move(peer))) refuse(std::move(socket));
+}
+
+// Takes the socket if there is room for it.
+bool Listener::place(UniqueFd& socket, std::string peer) {
+  const MutexLock lock(mutex_);
+  if (is_above_high_watermark() || live_ >= max_connections_) make_room();
+  if (live_ >= max_connections_) return false;
+  Place& place = places_.emplace_back();
+  place.listener_ = this;
+  place.socket_ = std::move(socket);
+  place.peer_ = std::move(peer);
+  ++live_;
+  if (start_thread(place.thread_, "http", serve_entry, &place)) return true;
+  --live_;
+  socket = std::move(place.socket_);
+  places_.pop_back();
+  return false;
+}
+
+// Nothing here waits. Closing at once would reset the connection as soon as the caller's request
+// arrives, and it would never read the answer.
+void Listener::refuse(UniqueFd socket) {
+  if (full_.empty()) return;
+  send(socket.get(), full_.data(), full_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  shutdown(socket.get(), SHUT_WR);
+  if (refused_.size() == kMaxRefused) refused_.pop_front();
+  refused_.emplace_back(std::move(socket), SystemClock().mono() + kRefusedStay);
+}
+
+void Listener::forget_refused(MonoTime now) {
+  while (!refused_.empty() && refused_.front().second <= now) refused_.pop_front();
+}
+
+int Listener::accept_timeout() const {
+  return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
+}
+
+// Idle ones go above the high watermark; slow senders only when nothing else helps.
+bool Listener::make_room() {
+  const MonoTime now = SystemClock().mono();
+  if (drop_oldest(Place::State::kIdle, now)) return true;
+  return live_ >= max_connections_ && drop_oldest(Place::State::kReceiving, now - kSlowSender);
+}
+
+// Shuts down the connection that has been in this state for longest, and since `since` at least.
+// Its thread sees the end and leaves.
+bool Listener::drop_oldest(Place::State state, MonoTime since) {
+  Place* oldest = nullptr;
+  for (Place& place : places_) {
+    if (place.state_ != state || place.leaving_ || place.finished_) continue;
+    if (place.since_ > since) continue;
+    if (oldest == nullptr || place.since_ < oldest->since_) oldest = &place;
+  }
+  if (oldest == nullptr) return false;
+  oldest->leaving_ = true;
+  --live_;
+  shutdown(oldest->socket_.get(), SHUT_RDWR);
+  return true;
+}
+
+void* Listener::serve_entry(void* argument) {
+  auto& place = *static_cast<Place*>(argument);
+  place.listener_->serve_(place);
+  place.listener_->finish(place);
+  return nullptr;
+}
+
+void Listener::finish(Place& place) {
+  // Closed under the lock: make_room() must never shut down a later socket of the same number.
+  const MutexLock lock(mutex_);
+  place.socket_ = UniqueFd();
+  place.finished_ = true;
+  place_finished_.notify_all();
+  if (!place.leaving_) --live_;
+}
+
+void Listener::join_finished() {
+  std::list<Place> finished;
+  {
+    const MutexLock lock(mutex_);
+    for (auto place = places_.begin(); place != places_.end();) {
+      const auto next = std::next(place);
+      if (place->finished_) finished.splice(finished.end(), places_, place);
+      place = next;
+    }
+  }
+  for (const Place& place : finished) pthread_join(place.thread_, nullptr);
+}
+
+void Listener::join_all() {
+  std::list<Place> places;
+  {
+    const MutexLock lock(mutex_);
+    places.swap(places_);
+  }
+  for (const Place& place : places) pthread_join(place.thread_, nullptr);
+}
+
+}  // namespace nervex

@@ -1,0 +1,122 @@
+// base/net/listener.h - who may connect, and which thread serves whom? One thread per connection.
+//
+// Threads start on demand and end with their connection. Above the high watermark every newcomer
+// takes the place of the connection that has been idle for longest. When all places are taken and
+// none is idle, the slowest sender goes; when all are busy, the newcomer is told so and closed at
+// once, so that it can turn to another replica instead of waiting.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <list>
+#include <string>
+#include <utility>
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mutex.h"
+#include "base/net/socket.h"
+
+namespace nervex {
+
+struct ListenerOptions {
+  std::size_t max_connections = 256;
+  int high_watermark_percent = 100;  // of max_connections
+  std::string full{};  // what a newcomer reads for whom there is no room; empty: nothing
+};
+
+class Listener {
+ public:
+  // One accepted connection's place; what its thread tells the listener. Lives as long as `serve`
+  // runs for it.
+  class Place {
+   public:
+    enum class State {
+      kIdle,       // between requests: may be shut down to make room for another
+      kReceiving,  // a request or handshake is arriving: so may this one, if it takes its time
+      kBusy,       // a handler works on the request, or its reply is being written
+    };
+    // Connected and non-blocking. The listener closes it after `serve`.
+    int socket() const { return socket_.get(); }
+    const std::string& peer() const { return peer_; }  // the address, without the port
+    void set_state(State state);
+
+   private:
+    friend class Listener;
+    Listener* listener_ = nullptr;
+    UniqueFd socket_;
+    std::string peer_;
+    pthread_t thread_{};
+    State state_ = State::kBusy;
+    MonoTime since_{};       // in this state
+    bool leaving_ = false;   // was shut down to make room
+    bool finished_ = false;  // its thread needs nothing but to be joined
+  };
+  using Serve = std::function<void(Place&)>;
+
+  // `serve` runs on many threads at once; it returns soon after stop_fd() is readable.
+  Listener(ListenerOptions options, Serve serve);
+  ~Listener();  // stops
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // "HOST:PORT", "[::1]:PORT", ":PORT" (all addresses). kInvalid: no such form or address;
+  // kTransient: it is taken.
+  Result<Nothing> start(const std::string& address);
+  // Accepts no more and waits until every connection's thread is done. What has not arrived half a
+  // second later is not waited for, nor for a caller that has not taken its reply a second after
+  // that. Idempotent, thread-safe.
+  void stop();
+
+  int port() const { return port_; }
+  // Readable from the moment stop() is called.
+  int stop_fd() const { return stop_.get(); }
+  bool is_stopping() const { return stopping_; }
+  // Nearly full: time to ask callers to close.
+  bool is_above_high_watermark() const { return live_ > high_watermark_; }
+
+ private:
+  static void* accept_entry(void* listener);
+  static void* serve_entry(void* place);
+  void accept_until_stopped();
+  // False if there is nobody to accept at the moment.
+  bool accept_one();
+  void wait_for_resources();
+  void place_or_refuse(UniqueFd socket, std::string peer);
+  bool place(UniqueFd& socket, std::string peer);
+  void refuse(UniqueFd socket);
+  void forget_refused(MonoTime now);
+  int accept_timeout() const;
+  bool make_room() REQUIRES(mutex_);
+  bool drop_oldest(Place::State state, MonoTime since) REQUIRES(mutex_);
+  void finish(Place& place);
+  void shut_down_after(std::chrono::milliseconds timeout, int how);
+  bool all_finished() const REQUIRES(mutex_);
+  void join_finished();
+  void join_all();
+
+  const std::size_t max_connections_;
+  const std::size_t high_watermark_;
+  const std::string full_;
+  const Serve serve_;
+  WakeFd stop_;
+  std::atomic<bool> stopping_ = false;
+  bool starved_ = false;  // the system had no descriptors or memory; only the accept thread's
+  // Refused, and kept open for a moment so that they can read why; only the accept thread's.
+  std::deque<std::pair<UniqueFd, MonoTime>> refused_;
+  std::atomic<std::size_t> live_ = 0;  // places that are neither leaving nor finished
+  UniqueFd socket_;
+  int port_ = 0;
+  pthread_t accept_thread_{};
+  bool started_ = false;
+  Mutex stop_mutex_;  // one stop() at a time
+  Mutex mutex_;
+  CondVar place_finished_;
+  std::list<Place> places_ GUARDED_BY(mutex_);
+};
+
+}  // namespace nervex

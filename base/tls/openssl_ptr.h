@@ -1,0 +1,45 @@
+// base/tls/openssl_ptr.h - who frees what OpenSSL made, and how is its time read? For base/tls/tls
+// and for what issues certificates.
+#pragma once
+
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include "base/clock.h"
+
+namespace nervex::openssl {
+
+template <auto Free>
+struct Freer {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using Bio = std::unique_ptr<BIO, Freer<BIO_free>>;
+using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+
+// Reads from `text`, which must outlive it.
+inline Bio reader_of(const std::string& text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// For PEM_read_...: OpenSSL would otherwise ask for the password of an encrypted key on the
+// terminal.
+inline int no_password(char*, int, int, void*) { return -1; }
+
+// Nothing if the certificate holds no time there.
+inline std::optional<SysTime> time_of(const ASN1_TIME* field) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(field, &parts) != 1) return std::nullopt;
+  return SysTime(std::chrono::seconds(timegm(&parts)));
+}
+
+}  // namespace nervex::openssl

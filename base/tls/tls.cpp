@@ -1,0 +1,214 @@
+#include "base/tls/tls.h"
+
+#include <algorithm>
+#include <csignal>
+#include <vector>
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "base/tls/openssl_ptr.h"
+
+namespace nervex {
+
+namespace {
+
+using namespace openssl;  // NOLINT: its few names are used throughout
+
+Error invalid(std::string_view what, std::string_view problem) {
+  const std::string details = take_tls_errors();
+  return Error{Code::kInvalid,
+               fmt::format("{}: {}{}{}", what, problem, details.empty() ? "" : ": ", details)};
+}
+
+// All certificates of a PEM text; stops at the first thing that is none.
+std::vector<Certificate> read_certificates(const std::string& pem) {
+  std::vector<Certificate> certificates;
+  const Bio bio = reader_of(pem);
+  while (X509* read = PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr)) {
+    certificates.emplace_back(read);
+  }
+  return certificates;
+}
+
+// Whether reading ended because there is nothing more, not because something could not be read.
+bool read_to_the_end() {
+  const unsigned long error = ERR_peek_last_error();
+  const bool end = error == 0 || (ERR_GET_LIB(error) == ERR_LIB_PEM &&
+                                  ERR_GET_REASON(error) == PEM_R_NO_START_LINE);
+  if (end) ERR_clear_error();
+  return end;
+}
+
+Result<Nothing> use_certificates(SSL_CTX* context, const TlsIdentity& identity) {
+  const auto certificates = read_certificates(identity.cert);
+  if (!read_to_the_end()) return invalid(identity.cert_name, "not a readable PEM certificate");
+  if (certificates.empty()) return invalid(identity.cert_name, "holds no PEM certificate");
+  if (SSL_CTX_use_certificate(context, certificates[0].get()) != 1) {
+    return invalid(identity.cert_name, "certificate cannot be used");
+  }
+  for (std::size_t i = 1; i < certificates.size(); ++i) {
+    if (SSL_CTX_add1_chain_cert(context, certificates[i].get()) != 1) {
+      return invalid(identity.cert_name, "chain cannot be used");
+    }
+  }
+  return ok();
+}
+
+Result<Nothing> use_key(SSL_CTX* context, const TlsIdentity& identity) {
+  const Key key(
+      PEM_read_bio_PrivateKey(reader_of(identity.key).get(), nullptr, no_password, nullptr));
+  if (!key) return invalid(identity.key_name, "holds no readable, unencrypted PEM key");
+  // Compared first, for OpenSSL's own words would not name the two files.
+  if (X509_check_private_key(SSL_CTX_get0_certificate(context), key.get()) != 1) {
+    ERR_clear_error();
+    return invalid(identity.key_name,
+                   fmt::format("is not the key of the certificate in {}", identity.cert_name));
+  }
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return invalid(identity.key_name, "cannot be used");
+  }
+  return ok();
+}
+
+Result<Nothing> use_identity(SSL_CTX* context, const TlsIdentity& identity) {
+  if (auto used = use_certificates(context, identity); !used) return used;
+  return use_key(context, identity);
+}
+
+Result<Nothing> trust_system(SSL_CTX* context) {
+  if (SSL_CTX_set_default_verify_paths(context) == 1) return ok();
+  return invalid("certificate authorities", "the system's store cannot be read");
+}
+
+Result<Nothing> trust(SSL_CTX* context, const std::string& ca, const std::string& name) {
+  const auto certificates = read_certificates(ca);
+  if (!read_to_the_end() || certificates.empty()) {
+    return invalid(name, "holds no readable PEM certificate");
+  }
+  X509_STORE* store = SSL_CTX_get_cert_store(context);
+  // Whoever is named is trusted, an intermediate too: so do Go and thereby all of Kubernetes.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+  for (const Certificate& certificate : certificates) {
+    if (X509_STORE_add_cert(store, certificate.get()) != 1) {
+      return invalid(name, "cannot be used");
+    }
+  }
+  return ok();
+}
+
+Result<TlsContext> new_context(const SSL_METHOD* method) {
+  // OpenSSL writes to sockets without MSG_NOSIGNAL: a peer that hangs up would end the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  ERR_clear_error();
+  TlsContext context(SSL_CTX_new(method), SSL_CTX_free);
+  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) {
+    return Error{Code::kInternal, fmt::format("make a TLS context: {}", take_tls_errors())};
+  }
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                      SSL_MODE_RELEASE_BUFFERS);
+  return context;
+}
+
+SysTime to_sys_time(const ASN1_TIME* time) {
+  const auto read = time_of(time);
+  NERVEX_CHECK(read);
+  return *read;
+}
+
+bool is_ip_address(const std::string& name) {
+  const std::unique_ptr<ASN1_OCTET_STRING, Freer<ASN1_OCTET_STRING_free>> address(
+      a2i_IPADDRESS(name.c_str()));
+  ERR_clear_error();
+  return address != nullptr;
+}
+
+}  // namespace
+
+void TlsSessionDeleter::operator()(SSL* session) const { SSL_free(session); }
+
+Result<TlsContext> server_tls_context(const TlsIdentity& identity) {
+  auto context = new_context(TLS_server_method());
+  if (!context) return context;
+  // Sessions are resumed by tickets alone, whose keys go with the context: after a change of the
+  // certificate callers see the new one. A cache would hold 20,000 sessions for nobody.
+  SSL_CTX_set_session_cache_mode(context->get(), SSL_SESS_CACHE_OFF);
+  const unsigned char id[] = "nervex";  // resuming is refused to callers with certificates without
+  SSL_CTX_set_session_id_context(context->get(), id, sizeof id - 1);
+  if (auto used = use_identity(context->get(), identity); !used) return used.error();
+  return context;
+}
+
+Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity) {
+  auto context = new_context(TLS_client_method());
+  if (!context) return context;
+  SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER, nullptr);
+  auto trusted = ca.empty() ? trust_system(context->get())
+                            : trust(context->get(), ca, "certificate authority");
+  if (!trusted) return trusted.error();
+  if (identity.cert.empty()) return context;
+  if (auto used = use_identity(context->get(), identity); !used) return used.error();
+  return context;
+}
+
+Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::string& client_ca,
+                                      const std::string& client_ca_name) {
+  auto context = server_tls_context(identity);
+  if (!context) return context;
+  if (auto trusted = trust(context->get(), client_ca, client_ca_name); !trusted) {
+    return trusted.error();
+  }
+  SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return context;
+}
+
+TlsValidity validity_of(const TlsContext& context) {
+  const X509* leaf = SSL_CTX_get0_certificate(context.get());
+  TlsValidity validity{to_sys_time(X509_get0_notBefore(leaf)),
+                       to_sys_time(X509_get0_notAfter(leaf))};
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(context.get(), &chain);
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    const X509* link = sk_X509_value(chain, i);
+    validity.from = std::max(validity.from, to_sys_time(X509_get0_notBefore(link)));
+    validity.until = std::min(validity.until, to_sys_time(X509_get0_notAfter(link)));
+  }
+  return validity;
+}
+
+TlsSession accepting_session(const TlsContext& context) {
+  TlsSession session(SSL_new(context.get()));
+  NERVEX_CHECK(session);
+  SSL_set_accept_state(session.get());
+  return session;
+}
+
+TlsSession connecting_session(const TlsContext& context, const std::string& name) {
+  TlsSession session(SSL_new(context.get()));
+  NERVEX_CHECK(session);
+  SSL_set_connect_state(session.get());
+  if (is_ip_address(name)) {  // RFC 6066, 3: no SNI for addresses
+    const int set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session.get()), name.c_str());
+    return set == 1 ? std::move(session) : nullptr;
+  }
+  const bool set = SSL_set1_host(session.get(), name.c_str()) == 1 &&
+                   SSL_set_tlsext_host_name(session.get(), name.c_str()) == 1;
+  return set ? std::move(session) : nullptr;
+}
+
+std::string take_tls_errors() {
+  std::string text;
+  while (const unsigned long error = ERR_get_error()) {
+    const char* reason = ERR_reason_error_string(error);
+    if (!text.empty()) text += ", ";
+    text += reason != nullptr ? reason : fmt::format("error {:#x}", error);
+  }
+  return text;
+}
+
+}  // namespace nervex

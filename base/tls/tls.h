@@ -1,0 +1,53 @@
+// base/tls/tls.h - keys, certificates and trust: how does a TLS session get them? OpenSSL's only
+// door, next to base/net/connection.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <openssl/types.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace nervex {
+
+struct TlsSessionDeleter {
+  void operator()(SSL* session) const;
+};
+using TlsSession = std::unique_ptr<SSL, TlsSessionDeleter>;
+
+// Immutable once made, shared by sessions: a new certificate means a new context, and sessions that
+// are open keep the old one.
+using TlsContext = std::shared_ptr<SSL_CTX>;
+
+// PEM texts; the certificate's own chain follows it. Both contexts speak TLS 1.2 or newer. Errors
+// are kInvalid and say which of the texts is wrong, by the name given for it.
+struct TlsIdentity {
+  std::string cert_name = "certificate";  // where it comes from, for messages
+  std::string cert;
+  std::string key_name = "key";
+  std::string key;
+};
+Result<TlsContext> server_tls_context(const TlsIdentity& identity);
+// The same, and callers must show a certificate that one of `client_ca` has issued.
+Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::string& client_ca,
+                                      const std::string& client_ca_name);
+// `ca` empty: the system's store. `identity.cert` empty: no client certificate.
+Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity);
+
+// When all certificates that a context shows are valid: certificate and chain.
+struct TlsValidity {
+  SysTime from;
+  SysTime until;
+};
+TlsValidity validity_of(const TlsContext& context);
+
+TlsSession accepting_session(const TlsContext& context);
+// The server must prove to be `name`, a DNS name or an IP address; null if it can be neither.
+TlsSession connecting_session(const TlsContext& context, const std::string& name);
+
+// Takes what OpenSSL noted on this thread since the last call, in words; "" if nothing.
+std::string take_tls_errors();
+
+}  // namespace nervex

@@ -1,0 +1,68 @@
+// kube/cache/reflectors.h - all kinds that a program watches, as controller-runtime's Cache: are
+// they listed, are they up to date?
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "kube/cache/reflector.h"
+#include "kube/cache/store.h"
+
+namespace nervex::kube {
+
+// One reflector, so one thread, per kind, from start() until stop() or destruction. Kinds are added
+// before start(). What is said of them is thread-safe.
+class Reflectors {
+ public:
+  explicit Reflectors(Api& api) : api_(api) {}
+  Reflectors(const Reflectors&) = delete;
+  Reflectors& operator=(const Reflectors&) = delete;
+
+  // `kind` is its plural, for people and metrics. `store` is what `sink` fills, and outlives the
+  // threads.
+  template <typename T>
+  void add(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink) {
+    ReflectorOptions options;
+    options.path = std::move(path);
+    options.on_progress = [this] { progressed(); };
+    watches_.push_back({kind, [&store] { return store.size(); },
+                        std::make_unique<Reflector>(api_, options, std::move(sink))});
+  }
+
+  void start();
+  void stop();  // joins the threads; nothing is watched any more
+
+  // "" if all first lists are complete, else which one is not.
+  std::string not_synced() const;
+  // For a new leader, since what the one before it wrote may not have come through our watches:
+  // asks that every cache be brought up to date, and returns.
+  void refresh();
+  // not_synced(), or which cache is not up to date since refresh(), and why. "" if all are.
+  std::string not_current() const;
+  // Returns as soon as not_current() is "". False: `stop` was requested first.
+  bool wait_until_current(const std::stop_token& stop);
+
+  // Calls `visit` with each kind and a thread-safe function that counts its objects.
+  void visit(
+      const std::function<void(const char* kind, std::function<std::size_t()>)>& visit) const;
+
+ private:
+  struct Watch {
+    const char* kind;
+    std::function<std::size_t()> size;
+    std::unique_ptr<Reflector> reflector;
+  };
+  void progressed();
+
+  Api& api_;
+  Mutex mutex_;  // for waiting alone
+  CondVar progressed_;
+  std::vector<Watch> watches_;
+};
+
+}  // namespace nervex::kube

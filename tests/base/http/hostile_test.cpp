@@ -1,0 +1,444 @@
+#include <atomic>
+#include <fstream>
+#include <latch>
+#include <random>
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_adapters.hpp>
+#include <catch2/generators/catch_generators_random.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include "base/http/body.h"
+#include "base/http/head.h"
+#include "base/http/reply.h"
+#include "base/http/server.h"
+#include "tests/base/raw_socket.h"
+#include "tests/support/wait_until.h"
+
+namespace nervex {
+namespace {
+
+using test::body_of;
+using test::RawSocket;
+using test::status_of;
+
+constexpr const char* kGood = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\n";
+
+std::string repeated(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+std::string post_with(const std::string& headers, const std::string& body = "") {
+  return "POST / HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n" + body;
+}
+
+std::size_t resident_bytes() {
+  std::size_t total_pages = 0;
+  std::size_t resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
+  return resident_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+struct HostileRow {
+  std::string when;
+  std::string request;
+  int status;
+};
+
+// What arrives in one piece and is complete as far as the caller is concerned.
+const std::vector<HostileRow>& hostile_requests() {
+  static const std::vector<HostileRow> rows{
+      {"the URI is too long", "GET /" + repeated("a", 1024) + " HTTP/1.1\r\nHost: test\r\n\r\n",
+       414},
+      {"the request line has no end", "GET /" + repeated("a", 20'000), 414},
+      {"there are too many headers", post_with(repeated("A: b\r\n", 200)), 431},
+      {"a header has no end", "GET / HTTP/1.1\r\nHost: test\r\nA: " + repeated("b", 20'000), 431},
+      {"there is a flood of headers", "GET / HTTP/1.1\r\n" + repeated("A: b\r\n", 50'000), 431},
+      {"the method is unknown", "BREW / HTTP/1.1\r\nHost: test\r\n\r\n", 501},
+      {"it asks for a proxy", "CONNECT test:1 HTTP/1.1\r\nHost: test\r\n\r\n", 501},
+      {"it asks for a proxy in the URI", "GET http://other/ HTTP/1.1\r\nHost: test\r\n\r\n", 400},
+      {"it is HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 501},
+      {"the version is unknown", "GET / HTTP/3.0\r\nHost: test\r\n\r\n", 505},
+      {"it is HTTP/0.9", "GET /\r\n\r\n", 400},
+      {"the URI holds a space", "GET /a b HTTP/1.1\r\nHost: test\r\n\r\n", 400},
+      {"the URI holds bytes beyond ASCII", "GET /\xff HTTP/1.1\r\nHost: test\r\n\r\n", 400},
+      {"it is the beginning of a TLS handshake", "\x16\x03\x01\x02\x01\x01", 400},
+      {"it is noise", std::string("\0\0\0\0", 4), 400},
+      {"the host is missing", "GET / HTTP/1.1\r\n\r\n", 400},
+      {"the host is given twice", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+      {"a line ends without a carriage return", "GET / HTTP/1.1\nHost: test\r\n\r\n", 400},
+      {"a header ends without a carriage return", post_with("A: b\nC: d\r\n"), 400},
+      {"a header is folded", post_with("A: b\r\n c\r\n"), 400},
+      {"a blank stands before the colon", post_with("Content-Length : 0\r\n"), 400},
+      {"a header has no colon", post_with("nonsense\r\n"), 400},
+      {"a header has no name", post_with(": b\r\n"), 400},
+      {"a header holds a NUL", post_with(std::string("A: b\0c\r\n", 8)), 400},
+      {"the length is negative", post_with("Content-Length: -1\r\n"), 400},
+      {"the length is signed", post_with("Content-Length: +2\r\n", "{}"), 400},
+      {"the length is no number", post_with("Content-Length: two\r\n"), 400},
+      {"the length is encoded", post_with("Content-Length: %32\r\n", "{}"), 400},
+      {"the length is empty", post_with("Content-Length:\r\n"), 400},
+      {"the length is a list", post_with("Content-Length: 2, 2\r\n", "{}"), 400},
+      {"the length overflows", post_with("Content-Length: 99999999999999999999999\r\n"), 413},
+      {"the body is too large", post_with("Content-Length: 1001\r\n"), 413},
+      {"there are two lengths", post_with("Content-Length: 2\r\nContent-Length: 2\r\n", "{}"), 400},
+      {"the length is zero, and the body chunked",
+       post_with("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
+      {"the body is chunked twice",
+       post_with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
+      {"the transfer is compressed", post_with("Transfer-Encoding: gzip, chunked\r\n"), 400},
+      {"the transfer encoding is misspelt", post_with("Transfer-Encoding: xchunked\r\n"), 400},
+      {"the transfer encoding is encoded", post_with("Transfer-Encoding: %63hunked\r\n"), 400},
+      {"the body is compressed", post_with("Content-Length: 2\r\nContent-Encoding: gzip\r\n"), 415},
+      {"something else is expected", post_with("Expect: tea\r\n"), 417},
+      {"a chunk's size is no number",
+       post_with("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size overflows",
+       post_with("Transfer-Encoding: chunked\r\n", "fffffffffffffffffff\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size has a prefix",
+       post_with("Transfer-Encoding: chunked\r\n", "0x2\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size is signed",
+       post_with("Transfer-Encoding: chunked\r\n", "+2\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size is negative",
+       post_with("Transfer-Encoding: chunked\r\n", "-2\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size stands behind a blank",
+       post_with("Transfer-Encoding: chunked\r\n", " 2\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size is followed by something else",
+       post_with("Transfer-Encoding: chunked\r\n", "2 x\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's size is followed by a NUL",
+       post_with("Transfer-Encoding: chunked\r\n", std::string("2\0\r\n{}\r\n0\r\n\r\n", 14)), 400},
+      {"a chunk's size has too many digits",
+       post_with("Transfer-Encoding: chunked\r\n", "000000002\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's data has no end",
+       post_with("Transfer-Encoding: chunked\r\n", "2\r\n{}xx0\r\n\r\n"), 400},
+      {"a chunk's size is empty",
+       post_with("Transfer-Encoding: chunked\r\n", "\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk's line ends without a carriage return",
+       post_with("Transfer-Encoding: chunked\r\n", "2;a\n{}\r\n{}\r\n0\r\n\r\n"), 400},
+      {"a chunk is longer than its size says",
+       post_with("Transfer-Encoding: chunked\r\n", "2\r\n{} \r\n0\r\n\r\n"), 400},
+      {"a chunk's extension is endless",
+       post_with("Transfer-Encoding: chunked\r\n", "2;" + repeated("a", 100'000)), 400},
+      {"there is a flood of chunk extensions",
+       post_with("Transfer-Encoding: chunked\r\n",
+                 repeated("1;" + repeated("a", 200) + "\r\nx\r\n", 500) + "0\r\n\r\n"),
+       400},
+      {"there is a flood of trailers",
+       post_with("Transfer-Encoding: chunked\r\n", "0\r\n" + repeated("A: b\r\n", 50'000)), 400},
+      {"a trailer is malformed",
+       post_with("Transfer-Encoding: chunked\r\n", "0\r\nContent-Length : 5\r\n\r\n"), 400},
+      {"the chunks together are too large",
+       post_with("Transfer-Encoding: chunked\r\n",
+                 repeated("64\r\n" + std::string(100, 'x') + "\r\n", 11) + "0\r\n\r\n"),
+       413},
+  };
+  return rows;
+}
+
+TEST_CASE("A hostile request gets a clear answer, and the next one is served",
+          "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 1000});
+  std::atomic<int> handled = 0;
+  server.handle("/", [&handled](const HttpRequest& request) {
+    ++handled;
+    return HttpReply{200, request.body, "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+
+  const auto row = GENERATE(from_range(hostile_requests()));
+  INFO("when " << row.when);
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(row.request);
+  const std::string reply = socket.receive_all();  // so it is closed, too
+  CHECK(status_of(reply) == row.status);
+  CHECK(reply.find("Connection: close") != std::string::npos);
+  CHECK(body_of(reply).starts_with(R"({"error":")"));
+  CHECK(handled == 0);
+
+  auto next = RawSocket::connect_to(server.port());
+  next.send(kGood + std::string("{}"));
+  CHECK(body_of(next.receive_message()) == "{}");
+}
+
+TEST_CASE("A body shorter than its length says never reaches a handler", "[base][http][hostile]") {
+  HttpServer server({});
+  std::atomic<int> handled = 0;
+  server.handle("/", [&handled](const HttpRequest&) {
+    ++handled;
+    return HttpReply{};
+  });
+  REQUIRE(server.start().has_value());
+  const auto request =
+      GENERATE(values<std::string>({post_with("Content-Length: 10\r\n", "{}"),
+                                    post_with("Transfer-Encoding: chunked\r\n", "a\r\n{}"),
+                                    post_with("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n")}));
+  INFO(request);
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(request);
+  socket.finish_sending();
+  CHECK(status_of(socket.receive_all()) == 400);
+  CHECK(handled == 0);
+}
+
+TEST_CASE("A body longer than its length says is no part of the request", "[base][http][hostile]") {
+  HttpServer server({});
+  server.handle("/", [](const HttpRequest& request) {
+    return HttpReply{200, request.body, "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(post_with("Content-Length: 2\r\n", "{}{\"more\":1}\r\n\r\n"));
+  CHECK(body_of(socket.receive_message()) == "{}");
+  CHECK(status_of(socket.receive_all()) == 400);  // what follows is taken for a request
+}
+
+TEST_CASE("Transfer-Encoding is refused where callers are known to send a length",
+          "[base][http][hostile]") {
+  HttpServer server({.allow_chunked_bodies = false});
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(post_with("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"));
+  CHECK(status_of(socket.receive_all()) == 400);
+}
+
+TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
+  HttpServer server({});
+  server.handle("/", [](const HttpRequest&) { return HttpReply{200, "whole body", "text/plain"}; });
+  REQUIRE(server.start().has_value());
+  struct Harmless {
+    std::string when;
+    std::string request;
+  };
+  const auto row = GENERATE(values<Harmless>({
+      {"part of the reply is asked for", post_with("Range: bytes=0-1\r\n")},
+      {"many parts are asked for", post_with("Range: bytes=" + repeated("0-0,", 300) + "0-0\r\n")},
+      {"the part is malformed", post_with("Range: pages=3-x\r\n")},
+      {"the types asked for are malformed", post_with("Accept: text/html;q=2.5,,;\r\n")},
+      {"chunks have extensions, and a trailer follows",
+       post_with("Transfer-Encoding: chunked\r\n", "2;a=\"b\"\r\n{}\r\n0;c\r\nA: b\r\n\r\n")},
+      {"a compressed reply is asked for", post_with("Accept-Encoding: gzip, br\r\n")},
+      {"a web socket is asked for",
+       post_with("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")},
+      {"a value is empty", post_with("A:\r\n")},
+      {"a value holds UTF-8", post_with("A: \xe4\xbd\xa0\r\n")},
+      {"the body is encoded as itself", post_with("Content-Encoding: identity\r\n")},
+      {"a POST has no length", post_with("")},
+      {"the query is odd", "GET /?&&=&a&%zz=%&b=%00 HTTP/1.1\r\nHost: test\r\n\r\n"},
+  }));
+  INFO("when " << row.when);
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(row.request);
+  const std::string reply = socket.receive_message();
+  CHECK(status_of(reply) == 200);
+  CHECK(body_of(reply) == "whole body");
+}
+
+TEST_CASE("What follows a refused request never reaches a handler", "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 1000});
+  std::atomic<int> handled = 0;
+  const auto count = [&handled](const HttpRequest&) {
+    ++handled;
+    return HttpReply{};
+  };
+  server.handle("/", count);
+  server.handle_rest(count);
+  REQUIRE(server.start().has_value());
+
+  const auto row = GENERATE(from_range(hostile_requests()));
+  INFO("when " << row.when);
+  const std::string smuggled = "GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n";
+  auto socket = RawSocket::connect_to(server.port());
+  // Once as it is, and once behind the body that the request may have had.
+  socket.send(row.request + smuggled + "\r\n\r\n0\r\n\r\n" + smuggled);
+  const std::string replies = socket.receive_all();
+  CHECK(status_of(replies) >= 400);
+  CHECK(replies.find("}HTTP/1.1") == std::string::npos);  // one reply, and then the end
+  CHECK(handled == 0);
+}
+
+TEST_CASE("A body that is refused by its length is not asked for", "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 1000});
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(post_with("Expect: 100-continue\r\nContent-Length: 1001\r\n"));
+  CHECK(status_of(socket.receive_all()) == 413);  // and no 100 before it
+}
+
+TEST_CASE("A program says what callers read whose requests are refused", "[base][http][hostile]") {
+  HttpServer server(
+      {.max_body_bytes = 1000, .refusal = [](int status, const std::string& reason) {
+         return HttpReply{
+             status == 413 ? 200 : status, "<" + reason + ">", "text/x-test", {{"X-Test", "yes"}}};
+       }});
+  REQUIRE(server.start().has_value());
+  struct Shaped {
+    std::string request;
+    int status;
+    std::string body;
+  };
+  const auto row = GENERATE(values<Shaped>({
+      {"GET /\r\n\r\n", 400, "<the request line is malformed>"},
+      {post_with("Content-Length: 1001\r\n"), 200, "<the body is larger than 1000 bytes>"},
+      {post_with("Transfer-Encoding: chunked\r\n", "zz\r\n"), 400,
+       "<a chunk's size is not a number>"},
+  }));
+  INFO(row.request);
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(row.request);
+  const std::string reply = socket.receive_all();
+  CHECK(status_of(reply) == row.status);
+  CHECK(body_of(reply) == row.body);
+  CHECK(reply.find("Content-Type: text/x-test\r\nContent-Length: ") != std::string::npos);
+  CHECK(reply.find("X-Test: yes\r\n") != std::string::npos);
+  CHECK(reply.find("Connection: close\r\n") != std::string::npos);
+}
+
+TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][http][hostile]") {
+  constexpr std::size_t kLarge = 600 << 10;
+  const std::string large =
+      "Content-Length: " + std::to_string(kLarge) + "\r\n\r\n" + std::string(kLarge, 'x');
+  std::latch entered(1);
+  std::latch let_go(1);
+  HttpServer server({.max_body_bytes = 1 << 20, .max_bytes_in_flight = 1 << 20});
+  server.handle("/", [](const HttpRequest& request) {
+    return HttpReply{200, std::to_string(request.body.size()), "text/plain"};
+  });
+  server.handle("/held", [&](const HttpRequest&) {
+    entered.count_down();
+    let_go.wait();
+    return HttpReply{200, "done"};
+  });
+  REQUIRE(server.start().has_value());
+  auto first = RawSocket::connect_to(server.port());
+  first.send("POST /held HTTP/1.1\r\nHost: test\r\n" + large);
+  entered.wait();  // from here on until it is answered its body takes its share
+
+  auto second = RawSocket::connect_to(server.port());
+  second.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
+  CHECK(status_of(second.receive_message()) == 503);
+  auto small = RawSocket::connect_to(server.port());
+  small.send(post_with("Content-Length: 2\r\n", "{}"));
+  CHECK(body_of(small.receive_message()) == "2");
+
+  let_go.count_down();
+  CHECK(body_of(first.receive_message()) == "done");
+  CHECK(testing::wait_until([&] {  // what is done makes room
+    auto next = RawSocket::connect_to(server.port());
+    next.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
+    return body_of(next.receive_message()) == std::to_string(kLarge);
+  }));
+}
+
+TEST_CASE("Memory is taken for what has come, not for what was announced",
+          "[base][http][hostile]") {
+  HttpServer server({.max_body_bytes = 7 << 20});
+  REQUIRE(server.start().has_value());
+  const std::size_t before = resident_bytes();
+  std::vector<RawSocket> liars;
+  for (int i = 0; i < 200; ++i) {
+    liars.push_back(RawSocket::connect_to(server.port()));
+    liars.back().send(post_with("Content-Length: 7000000\r\n", std::string(1000, 'x')));
+  }
+  auto next = RawSocket::connect_to(server.port());
+  next.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+  CHECK(status_of(next.receive_message()) == 404);
+#if defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kMost = 800 << 20;  // the sanitizer keeps several bytes for each of ours
+#else
+  constexpr std::size_t kMost = 100 << 20;
+#endif
+  CHECK(resident_bytes() - std::min(before, resident_bytes()) < kMost);  // not 1.4 GB
+}
+
+TEST_CASE("A chunked body may come in any pieces", "[base][http]") {
+  const std::string sent = "3;a=b\r\nabc\r\n0a\r\n0123456789\r\n0\r\nA: b\r\n\r\nnext";
+  const auto piece = GENERATE(values<std::size_t>({1, 2, 3, 7, 100}));
+  INFO("pieces of " << piece);
+  HttpChunks chunks(13);
+  std::string waiting;
+  for (std::size_t at = 0; at < sent.size(); at += piece) {
+    waiting += sent.substr(at, piece);
+    waiting.erase(0, chunks.take(waiting));
+  }
+  CHECK(chunks.is_complete());
+  CHECK_FALSE(chunks.refused());
+  CHECK(chunks.body() == "abc0123456789");
+  CHECK(waiting == "next");
+}
+
+TEST_CASE("A target is split and decoded", "[base][http]") {
+  using Query = std::multimap<std::string, std::string>;
+  struct Split {
+    std::string target;
+    std::string path;
+    Query query;
+  };
+  const auto row = GENERATE(values<Split>({
+      {"/", "/", {}},
+      {"/a?", "/a", {}},
+      {"/a%2Fb+c?d+e=f%20g", "/a/b+c", {{"d e", "f g"}}},
+      {"/?a=1&a=2&&b&=c&d==e", "/", {{"a", "1"}, {"a", "2"}, {"b", ""}, {"", "c"}, {"d", "=e"}}},
+      {"/%?%zz=%4", "/%", {{"%zz", "%4"}}},
+      {"/%-1%+1%0x", "/%-1%+1%0x", {}},
+      {"*", "*", {}},
+  }));
+  INFO(row.target);
+  const HttpTarget split = split_http_target(row.target);
+  CHECK(split.path == row.path);
+  CHECK(split.query == row.query);
+}
+
+TEST_CASE("A reply's headers cannot be split by what they repeat", "[base][http]") {
+  const std::string head =
+      http_reply_head({299,
+                       "body",
+                       "text/plain\r\nA: b",
+                       {{"Allow", "GET"}, {"Bad", "a\r\nEvil: 1"}, {"C d", "e"}}},
+                      true);
+  CHECK(head == "HTTP/1.1 299 \r\nConnection: close\r\nAllow: GET\r\nContent-Length: 4\r\n\r\n");
+}
+
+TEST_CASE("read_http_head understands what it lets through", "[base][http]") {
+  const auto read = read_http_head(
+      "PUT /a?b=c HTTP/1.1\r\nHost: test\r\nX-Two: 1\r\nx-two:  2 \r\n"
+      "Connection: keep-alive , Close\r\n\r\n",
+      {});
+  REQUIRE(std::holds_alternative<HttpHead>(read));
+  const auto& head = std::get<HttpHead>(read);
+  CHECK(head.method == "PUT");
+  CHECK(head.target == "/a?b=c");
+  CHECK_FALSE(head.http_1_0);
+  CHECK(head.find("x-two") == "1");
+  CHECK(head.headers.at(2).second == "2");
+  CHECK(head.has_word("connection", "close"));
+  CHECK_FALSE(head.has_word("connection", "alive"));
+  CHECK_FALSE(head.find("content-length"));
+}
+
+TEST_CASE("read_http_head survives every change of a byte", "[base][http][property]") {
+  const auto seed = GENERATE(take(300, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  std::string head =
+      "POST /a?b=c HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
+  for (int i = 0; i < 3; ++i) head[rng() % head.size()] = static_cast<char>(rng());
+  const auto read = read_http_head(head, {});
+  if (const auto* good = std::get_if<HttpHead>(&read)) {
+    CHECK(good->target.starts_with('/'));
+    for (const auto& [name, value] : good->headers) {
+      CHECK(name.find_first_of(" \t\r\n:") == std::string::npos);
+      CHECK(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
+    }
+  } else {
+    CHECK(std::get<HttpRefusal>(read).status >= 400);
+  }
+}
+
+}  // namespace
+}  // namespace nervex

@@ -1,0 +1,560 @@
+#include "base/http/server.h"
+
+#include <atomic>
+#include <future>
+#include <latch>
+#include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/http/client.h"
+#include "tests/base/raw_socket.h"
+#include "tests/support/wait_until.h"
+
+namespace nervex {
+namespace {
+
+using testing::wait_until;
+
+using test::body_of;
+using test::RawSocket;
+using test::status_of;
+
+constexpr const char* kPing = "GET /ping HTTP/1.1\r\nHost: test\r\n\r\n";
+
+// Tells what the handler saw.
+HttpReply echo(const HttpRequest& request) {
+  auto query = nlohmann::json::array();
+  for (const auto& [name, value] : request.query) query.push_back(name + "=" + value);
+  const nlohmann::json seen{{"method", request.method},
+                            {"path", request.path},
+                            {"query", query},
+                            {"headers", request.headers},
+                            {"size", request.body.size()},
+                            {"body", request.body.substr(0, 100)},
+                            {"peer", request.peer}};
+  return HttpReply{200, seen.dump(), "application/json"};
+}
+
+void add_test_routes(HttpServer& server) {
+  server.handle("/ping", [](const HttpRequest&) { return HttpReply{200, "pong", "text/plain"}; });
+  server.handle("/echo", echo);
+  server.handle("/conflict", [](const HttpRequest&) { return HttpReply{409, "{}"}; });
+  server.handle("/throw", [](const HttpRequest&) -> HttpReply {
+    throw std::runtime_error("the secret is 42");
+  });
+}
+
+HttpClient client_of(const HttpServer& server) {
+  return HttpClient({.url = "http://127.0.0.1:" + std::to_string(server.port())});
+}
+
+HttpResponse get(const HttpServer& server, const std::string& path) {
+  HttpClient client = client_of(server);
+  auto reply = client.send("GET", path, {}, "", "");
+  REQUIRE(reply.has_value());
+  return *std::move(reply);
+}
+
+bool is_served(const HttpServer& server) { return get(server, "/ping").body == "pong"; }
+
+TEST_CASE("A handler sees the request as it was sent, whatever the method", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  HttpClient client = client_of(server);
+
+  const auto method =
+      GENERATE(values<std::string>({"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}));
+  const auto body = GENERATE(values<std::string>({"", R"({"a":1})"}));
+  INFO(method << " with body \"" << body << '"');
+  const auto reply = client.send(method, "/echo?a=1&a=2&b=x%20y", {{"X-Test", "Mixed Case"}}, body,
+                                 body.empty() ? "" : "application/json");
+  REQUIRE(reply.has_value());
+  CHECK(reply->status == 200);
+  const auto seen = nlohmann::json::parse(reply->body);
+  CHECK(seen.at("method") == method);
+  CHECK(seen.at("path") == "/echo");
+  CHECK(seen.at("query") == nlohmann::json::array({"a=1", "a=2", "b=x y"}));
+  CHECK(seen.at("headers").at("x-test") == "Mixed Case");
+  CHECK(seen.at("body") == body);
+  CHECK(seen.at("peer") == "127.0.0.1");
+}
+
+TEST_CASE("HEAD reaches the handler, and its reply has no body", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("HEAD /echo HTTP/1.1\r\nHost: test\r\n\r\n");
+  const std::string head = socket.receive_until("\r\n\r\n");
+  CHECK(status_of(head) == 200);
+  socket.send("GET /ping HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+  CHECK(body_of(socket.receive_all()) == "pong");
+}
+
+TEST_CASE("A body is bytes, whatever its type says", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  HttpClient client = client_of(server);
+  const auto type = GENERATE(values<std::string>(
+      {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "nonsense"}));
+  INFO("content type " << type);
+  const std::string body = R"({"a=b":1})" + std::string(20'000, ' ');
+  const auto reply = client.send("POST", "/echo", {}, body, type);
+  REQUIRE(reply.has_value());
+  REQUIRE(reply->status == 200);
+  const auto seen = nlohmann::json::parse(reply->body);
+  CHECK(seen.at("size") == body.size());
+  CHECK(seen.at("headers").at("content-type") == type);
+  CHECK(seen.at("query").empty());
+}
+
+TEST_CASE("Large bodies travel in both directions", "[base][http]") {
+  HttpServer server({.max_body_bytes = 8 << 20});
+  server.handle("/mirror", [](const HttpRequest& request) {
+    return HttpReply{200, request.body, "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+  HttpClient client = client_of(server);
+  const std::string body(7 << 20, 'x');
+  const auto reply = client.send("POST", "/mirror", {}, body, "text/plain");
+  REQUIRE(reply.has_value());
+  CHECK(reply->body == body);
+}
+
+TEST_CASE("A chunked body is put together", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(
+      "POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  const auto seen = nlohmann::json::parse(body_of(socket.receive_message()));
+  CHECK(seen.at("body") == "abcde");
+}
+
+TEST_CASE("A client that asks for leave to send its body gets it", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(
+      "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(socket.receive_until("\r\n\r\n").starts_with("HTTP/1.1 100"));
+  socket.send("{}");
+  CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "{}");
+}
+
+TEST_CASE("What no route knows is 404, or goes to the rest handler", "[base][http]") {
+  HttpServer plain({});
+  REQUIRE(plain.start().has_value());
+  const auto reply = get(plain, "/unknown");
+  CHECK(reply.status == 404);
+  CHECK(reply.body == "{}");
+  CHECK(reply.headers.at("content-type") == "application/json");
+
+  HttpServer caught({});
+  add_test_routes(caught);
+  caught.handle_rest([](const HttpRequest& request) { return HttpReply{501, request.path}; });
+  REQUIRE(caught.start().has_value());
+  CHECK(get(caught, "/unknown").body == "/unknown");
+  CHECK(get(caught, "/ping/").body == "/ping/");  // paths are exact
+  CHECK(get(caught, "/ping%2F").body == "/ping/");
+  CHECK(get(caught, "/ping?a=b").body == "pong");
+  CHECK(get(caught, "/%0a").status == 501);
+}
+
+TEST_CASE("A handler that throws is answered as configured, without its text", "[base][http]") {
+  HttpServer server({.internal_error = {200, R"({"success":false})"}});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  const auto reply = get(server, "/throw");
+  CHECK(reply.status == 200);
+  CHECK(reply.body == R"({"success":false})");
+  CHECK(is_served(server));
+}
+
+TEST_CASE("A connection is kept from one request to the next, also after a refusal",
+          "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  for (const char* path : {"/ping", "/conflict", "/unknown", "/throw", "/ping"}) {
+    socket.send("POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    const std::string reply = socket.receive_message();
+    INFO(path);
+    CHECK(status_of(reply) != 0);
+    CHECK(reply.find("Connection: close") == std::string::npos);
+  }
+}
+
+TEST_CASE("Requests that are sent ahead are answered in order", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  const std::string post = "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n";
+  socket.send(post + "a" + post + "b" + kPing);
+  CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "a");
+  CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "b");
+  CHECK(body_of(socket.receive_message()) == "pong");
+}
+
+TEST_CASE("The server closes when the caller asks for it", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  const auto request = GENERATE(values<std::string>(
+      {"GET /ping HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n",
+       "GET /ping HTTP/1.1\r\nHost: test\r\nConnection: Keep-Alive, CLOSE\r\n\r\n",
+       "GET /ping HTTP/1.0\r\n\r\n"}));
+  INFO(request);
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(request);
+  const std::string reply = socket.receive_all();
+  CHECK(body_of(reply) == "pong");
+  CHECK(reply.find("Connection: close") != std::string::npos);
+}
+
+TEST_CASE("An address that cannot be used is an error", "[base][http]") {
+  struct Row {
+    std::string listen;
+    Code code;
+  };
+  const auto row = GENERATE(values<Row>({{"127.0.0.1", Code::kInvalid},
+                                         {"127.0.0.1:x", Code::kInvalid},
+                                         {"127.0.0.1:70000", Code::kInvalid},
+                                         {"::1:80", Code::kInvalid},
+                                         {"192.0.2.1:0", Code::kInvalid}}));
+  INFO("listen " << row.listen);
+  HttpServer server({.listen = row.listen});
+  const auto started = server.start();
+  REQUIRE_FALSE(started.has_value());
+  CHECK(started.error().code == row.code);
+}
+
+TEST_CASE("An address that is taken may be free later", "[base][http]") {
+  HttpServer first({});
+  REQUIRE(first.start().has_value());
+  HttpServer second({.listen = "127.0.0.1:" + std::to_string(first.port())});
+  const auto started = second.start();
+  REQUIRE_FALSE(started.has_value());
+  CHECK(started.error().code == Code::kTransient);
+}
+
+TEST_CASE("An empty host means all addresses", "[base][http]") {
+  HttpServer server({.listen = ":0"});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  CHECK(is_served(server));
+}
+
+TEST_CASE("Idle connections do not keep others from being served", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(RawSocket::connect_to(server.port()));
+    idle.back().send(kPing);
+  }
+  for (RawSocket& socket : idle) REQUIRE(body_of(socket.receive_message()) == "pong");
+  CHECK(is_served(server));
+  idle.front().send(kPing);  // they are still there
+  CHECK(body_of(idle.front().receive_message()) == "pong");
+}
+
+TEST_CASE("Slow senders do not keep others from being served", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> slow;
+  for (int i = 0; i < 50; ++i) {
+    slow.push_back(RawSocket::connect_to(server.port()));
+    slow.back().send(
+        i % 2 == 0 ? "GET /pi" : "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\na");
+  }
+  CHECK(is_served(server));
+}
+
+TEST_CASE("A slow sender is answered 408 and dropped", "[base][http]") {
+  HttpServer server({.read_timeout = std::chrono::seconds(1)});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  const auto beginning = GENERATE(values<std::string>(
+      {"GET /pi", "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\na"}));
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(beginning);
+  CHECK(status_of(socket.receive_all()) == 408);
+}
+
+TEST_CASE("An idle connection is dropped after its time", "[base][http]") {
+  HttpServer server({.idle_timeout = std::chrono::seconds(1)});
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  CHECK(socket.is_at_end());
+}
+
+TEST_CASE("When all places are taken, an idle connection makes room", "[base][http]") {
+  HttpServer server({.max_connections = 2});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 2; ++i) {
+    idle.push_back(RawSocket::connect_to(server.port()));
+    idle.back().send(kPing);
+    REQUIRE(body_of(idle.back().receive_message()) == "pong");
+  }
+  // A connection becomes idle a moment after its reply has arrived: until then there is no room.
+  std::string reply;
+  while (status_of(reply) != 200) {
+    auto newcomer = RawSocket::connect_to(server.port());
+    newcomer.send(kPing);
+    reply = newcomer.receive_message();
+  }
+  CHECK(body_of(reply) == "pong");
+}
+
+// A handler that stays under way until it is let go.
+struct Gate {
+  std::latch entered{1};
+  std::latch let_go{1};
+
+  HttpHandler handler() {
+    return [this](const HttpRequest&) {
+      entered.count_down();
+      let_go.wait();
+      return HttpReply{200, "done", "text/plain"};
+    };
+  }
+};
+
+TEST_CASE("When all places are busy, a newcomer is told so and closed at once", "[base][http]") {
+  Gate gate;
+  HttpServer server({.max_connections = 1});
+  server.handle("/wait", gate.handler());
+  REQUIRE(server.start().has_value());
+  auto busy = RawSocket::connect_to(server.port());
+  busy.send("GET /wait HTTP/1.1\r\nHost: test\r\n\r\n");
+  gate.entered.wait();
+
+  auto newcomer = RawSocket::connect_to(server.port());
+  newcomer.send(kPing);
+  const std::string reply = newcomer.receive_all();
+  CHECK(status_of(reply) == 503);
+  CHECK(reply.find("Retry-After: 1\r\n") != std::string::npos);
+  CHECK(body_of(reply) == R"({"error":"too many connections"})");
+
+  gate.let_go.count_down();
+  CHECK(body_of(busy.receive_message()) == "done");
+}
+
+TEST_CASE("When it is crowded, replies ask callers to close and idle connections make room",
+          "[base][http]") {
+  HttpServer server({.max_connections = 100, .high_watermark_percent = 6});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 6; ++i) {
+    idle.push_back(RawSocket::connect_to(server.port()));
+    idle.back().send(kPing);
+    const std::string reply = idle.back().receive_message();
+    CHECK(body_of(reply) == "pong");
+    CHECK(reply.find("Connection: close") == std::string::npos);
+  }
+  auto seventh = RawSocket::connect_to(server.port());
+  seventh.send(kPing);
+  CHECK(seventh.receive_all().find("Connection: close") != std::string::npos);
+  auto eighth = RawSocket::connect_to(server.port());
+  auto ninth = RawSocket::connect_to(server.port());
+  CHECK(idle.front().is_at_end());  // idle for longest, although there are places
+}
+
+TEST_CASE("When all places are taken, the slowest sender makes room", "[base][http]") {
+  HttpServer server({.max_connections = 2, .read_timeout = std::chrono::minutes(10)});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> slow;
+  for (const char* beginning :
+       {"GET /pi", "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\na"}) {
+    slow.push_back(RawSocket::connect_to(server.port()));
+    slow.back().send(beginning);
+  }
+  CHECK(wait_until([&server] {
+    auto newcomer = RawSocket::connect_to(server.port());
+    newcomer.send(kPing);
+    return body_of(newcomer.receive_message()) == "pong";
+  }));
+}
+
+TEST_CASE("A caller that does not read its reply is dropped", "[base][http]") {
+  HttpServer server({.max_connections = 1, .write_timeout = std::chrono::milliseconds(200)});
+  add_test_routes(server);
+  server.handle("/large", [](const HttpRequest&) {
+    return HttpReply{200, std::string(64 << 20, 'x'), "text/plain"};  // more than sockets hold
+  });
+  REQUIRE(server.start().has_value());
+  auto deaf = RawSocket::connect_to(server.port());
+  deaf.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+  CHECK(wait_until([&server] {
+    auto newcomer = RawSocket::connect_to(server.port());
+    newcomer.send(kPing);
+    return body_of(newcomer.receive_message()) == "pong";
+  }));
+  CHECK(deaf.receive_all().size() < (64U << 20U));
+}
+
+TEST_CASE("A reply tells its handler whether it was written", "[base][http]") {
+  struct Row {
+    std::string when;
+    bool leaves;  // the caller, while the handler still works
+    std::size_t body_bytes;
+    bool want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the caller waits for it", false, 10, true},
+      {"the caller has left before", true, 10, false},
+      {"the caller does not read it", false, 64 << 20, false},  // more than sockets hold
+  }));
+  INFO("when " << row.when);
+  std::promise<bool> told;
+  std::latch asked(1);
+  std::latch go_on(1);
+  HttpServer server({.write_timeout = std::chrono::milliseconds(200)});
+  server.handle("/", [&](const HttpRequest&) {
+    asked.count_down();
+    go_on.wait();
+    HttpReply reply{200, std::string(row.body_bytes, 'x'), "text/plain"};
+    reply.on_written = [&told](bool written) { told.set_value(written); };
+    return reply;
+  });
+  REQUIRE(server.start().has_value());
+  auto caller = RawSocket::connect_to(server.port());
+  caller.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+  asked.wait();
+  if (row.leaves) caller.close();
+  go_on.count_down();
+  CHECK(told.get_future().get() == row.want);
+}
+
+TEST_CASE("stop closes 200 idle connections without waiting for them", "[base][http]") {
+  HttpServer server({.idle_timeout = std::chrono::minutes(10)});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(RawSocket::connect_to(server.port()));
+    idle.back().send(kPing);
+    REQUIRE(body_of(idle.back().receive_message()) == "pong");
+  }
+  server.stop();  // the test would run into its limit otherwise
+  for (RawSocket& socket : idle) CHECK(socket.is_at_end());
+}
+
+TEST_CASE("stop closes idle connections and refuses new ones", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 20; ++i) idle.push_back(RawSocket::connect_to(server.port()));
+  idle.front().send(kPing);
+  CHECK(body_of(idle.front().receive_message()) == "pong");
+
+  server.stop();
+  for (RawSocket& socket : idle) CHECK(socket.is_at_end());
+  CHECK_FALSE(RawSocket::connect_to(server.port()).is_open());
+  server.stop();  // a second time does nothing
+}
+
+TEST_CASE("stop lets a request under way finish", "[base][http]") {
+  Gate gate;
+  HttpServer server({});
+  server.handle("/wait", gate.handler());
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("GET /wait HTTP/1.1\r\nHost: test\r\n\r\n");
+  gate.entered.wait();
+
+  std::jthread stopper([&server] { server.stop(); });
+  while (RawSocket::connect_to(server.port()).is_open()) {  // until stop() has come so far
+  }
+  gate.let_go.count_down();
+  const std::string reply = socket.receive_all();
+  CHECK(body_of(reply) == "done");
+  CHECK(reply.find("Connection: close") != std::string::npos);
+}
+
+TEST_CASE("stop waits neither for requests nor for replies that do not end", "[base][http]") {
+  HttpServerOptions options;
+  options.read_timeout = options.write_timeout = std::chrono::hours(1);  // the test would time out
+  HttpServer server(options);
+  std::latch answered(1);
+  server.handle("/large", [&answered](const HttpRequest&) {
+    answered.count_down();
+    return HttpReply{200, std::string(64 << 20, 'x')};
+  });
+  REQUIRE(server.start().has_value());
+  auto half = RawSocket::connect_to(server.port());
+  half.send("POST /large HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\n12345");
+  auto unread = RawSocket::connect_to(server.port());
+  unread.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
+  answered.wait();
+  server.stop();
+}
+
+TEST_CASE("stop before start, and no stop at all, are fine", "[base][http]") {
+  HttpServer never_started({});
+  never_started.stop();
+  HttpServer not_stopped({});
+  CHECK(not_stopped.start().has_value());
+}
+
+TEST_CASE("Many callers at once all get their own answer", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  HttpClient client = client_of(server);
+  std::atomic<int> right = 0;
+  {
+    std::vector<std::jthread> callers;
+    for (int caller = 0; caller < 8; ++caller) {
+      callers.emplace_back([&client, &right, caller] {
+        for (int i = 0; i < 50; ++i) {
+          const std::string body = std::to_string(caller) + "/" + std::to_string(i);
+          const auto reply = client.send("POST", "/echo", {}, body, "text/plain");
+          if (reply && nlohmann::json::parse(reply->body).at("body") == body) ++right;
+        }
+      });
+    }
+  }
+  CHECK(right == 400);
+}
+
+TEST_CASE("What can only be read is refused to other methods", "[base][http]") {
+  HttpServer server({});
+  server.handle_get("/here", [](const HttpRequest&) { return HttpReply{200, "ok"}; });
+  REQUIRE(server.start().has_value());
+  HttpClient client = client_of(server);
+  const std::string path = "/here";
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
+    INFO(method << " " << path);
+    const auto reply = client.send(method, path, {}, "", "");
+    REQUIRE(reply.has_value());
+    CHECK(reply->status == 405);
+    CHECK(reply->headers.at("allow") == "GET, HEAD");
+  }
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("HEAD " + path + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+  const std::string reply = socket.receive_all();
+  CHECK(status_of(reply) == 200);
+  CHECK(reply.ends_with("Content-Length: 2\r\n\r\n"));  // of what GET would have got
+}
+
+}  // namespace
+}  // namespace nervex

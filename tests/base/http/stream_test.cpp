@@ -1,0 +1,262 @@
+#include <latch>
+#include <random>
+#include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_adapters.hpp>
+#include <catch2/generators/catch_generators_random.hpp>
+
+#include <fmt/format.h>
+
+#include "base/http/client.h"
+#include "base/http/stream_reader.h"
+#include "tests/base/raw_socket.h"
+
+namespace nervex {
+namespace {
+
+using std::chrono::seconds;
+using test::RawServer;
+using test::RawSocket;
+using Lines = std::vector<std::string>;
+
+constexpr const char* kChunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+std::string chunk(const std::string& bytes) {
+  return fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
+}
+
+// A server that sends `reply` and then closes, or stays silent until the test is over.
+class StreamServer {
+ public:
+  enum class Then { kClose, kStaySilent };
+
+  explicit StreamServer(std::string reply, Then then = Then::kClose)
+      : reply_(std::move(reply)),
+        then_(then),
+        server_([this](RawSocket& socket) { talk(socket); }) {}
+
+  std::string url() const { return server_.url(); }
+
+ private:
+  void talk(RawSocket& socket) {
+    socket.receive_message();
+    socket.send(reply_);
+    if (then_ == Then::kStaySilent) server_.wait_for_end();
+  }
+
+  std::string reply_;
+  Then then_;
+  RawServer server_;
+};
+
+struct Seen {
+  Lines lines;
+  Result<HttpResponse> end;
+};
+
+Seen read_stream(const std::string& url, seconds silence = seconds(20)) {
+  HttpClient client({.url = url});
+  Lines lines;
+  const auto on_line = [&lines](std::string_view line) {
+    lines.emplace_back(line);
+    return true;
+  };
+  auto end = client.stream("/", {}, silence, on_line, {});
+  return {std::move(lines), std::move(end)};
+}
+
+TEST_CASE("A stream hands out lines, however they were cut into chunks", "[base][http][stream]") {
+  const StreamServer server(kChunkedHead + chunk("a\nb") + chunk("c\n") + chunk("\nd\n") +
+                            "0\r\n\r\n");
+  const Seen seen = read_stream(server.url());
+  CHECK(seen.lines == Lines{"a", "bc", "", "d"});
+  REQUIRE(seen.end.has_value());
+  CHECK(seen.end->status == 200);
+  CHECK(seen.end->body.empty());
+}
+
+TEST_CASE("A last line without newline counts if the reply is complete", "[base][http][stream]") {
+  const StreamServer server("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\nb");
+  CHECK(read_stream(server.url()).lines == Lines{"a", "b"});
+}
+
+TEST_CASE("A reply that is no stream is returned with its body", "[base][http][stream]") {
+  const StreamServer server("HTTP/1.1 410 Gone\r\nContent-Length: 9\r\n\r\n{\"a\":\n1}\n");
+  const Seen seen = read_stream(server.url());
+  CHECK(seen.lines.empty());
+  REQUIRE(seen.end.has_value());
+  CHECK(seen.end->status == 410);
+  CHECK(seen.end->body == "{\"a\":\n1}\n");
+}
+
+TEST_CASE("A stream that breaks off is an error after its lines", "[base][http][stream]") {
+  const auto reply =
+      GENERATE(values<std::string>({std::string(kChunkedHead) + chunk("a\n") + "9\r\nb",
+                                    std::string(kChunkedHead) + chunk("a\n"),
+                                    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\na\nb"}));
+  INFO(reply);
+  const StreamServer server(reply);
+  const Seen seen = read_stream(server.url());
+  CHECK(seen.lines == Lines{"a"});
+  REQUIRE_FALSE(seen.end.has_value());
+  CHECK(seen.end.error().code == Code::kTransient);
+}
+
+TEST_CASE("A stream ends when its caller wants no more", "[base][http][stream]") {
+  const StreamServer server(kChunkedHead + chunk("a\nb\nc\n"), StreamServer::Then::kStaySilent);
+  HttpClient client({.url = server.url()});
+  Lines lines;
+  const auto on_line = [&lines](std::string_view line) {
+    lines.emplace_back(line);
+    return lines.size() < 2;
+  };
+  const auto end = client.stream("/", {}, seconds(20), on_line, {});
+  CHECK(lines == Lines{"a", "b"});
+  REQUIRE(end.has_value());
+  CHECK(end->status == 200);
+}
+
+TEST_CASE("A stream ends after a silence", "[base][http][stream]") {
+  const StreamServer server(kChunkedHead + chunk("a\nb"), StreamServer::Then::kStaySilent);
+  const Seen seen = read_stream(server.url(), seconds(1));
+  CHECK(seen.lines == Lines{"a"});  // of "b" nobody knows whether it is whole
+  REQUIRE(seen.end.has_value());
+  CHECK(seen.end->status == 200);
+}
+
+TEST_CASE("A server that stays silent from the start did not answer", "[base][http][stream]") {
+  const StreamServer server("", StreamServer::Then::kStaySilent);
+  const Seen seen = read_stream(server.url(), seconds(1));
+  REQUIRE_FALSE(seen.end.has_value());
+  CHECK(seen.end.error().code == Code::kTransient);
+}
+
+TEST_CASE("A stream whose server is silent ends when asked to", "[base][http][stream]") {
+  const StreamServer server(kChunkedHead + chunk("a\n"), StreamServer::Then::kStaySilent);
+  HttpClient client({.url = server.url()});
+  std::latch line_came(1);
+  const auto on_line = [&line_came](std::string_view) {
+    line_came.count_down();
+    return true;
+  };
+  std::optional<Result<HttpResponse>> end;
+  {
+    std::jthread reader([&](const std::stop_token& stop) {
+      end = client.stream("/", {}, std::chrono::hours(24), on_line, stop);
+    });
+    line_came.wait();
+  }  // asks to stop, and joins
+  REQUIRE(end);
+  REQUIRE(end->has_value());
+  CHECK((*end)->status == 200);
+}
+
+TEST_CASE("A stream ends when asked to, before the server has answered", "[base][http][stream]") {
+  std::latch request_came(1);
+  RawServer* self = nullptr;
+  RawServer server([&](RawSocket& socket) {
+    socket.receive_message();
+    request_came.count_down();
+    self->wait_for_end();
+  });
+  self = &server;
+  HttpClient client({.url = server.url()});
+  const auto on_line = [](std::string_view) { return true; };
+  std::optional<Result<HttpResponse>> end;
+  {
+    std::jthread reader([&](const std::stop_token& stop) {
+      end = client.stream("/", {}, std::chrono::hours(24), on_line, stop);
+    });
+    request_came.wait();
+  }
+  REQUIRE(end);
+  CHECK_FALSE(end->has_value());
+}
+
+TEST_CASE("A stream that is not wanted any more is not begun", "[base][http][stream]") {
+  const StreamServer server("", StreamServer::Then::kStaySilent);
+  HttpClient client({.url = server.url()});
+  std::stop_source stop;
+  stop.request_stop();
+  const auto on_line = [](std::string_view) { return true; };
+  const auto end = client.stream("/", {}, std::chrono::hours(24), on_line, stop.get_token());
+  CHECK_FALSE(end.has_value());
+}
+
+TEST_CASE("A stream ends when asked to, however fast its server talks", "[base][http][stream]") {
+  RawServer server([](RawSocket& socket) {
+    socket.receive_message();
+    socket.send(kChunkedHead);
+    for (int i = 0; i < 100'000; ++i) socket.send(chunk("line\n"));
+  });
+  HttpClient client({.url = server.url()});
+  std::stop_source stop;
+  int lines = 0;
+  const auto on_line = [&](std::string_view) {
+    if (++lines == 10) stop.request_stop();
+    return true;
+  };
+  const auto end = client.stream("/", {}, seconds(20), on_line, stop.get_token());
+  REQUIRE(end.has_value());
+  CHECK(lines < 100'000);
+}
+
+TEST_CASE("A line without end is refused", "[base][http][stream]") {
+  RawServer server([](RawSocket& socket) {
+    socket.receive_message();
+    socket.send(kChunkedHead + chunk("a\n"));
+    const std::string piece = chunk(std::string(1 << 20, 'x'));
+    for (int i = 0; i < 20; ++i) socket.send(piece);
+  });
+  const Seen seen = read_stream(server.url());
+  CHECK(seen.lines == Lines{"a"});
+  REQUIRE_FALSE(seen.end.has_value());
+  CHECK(seen.end.error().code == Code::kTransient);
+}
+
+TEST_CASE("A long line below the limit is handed out whole", "[base][http][stream]") {
+  const std::string line(6 << 20, 'x');
+  const StreamServer server(kChunkedHead + chunk(line) + chunk("\n") + "0\r\n\r\n");
+  CHECK(read_stream(server.url()).lines == Lines{line});
+}
+
+TEST_CASE("LineFramer finds the same lines in every way to cut them", "[base][property]") {
+  const auto seed = GENERATE(take(100, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  Lines want;
+  std::string bytes;
+  for (auto i = rng() % 20; i > 0; --i) {
+    want.emplace_back(rng() % 30, 'x');
+    bytes += want.back() + "\n";
+  }
+  Lines lines;
+  LineFramer framer(30);
+  const auto on_line = [&lines](std::string_view line) {
+    lines.emplace_back(line);
+    return true;
+  };
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const std::size_t size = std::min<std::size_t>(1 + rng() % 40, rest.size());
+    CHECK(framer.feed(rest.substr(0, size), on_line) == LineFramer::Status::kMore);
+    rest.remove_prefix(size);
+  }
+  CHECK(lines == want);
+  CHECK(framer.rest().empty());
+}
+
+TEST_CASE("LineFramer counts a line's bytes over all pieces", "[base]") {
+  const auto on_line = [](std::string_view) { return true; };
+  LineFramer framer(4);
+  CHECK(framer.feed("abcd\nabc", on_line) == LineFramer::Status::kMore);
+  CHECK(framer.feed("d", on_line) == LineFramer::Status::kMore);
+  CHECK(framer.feed("e", on_line) == LineFramer::Status::kTooLong);
+  LineFramer at_once(4);
+  CHECK(at_once.feed("abcde\n", on_line) == LineFramer::Status::kTooLong);
+}
+
+}  // namespace
+}  // namespace nervex
