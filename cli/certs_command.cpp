@@ -8,17 +8,13 @@
 #include "base/duration.h"
 #include "base/program.h"
 #include "certs/files.h"
+#include "cli/fail.h"
 #include "cli/text.h"
 #include "kube/client.h"
 #include "kube/config.h"
 
 namespace nervex::cli {
 namespace {
-
-int fail(const std::string& what, const Error& error) {
-  std::fprintf(stderr, "nervexctl: %s: %s\n", what.c_str(), printable(error.message).c_str());
-  return kExitFailure;
-}
 
 void add_period(CLI::App* command, const std::string& name, std::chrono::seconds& value,
                 const std::string& otherwise, const std::string& help) {

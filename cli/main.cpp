@@ -6,6 +6,7 @@
 #include "base/program.h"
 #include "cli/certs_command.h"
 #include "cli/explain.h"
+#include "cli/fail.h"
 #include "cli/gather.h"
 #include "cli/replicas_command.h"
 #include "cli/text.h"
@@ -22,19 +23,14 @@ struct Flags {
   std::string job;
 };
 
-int fail(const std::string& what, const Error& error) {
-  std::fprintf(stderr, "nervexctl: %s: %s\n", what.c_str(), cli::printable(error.message).c_str());
-  return kExitFailure;
-}
-
 int run_explain(const Flags& flags) {
   const auto config = kube::load_user_config(flags.kubeconfig);
-  if (!config) return fail("find the API server", config.error());
+  if (!config) return cli::fail("find the API server", config.error());
   kube::Client api(*config, "nervexctl");
   const std::string ns = flags.ns.empty() ? config->ns : flags.ns;
   std::vector<std::string> left_out;
   const auto view = cli::gather(api, ns, flags.job, SystemClock().now(), left_out);
-  if (!view) return fail("explain " + ns + "/" + flags.job, view.error());
+  if (!view) return cli::fail("explain " + ns + "/" + flags.job, view.error());
   std::fputs(cli::explain(*view).c_str(), stdout);
   for (const auto& note : left_out) {
     std::fprintf(stderr, "nervexctl: %s\n", cli::printable(note).c_str());

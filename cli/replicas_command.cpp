@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "base/program.h"
 #include "base/read_file.h"
+#include "cli/fail.h"
 #include "cli/text.h"
 
 namespace nervex::cli {
@@ -35,11 +36,6 @@ constexpr const char* kFooter =
     "A server with a certificate, through the port-forward:\n"
     "  nervexctl replicas get --server https://localhost:8080 --ca-file ca.crt \\\n"
     "    --tls-server-name nervex-server.nervex-system.svc";
-
-int fail(const std::string& what, const Error& error) {
-  std::fprintf(stderr, "nervexctl: %s: %s\n", what.c_str(), printable(error.message).c_str());
-  return kExitFailure;
-}
 
 void add_reach(CLI::App* command, ReplicasFlags& flags) {
   command->add_option("--server", flags.server, "nervex-server: a URL, or HOST:PORT for plain HTTP")

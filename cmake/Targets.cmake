@@ -11,9 +11,14 @@ target_link_libraries(nervex_pch PRIVATE nervex_options fmt::fmt nlohmann_json::
 target_precompile_headers(nervex_pch PRIVATE <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
 
+# Eight files are compiled as one: each file alone spends two thirds of its time on the same templates. So names
+# in anonymous namespaces of one folder must differ. clang-tidy still reads every file by itself.
+option(NERVEX_UNITY "Compile several files of a target as one" ON)
+
 function(nervex_common target)
   target_link_libraries(${target} PRIVATE nervex_options fmt::fmt nlohmann_json::nlohmann_json)
   target_precompile_headers(${target} REUSE_FROM nervex_pch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${NERVEX_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 function(nervex_library name)

@@ -10,23 +10,24 @@
 namespace nervex::extender {
 namespace {
 
-using Places = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
+using Placements = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
 
-Places places_of(const gang::GangStatus& gang) {
-  Places places;
+Placements placements_of(const gang::GangStatus& gang) {
+  Placements placements;
   for (const gang::Placement& placement : gang.placements) {
-    places.emplace(std::pair(std::string_view(placement.role), placement.slot), &placement);
+    placements.emplace(std::pair(std::string_view(placement.role), placement.slot), &placement);
   }
-  return places;
+  return placements;
 }
 
 // The spec may have moved slots to another gang whose plan was not written yet: then this plan is
 // not one of a whole gang.
-std::string moved_slot(const gang::PodGroup& group, std::string_view gang, const Places& places) {
+std::string moved_slot(const gang::PodGroup& group, std::string_view gang,
+                       const Placements& placements) {
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang == gang) continue;
     for (const gang::SlotId slot : set.slots) {
-      if (places.count({set.role, slot}) == 0) continue;
+      if (placements.count({set.role, slot}) == 0) continue;
       return fmt::format("{} belongs to gang {} now, whose plan is not written yet",
                          gang::slot_key(set.role, slot.ordinal), set.gang);
     }
@@ -40,15 +41,16 @@ std::string check_commit(const gang::PodGroup& group, std::string_view gang_name
                          std::span<const gang::NodeView> nodes) {
   const gang::GangStatus* gang = gang::find_gang(group.status, gang_name);
   if (gang == nullptr || !gang->planned) return fmt::format("gang {} has no plan", gang_name);
-  const Places places = places_of(*gang);
-  if (std::string moved = moved_slot(group, gang_name, places); !moved.empty()) return moved;
+  const Placements placements = placements_of(*gang);
+  if (std::string moved = moved_slot(group, gang_name, placements); !moved.empty()) return moved;
   Ledger ledger({nodes.begin(), nodes.end()});
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang != gang_name) continue;
     for (const gang::SlotId slot : set.slots) {
-      const auto place = places.find({set.role, slot});
+      const auto place = placements.find({set.role, slot});
       const std::string key = gang::slot_key(set.role, slot.ordinal);
-      if (place == places.end()) return fmt::format("gang {} lacks a place for {}", gang_name, key);
+      if (place == placements.end())
+        return fmt::format("gang {} lacks a place for {}", gang_name, key);
       const std::string reason = ledger.why_not(set, place->second->node);
       if (!reason.empty()) return fmt::format("{}: {}", key, reason);
       ledger.take(set, place->second->node);

@@ -8,26 +8,26 @@ namespace nervex::extender {
 namespace {
 
 using SlotKey = std::pair<std::string_view, gang::SlotId>;
-struct KnownPlace {
+struct KnownPlacement {
   const gang::Placement* placement = nullptr;
   bool is_counted = false;
   bool is_stored_committed = false;
 };
-using Places = std::map<SlotKey, KnownPlace>;
+using KnownPlacements = std::map<SlotKey, KnownPlacement>;
 
 // Of all gangs. Should a slot have two, the committed one is it.
-Places places_of(const GroupSeen& seen) {
-  Places places;
+KnownPlacements known_placements(const GroupSeen& seen) {
+  KnownPlacements placements;
   for (const bool committed : {true, false}) {
     for (const gang::GangStatus& gang : seen.group->status.gangs) {
       if (seen.is_committed(gang) != committed) continue;
       for (const gang::Placement& placement : gang.placements) {
-        places.emplace(SlotKey(placement.role, placement.slot),
-                       KnownPlace{&placement, committed, gang.committed});
+        placements.emplace(SlotKey(placement.role, placement.slot),
+                           KnownPlacement{&placement, committed, gang.committed});
       }
     }
   }
-  return places;
+  return placements;
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
@@ -42,14 +42,14 @@ gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId>
 }
 
 // Sorts the set's slots into those with a place and those without.
-void add_set(GangWork& work, const gang::MemberSet& set, const Places& places) {
+void add_set(GangWork& work, const gang::MemberSet& set, const KnownPlacements& placements) {
   std::vector<gang::SlotId> missing;
   for (const gang::SlotId slot : set.slots) {
-    const auto place = places.find(SlotKey(set.role, slot));
-    if (place == places.end()) {
+    const auto place = placements.find(SlotKey(set.role, slot));
+    if (place == placements.end()) {
       missing.push_back(slot);
     } else {
-      const KnownPlace& known = place->second;
+      const KnownPlacement& known = place->second;
       work.placed.push_back({&set, *known.placement, known.is_counted});
       work.committed = work.committed || known.is_counted;
       work.is_stored_committed = work.is_stored_committed || known.is_stored_committed;
@@ -76,15 +76,15 @@ void forget_places(GangWork& work) {
   }
 }
 
-// Of places that do not fit all together, takes those that do; the other slots become missing.
+// Of placements that do not fit all together, takes those that do; the other slots become missing.
 void keep_what_fits(GangWork& work, Ledger& ledger) {
-  Places kept;
+  KnownPlacements kept;
   std::vector<PlacedSlot> placed = std::move(work.placed);
   for (const PlacedSlot& slot : placed) {
     if (!ledger.fits(*slot.set, slot.placement.node)) continue;
     ledger.take(*slot.set, slot.placement.node);
     kept.emplace(SlotKey(slot.placement.role, slot.placement.slot),
-                 KnownPlace{&slot.placement, false, false});
+                 KnownPlacement{&slot.placement, false, false});
   }
   const std::vector<const gang::MemberSet*> sets = std::move(work.sets);
   work.sets.clear();
@@ -133,13 +133,13 @@ std::size_t GangWork::wanted() const {
 
 std::vector<GangWork> gangs_of(const GroupSeen& seen) {
   std::vector<GangWork> works;
-  const Places places = places_of(seen);
+  const KnownPlacements placements = known_placements(seen);
   std::map<std::string_view, std::size_t> index;
   for (const gang::MemberSet& set : seen.group->spec.members) {
     if (set.slots.empty()) continue;
     const auto [at, is_new] = index.emplace(set.gang, works.size());
     if (is_new) works.push_back(start_work(seen, set.gang));
-    add_set(works[at->second], set, places);
+    add_set(works[at->second], set, placements);
   }
   for (GangWork& work : works) work.holds = work.committed;
   return works;

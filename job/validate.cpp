@@ -16,7 +16,7 @@
 namespace nervex::job {
 namespace {
 
-constexpr std::array<std::string_view, 3> kRoles{"coordinator", "collector", "learner"};
+constexpr std::array<std::string_view, 3> kTemplateRoles{"coordinator", "collector", "learner"};
 constexpr int kGeneratedSuffix = 5;  // characters that the API server appends to generateName
 
 void check_name(const Json& object, FieldErrors& errors) {
@@ -135,7 +135,7 @@ void check_base_replicas(const Json& object, FieldErrors& errors) {
 }
 
 void check_templates(const Json& object, FieldErrors& errors) {
-  for (const std::string_view role : kRoles) {
+  for (const std::string_view role : kTemplateRoles) {
     const Json* pod_template = kube::find(object, {"spec", role, "template"});
     if (pod_template == nullptr) continue;
     validate_template(*pod_template, fmt::format("spec.{}.template", role), errors);
@@ -145,7 +145,7 @@ void check_templates(const Json& object, FieldErrors& errors) {
 // The volumes of all templates by name, each with one place where it stands.
 std::map<std::string, std::string> template_volumes(const Json& object) {
   std::map<std::string, std::string> places;
-  for (const std::string_view role : kRoles) {
+  for (const std::string_view role : kTemplateRoles) {
     std::size_t index = 0;
     for (const Json& volume :
          kube::array_at(object, {"spec", role, "template", "spec", "volumes"})) {

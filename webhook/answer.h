@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/http.h"
+#include "base/http/messages.h"
 #include "webhook/review.h"
 
 namespace nervex::webhook {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/http.h"
+#include "base/http/messages.h"
 #include "base/memory_budget.h"
 
 namespace nervex::webhook {

@@ -3,9 +3,9 @@
 
 #include <CLI/App.hpp>
 
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "base/program.h"
-#include "base/tls_flags.h"
+#include "base/tls/flags.h"
 
 namespace nervex::webhook {
 

@@ -8,11 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "webhook/schema_tree.h"
+
 namespace nervex::webhook {
 namespace {
 
 constexpr std::string_view kComponents = "#/components/schemas/";
-constexpr std::string_view kDefinitions = "#/definitions/";
 
 constexpr std::array<const char*, 9> kKept{"required",  "format",    "minimum",
                                            "maximum",   "minItems",  "maxItems",

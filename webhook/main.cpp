@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/http/ops_routes.h"
+#include "base/http/request_metrics.h"
 #include "base/memory_budget.h"
-#include "base/ops_routes.h"
-#include "base/request_metrics.h"
 #include "kube/manager.h"
 #include "webhook/answer.h"
 #include "webhook/bounded.h"

@@ -7,8 +7,6 @@
 namespace nervex::webhook {
 namespace {
 
-constexpr std::string_view kDefinitions = "#/definitions/";
-
 // A path names the keys of everything that it lies in, and there may be a thousand paths.
 std::string shown_key(const std::string& key) {
   return key.size() <= kMaxKeyLength ? key : cut_text(key, kMaxKeyLength);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "kube/model/json.h"
 
@@ -11,6 +12,9 @@ namespace nervex::webhook {
 // Longer keys are cut in paths. Kubernetes' own have 317 characters at most: a label's prefix and
 // name.
 inline constexpr std::size_t kMaxKeyLength = 320;
+
+// What references to other schemas begin with.
+inline constexpr std::string_view kDefinitions = "#/definitions/";
 
 // A place in a value, seen through its schema. Borrows the schema.
 struct SchemaPlace {

@@ -5,13 +5,13 @@
 #include <chrono>
 #include <utility>
 
+#include "base/text.h"
 #include "controller/decide/attempt.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/status.h"
 #include "job/disruption.h"
-#include "base/text.h"
 
 namespace nervex::controller {
 
@@ -35,7 +35,7 @@ std::string failure_message(const kube::Pod& pod) {
 }
 
 Verdict failed(const kube::Pod& pod) {
-  Verdict verdict{AttemptOutcome::kFailed, kCoordinatorFailed, failure_message(pod), std::nullopt,
+  Verdict verdict{AttemptOutcome::kFailure, kCoordinatorFailed, failure_message(pod), std::nullopt,
                   ""};
   const kube::ContainerState* main = job::main_state(pod);
   if (main == nullptr || !main->terminated) return verdict;
@@ -46,7 +46,7 @@ Verdict failed(const kube::Pod& pod) {
 
 // It asks for its workers again, and they for another coordinator: they all begin again.
 Verdict restarted(const kube::ContainerState& main) {
-  Verdict verdict{AttemptOutcome::kFailed, kCoordinatorRestarted,
+  Verdict verdict{AttemptOutcome::kFailure, kCoordinatorRestarted,
                   fmt::format("the coordinator's container {} was restarted in place: it {}",
                               main.name, end_of(main)),
                   main.exit_code, main.message};
@@ -57,7 +57,7 @@ Verdict disrupted(std::string_view reason, const kube::Pod& pod) {
   std::string message = "the cluster took the coordinator's pod away";
   if (!pod.disruption_reason.empty()) message += fmt::format(": {}", pod.disruption_reason);
   if (!pod.reason.empty()) message += fmt::format(": {} {}", pod.reason, pod.message);
-  return {AttemptOutcome::kDisrupted, reason, std::move(message), std::nullopt, ""};
+  return {AttemptOutcome::kDisruption, reason, std::move(message), std::nullopt, ""};
 }
 
 Verdict lost(const Observed& seen) {
@@ -67,10 +67,10 @@ Verdict lost(const Observed& seen) {
     }
   }
   if (seen.coordinator_node_is_lost) {
-    return {AttemptOutcome::kDisrupted, kNodeLost,
+    return {AttemptOutcome::kDisruption, kNodeLost,
             "the coordinator's pod is gone, and so is its node", std::nullopt, ""};
   }
-  return {AttemptOutcome::kFailed, kCoordinatorLost,
+  return {AttemptOutcome::kFailure, kCoordinatorLost,
           "the coordinator's pod is gone, and nobody saw how it ended", std::nullopt, ""};
 }
 
@@ -99,7 +99,7 @@ Verdict runs() {
 
 Verdict judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
   if (has_another_place(coordinator, group)) {
-    return {AttemptOutcome::kDisrupted, kNodeLost, "the coordinator's node is lost", std::nullopt,
+    return {AttemptOutcome::kDisruption, kNodeLost, "the coordinator's node is lost", std::nullopt,
             ""};
   }
   const kube::ContainerState* main = job::main_state(*coordinator.pod);
@@ -111,7 +111,7 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
   const kube::Pod& pod = *coordinator.pod;
   switch (coordinator.state) {
     case PodState::kSucceeded:
-      return {AttemptOutcome::kSucceeded, kCompleted, "the coordinator has completed", 0, ""};
+      return {AttemptOutcome::kSuccess, kCompleted, "the coordinator has completed", 0, ""};
     case PodState::kFailed:
       if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
       return failed(pod);
@@ -131,7 +131,7 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
 Verdict judge_attempt(const Round& round) {
   if (round.seen.coordinator_is_gone) return lost(round.seen);
   if (round.seen.pod_group_is_gone) {
-    return {AttemptOutcome::kFailed, kPodGroupLost,
+    return {AttemptOutcome::kFailure, kPodGroupLost,
             "the job's PodGroup was deleted while the job ran: its pods have lost their places",
             std::nullopt, ""};
   }
@@ -272,13 +272,13 @@ AttemptTransition give_up(const Round& round, Verdict verdict) {
 
 std::optional<AttemptTransition> end_by(const Round& round, const Verdict& verdict) {
   switch (verdict.outcome) {
-    case AttemptOutcome::kSucceeded:
+    case AttemptOutcome::kSuccess:
       return finish(round, round.seen.job.status, Phase::kSucceeded, verdict);
-    case AttemptOutcome::kFailed:
+    case AttemptOutcome::kFailure:
       return may_retry(round.seen.job.spec, round.seen.job.status.failed_attempts + 1)
                  ? retry(round.seen, verdict)
                  : give_up(round, verdict);
-    case AttemptOutcome::kDisrupted:
+    case AttemptOutcome::kDisruption:
       return requeue(round.seen, verdict);
     case AttemptOutcome::kTimedOut:
       return finish(round, round.seen.job.status, Phase::kFailed, verdict);
@@ -292,7 +292,7 @@ std::optional<AttemptTransition> end_by(const Round& round, const Verdict& verdi
 }  // namespace
 
 AttemptTransition transition_of_refusal(const Observed& seen, const std::string& message) {
-  const Verdict verdict{AttemptOutcome::kDisrupted, kFailedCreate, message, std::nullopt, ""};
+  const Verdict verdict{AttemptOutcome::kDisruption, kFailedCreate, message, std::nullopt, ""};
   job::Status status = next_attempt(seen, kFailedCreate, message);
   status.queued_time = seen.job.status.queued_time;
   status.last_attempt = last_attempt(seen, verdict);

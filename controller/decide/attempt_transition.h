@@ -12,12 +12,12 @@
 namespace nervex::controller {
 
 enum class AttemptOutcome {
-  kWaits,      // the coordinator does not run, or is about to go: the phase stays as it is
-  kRuns,       // it runs
-  kSucceeded,  // it has completed: the job has
-  kFailed,     // counts against backoffLimit
-  kDisrupted,  // taken back by the cluster: a new attempt, which costs no retry
-  kTimedOut,   // a deadline of the job itself has passed: it has failed, whatever is left
+  kWaits,       // the coordinator does not run, or is about to go: the phase stays as it is
+  kRuns,        // it runs
+  kSuccess,     // it has completed: the job has
+  kFailure,     // counts against backoffLimit
+  kDisruption,  // taken back by the cluster: a new attempt, which costs no retry
+  kTimedOut,    // a deadline of the job itself has passed: it has failed, whatever is left
 };
 
 struct Verdict {

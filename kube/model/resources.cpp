@@ -11,23 +11,23 @@
 namespace nervex::kube {
 namespace {
 
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMaxAmount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMinAmount = std::numeric_limits<std::int64_t>::min();
 
 std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a < 0 ? kMin : kMax;
+  return a < 0 ? kMinAmount : kMaxAmount;
 }
 
 std::int64_t saturating_subtract(std::int64_t a, std::int64_t b) {
   std::int64_t difference = 0;
   if (!__builtin_sub_overflow(a, b, &difference)) return difference;
-  return a < 0 ? kMin : kMax;
+  return a < 0 ? kMinAmount : kMaxAmount;
 }
 
 template <typename Amounts>
-auto lower_bound(Amounts& amounts, std::string_view name) {
+auto find_amount(Amounts& amounts, std::string_view name) {
   return std::lower_bound(
       amounts.begin(), amounts.end(), name,
       [](const ResourceAmount& a, std::string_view wanted) { return a.name.compare(wanted) < 0; });
@@ -53,14 +53,14 @@ Resources::Resources(std::initializer_list<ResourceAmount> amounts) {
 
 std::int64_t Resources::get(std::string_view name) const {
   const auto& all = amounts();
-  const auto at = lower_bound(all, name);
+  const auto at = find_amount(all, name);
   return at != all.end() && at->name == name ? at->amount : 0;
 }
 
 void Resources::set(std::string_view name, std::int64_t amount) {
   if (amount == get(name)) return;  // an equal block stays shared
   auto& all = amounts_.edit();
-  const auto at = lower_bound(all, name);
+  const auto at = find_amount(all, name);
   const bool is_there = at != all.end() && at->name == name;
   if (is_there && amount != 0) {
     at->amount = amount;

@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-MonoTime now() { return SystemClock().mono(); }
+MonoTime mono_now() { return SystemClock().mono(); }
 
 ProcessOptions shell(const std::string& script) { return {.argv = {"sh", "-c", script}}; }
 
 Result<ProcessEnd> run(const ProcessOptions& options, MonoTime::duration time = 20s) {
   const CallLimit limit;
-  return run_process(options, now() + time, limit);
+  return run_process(options, mono_now() + time, limit);
 }
 
 TEST_CASE("A process gives back what it said, and how it ended", "[base][process]") {
@@ -83,8 +83,8 @@ TEST_CASE("A process is killed when the program stops", "[base][process]") {
   std::optional<Result<ProcessEnd>> end;
   {
     const std::jthread caller(
-        [&] { end = run_process(shell("exec sleep 600"), now() + 1h, limit); });
-    limit.set(now());
+        [&] { end = run_process(shell("exec sleep 600"), mono_now() + 1h, limit); });
+    limit.set(mono_now());
   }
   REQUIRE_FALSE(*end);
   CHECK(end->error() == Error{Code::kTransient, "the program is stopping"});

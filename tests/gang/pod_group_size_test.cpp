@@ -63,7 +63,7 @@ PodGroup a_large_group(const Shape& shape) {
   return group;
 }
 
-Json as_json(const PodGroup& group) {
+Json json_of(const PodGroup& group) {
   return Json{{"apiVersion", kApiVersion},
               {"kind", kKind},
               {"metadata", {{"namespace", group.meta.ns}, {"name", group.meta.name}}},
@@ -83,7 +83,7 @@ TEST_CASE("a PodGroup of 5,000 slots stays below 1 MiB", "[gang][pod_group][size
   }));
   INFO("when " << shape.when);
   const PodGroup group = a_large_group(shape);
-  const std::string text = kube::to_text(as_json(group));
+  const std::string text = kube::to_text(json_of(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);
   const auto decoded = decode_pod_group(*kube::parse_json(text));
@@ -94,7 +94,7 @@ TEST_CASE("a PodGroup of 5,000 slots stays below 1 MiB", "[gang][pod_group][size
 
 TEST_CASE("slots that are neighbours cost no more than a few", "[gang][pod_group][size]") {
   const PodGroup group = a_large_group({"", 63, kSlots, 1, false});
-  CHECK(kube::to_text(as_json(group)).size() < 2000);
+  CHECK(kube::to_text(json_of(group)).size() < 2000);
 }
 
 }  // namespace

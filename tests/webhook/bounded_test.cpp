@@ -106,12 +106,12 @@ std::size_t memory_of(const std::string& body, Hook hook) {
   return most_allocated - before;
 }
 
-struct Row {
+struct BoundedRow {
   std::string when;
   std::string body;
 };
 
-std::vector<Row> hostile_bodies(std::size_t size) {
+std::vector<BoundedRow> hostile_bodies(std::size_t size) {
   return {
       {"it is no review but arrays", "[" + repeated("[],", size, "1]")},
       {"it is no review but objects", "[" + repeated("{},", size, "1]")},

@@ -161,7 +161,7 @@ TEST_CASE("an aggregator whose template is gone is waited for", "[controller][po
 }
 
 // A job with three collectors and a request for two, all of them running.
-World a_running_world() {
+World a_world_with_requests() {
   World world(a_job(3, 0));
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
   world.seen.job.spec.requests.next_collector = 4098;
@@ -176,7 +176,7 @@ World a_running_world() {
 
 TEST_CASE("pods of slots that are not wanted any more go, with their services",
           "[controller][pods]") {
-  World world = a_running_world();
+  World world = a_world_with_requests();
   Strings gone;
   SECTION("base replicas that are lowered") {
     world.seen.job.spec.collector->replicas = 1;
@@ -207,7 +207,7 @@ TEST_CASE("pods of slots that are not wanted any more go, with their services",
 }
 
 TEST_CASE("the newest pods go first", "[controller][pods]") {
-  World world = a_running_world();
+  World world = a_world_with_requests();
   const std::string newest = world.name(Role::kCollector, 4096);
   world.change_pod(newest, [](kube::Pod& pod) { pod.meta.created += std::chrono::seconds(5); });
   world.seen.job.spec.requests.entries.clear();
@@ -220,7 +220,7 @@ TEST_CASE("the newest pods go first", "[controller][pods]") {
 }
 
 TEST_CASE("a slot's next pod waits for the one before", "[controller][pods]") {
-  World world = a_running_world();
+  World world = a_world_with_requests();
   const std::string before = world.name(Role::kCollector, 4096);
   const std::string next = world.name(Role::kCollector, 4096, 1);
   world.seen.job.spec.requests.entries[0].slots[0].incarnation = 1;
@@ -248,7 +248,7 @@ TEST_CASE("a slot's next pod waits for the one before", "[controller][pods]") {
 }
 
 TEST_CASE("while requests are lost their pods stay", "[controller][pods]") {
-  World world = a_running_world();
+  World world = a_world_with_requests();
   world.seen.job.status.next_collector = 4098;
   world.seen.job.spec.requests = {};
   world.settle();
@@ -258,7 +258,7 @@ TEST_CASE("while requests are lost their pods stay", "[controller][pods]") {
 
 TEST_CASE("a pod that a client gives up is replaced though requests were lost",
           "[controller][pods]") {
-  World world = a_running_world();
+  World world = a_world_with_requests();
   world.seen.job.status.next_collector = 4098;
   world.seen.job.spec.requests = {};
   world.settle();
@@ -271,7 +271,7 @@ TEST_CASE("a pod that a client gives up is replaced though requests were lost",
 }
 
 TEST_CASE("a service whose spec was edited is made again", "[controller][pods]") {
-  World world = a_running_world();
+  World world = a_world_with_requests();
   for (auto& service : world.seen.services) {
     if (service->meta.name != "dqn-coordinator") continue;
     Service changed = *service;

@@ -24,7 +24,7 @@ using Strings = std::vector<std::string>;
 using Replaced = std::vector<job::Status::Replaced>;
 
 // Coordinator, aggregator, two collectors, and a learner of 10 GPUs that was asked for; all run.
-World a_running_world() {
+World a_world_with_a_multi_gpu_learner() {
   World world(a_job(2, 0));
   world.add_aggregator_config();
   job::RequestEntry learner = an_entry(1, Role::kLearner, 1);
@@ -84,7 +84,7 @@ TEST_CASE("who replaces a collector", "[controller][replacement]") {
        true, 0, 0},
   }));
   INFO("when " << row.when);
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 1);
   world.change_pod(pod, row.what);
   settle(world);
@@ -107,7 +107,7 @@ TEST_CASE("who replaces a collector", "[controller][replacement]") {
 
 TEST_CASE("a pod that is deleted before it has finished is replaced", "[controller][replacement]") {
   const bool is_slow = GENERATE(true, false);  // with a kubelet that lets it take its leave
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 0);
   if (is_slow) {
     world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
@@ -124,7 +124,7 @@ TEST_CASE("a pod that is deleted before it has finished is replaced", "[controll
 }
 
 TEST_CASE("one that had finished is not, though somebody deletes it", "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 0);
   world.end(pod, false);
   settle(world);
@@ -151,7 +151,7 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
 }
 
 TEST_CASE("the job's own aggregator is healed alone", "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   SECTION("when it is lost") {
     if (GENERATE(true, false)) {
       world.change_pod("dqn-aggregator", [](kube::Pod& pod) { pod.meta.deleting = true; });
@@ -182,7 +182,7 @@ TEST_CASE("the job's own aggregator is healed alone", "[controller][replacement]
 }
 
 TEST_CASE("a multi-GPU learner is replaced as a whole", "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   const Strings before = {world.name(Role::kAggregator, 4096), world.name(Role::kDdpLearner, 4096),
                           world.name(Role::kDdpLearner, 4097)};
   const std::string& lost = before[GENERATE(0U, 1U, 2U)];
@@ -207,7 +207,7 @@ TEST_CASE("a multi-GPU learner is replaced as a whole", "[controller][replacemen
 
 TEST_CASE("a multi-GPU learner of which a pod has failed is counted and kept",
           "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   world.change_pod(world.name(Role::kDdpLearner, 4097), fails(""));
   settle(world);
   CHECK(world.seen.job.status.learner.failed == 1);
@@ -238,7 +238,7 @@ TEST_CASE("a multi-GPU learner of which a pod has failed is counted and kept",
 
 TEST_CASE("base replicas that are lowered and raised goes on with the next incarnation",
           "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   world.seen.job.spec.collector->replicas = 1;
   settle(world);
   CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {1, 1}}});
@@ -250,7 +250,7 @@ TEST_CASE("base replicas that are lowered and raised goes on with the next incar
 }
 
 TEST_CASE("what the controller deletes itself was not lost", "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   world.seen.job.spec.requests.entries[0].slots[0].incarnation = 3;
   settle(world);
   CHECK(world.seen.job.status.replaced.empty());
@@ -258,7 +258,7 @@ TEST_CASE("what the controller deletes itself was not lost", "[controller][repla
 
 TEST_CASE("the status that says who is replaced comes before anything is done",
           "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   world.remove_pod(world.name(Role::kCollector, 0));
   const Actions actions = reconcile(world.seen).actions;
   REQUIRE(std::holds_alternative<UpdateStatus>(actions[0]));
@@ -272,7 +272,7 @@ TEST_CASE("the status that says who is replaced comes before anything is done",
 TEST_CASE("whose pods a node keeps rejecting is replaced less and less often",
           "[controller][replacement]") {
   using namespace std::chrono_literals;
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   const auto reject = [&](int incarnation) {
     world.change_pod(world.name(Role::kCollector, 0, incarnation), fails("OutOfcpu"));
   };
@@ -340,7 +340,7 @@ TEST_CASE("a replica that goes on under a fresh ordinal is told of no more",
 
 TEST_CASE("an aggregator is lost once, however often the next round fails",
           "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   world.remove_pod("dqn-aggregator");
   for (int round = 0; round < 3; ++round) {  // the PodGroup is not changed, its service not deleted
     world.look();
@@ -352,7 +352,7 @@ TEST_CASE("an aggregator is lost once, however often the next round fails",
 }
 
 TEST_CASE("while requests are lost nothing is replaced", "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   world.seen.job.status.next_learner = 4098;
   world.seen.job.spec.requests = {};
   world.remove_pod(world.name(Role::kDdpLearner, 4096));
@@ -362,7 +362,7 @@ TEST_CASE("while requests are lost nothing is replaced", "[controller][replaceme
 }
 
 TEST_CASE("a taken name costs an incarnation", "[controller][replacement]") {
-  World world = a_running_world();
+  World world = a_world_with_a_multi_gpu_learner();
   const auto pass_by = [&](const std::string& name) {
     return pass_by_taken_name(world.seen.job, name);
   };

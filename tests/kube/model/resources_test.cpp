@@ -8,8 +8,8 @@
 namespace nervex::kube {
 namespace {
 
-constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMi = 1024 * 1024;
+constexpr std::int64_t kMaxAmount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMebi = 1024 * 1024;
 
 TEST_CASE("resources add up by name and forget zeros", "[kube][resources]") {
   Resources sum{{"memory", 4}, {"cpu", 1}};
@@ -27,11 +27,11 @@ TEST_CASE("resources add up by name and forget zeros", "[kube][resources]") {
 }
 
 TEST_CASE("resources saturate instead of wrapping round", "[kube][resources]") {
-  Resources much{{"memory", kMax}};
+  Resources much{{"memory", kMaxAmount}};
   much += Resources{{"memory", 1}};
-  CHECK(much.get("memory") == kMax);
-  Resources little{{"memory", -kMax}};
-  little -= Resources{{"memory", kMax}};
+  CHECK(much.get("memory") == kMaxAmount);
+  Resources little{{"memory", -kMaxAmount}};
+  little -= Resources{{"memory", kMaxAmount}};
   CHECK(little.get("memory") == std::numeric_limits<std::int64_t>::min());
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("resource lists decode with their units and say which entry is wrong",
   const auto good =
       decode_resources({{"cpu", "500m"}, {"memory", "1Gi"}, {"nvidia.com/gpu", 8}, {"pods", "0"}});
   REQUIRE(good);
-  CHECK(*good == Resources{{"cpu", 500}, {"memory", 1024 * kMi}, {"nvidia.com/gpu", 8}});
+  CHECK(*good == Resources{{"cpu", 500}, {"memory", 1024 * kMebi}, {"nvidia.com/gpu", 8}});
   const Json back = {{"cpu", "500m"}, {"memory", "1Gi"}, {"nvidia.com/gpu", "8"}};
   CHECK(encode_resources(*good) == back);
   CHECK(decode_resources(Json())->empty());
@@ -100,7 +100,7 @@ TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
       {"containers run side by side",
        R"({"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Mi"}}},
                          {"resources":{"requests":{"cpu":"500m"}}}]})",
-       {{"cpu", 1500}, {"memory", kMi}}},
+       {{"cpu", 1500}, {"memory", kMebi}}},
       {"a limit stands in for an absent request, of that resource only",
        R"({"containers":[{"resources":{"requests":{"cpu":"1"},
                                        "limits":{"cpu":"4","nvidia.com/gpu":"2"}}}]})",
@@ -112,7 +112,7 @@ TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
        R"({"containers":[{"resources":{"requests":{"cpu":"1","memory":"4Mi"}}}],
            "initContainers":[{"resources":{"requests":{"cpu":"3","memory":"1Mi"}}},
                              {"resources":{"requests":{"cpu":"2"}}}]})",
-       {{"cpu", 3000}, {"memory", 4 * kMi}}},
+       {{"cpu", 3000}, {"memory", 4 * kMebi}}},
       {"a sidecar runs beside the containers",
        R"({"containers":[{"resources":{"requests":{"cpu":"2"}}}],
            "initContainers":[{"restartPolicy":"Always",
@@ -131,7 +131,7 @@ TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
       {"overhead comes on top",
        R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
            "overhead":{"cpu":"250m","memory":"1Mi"}})",
-       {{"cpu", 1250}, {"memory", kMi}}},
+       {{"cpu", 1250}, {"memory", kMebi}}},
       {"the pod as a whole asks for something: it replaces the sum",
        R"({"containers":[{"resources":{"requests":{"cpu":"1","nvidia.com/gpu":"1"}}}],
            "resources":{"requests":{"cpu":"6","nvidia.com/gpu":"9"}}})",
@@ -139,7 +139,7 @@ TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
       {"the pod as a whole is limited: that counts where no container asks",
        R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
            "resources":{"limits":{"cpu":"6","memory":"1Mi"}}})",
-       {{"cpu", 1000}, {"memory", kMi}}},
+       {{"cpu", 1000}, {"memory", kMebi}}},
       {"a quantity cannot be read",
        R"({"containers":[{"resources":{"requests":{"cpu":"x"}}}]})",
        {}},

@@ -1,12 +1,12 @@
 // What hostile or broken callers may send to the replicas API: each is a clear 4xx in the envelope,
 // costs no memory for good, and the next request is served. What never gets past the HTTP server is
-// in tests/base/http_hostile_test.cpp.
+// in tests/base/http/hostile_test.cpp.
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
 
 #include <unistd.h>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "server/http/routes.h"
 #include "tests/server/world.h"
 
@@ -61,14 +61,14 @@ std::string in_learners(const std::string& members) {
   return with(R"(,"learners":{)" + members + "}");
 }
 
-struct Row {
+struct HostileRow {
   std::string when;
   std::string body;
   int status = 400;
 };
 
 // Wrong for whatever reads a body.
-std::vector<Row> any_body() {
+std::vector<HostileRow> any_body() {
   const std::string deep = repeated("[", 100'000) + repeated("]", 100'000);
   return {
       {"it is empty", ""},
@@ -126,8 +126,8 @@ std::vector<std::string> no_names() {
 }
 
 // Of the numbers in a group.
-std::vector<Row> counts() {
-  std::vector<Row> rows;
+std::vector<HostileRow> counts() {
+  std::vector<HostileRow> rows;
   for (const char* wrong :
        {"-1", "-9223372036854775808", "-9223372036854775809", "9223372036854775808",
         "18446744073709551615", "18446744073709551616", "99999999999999999999999999", "1e3",
@@ -137,8 +137,8 @@ std::vector<Row> counts() {
   return rows;
 }
 
-std::vector<Row> amounts() {
-  std::vector<Row> rows;
+std::vector<HostileRow> amounts() {
+  std::vector<HostileRow> rows;
   for (const char* key : {"cpus", "gpus", "memory"}) {
     for (const char* wrong :
          {"-1", R"("-1")", R"("")", R"(" ")", R"("--1")", R"("1 0")", R"("0x10")", R"("NaN")",
@@ -160,7 +160,7 @@ std::vector<Row> amounts() {
   return rows;
 }
 
-std::vector<Row> names() {
+std::vector<HostileRow> names() {
   return {
       {"a list is an object", with(R"(,"learners":{"replicas":1})")},
       {"a name is a number", with(R"(,"learners":[1])")},
@@ -172,7 +172,7 @@ std::vector<Row> names() {
   };
 }
 
-void check_refused(Serving& serving, const Endpoint& to, const Row& row) {
+void check_refused(Serving& serving, const Endpoint& to, const HostileRow& row) {
   INFO(to.method << " " << to.path << ": " << row.when);
   const HttpResponse reply = serving.send(to.method, to.path, row.body);
   if (to.path == kAdd.path && to.method == kAdd.method) {
@@ -189,7 +189,7 @@ bool is_there(Serving& serving, const Endpoint& endpoint) {
   return serving.send(endpoint.method, endpoint.path, with("")).status != 501;
 }
 
-void check_all(Serving& serving, const Endpoint& to, const std::vector<Row>& rows) {
+void check_all(Serving& serving, const Endpoint& to, const std::vector<HostileRow>& rows) {
   if (!is_there(serving, to)) return;
   for (const auto& row : rows) check_refused(serving, to, row);
   CHECK(serving.send("GET", kPath).status == 200);

@@ -7,8 +7,8 @@
 #include <map>
 #include <string_view>
 
-#include "base/http_client.h"
-#include "base/ops_routes.h"
+#include "base/http/client.h"
+#include "base/http/ops_routes.h"
 #include "tests/base/raw_socket.h"
 #include "tests/server/world.h"
 
@@ -16,7 +16,7 @@ namespace nervex::server {
 namespace {
 
 // The whole API behind a real socket.
-struct Serving {
+struct ServingRoutes {
   World world;
   std::unique_ptr<Authorizer> authorizer = allow_all();
   std::string not_ready;
@@ -24,7 +24,7 @@ struct Serving {
   Health health;
   HttpServer http;
 
-  Serving() : http(server_options("127.0.0.1:0", 2048)) {
+  ServingRoutes() : http(server_options("127.0.0.1:0", 2048)) {
     add_routes(
         http, world.replicas, *authorizer, [this] { return not_ready; }, metrics);
     add_health_routes(http, health);
@@ -82,7 +82,7 @@ TEST_CASE("each address and method has its status, in the envelope", "[server][r
       {"GET", "/", "", 404, false},
   }));
   INFO(row.method << " " << row.path << " " << row.body);
-  Serving serving;
+  ServingRoutes serving;
   const HttpResponse response = serving.send(row.method, row.path, row.body);
   CHECK(response.status == row.status);
   CHECK(response.headers.at("content-type") == "application/json");
@@ -93,7 +93,7 @@ TEST_CASE("each address and method has its status, in the envelope", "[server][r
 }
 
 TEST_CASE("a POST answers with the addresses of what it added", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   const auto json = kube::parse_json(serving.send("POST", "/v1alpha1/replicas", kGood).body);
   REQUIRE(json);
   const Json& data = (*json)["data"];
@@ -105,7 +105,7 @@ TEST_CASE("a POST answers with the addresses of what it added", "[server][routes
 
 TEST_CASE("the same call made twice is done twice if its caller read the first reply",
           "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   const std::string first = serving.send("POST", "/v1alpha1/replicas", kGood).body;
   const std::string second = serving.send("POST", "/v1alpha1/replicas", kGood).body;
   CHECK(first != second);
@@ -115,7 +115,7 @@ TEST_CASE("the same call made twice is done twice if its caller read the first r
 
 TEST_CASE("the same call made again after its caller left is answered as before",
           "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   // The first caller leaves while its call is at work: the API server is what makes it wait.
   std::latch at_work(1);
   std::latch left(1);
@@ -148,14 +148,14 @@ TEST_CASE("the same call made again after its caller left is answered as before"
 }
 
 TEST_CASE("a call is recorded by the SHA-256 of its body", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   serving.send("POST", "/v1alpha1/replicas", kGood);
   CHECK(serving.world.requests_now()["calls"][0]["bodyHash"] ==
         "7f7ca1adcd67c30bcbcd1b7498f510912bfae6d141495db7eee8535da4733718");  // sha256sum says so
 }
 
 TEST_CASE("a key makes any number of calls one", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   const std::map<std::string, std::string> key = {{"Idempotency-Key", "8e03978e"}};
   const std::string first = serving.send("POST", "/v1alpha1/replicas", kGood, key).body;
   CHECK(serving.send("POST", "/v1alpha1/replicas", kGood, key).body == first);
@@ -189,7 +189,7 @@ TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
 }
 
 TEST_CASE("until the caches are filled clients are told to ask again", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   serving.not_ready = "pods are not listed yet";
   const HttpResponse response = serving.send("GET", "/v1alpha1/replicas");
   CHECK(response.status == 200);
@@ -200,7 +200,7 @@ TEST_CASE("until the caches are filled clients are told to ask again", "[server]
 }
 
 TEST_CASE("requests are counted by verb and code", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   serving.send("GET", "/v1alpha1/replicas");
   serving.send("POST", "/v1alpha1/replicas", "");
   serving.send("BREW", "/v1alpha1/replicas");
@@ -215,7 +215,7 @@ TEST_CASE("requests are counted by verb and code", "[server][routes]") {
 }
 
 TEST_CASE("a method that is not there names those that are", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   CHECK(serving.send("PATCH", "/v1alpha1/replicas").headers.at("allow") == "GET, POST, DELETE");
   CHECK(serving.send("GET", "/v1alpha1/replicas/failed").headers.at("allow") == "POST");
   const HttpResponse health = serving.send("POST", "/healthz");
@@ -225,7 +225,7 @@ TEST_CASE("a method that is not there names those that are", "[server][routes]")
 }
 
 TEST_CASE("what the HTTP server refuses by itself is in the envelope", "[server][routes]") {
-  Serving serving;
+  ServingRoutes serving;
   struct Row {
     std::string when;
     std::string path;
