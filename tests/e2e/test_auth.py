@@ -40,6 +40,17 @@ def token_of(programs, namespace):
     return get
 
 
+def wait_until_allowed(api_client, namespace, account, verbs):
+    """A role that was just bound counts only when the API server's own cache has it."""
+    def is_allowed(verb):
+        review = kubernetes.client.AuthorizationV1Api(api_client).create_subject_access_review({"spec": {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "resourceAttributes": {"verb": verb, "group": "nervex.sensetime.com", "resource": "nervexjobs",
+                                   "namespace": namespace}}})
+        return review.status.allowed
+    wait_for(lambda: all(map(is_allowed, verbs)), f"{account} to be allowed to {verbs}")
+
+
 @pytest.fixture
 def account_token(core, namespace):
     """A token of a service account of its own, that no pod holds; `rights`: verbs on nervexjobs."""
@@ -53,6 +64,7 @@ def account_token(core, namespace):
                 "metadata": {"name": name},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
                 "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]})
+            wait_until_allowed(core.api_client, namespace, name, rights)
         review = core.create_namespaced_service_account_token(name, namespace, {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": [audience]}})
         return review.status.token
