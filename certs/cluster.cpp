@@ -180,7 +180,7 @@ class Round {
   Result<std::vector<std::string>> run(const Terms& terms, SysTime now) {
     const auto seen = look(api_, places_);
     if (!seen) return seen.error();
-    const Verdict verdict = judge(seen->certs, terms, now);
+    const RenewalPlan verdict = judge(seen->certs, terms, now);
     const auto wanted = renew(seen->certs, verdict, terms, now);
     if (!wanted) return wanted.error();
     if (auto done = keep_authority(*seen, verdict, *wanted); !done) return done.error();
@@ -192,7 +192,7 @@ class Round {
   }
 
  private:
-  Result<Nothing> keep_authority(const Seen& seen, const Verdict& verdict,
+  Result<Nothing> keep_authority(const Seen& seen, const RenewalPlan& verdict,
                                  const StoredCerts& wanted) {
     const bool same = seen.certs.authority == wanted.authority &&
                       decoded(seen.authority, "ca.crt") == wanted.bundle;
@@ -216,7 +216,7 @@ class Round {
     return ok();
   }
 
-  Result<Nothing> keep_serving(const Seen& seen, const Verdict& verdict,
+  Result<Nothing> keep_serving(const Seen& seen, const RenewalPlan& verdict,
                                const StoredCerts& wanted) {
     if (!verdict.new_serving.empty() && !dry_run_) {
       if (auto done = store(api_, serving_secret(places_, wanted), seen.serving); !done)

@@ -91,12 +91,12 @@ std::string bundle_with(const std::string& authority, const StoredCerts& stored,
   return joined;
 }
 
-Verdict judge(const StoredCerts& stored, const Terms& terms, SysTime now) {
+RenewalPlan judge(const StoredCerts& stored, const Terms& terms, SysTime now) {
   const auto trusted = split_bundle(bundle_with("", stored, now));
   return {fault_of_authority(stored, terms, now), fault_of_serving(stored, trusted, terms, now)};
 }
 
-Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict, const Terms& terms,
+Result<StoredCerts> renew(const StoredCerts& stored, const RenewalPlan& verdict, const Terms& terms,
                           SysTime now) {
   StoredCerts wanted = stored;
   if (!verdict.new_authority.empty()) {

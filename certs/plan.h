@@ -33,17 +33,17 @@ struct Terms {
 };
 
 // Why something is created again; empty: what is there stays.
-struct Verdict {
+struct RenewalPlan {
   std::string new_authority;
   std::string new_serving;
 
-  bool operator==(const Verdict&) const = default;
+  bool operator==(const RenewalPlan&) const = default;
 };
 
 // A serving certificate stays while it is fresh, fits its key, has all names and is signed by any
 // authority that is still trusted: so a new authority takes over with the next ordinary renewal,
 // long after it came to be trusted.
-Verdict judge(const StoredCerts& stored, const Terms& terms, SysTime now);
+RenewalPlan judge(const StoredCerts& stored, const Terms& terms, SysTime now);
 
 // `authority` and those of the stored ones that are valid now (a clock may be five minutes off),
 // without repeats, newest first.
@@ -51,7 +51,7 @@ std::string bundle_with(const std::string& authority, const StoredCerts& stored,
 
 // Carries out the verdict: what should be there in place of `stored`. Equal if nothing is to be
 // done. kInvalid: a name is none.
-Result<StoredCerts> renew(const StoredCerts& stored, const Verdict& verdict, const Terms& terms,
+Result<StoredCerts> renew(const StoredCerts& stored, const RenewalPlan& verdict, const Terms& terms,
                           SysTime now);
 
 }  // namespace nervex::certs

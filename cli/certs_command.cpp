@@ -80,7 +80,7 @@ int keep_in_folder(const CertsFlags& flags) {
   const SysTime now = SystemClock().now();
   const auto stored = certs::read_folder(flags.out);
   if (!stored) return fail("look into the folder", stored.error());
-  const certs::Verdict verdict = certs::judge(*stored, flags.terms, now);
+  const certs::RenewalPlan verdict = certs::judge(*stored, flags.terms, now);
   const auto wanted = certs::renew(*stored, verdict, flags.terms, now);
   if (!wanted) return fail("make certificates", wanted.error());
   const bool same = *wanted == *stored;

@@ -81,10 +81,10 @@ Outcome Worker::process(const std::string& key) {
       queue_.add_failed(key, done.error().retry_after.value_or(std::chrono::seconds(0)));
   // A conflict means that the cache was older than the object: part of every controller's day.
   const auto log = done.error().code == Code::kConflict ? log_debug : log_warn;
-  log("job comes again", {{"job", key},
-                          {"code", to_string(done.error().code)},
-                          {"error", done.error().message},
-                          {"in_ms", std::to_string(delay.count())}});
+  log("reconcile failed, requeued", {{"job", key},
+                                     {"code", to_string(done.error().code)},
+                                     {"error", done.error().message},
+                                     {"in_ms", std::to_string(delay.count())}});
   return Outcome::kError;
 }
 

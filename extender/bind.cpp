@@ -106,10 +106,10 @@ std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& p
   return bound.error().message;
 }
 
-// One that came and went while a list of all pods was under way is told of by nobody.
+// One that came and went while a list of all pods was under way is in no watch event.
 bool Binder::is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const {
   const PodPtr known = pods_.get(ns + "/" + pod.name);
-  if (known && known->meta.uid == pod.uid) return false;  // its end will be told
+  if (known && known->meta.uid == pod.uid) return false;  // its end will be reported
   const auto live = read_pod(api_, {pod.name, ns, pod.uid, ""});
   return !live && live.error().code == Code::kNotFound;
 }

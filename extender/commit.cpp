@@ -50,7 +50,7 @@ std::string check_commit(const gang::PodGroup& group, std::string_view gang_name
       const auto place = placements.find({set.role, slot});
       const std::string key = gang::slot_key(set.role, slot.ordinal);
       if (place == placements.end())
-        return fmt::format("gang {} lacks a place for {}", gang_name, key);
+        return fmt::format("gang {} lacks a placement for {}", gang_name, key);
       const std::string reason = ledger.why_not(set, place->second->node);
       if (!reason.empty()) return fmt::format("{}: {}", key, reason);
       ledger.take(set, place->second->node);
@@ -66,7 +66,7 @@ std::string check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std::str
   if (seen.group->meta.ns != ns) return "the pod names a PodGroup of another namespace";
   if (!seen.placement || seen.placement->slot != slot.slot ||
       seen.placement->number != slot.placement) {
-    return fmt::format("place {} of {} is not its place now", slot.placement, key);
+    return fmt::format("placement {} of {} was superseded", slot.placement, key);
   }
   if (seen.placement->node != node) {
     return fmt::format("{} is planned on node {}", key, seen.placement->node);

@@ -47,13 +47,13 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
     return refuse(args, "the pod names a PodGroup of another namespace");
   }
   if (slot.placement >= group.status.next_placement) {
-    return cannot_tell(fmt::format("place {} of podgroup {} was not seen yet, retrying",
+    return cannot_tell(fmt::format("placement {} of podgroup {} was not seen yet, retrying",
                                    slot.placement, group.meta.name));
   }
   if (!seen.placement || seen.placement->number != slot.placement ||
       seen.placement->slot != slot.slot) {
-    return refuse(args, fmt::format("place {} of {} was given up: delete this pod, its gang gets "
-                                    "new places and new pods",
+    return refuse(args, fmt::format("placement {} of {} was superseded: delete this pod, its "
+                                    "gang is planned again with new pods",
                                     slot.placement, slot_text(slot)));
   }
   if (auto why = outgrown_text(args.pod, slot, seen); !why.empty()) return refuse(args, why);

@@ -1,4 +1,4 @@
-// extender/flags.h - how is the extender told what to do?
+// extender/flags.h - which flags has the extender?
 #pragma once
 
 #include "base/program.h"

@@ -48,7 +48,7 @@ std::vector<GangWork> gangs_of(const GroupSeen& seen);
 void recheck(GangWork& work, Ledger& ledger);
 // Takes them whether they fit or not.
 void hold_blindly(GangWork& work, Ledger& ledger);
-// A gang that is not whole stays as it is, for this pass: it gets no places, and what it has
+// A gang that is not whole stays as it is, for this cycle: it gets no placements, and what it has
 // counts only if it is committed.
 void refuse(GangWork& work);
 

@@ -7,17 +7,17 @@
 namespace nervex::extender {
 namespace {
 
-const char* word(kube::NodeVerdict verdict) {
+const char* word(kube::NodeFit verdict) {
   switch (verdict) {
-    case kube::NodeVerdict::kAllowed:
+    case kube::NodeFit::kAllowed:
       break;
-    case kube::NodeVerdict::kNotReady:
+    case kube::NodeFit::kNotReady:
       return "not ready";
-    case kube::NodeVerdict::kUnschedulable:
+    case kube::NodeFit::kUnschedulable:
       return "cordoned";
-    case kube::NodeVerdict::kTainted:
+    case kube::NodeFit::kTainted:
       return "tainted";
-    case kube::NodeVerdict::kNotSelected:
+    case kube::NodeFit::kNotSelected:
       return "not selected any more";
   }
   return "allowed";
@@ -38,9 +38,9 @@ gang::NodeView* Ledger::find(std::string_view name) {
 
 std::string Ledger::why_not(const gang::MemberSet& set, std::string_view node) const {
   const gang::NodeView* view = find(node);
-  if (view == nullptr) return fmt::format("node {} is gone", node);
-  const kube::NodeVerdict verdict = kube::judge(*view->node, set.constraints);
-  if (verdict != kube::NodeVerdict::kAllowed) {
+  if (view == nullptr) return fmt::format("node {} was deleted", node);
+  const kube::NodeFit verdict = kube::judge(*view->node, set.constraints);
+  if (verdict != kube::NodeFit::kAllowed) {
     return fmt::format("node {} is {}", node, word(verdict));
   }
   const std::string lacking(set.requests.first_lacking(view->free));
@@ -53,7 +53,7 @@ std::string Ledger::why_not(const gang::MemberSet& set, std::string_view node) c
 bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
   const gang::NodeView* view = find(node);
   return view != nullptr && set.requests.fits_in(view->free) &&
-         kube::judge(*view->node, set.constraints) == kube::NodeVerdict::kAllowed;
+         kube::judge(*view->node, set.constraints) == kube::NodeFit::kAllowed;
 }
 
 void Ledger::take(const gang::MemberSet& set, std::string_view node) {

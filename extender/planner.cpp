@@ -36,7 +36,7 @@ void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
         before->placements == gang.placements) {
       continue;
     }
-    log_info(gang.planned ? "gang planned" : "gang waits",
+    log_info(gang.planned ? "gang planned" : "gang unschedulable",
              {{"podgroup", stored.meta.key()}, {"gang", gang.name}, {"message", gang.message}});
   }
 }
@@ -51,7 +51,7 @@ void Planner::run(const std::stop_token& stop) {
   while (const auto key = queue_.next()) {
     try {
       const MonoTime began = clock_.mono();
-      pass();
+      run_cycle();
       observe_(clock_.mono() - began);
     } catch (const std::exception& error) {  // a bug: say so and go on with what can be done
       log_error("planning failed", {{"error", error.what()}});
@@ -61,7 +61,7 @@ void Planner::run(const std::stop_token& stop) {
   }
 }
 
-void Planner::pass() {
+void Planner::run_cycle() {
   repeat_unconfirmed();
   resolve_commits();
   const Snapshot snapshot = plans_.snapshot();
@@ -107,7 +107,7 @@ void Planner::repeat_unconfirmed() {
 
 void Planner::resolve_commits() {
   const Plans::OpenCommits open = plans_.open_commits();
-  // What it comes to nobody will tell us if it ends in doubt.
+  // If it ends unconfirmed, no watch event says what became of it.
   if (open.any_running) queue_.add_after(kCycle, kCommitTime);
   for (const Plans::UnconfirmedCommit& commit : open.unconfirmed) {
     const std::string& uid = commit.group->meta.uid;
@@ -163,8 +163,9 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   }
   const Error& error = written.error();
   forget(uid);
-  if (error.code == Code::kTransient) {  // in doubt until it was written again or read
-    log_warn("podgroup status in doubt", {{"podgroup", base.meta.key()}, {"error", error.message}});
+  if (error.code == Code::kTransient) {  // unconfirmed until it is written again or read
+    log_warn("podgroup status write unconfirmed",
+             {{"podgroup", base.meta.key()}, {"error", error.message}});
     return back_off(uid);
   }
   // Refused, so this write is not stored. An earlier one may be: the object tells.

@@ -1,5 +1,5 @@
-// extender/planner.h - who makes the plans, and when? Runs a pass when something changed and writes
-// what it decided. Only the leader's planner runs.
+// extender/planner.h - who makes the plans, and when? Runs a scheduling cycle when something
+// changed and writes what it decided. Only the leader's planner runs.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Planner {
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
-  // Something that matters changed: run a pass soon; changes within a few milliseconds share one.
+  // Something that matters changed: run a cycle soon; changes within a few milliseconds share one.
   // Thread-safe.
   void wake();
   // Called with the time of each cycle that run() made. Call before run().
@@ -33,13 +33,13 @@ class Planner {
   }
   // For its metrics.
   const kube::WorkQueue& queue() const { return queue_; }
-  // Runs passes until `stop`, the first one at once: all caches must be current. On one thread.
+  // Runs cycles until `stop`, the first one at once: all caches must be current. On one thread.
   void run(const std::stop_token& stop);
 
-  // One pass: decides on what is known now and writes the results one after another. What could not
-  // be written is in doubt or forgotten, and the next pass, which is already queued, looks again.
-  // Called by run() and by tests.
-  void pass();
+  // One cycle: decides on what is known now and writes the results one after another. What could
+  // not be written is unconfirmed or forgotten, and the next cycle, which is already queued, looks
+  // again. Called by run() and by tests.
+  void run_cycle();
 
  private:
   struct Retry {
@@ -54,12 +54,12 @@ class Planner {
   };
 
   // What must come first: writes whose outcome is not known are made once more. They are
-  // conditional, so this ends the doubt whichever way the first one went.
+  // conditional, so this resolves it whichever way the first one went.
   void repeat_unconfirmed();
   // Back-off and refusals of PodGroups that do not exist any more.
   void forget_gone(const Snapshot& snapshot);
-  // A gang whose commit is in doubt counts as committed, so nothing would move it away from a node
-  // that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
+  // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
+  // node that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
   void resolve_commits();
   Refusals refusals();  // those that stand
   void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
@@ -67,7 +67,7 @@ class Planner {
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);
-  void forget(const std::string& uid);  // what was told of it: it did not get there
+  void forget(const std::string& uid);  // what was reported of it: it was not stored
 
   kube::Api& api_;
   Plans& plans_;

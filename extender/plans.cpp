@@ -161,7 +161,7 @@ Plans::CommitStep Plans::begin_commit(const std::string& uid, const std::string&
 }
 
 std::string Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
-  // Capacity that is still in doubt from an earlier attempt is the gang's own.
+  // Capacity of an unconfirmed earlier attempt is the gang's own.
   const bool unconfirmed = entry.places.committing().count(gang) > 0;
   entry.places.set_committing(gang, false);
   const gang::PodGroup& group = *entry.places.group();

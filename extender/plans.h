@@ -42,8 +42,8 @@ class Plans {
   bool pods_listed(const kube::Store<kube::Pod>& pods);
   // The store has another state of this PodGroup, or none. By any thread.
   void group_changed(const std::string& key);
-  // What the API server answered to a write or a live read of ours. Ends the PodGroup's doubt if it
-  // is of another resourceVersion than the one that was to be replaced.
+  // What the API server answered to a write or a live read of ours. Resolves an unconfirmed write
+  // if it is of another resourceVersion than the one that was to be replaced.
   void fold(gang::PodGroup group);
 
   // Cost: nodes + PodGroups.
@@ -72,12 +72,12 @@ class Plans {
   using CommitStep = std::variant<Committed, Commit, Refused>;
   CommitStep begin_commit(const std::string& uid, const std::string& gang);
   enum class Outcome { kKnown, kUnconfirmed };
-  // `error` is what those who wait are told: "" if the gang is committed. In doubt its capacity
+  // `error` is what those who wait get: "" if the gang is committed. Unconfirmed, its capacity
   // stays committed until the PodGroup was read.
   void end_commit(const std::string& uid, const std::string& gang, const std::string& error,
                   Outcome outcome);
 
-  // A commit that ended in doubt, and which turn it was.
+  // A commit that ended unconfirmed, and which one it was.
   struct UnconfirmedCommit {
     PodGroupPtr group;  // as known when it was asked for
     std::string gang;

@@ -74,7 +74,7 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Refusals& refusa
 }
 
 // Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
-// later one yields. What is in doubt may have been stored: its capacity is nobody else's.
+// later one yields. An unconfirmed write may have been stored: its capacity is nobody else's.
 void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
@@ -147,26 +147,26 @@ class Numbers {
 
 struct Decided {
   gang::GangStatus status;
-  Verdict verdict;
+  GangReport report;
 };
 
-Verdict verdict_of(const GangWork& work, const Refusal* refusal, const LastReported* told,
-                   SysTime now) {
-  if (work.is_refused) return refused_verdict(work.before, work.wanted(), refusal->message, now);
-  return work.no_fit ? waiting_verdict(work.before, *work.no_fit, told, now)
-                     : planned_verdict(work.before, work.wanted(), now);
+GangReport report_of(const GangWork& work, const Refusal* refusal,
+                     const LastReported* last_reported, SysTime now) {
+  if (work.is_refused) return refused_report(work.before, work.wanted(), refusal->message, now);
+  return work.no_fit ? waiting_report(work.before, *work.no_fit, last_reported, now)
+                     : planned_report(work.before, work.wanted(), now);
 }
 
-Decided decide(const GangWork& work, const Refusal* refusal, const LastReported* told,
+Decided decide(const GangWork& work, const Refusal* refusal, const LastReported* last_reported,
                Numbers& numbers, SysTime now) {
   Decided out;
-  out.verdict = verdict_of(work, refusal, told, now);
+  out.report = report_of(work, refusal, last_reported, now);
   out.status.name = work.name;
   out.status.planned = !work.no_fit && !work.is_refused;
   out.status.committed = work.is_stored_committed;
-  out.status.reason = out.verdict.reason;
-  out.status.message = out.verdict.message;
-  out.status.since = out.verdict.since;
+  out.status.reason = out.report.reason;
+  out.status.message = out.report.message;
+  out.status.since = out.report.since;
   out.status.placements = numbers.number_places(work);
   return out;
 }
@@ -178,12 +178,14 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Cycl
   Numbers numbers(group.status);
   for (const GangWork& gang : work.gangs) {
     const auto key = std::pair(group.meta.uid, gang.name);
-    const auto told = memory.find(key);
+    const auto last_reported = memory.find(key);
     Decided decided =
-        decide(gang, work.refusal, told == memory.end() ? nullptr : &told->second, numbers, now);
+        decide(gang, work.refusal, last_reported == memory.end() ? nullptr : &last_reported->second,
+               numbers, now);
     status.gangs.push_back(std::move(decided.status));
-    if (decided.verdict.told) out.memory.emplace(key, *std::move(decided.verdict.told));
-    const auto again = decided.verdict.retell_after;
+    if (decided.report.last_reported)
+      out.memory.emplace(key, *std::move(decided.report.last_reported));
+    const auto again = decided.report.refresh_after;
     if (again && (!out.look_again || *again < *out.look_again)) out.look_again = again;
   }
   status.next_placement = numbers.next();
@@ -210,43 +212,42 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
 
 namespace {
 
-Verdict with_reason(const gang::GangStatus* before, std::string_view reason, SysTime now) {
+GangReport with_reason(const gang::GangStatus* before, std::string_view reason, SysTime now) {
   const bool same = before != nullptr && before->reason == reason;
-  return Verdict{std::string(reason), "", same ? before->since : now, {}, {}};
+  return GangReport{std::string(reason), "", same ? before->since : now, {}, {}};
 }
 
 }  // namespace
 
-Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTime now) {
-  Verdict verdict = with_reason(before, gang::kReasonPlanned, now);
-  verdict.message =
-      pods == 1 ? "1 pod has its place" : fmt::format("{} pods have their places", pods);
-  return verdict;
+GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPlanned, now);
+  report.message = pods == 1 ? "1 pod is placed" : fmt::format("{} pods are placed", pods);
+  return report;
 }
 
-Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view message,
-                        SysTime now) {
-  Verdict verdict = with_reason(before, gang::kReasonPlanRefused, now);
-  verdict.message =
+GangReport refused_report(const gang::GangStatus* before, std::size_t pods,
+                          std::string_view message, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPlanRefused, now);
+  report.message =
       fmt::format("the API server does not store the plan of {} pod{}: {}; ask for fewer pods",
                   pods, pods == 1 ? "" : "s", message);
-  return verdict;
+  return report;
 }
 
-Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit,
-                        const LastReported* told, SysTime now) {
-  Verdict verdict = with_reason(before, gang::kReasonUnschedulable, now);
-  verdict.message = gang::explain(no_fit);
-  verdict.told = LastReported{no_fit, now};
+GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                          const LastReported* last_reported, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonUnschedulable, now);
+  report.message = gang::explain(no_fit);
+  report.last_reported = LastReported{no_fit, now};
   const bool was_waiting = before != nullptr && before->reason == gang::kReasonUnschedulable;
-  if (!was_waiting || told == nullptr) return verdict;
-  const bool only_numbers = gang::same_verdict(told->no_fit, no_fit);
-  const SysTime due = told->at + kRetellAfter;
-  if (before->message != verdict.message && (!only_numbers || now >= due)) return verdict;
-  if (before->message != verdict.message) verdict.retell_after = due - now;
-  verdict.message = before->message;
-  verdict.told = *told;
-  return verdict;
+  if (!was_waiting || last_reported == nullptr) return report;
+  const bool only_numbers = gang::same_cause(last_reported->no_fit, no_fit);
+  const SysTime due = last_reported->at + kMessageRefreshPeriod;
+  if (before->message != report.message && (!only_numbers || now >= due)) return report;
+  if (before->message != report.message) report.refresh_after = due - now;
+  report.message = before->message;
+  report.last_reported = *last_reported;
+  return report;
 }
 
 }  // namespace nervex::extender

@@ -26,7 +26,7 @@ struct LastReported {
   SysTime at{};  // when it was written
 };
 
-// What was told of each waiting gang, by PodGroup UID and gang.
+// What was last reported of each waiting gang, by PodGroup UID and gang.
 using Memory = std::map<std::pair<std::string, std::string>, LastReported>;
 
 // The API server has refused a status of this PodGroup for good: it is too large to be stored, or
@@ -46,7 +46,7 @@ using Refusals = std::map<std::string, Refusal>;  // by PodGroup UID
 
 struct CycleResult {
   std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
-  Memory memory;                    // for the next pass; of waiting gangs only
+  Memory memory;                    // for the next cycle; of waiting gangs only
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
 };
 
@@ -65,25 +65,25 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
 // -- what does a gang's status say, and when is it worth saying again?
 
 // An explanation whose numbers alone changed is rewritten at most this often.
-inline constexpr std::chrono::milliseconds kRetellAfter{60'000};
+inline constexpr std::chrono::milliseconds kMessageRefreshPeriod{60'000};
 
-struct Verdict {
+struct GangReport {
   std::string reason;
   std::string message;
   SysTime since{};
-  std::optional<LastReported> told;  // of a gang that waits: to be given again next time
+  std::optional<LastReported> last_reported;  // of a gang that waits: to be given again next time
   // The message says less than is known; look again after this.
-  std::optional<std::chrono::milliseconds> retell_after;
+  std::optional<std::chrono::milliseconds> refresh_after;
 };
 
-Verdict planned_verdict(const gang::GangStatus* before, std::size_t pods, SysTime now);
+GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now);
 
 // The API server does not store a plan of so many pods; `words` are its own.
-Verdict refused_verdict(const gang::GangStatus* before, std::size_t pods, std::string_view message,
-                        SysTime now);
+GangReport refused_report(const gang::GangStatus* before, std::size_t pods,
+                          std::string_view message, SysTime now);
 
-// `told` is what the same function answered when `before` was written; null: not known.
-Verdict waiting_verdict(const gang::GangStatus* before, const gang::NoFit& no_fit,
-                        const LastReported* told, SysTime now);
+// `last_reported` is what the same function answered when `before` was written; null: not known.
+GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                          const LastReported* last_reported, SysTime now);
 
 }  // namespace nervex::extender

@@ -1,4 +1,5 @@
-// extender/watches.h - what does the extender watch, and who is told? Wiring, no decisions.
+// extender/watches.h - what does the extender watch, and what wakes the planner? Wiring, no
+// decisions.
 #pragma once
 
 #include <string>

@@ -48,9 +48,9 @@ std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resou
   return best;
 }
 
-std::vector<kube::NodeVerdict> judge_all(const kube::NodeConstraints& constraints,
-                                         std::span<const NodeView> nodes) {
-  std::vector<kube::NodeVerdict> verdicts;
+std::vector<kube::NodeFit> judge_all(const kube::NodeConstraints& constraints,
+                                     std::span<const NodeView> nodes) {
+  std::vector<kube::NodeFit> verdicts;
   verdicts.reserve(nodes.size());
   for (const NodeView& view : nodes) verdicts.push_back(kube::judge(*view.node, constraints));
   return verdicts;

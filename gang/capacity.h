@@ -18,10 +18,10 @@ using Amounts = std::vector<std::int64_t>;
 using AmountsView = std::span<const std::int64_t>;
 
 struct SetNeed {
-  Amounts each;                             // of one pod
-  std::int64_t wanted = 0;                  // slots
-  std::size_t scarce = 0;                   // the resource that decides which node is the best fit
-  std::vector<kube::NodeVerdict> verdicts;  // by node
+  Amounts each;                         // of one pod
+  std::int64_t wanted = 0;              // slots
+  std::size_t scarce = 0;               // the resource that decides which node is the best fit
+  std::vector<kube::NodeFit> verdicts;  // by node
 };
 
 // One row of amounts per node, in one piece: planning copies it.

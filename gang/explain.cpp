@@ -70,7 +70,7 @@ std::string explain(const NoFit& no_fit) {
   return no_fit.never ? explain_never(no_fit) : explain_wait(no_fit);
 }
 
-bool same_verdict(const NoFit& a, const NoFit& b) {
+bool same_cause(const NoFit& a, const NoFit& b) {
   // Whether any node is barred, not how many: that is what an administrator has changed and looks
   // for. Free and full nodes come and go with every pod.
   const auto kind = [](const NoFit& x) {

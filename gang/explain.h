@@ -31,6 +31,6 @@ std::string explain(const NoFit& no_fit);
 
 // Same role, resource, kind of proof and ways in which nodes are barred (tainted, not selected, not
 // ready): then an explanation is not worth an early rewrite.
-bool same_verdict(const NoFit& a, const NoFit& b);
+bool same_cause(const NoFit& a, const NoFit& b);
 
 }  // namespace nervex::gang

@@ -11,7 +11,7 @@
 namespace nervex::gang {
 namespace {
 
-using kube::NodeVerdict;
+using kube::NodeFit;
 
 // ---- in which order are nodes offered to the pods of one set?
 
@@ -69,7 +69,7 @@ std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
   };
   std::vector<Ranked> ranked;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (need.verdicts[i] != NodeVerdict::kAllowed) continue;
+    if (need.verdicts[i] != NodeFit::kAllowed) continue;
     const std::int64_t times = times_in(need.each, capacity.free.row(i), need.wanted);
     if (times <= 0) continue;
     ranked.push_back({by == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
@@ -106,7 +106,7 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
   if (by == SetOrder::kMostConstrainedFirst) {
     for (std::size_t i = 0; i < members.size(); ++i) {
       const auto& verdicts = capacity.sets[i].verdicts;
-      allowed[i] = std::count(verdicts.begin(), verdicts.end(), NodeVerdict::kAllowed);
+      allowed[i] = std::count(verdicts.begin(), verdicts.end(), NodeFit::kAllowed);
     }
   }
   std::vector<std::size_t> order(members.size());
@@ -121,16 +121,16 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
 // ---- why did a set not find its places?
 
 // Now, or once the node is back, without anybody changing the gang or the node's labels and taints.
-bool may_use(NodeVerdict verdict) {
-  return verdict == NodeVerdict::kAllowed || verdict == NodeVerdict::kNotReady ||
-         verdict == NodeVerdict::kUnschedulable;
+bool may_use(NodeFit verdict) {
+  return verdict == NodeFit::kAllowed || verdict == NodeFit::kNotReady ||
+         verdict == NodeFit::kUnschedulable;
 }
 
 // What is left on the nodes that count, when each took as many pods of the set as it could.
 std::vector<Amounts> left_now(const Capacity& capacity, const SetNeed& need) {
   std::vector<Amounts> left;
   for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
-    if (need.verdicts[i] != NodeVerdict::kAllowed) continue;
+    if (need.verdicts[i] != NodeFit::kAllowed) continue;
     const AmountsView free = capacity.free.row(i);
     left.emplace_back(free.begin(), free.end());
   }
@@ -166,19 +166,19 @@ std::size_t bottleneck(const Capacity& capacity, const SetNeed& need,
   return best;
 }
 
-void count_node(NodeVerdict verdict, bool fits_now, bool fits_empty, NoFit& out) {
+void count_node(NodeFit verdict, bool fits_now, bool fits_empty, NoFit& out) {
   switch (verdict) {
-    case NodeVerdict::kAllowed:
+    case NodeFit::kAllowed:
       ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
       break;
-    case NodeVerdict::kNotReady:
-    case NodeVerdict::kUnschedulable:
+    case NodeFit::kNotReady:
+    case NodeFit::kUnschedulable:
       ++out.nodes_not_ready;
       break;
-    case NodeVerdict::kTainted:
+    case NodeFit::kTainted:
       ++out.nodes_tainted;
       break;
-    case NodeVerdict::kNotSelected:
+    case NodeFit::kNotSelected:
       ++out.nodes_not_selected;
       break;
   }
@@ -198,7 +198,7 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
   out.unplaced = static_cast<int>(unplaced);
   std::int64_t most = 0;
   for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
-    const NodeVerdict verdict = need.verdicts[i];
+    const NodeFit verdict = need.verdicts[i];
     const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
     count_node(verdict, times_in(need.each, before.row(i), 1) > 0, when_empty > 0, out);
     if (may_use(verdict)) most += when_empty;

@@ -163,7 +163,7 @@ Result<Changes::Look> Changes::first_look(const std::string& ns, const std::stri
   return Look{ns, coordinator, *std::move(live), true};
 }
 
-Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
+Result<Changes::Decided> Changes::judge(const Look& look, const Call& call,
                                         const Decide& decide) const {
   const Caller& caller = look.caller;
   if (const auto may = may_grow(caller); !may) return about_pod(look.ns, look.pod, may.error());
@@ -171,7 +171,7 @@ Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
       find_repeat(*caller.job, call.id, clock_.now(),
                   [this](const job::CallRecord& record) { return replies_.state_of(record); });
   if (!repeated) return repeated.error();
-  if (*repeated != nullptr) return Verdict{{}, **repeated};
+  if (*repeated != nullptr) return Decided{{}, **repeated};
   const auto pods = stores_.pods.by_index(caller.job->meta.uid);
   const JobView view{*caller.job, pods, caller.group.get(), aggregator_port(stores_)};
   const auto continued = continue_exhausted(view);
@@ -179,7 +179,7 @@ Result<Changes::Verdict> Changes::judge(const Look& look, const Call& call,
       {continued ? *continued : view.job, view.pods, view.group, view.aggregator_port}, look);
   if (!change) return change.error();
   if (continued) change->changes = true;
-  return Verdict{*std::move(change), std::nullopt};
+  return Decided{*std::move(change), std::nullopt};
 }
 
 Result<Listing> Changes::answer_again(const Caller& caller, const job::CallRecord& record,

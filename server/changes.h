@@ -98,7 +98,7 @@ class Changes {
     Caller caller;
     bool live = false;  // else from the cache, which may be old
   };
-  struct Verdict {
+  struct Decided {
     Change change;
     std::optional<job::CallRecord> repeated;  // then the rest says nothing
   };
@@ -106,7 +106,7 @@ class Changes {
 
   Result<Listing> change(const std::string& ns, const std::string& coordinator, const Call& call,
                          const Decide& decide);
-  Result<Verdict> judge(const Look& look, const Call& call, const Decide& decide) const;
+  Result<Decided> judge(const Look& look, const Call& call, const Decide& decide) const;
   Result<Look> first_look(const std::string& ns, const std::string& coordinator, const Call& call,
                           const Decide& decide) const;
   Result<Listing> answer_again(const Caller& caller, const job::CallRecord& record,

@@ -155,7 +155,7 @@ AdmissionResponse mutate(AdmissionRequest& request, const Rules& rules, bool spe
   if (!may_change_requests(request, rules)) {
     patch = restore_requests(request.object, request.old_object);
     if (!patch.empty()) {
-      warnings.push_back("spec.requests belongs to nervex-server: put back");
+      warnings.push_back("only nervex-server may change spec.requests: the change was dropped");
       request.object["spec"].erase(kRequests);  // what was sent is dropped, what is stored is good
     }
   }

@@ -34,9 +34,9 @@ std::string failure_message(const kube::Pod& pod) {
   return fmt::format("the coordinator's container {} {}", main->name, end_of(*main));
 }
 
-Verdict failed(const kube::Pod& pod) {
-  Verdict verdict{AttemptOutcome::kFailure, kCoordinatorFailed, failure_message(pod), std::nullopt,
-                  ""};
+AttemptResult failed(const kube::Pod& pod) {
+  AttemptResult verdict{AttemptOutcome::kFailure, kCoordinatorFailed, failure_message(pod),
+                        std::nullopt, ""};
   const kube::ContainerState* main = job::main_state(pod);
   if (main == nullptr || !main->terminated) return verdict;
   verdict.exit_code = main->exit_code;
@@ -45,22 +45,22 @@ Verdict failed(const kube::Pod& pod) {
 }
 
 // It asks for its workers again, and they for another coordinator: they all begin again.
-Verdict restarted(const kube::ContainerState& main) {
-  Verdict verdict{AttemptOutcome::kFailure, kCoordinatorRestarted,
-                  fmt::format("the coordinator's container {} was restarted in place: it {}",
-                              main.name, end_of(main)),
-                  main.exit_code, main.message};
+AttemptResult restarted(const kube::ContainerState& main) {
+  AttemptResult verdict{AttemptOutcome::kFailure, kCoordinatorRestarted,
+                        fmt::format("the coordinator's container {} was restarted in place: it {}",
+                                    main.name, end_of(main)),
+                        main.exit_code, main.message};
   return verdict;
 }
 
-Verdict disrupted(std::string_view reason, const kube::Pod& pod) {
+AttemptResult disrupted(std::string_view reason, const kube::Pod& pod) {
   std::string message = "the cluster took the coordinator's pod away";
   if (!pod.disruption_reason.empty()) message += fmt::format(": {}", pod.disruption_reason);
   if (!pod.reason.empty()) message += fmt::format(": {} {}", pod.reason, pod.message);
   return {AttemptOutcome::kDisruption, reason, std::move(message), std::nullopt, ""};
 }
 
-Verdict lost(const Observed& seen) {
+AttemptResult lost(const Observed& seen) {
   if (seen.last_coordinator != nullptr) {
     if (const auto reason = job::disruption_of(*seen.last_coordinator)) {
       return disrupted(*reason, *seen.last_coordinator);
@@ -91,23 +91,23 @@ bool has_run(const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kRunning || pod.is_finished();
 }
 
-Verdict runs() {
-  Verdict verdict;
+AttemptResult runs() {
+  AttemptResult verdict;
   verdict.outcome = AttemptOutcome::kRuns;
   return verdict;
 }
 
-Verdict judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
+AttemptResult judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
   if (has_another_place(coordinator, group)) {
     return {AttemptOutcome::kDisruption, kNodeLost, "the coordinator's node is lost", std::nullopt,
             ""};
   }
   const kube::ContainerState* main = job::main_state(*coordinator.pod);
   if (main != nullptr && main->restarts > 0) return restarted(*main);
-  return coordinator.state == PodState::kRunning ? runs() : Verdict{};
+  return coordinator.state == PodState::kRunning ? runs() : AttemptResult{};
 }
 
-Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& group) {
+AttemptResult judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& group) {
   const kube::Pod& pod = *coordinator.pod;
   switch (coordinator.state) {
     case PodState::kSucceeded:
@@ -118,7 +118,7 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
     case PodState::kTerminating:  // a mark now says why, which nobody can read when it is gone
       if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
       // It ran, though nobody may have looked while it did: the attempt ends when it is gone.
-      return has_run(pod) ? runs() : Verdict{};
+      return has_run(pod) ? runs() : AttemptResult{};
     case PodState::kRunning:
     case PodState::kPending:
       return judge_live(coordinator, group);
@@ -128,7 +128,7 @@ Verdict judge_coordinator(const AttemptPod& coordinator, const gang::PodGroup& g
 
 }  // namespace
 
-Verdict judge_attempt(const Round& round) {
+AttemptResult judge_attempt(const Round& round) {
   if (round.seen.coordinator_is_gone) return lost(round.seen);
   if (round.seen.pod_group_is_gone) {
     return {AttemptOutcome::kFailure, kPodGroupLost,
@@ -136,7 +136,8 @@ Verdict judge_attempt(const Round& round) {
             std::nullopt, ""};
   }
   const AttemptPod* coordinator = coordinator_of(round.attempt);
-  return coordinator == nullptr ? Verdict{} : judge_coordinator(*coordinator, *round.attempt.group);
+  return coordinator == nullptr ? AttemptResult{}
+                                : judge_coordinator(*coordinator, *round.attempt.group);
 }
 
 namespace {
@@ -146,7 +147,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMaxTerminationMessage = 4096;
 
-job::LastAttempt last_attempt(const Observed& seen, const Verdict& verdict) {
+job::LastAttempt last_attempt(const Observed& seen, const AttemptResult& verdict) {
   const std::string& message =
       verdict.termination_message.empty() ? verdict.message : verdict.termination_message;
   return {seen.job.status.attempt, std::string(verdict.reason), verdict.exit_code,
@@ -197,7 +198,7 @@ job::Status completed(const Observed& seen, job::Status status) {
   return next_status(Round(after), false);
 }
 
-AttemptTransition retry(const Observed& seen, const Verdict& verdict) {
+AttemptTransition retry(const Observed& seen, const AttemptResult& verdict) {
   job::Status status = next_attempt(seen, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
   const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
@@ -208,7 +209,7 @@ AttemptTransition retry(const Observed& seen, const Verdict& verdict) {
                                     std::chrono::ceil<seconds>(delay).count()))};
 }
 
-AttemptTransition requeue(const Observed& seen, const Verdict& verdict) {
+AttemptTransition requeue(const Observed& seen, const AttemptResult& verdict) {
   job::Status status = next_attempt(seen, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
   // What the cluster takes back at once, again and again, shall not keep it busy.
@@ -250,14 +251,14 @@ AttemptTransition resume(const Observed& seen) {
 }
 
 AttemptTransition finish(const Round& round, job::Status status, Phase phase,
-                         const Verdict& verdict) {
+                         const AttemptResult& verdict) {
   const bool is_good = phase == Phase::kSucceeded;
   return {final_status(round, std::move(status), phase, verdict),
           is_good ? normal_event(kJobSucceeded, verdict.message)
                   : warning_event(kJobFailed, verdict.message)};
 }
 
-AttemptTransition give_up(const Round& round, Verdict verdict) {
+AttemptTransition give_up(const Round& round, AttemptResult verdict) {
   job::Status status = round.seen.job.status;
   const int failures = ++status.failed_attempts;
   status.last_attempt = last_attempt(round.seen, verdict);
@@ -270,7 +271,7 @@ AttemptTransition give_up(const Round& round, Verdict verdict) {
   return finish(round, std::move(status), Phase::kFailed, verdict);
 }
 
-std::optional<AttemptTransition> end_by(const Round& round, const Verdict& verdict) {
+std::optional<AttemptTransition> end_by(const Round& round, const AttemptResult& verdict) {
   switch (verdict.outcome) {
     case AttemptOutcome::kSuccess:
       return finish(round, round.seen.job.status, Phase::kSucceeded, verdict);
@@ -292,7 +293,8 @@ std::optional<AttemptTransition> end_by(const Round& round, const Verdict& verdi
 }  // namespace
 
 AttemptTransition transition_of_refusal(const Observed& seen, const std::string& message) {
-  const Verdict verdict{AttemptOutcome::kDisruption, kFailedCreate, message, std::nullopt, ""};
+  const AttemptResult verdict{AttemptOutcome::kDisruption, kFailedCreate, message, std::nullopt,
+                              ""};
   job::Status status = next_attempt(seen, kFailedCreate, message);
   status.queued_time = seen.job.status.queued_time;
   status.last_attempt = last_attempt(seen, verdict);

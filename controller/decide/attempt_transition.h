@@ -20,7 +20,7 @@ enum class AttemptOutcome {
   kTimedOut,    // a deadline of the job itself has passed: it has failed, whatever is left
 };
 
-struct Verdict {
+struct AttemptResult {
   AttemptOutcome outcome = AttemptOutcome::kWaits;
   std::string_view reason;          // of the last four: status.reason
   std::string message;              // for people
@@ -29,7 +29,7 @@ struct Verdict {
 };
 
 // Not for jobs in a final phase, nor for suspended ones.
-Verdict judge_attempt(const Round& round);
+AttemptResult judge_attempt(const Round& round);
 
 // -- does the attempt end here, or the job?
 //

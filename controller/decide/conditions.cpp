@@ -91,7 +91,7 @@ Finding scheduled(const Round& round) {
                          ? nullptr
                          : gang::find_gang(round.attempt.group->status, gang::kBaseGang);
   if (base == nullptr || base->reason.empty()) {
-    return {false, kQueued, "the planner has not looked at the gang yet"};
+    return {false, kQueued, "the gang is not planned yet"};
   }
   if (!base->planned) return {false, base->reason, base->message};
   std::string objection =
@@ -125,7 +125,7 @@ std::optional<Finding> requests_scheduled(const Round& round) {
   for (const auto& of : round.attempt.group->status.gangs) known.try_emplace(of.name, &of);
   for (const auto& set : round.attempt.group->spec.members) {
     if (set.gang == gang::kBaseGang) continue;
-    verdict = Finding{true, gang::kReasonPlanned, "all requests have their places"};
+    verdict = Finding{true, gang::kReasonPlanned, "all requests are placed"};
     const auto at = known.find(set.gang);
     const gang::GangStatus* of = at == known.end() ? nullptr : at->second;
     if (of != nullptr && of->planned) {
@@ -304,7 +304,7 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   status.reason = reason_of(status, waits_for_config(round) || learners_wait_for_config(round));
 }
 
-void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status) {
+void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status) {
   const bool is_good = status.phase == Phase::kSucceeded;
   const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
   set_condition(seen, status, kRunning, false, reason, verdict.message);

@@ -21,7 +21,7 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
 std::optional<std::chrono::seconds> time_until_late(const Round& round);
 
 // Those of a job that ends here, in the phase that `status` has.
-void set_final_conditions(const Observed& seen, const Verdict& verdict, job::Status& status);
+void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status);
 
 bool is_true(const job::Status& status, std::string_view type);
 // PodsCreated=False says that the API server refuses to create something.

@@ -67,7 +67,7 @@ std::string why_it_waits(const job::Status& status) {
                                                    : scheduled->message;
 }
 
-Verdict timed_out(std::string_view reason, std::string message) {
+AttemptResult timed_out(std::string_view reason, std::string message) {
   return {AttemptOutcome::kTimedOut, reason, std::move(message), std::nullopt, ""};
 }
 
@@ -77,7 +77,7 @@ bool is_suspended(const job::Job& job) {
 
 }  // namespace
 
-std::optional<Verdict> passed_limit(const Round& round) {
+std::optional<AttemptResult> passed_limit(const Round& round) {
   const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= round.seen.now; };
   if (has_passed(active_deadline(round.seen.job))) {
     return timed_out(kDeadlineExceeded,

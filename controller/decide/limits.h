@@ -14,9 +14,9 @@
 namespace nervex::controller {
 
 // activeDeadlineSeconds from the first run on; scheduleTimeoutSeconds from the later of queuedTime
-// and nextAttemptTime until every pod of the base gang is bound. A Verdict kTimedOut; nullopt:
-// neither has passed. Not for suspended jobs.
-std::optional<Verdict> passed_limit(const Round& round);
+// and nextAttemptTime until every pod of the base gang is bound. A AttemptResult kTimedOut;
+// nullopt: neither has passed. Not for suspended jobs.
+std::optional<AttemptResult> passed_limit(const Round& round);
 
 // Until the first of these, or the end of the back-off, is due. nullopt: none is to come.
 std::optional<std::chrono::milliseconds> time_until_limit(const Round& round);

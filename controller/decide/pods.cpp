@@ -146,7 +146,7 @@ std::string created_text(const Gap& gap) {
 // A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
 // have other names, and a cache may know nothing of them. Ordinals of requests are never used again
 // in a job: only an earlier incarnation can hold such a slot.
-ConfirmFree doubtful_slots(const Round& round, const Gap& gap) {
+ConfirmFree slots_to_confirm(const Round& round, const Gap& gap) {
   ConfirmFree confirm;
   confirm.pod_group_uid = round.attempt.group->meta.uid;
   for (const auto* want : gap.workers) {
@@ -177,7 +177,7 @@ void add_creations(const Round& round, const Gap& gap, Actions& steps) {
   }
   if (gap.coordinator != nullptr) add_service(*gap.coordinator);
 
-  ConfirmFree confirm = doubtful_slots(round, gap);
+  ConfirmFree confirm = slots_to_confirm(round, gap);
   if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
   if (!workers.manifests.empty()) steps.push_back(std::move(workers));
   if (!services.manifests.empty()) steps.push_back(std::move(services));

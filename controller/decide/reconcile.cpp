@@ -26,7 +26,7 @@ Decision begin(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
   return {{UpdateStatus{next_status(Round(after), false)},
-           normal_event(kJobCreated, "the job has its place in the queue")},
+           normal_event(kJobCreated, "the job is queued")},
           std::nullopt,
           true};
 }

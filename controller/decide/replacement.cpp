@@ -223,7 +223,7 @@ void report_replacement_limit(const Observed& seen, job::Status& status) {
   }
   if (is_true(status, kReplacementLimitExceeded)) {
     set_condition(seen, status, kReplacementLimitExceeded, false, kContinued,
-                  "no replica has used up its replacements");
+                  "no replica has reached the limit of replacements");
   }
 }
 

@@ -153,8 +153,7 @@ job::Status first_status(const Observed& seen) {
   if (seen.job.spec.suspend) {
     set_condition(seen, status, kSuspended, true, kSuspended, "the job was created suspended");
   }
-  set_condition(seen, status, kCreated, true, kJobCreated,
-                "the job was seen and has its place in the queue");
+  set_condition(seen, status, kCreated, true, kJobCreated, "the job is queued");
   return status;
 }
 
@@ -172,7 +171,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
 }
 
 job::Status final_status(const Round& round, job::Status status, job::Phase phase,
-                         const Verdict& verdict) {
+                         const AttemptResult& verdict) {
   const bool never_ran = verdict.outcome == AttemptOutcome::kTimedOut && !status.start_time;
   status.phase = phase;
   set_facts(round, status);

@@ -18,6 +18,6 @@ job::Status next_status(const Round& round, bool nothing_to_create);
 // That of a job that ends here, kSucceeded or kFailed, with its last counts. `status`: as stored,
 // with what is known of the attempt's end.
 job::Status final_status(const Round& round, job::Status status, job::Phase phase,
-                         const Verdict& verdict);
+                         const AttemptResult& verdict);
 
 }  // namespace nervex::controller

@@ -75,7 +75,7 @@ std::optional<HttpCredentials> CredentialFiles::changed() {
     has_changed = !is_same(now, texts_);
     if (has_changed) texts_ = now;
   }
-  if (must_tell) log_warn("cannot read a file, what it held still counts", {{"file", unreadable}});
+  if (must_tell) log_warn("cannot read a file, its last content is kept", {{"file", unreadable}});
   if (!has_changed) return std::nullopt;
   return now;
 }

@@ -205,7 +205,7 @@ bool Reflector::keeps_streaming(const RequestEnd& end) {
   if (end.is_complete) broken_streams_ = 0;
   if (broke_off(end)) ++broken_streams_;
   streams_lists_ = !refuses_streaming(end) && broken_streams_ < kMostBrokenStreams;
-  if (!streams_lists_) log_info("lists come in pages from now on", {{"path", options_.path}});
+  if (!streams_lists_) log_info("switched to paginated lists", {{"path", options_.path}});
   return streams_lists_;
 }
 

@@ -124,7 +124,7 @@ void LeaseElection::release() {
     // A renewal whose reply was lost has moved the version.
     if (!look() || !is_ours() || !write(give_back(*view_.record, clock_.now()))) return;
   }
-  log_info("lease given back", {{"lease", options_.lease.to_string()}});
+  log_info("lease released", {{"lease", options_.lease.to_string()}});
 }
 
 bool LeaseElection::may_write() const {

@@ -44,11 +44,11 @@ struct NodeConstraints {
 };
 NodeConstraints constraints_of(const Json& pod_spec);
 
-enum class NodeVerdict { kAllowed, kNotReady, kUnschedulable, kTainted, kNotSelected };
+enum class NodeFit { kAllowed, kNotReady, kUnschedulable, kTainted, kNotSelected };
 
 // May a pod with these constraints go to this node, capacity aside? Rules of kube-scheduler 1.36
 // (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over
 // labels, matchFields over metadata.name.
-NodeVerdict judge(const Node& node, const NodeConstraints& constraints);
+NodeFit judge(const Node& node, const NodeConstraints& constraints);
 
 }  // namespace nervex::kube

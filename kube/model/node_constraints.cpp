@@ -102,17 +102,17 @@ NodeConstraints constraints_of(const Json& pod_spec) {
   return constraints;
 }
 
-NodeVerdict judge(const Node& node, const NodeConstraints& constraints) {
-  if (!node.ready) return NodeVerdict::kNotReady;
+NodeFit judge(const Node& node, const NodeConstraints& constraints) {
+  if (!node.ready) return NodeFit::kNotReady;
   if (node.unschedulable && !is_tolerated(kUnschedulableTaint, constraints.tolerations)) {
-    return NodeVerdict::kUnschedulable;
+    return NodeFit::kUnschedulable;
   }
   for (const auto& taint : node.taints) {
     if (keeps_pods_away(taint) && !is_tolerated(taint, constraints.tolerations)) {
-      return NodeVerdict::kTainted;
+      return NodeFit::kTainted;
     }
   }
-  return is_selected(node, constraints) ? NodeVerdict::kAllowed : NodeVerdict::kNotSelected;
+  return is_selected(node, constraints) ? NodeFit::kAllowed : NodeFit::kNotSelected;
 }
 
 }  // namespace nervex::kube

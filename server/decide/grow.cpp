@@ -151,7 +151,7 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
   const int step = ordinals_of(entry);
   if (first + std::int64_t{replicas} * step - 1 > job::kMaxOrdinal) {
     return Error{Code::kConflict,
-                 fmt::format("{}s: all ordinals are used up", to_string(entry.role))};
+                 fmt::format("{}s: all ordinals are exhausted", to_string(entry.role))};
   }
 
   for (int i = 0; i < replicas; ++i) {

@@ -131,7 +131,7 @@ Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
   int& next = next_ordinal(requests, unit.role);
   if (next + ordinals - 1 > job::kMaxOrdinal) {
     return Error{Code::kConflict,
-                 fmt::format("{}s: all ordinals are used up", to_string(unit.role))};
+                 fmt::format("{}s: all ordinals are exhausted", to_string(unit.role))};
   }
   const job::Slot fresh{next, 0};
   next += ordinals;

@@ -20,7 +20,7 @@ namespace nervex::server {
 // requested in an attempt before this one, the coordinator, and the job's own aggregator.
 // Beyond the last incarnation a replica goes on under an ordinal of its own.
 //   kNotFound  a name that never belonged to the job (nothing at all is replaced then)
-//   kConflict  all ordinals are used up
+//   kConflict  all ordinals are exhausted
 Result<Change> replace(const JobView& view, const ReplaceRequest& request);
 
 // Pods that are unknown, but have names that this job's pods could have: before those are refused,

@@ -33,7 +33,7 @@ TEST_CASE("a first run makes both certificates", "[cli][certs]") {
   REQUIRE(made.authority);
   REQUIRE(made.serving);
   CHECK(made.bundle == made.authority->cert);
-  CHECK(judge(made, terms(), kStart) == Verdict{});
+  CHECK(judge(made, terms(), kStart) == RenewalPlan{});
 }
 
 TEST_CASE("what is fresh stays, to the byte", "[cli][certs]") {
@@ -73,7 +73,7 @@ TEST_CASE("a serving certificate is created again for each fault, by the same au
   SysTime now = kStart;
   row.spoil(stored, now_wanted, now);
 
-  const Verdict verdict = judge(stored, now_wanted, now);
+  const RenewalPlan verdict = judge(stored, now_wanted, now);
   CHECK(verdict.new_authority.empty());
   CHECK(verdict.new_serving.starts_with(row.why));
   const auto renewed = renew(stored, verdict, now_wanted, now);
@@ -82,7 +82,7 @@ TEST_CASE("a serving certificate is created again for each fault, by the same au
   CHECK(renewed->bundle == stored.bundle);
   CHECK(renewed->serving != stored.serving);
   now_wanted.renew_now = false;
-  CHECK(judge(*renewed, now_wanted, now) == Verdict{});
+  CHECK(judge(*renewed, now_wanted, now) == RenewalPlan{});
 }
 
 TEST_CASE("an authority is created again for each fault, and the old one stays trusted",
@@ -124,7 +124,7 @@ TEST_CASE("an authority is created again for each fault, and the old one stays t
   const auto trusted = split_bundle(renewed.bundle);
   CHECK(trusted.front() == renewed.authority->cert);
   CHECK((trusted.size() == 2 && trusted.back() == old) == row.old_is_trusted);
-  CHECK(judge(renewed, terms(), now) == Verdict{});
+  CHECK(judge(renewed, terms(), now) == RenewalPlan{});
 }
 
 TEST_CASE("a clock that is a little ahead costs no certificate", "[cli][certs]") {
@@ -152,7 +152,7 @@ TEST_CASE("an address counts however it is spelled", "[cli][certs]") {
   INFO(spelled.names.back());
   const auto made = renew({}, judge({}, spelled, kStart), spelled, kStart);
   REQUIRE(made);
-  CHECK(judge(*made, spelled, kStart) == Verdict{});
+  CHECK(judge(*made, spelled, kStart) == RenewalPlan{});
   spelled.names.back() = "IP:fd00::2";
   CHECK(judge(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
 }

@@ -38,7 +38,7 @@ def large_status(gangs, generation):
         return {"node": f"node-{i}-".ljust(100, "x"), "ordinal": 60000 + i, "incarnation": incarnation(i),
                 "number": 9999999 - i}
     return {"observedGeneration": generation, "nextPlacement": 10000000, "gangs": [
-        {"name": gang, "planned": True, "committed": True, "reason": "Planned", "message": "all have their places",
+        {"name": gang, "planned": True, "committed": True, "reason": "Planned", "message": "all pods are placed",
          "since": "2026-01-01T00:00:00.000000Z",
          "placements": [{"role": "ddp-learner", "nodes": [place(i) for i in which]}]}
         for gang, which in in_each_gang(gangs)]}

@@ -59,25 +59,25 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
        slot(0, 0, 3),
        seen(group, first),
        {"n1"},
-       error("place 3 of podgroup dqn-1 was not seen yet, retrying")},
+       error("placement 3 of podgroup dqn-1 was not seen yet, retrying")},
       {"its place was given to another number since",
        slot(0, 0, 1),
        seen(planned(group, {"n1", "n2"}), gang::Placement{"learner", {0, 0}, "n1", 3}),
        {"n1"},
-       refused("place 1 of learner/0 was given up: delete this pod, its gang gets new places and "
-               "new pods")},
+       refused("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
+               "again with new pods")},
       {"its gang lost its places",
        slot(0, 0, 1),
        seen(group, std::nullopt),
        {"n1"},
-       refused("place 1 of learner/0 was given up: delete this pod, its gang gets new places and "
-               "new pods")},
+       refused("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
+               "again with new pods")},
       {"it is of an older incarnation",
        slot(0, 0, 1),
        seen(group, gang::Placement{"learner", {0, 1}, "n1", 1}),
        {"n1"},
-       refused("place 1 of learner/0 was given up: delete this pod, its gang gets new places and "
-               "new pods")},
+       refused("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
+               "again with new pods")},
       {"the scheduler's plugins refused its node",
        slot(1, 0, 2),
        seen(group, second),

@@ -370,8 +370,8 @@ TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody 
   const auto other = a_group("b", {a_set("learner", 1, ask(1))}, 0, 5);
   CHECK(written(run_cycle({{n1}, {seen(group), seen(other)}}, {}, kNow)) ==
         Lines{"b base: waits", "a base: n0#1 committed", "a request-5: n1#2 n1#3 committed"});
-  GroupSeen doubtful = unconfirmed(group);
-  CHECK(written(run_cycle({{n1}, {doubtful, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
+  GroupSeen unknown = unconfirmed(group);
+  CHECK(written(run_cycle({{n1}, {unknown, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
 }
 
 TEST_CASE("what the API server refuses to store is not planned", "[extender][pass]") {

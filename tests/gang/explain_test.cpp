@@ -136,7 +136,7 @@ TEST_CASE("a verdict is the same until role, resource, proof or what bars nodes 
       {"a first node lost its label", with([](NoFit& x) { x.nodes_not_selected = 1; }), false},
   }));
   INFO("when " << row.when);
-  CHECK(same_verdict(before, row.changed) == row.same);
+  CHECK(same_cause(before, row.changed) == row.same);
 }
 
 }  // namespace

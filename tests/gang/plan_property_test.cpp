@@ -73,7 +73,7 @@ TEST_CASE("a plan names every slot once, on an allowed node, within what is free
     used[a.node] += set_of(c, a.role).requests;
     for (const NodeView& view : c.nodes) {
       if (view.node->name != a.node) continue;
-      CHECK(kube::judge(*view.node, set_of(c, a.role).constraints) == kube::NodeVerdict::kAllowed);
+      CHECK(kube::judge(*view.node, set_of(c, a.role).constraints) == kube::NodeFit::kAllowed);
     }
   }
   std::size_t wanted = 0;
@@ -102,7 +102,7 @@ bool can_fit(const Case& c, std::vector<kube::Resources>& free, std::size_t set,
   const MemberSet& member = c.members[set];
   if (slot == member.slots.size()) return can_fit(c, free, set + 1, 0, 0);
   for (std::size_t i = first_node; i < c.nodes.size(); ++i) {  // pods of a set are alike
-    if (kube::judge(*c.nodes[i].node, member.constraints) != kube::NodeVerdict::kAllowed) continue;
+    if (kube::judge(*c.nodes[i].node, member.constraints) != kube::NodeFit::kAllowed) continue;
     if (!member.requests.fits_in(free[i])) continue;
     free[i] -= member.requests;
     const bool fits = can_fit(c, free, set, slot + 1, i);

@@ -46,7 +46,7 @@ PodGroup a_large_group(const Shape& shape) {
                     true,
                     true,
                     std::string(kReasonPlanned),
-                    "5000 pods have their places",
+                    "5000 pods are placed",
                     SysTime(std::chrono::milliseconds(1'795'269'364'123)),
                     {}};
     for (int i = 0; i < in_each; ++i) {

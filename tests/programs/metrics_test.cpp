@@ -1,4 +1,4 @@
-// What the real programs show to Prometheus. Run with NERVEX_UPDATE_GOLDEN=1 to write the golden
+// What the real programs show to Prometheus. Run with NERVEX_RENEW_GOLDEN=1 to write the golden
 // files again, and read the difference: people have alerts on these names.
 #include <cstdlib>
 #include <fstream>
@@ -40,7 +40,7 @@ TEST_CASE("names, types and help of the metrics are as recorded", "[programs][me
   INFO(text);
   CHECK(exposition_problems(text) == std::vector<std::string>{});
   const std::string file = fmt::format("metrics/nervex-{}.txt", name);
-  if (std::getenv("NERVEX_UPDATE_GOLDEN") != nullptr) {
+  if (std::getenv("NERVEX_RENEW_GOLDEN") != nullptr) {
     std::ofstream(fmt::format("{}/tests/golden/{}", NERVEX_SOURCE_DIR, file))
         << exposition_heads(text);
   }

@@ -49,13 +49,13 @@ void Scheduling::see() {
   for (auto& feed : extender_->feeds) feed->deliver(api_.resource_version());
 }
 
-void Scheduling::plan() { extender_->planner.pass(); }
+void Scheduling::plan() { extender_->planner.run_cycle(); }
 
 // As its cache shows the pods, which is the extender's here.
 std::string Scheduling::node_for(const kube::Pod& pod,
                                  const kube::NodeConstraints& constraints) const {
   for (const auto& node : extender_->nodes.all()) {
-    if (kube::judge(*node, constraints) != kube::NodeVerdict::kAllowed) continue;
+    if (kube::judge(*node, constraints) != kube::NodeFit::kAllowed) continue;
     kube::Resources free = node->allocatable;
     for (const auto& other : extender_->pods.all()) {
       if (other->occupies() && other->node.str() == node->name) free -= other->requests;

@@ -113,8 +113,8 @@ inline gang::PodGroup planned(gang::PodGroup group, const std::vector<std::strin
     }
   }
   gang.message = gang.placements.size() == 1
-                     ? "1 pod has its place"
-                     : std::to_string(gang.placements.size()) + " pods have their places";
+                     ? "1 pod is placed"
+                     : std::to_string(gang.placements.size()) + " pods are placed";
   group.status.gangs.push_back(std::move(gang));
   group.status.observed_generation = group.meta.generation;
   return group;

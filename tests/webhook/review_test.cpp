@@ -186,7 +186,8 @@ TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]"
   };
   Json changed = a_job();
   changed["spec"]["group"] = "changed";
-  const std::string kWarning = "spec.requests belongs to nervex-server: put back";
+  const std::string kWarning =
+      "only nervex-server may change spec.requests: the change was dropped";
   struct Row {
     std::string when;
     kube::AdmissionRequest request;

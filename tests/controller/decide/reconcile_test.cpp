@@ -231,7 +231,8 @@ TEST_CASE("a coordinator that the scheduler will not bind is told of after a whi
   CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
 }
 
-TEST_CASE("a place on a node that is gone is told of, whoever has it", "[controller][reconcile]") {
+TEST_CASE("a place on a node that is gone is reported, whatever pod has it",
+          "[controller][reconcile]") {
   using namespace std::chrono_literals;
   World world(a_job(1, 1));
   world.start();

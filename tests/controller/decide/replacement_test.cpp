@@ -290,7 +290,7 @@ TEST_CASE("whose pods a node keeps rejecting is replaced less and less often",
   CHECK(world.seen.job.status.collector.failed == 0);
 }
 
-TEST_CASE("a replica whose incarnations are used up is told of and not made again",
+TEST_CASE("a replica whose incarnations are used up is reported and not created again",
           "[controller][replacement]") {
   World world(a_job(1, 0));
   world.seen.job.status.attempt = 0;

@@ -60,60 +60,60 @@ TEST_CASE("judge follows kube-scheduler's taints and cordons", "[kube][node]") {
     std::vector<Taint> taints;
     bool cordoned;
     std::string tolerations;
-    NodeVerdict want;
+    NodeFit want;
   };
   const Taint gpu{"gpu", "yes", "NoSchedule"};
   const Taint evict{"gone", "", "NoExecute"};
   const auto row = GENERATE_COPY(values<Row>({
-      {"nothing is in the way", {}, false, "[]", NodeVerdict::kAllowed},
-      {"a taint is not tolerated", {gpu}, false, "[]", NodeVerdict::kTainted},
+      {"nothing is in the way", {}, false, "[]", NodeFit::kAllowed},
+      {"a taint is not tolerated", {gpu}, false, "[]", NodeFit::kTainted},
       {"a preference does not keep pods away",
        {{"gpu", "", "PreferNoSchedule"}},
        false,
        "[]",
-       NodeVerdict::kAllowed},
+       NodeFit::kAllowed},
       {"key, value and effect match",
        {gpu},
        false,
        R"([{"key":"gpu","operator":"Equal","value":"yes","effect":"NoSchedule"}])",
-       NodeVerdict::kAllowed},
+       NodeFit::kAllowed},
       {"no operator means Equal",
        {gpu},
        false,
        R"([{"key":"gpu","value":"yes"}])",
-       NodeVerdict::kAllowed},
-      {"the value differs", {gpu}, false, R"([{"key":"gpu","value":"no"}])", NodeVerdict::kTainted},
+       NodeFit::kAllowed},
+      {"the value differs", {gpu}, false, R"([{"key":"gpu","value":"no"}])", NodeFit::kTainted},
       {"the effect differs",
        {gpu},
        false,
        R"([{"key":"gpu","operator":"Exists","effect":"NoExecute"}])",
-       NodeVerdict::kTainted},
+       NodeFit::kTainted},
       {"Exists takes any value",
        {gpu},
        false,
        R"([{"key":"gpu","operator":"Exists"}])",
-       NodeVerdict::kAllowed},
+       NodeFit::kAllowed},
       {"no key tolerates everything",
        {gpu, evict},
        true,
        R"([{"operator":"Exists"}])",
-       NodeVerdict::kAllowed},
+       NodeFit::kAllowed},
       {"an unknown operator tolerates nothing",
        {gpu},
        false,
        R"([{"key":"gpu","operator":"Near","value":"yes"}])",
-       NodeVerdict::kTainted},
+       NodeFit::kTainted},
       {"one of two taints is tolerated",
        {gpu, evict},
        false,
        R"([{"key":"gpu","operator":"Exists"}])",
-       NodeVerdict::kTainted},
-      {"the node is cordoned", {}, true, "[]", NodeVerdict::kUnschedulable},
+       NodeFit::kTainted},
+      {"the node is cordoned", {}, true, "[]", NodeFit::kUnschedulable},
       {"the cordon is tolerated",
        {},
        true,
        R"([{"key":"node.kubernetes.io/unschedulable","operator":"Exists"}])",
-       NodeVerdict::kAllowed},
+       NodeFit::kAllowed},
   }));
   INFO("when " << row.when);
   Node node = a_node();
@@ -127,7 +127,7 @@ TEST_CASE("judge says not ready before anything else", "[kube][node]") {
   Node node = a_node();
   node.ready = false;
   node.unschedulable = true;
-  CHECK(judge(node, {}) == NodeVerdict::kNotReady);
+  CHECK(judge(node, {}) == NodeFit::kNotReady);
 }
 
 TEST_CASE("judge follows kube-scheduler's node selectors", "[kube][node]") {
@@ -189,14 +189,14 @@ TEST_CASE("judge follows kube-scheduler's node selectors", "[kube][node]") {
                         {{"requiredDuringSchedulingIgnoredDuringExecution",
                           {{"nodeSelectorTerms", *parse_json(row.terms)}}}}}}}};
   CHECK(judge(a_node(), constraints_of(spec)) ==
-        (row.allowed ? NodeVerdict::kAllowed : NodeVerdict::kNotSelected));
+        (row.allowed ? NodeFit::kAllowed : NodeFit::kNotSelected));
 }
 
 TEST_CASE("judge wants every entry of nodeSelector", "[kube][node]") {
   const auto with = [](Json selector) { return constraints_of({{"nodeSelector", selector}}); };
-  CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "9"}})) == NodeVerdict::kAllowed);
-  CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "8"}})) == NodeVerdict::kNotSelected);
-  CHECK(judge(a_node(), with({{"x", ""}})) == NodeVerdict::kNotSelected);
+  CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "9"}})) == NodeFit::kAllowed);
+  CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "8"}})) == NodeFit::kNotSelected);
+  CHECK(judge(a_node(), with({{"x", ""}})) == NodeFit::kNotSelected);
   CHECK(constraints_of(Json()) == NodeConstraints{});
 }
 

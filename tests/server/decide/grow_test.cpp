@@ -272,7 +272,7 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
          j.spec.requests.base = {{0, Role::kLearner, {1, 0}, true}};
        },
        ask(0, 3), Code::kConflict},
-      {"all ordinals are used up", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
+      {"all ordinals are exhausted", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
        ask(0, 2), Code::kConflict},
       {"the last ordinal is left", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
        ask(0, 1), std::nullopt},

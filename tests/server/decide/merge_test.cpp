@@ -254,7 +254,7 @@ TEST_CASE("a job and its PodGroup at all limits at once can be stored", "[server
     group.spec.members.push_back(set);
     gang::GangStatus gang = placed_gang(entry);
     gang.reason = gang::kReasonPlanned;
-    gang.message = "all 1 pods have their places on 1 nodes";
+    gang.message = "all 1 pods are placed on 1 nodes";
     group.status.gangs.push_back(gang);
     requests.entries.push_back(std::move(entry));
   }

@@ -28,15 +28,16 @@ gang::GangStatus waiting(const gang::NoFit& no_fit, int since) {
   return status;
 }
 
-TEST_CASE("an explanation is told again when it is worth it", "[extender][verdict]") {
+TEST_CASE("an explanation is reported again when its cause changes, or after a minute",
+          "[extender][gang_report]") {
   struct Row {
     std::string when;
     std::optional<gang::GangStatus> before;
-    std::optional<LastReported> told;
+    std::optional<LastReported> last_reported;
     gang::NoFit now;
     std::string message;
     int since;
-    std::optional<seconds> retell_after;
+    std::optional<seconds> refresh_after;
   };
   const auto three = lacking(3);
   const auto two = lacking(2);
@@ -48,9 +49,9 @@ TEST_CASE("an explanation is told again when it is worth it", "[extender][verdic
       {"the gang is new", {}, {}, three, gang::explain(three), 100, {}},
       {"it lost its plan", planned_before, {}, three, gang::explain(three), 100, {}},
       {"nothing changed", before, LastReported{three, at(90)}, three, gang::explain(three), 10, {}},
-      {"numbers changed 10 s after they were told", before, LastReported{three, at(90)}, two,
+      {"numbers changed 10 s after they were reported", before, LastReported{three, at(90)}, two,
        gang::explain(three), 10, seconds(50)},
-      {"numbers changed a minute after they were told",
+      {"numbers changed a minute after they were reported",
        before,
        LastReported{three, at(40)},
        two,
@@ -64,29 +65,31 @@ TEST_CASE("an explanation is told again when it is worth it", "[extender][verdic
        gang::explain(cpu),
        10,
        {}},
-      {"what was told is not known any more", before, {}, two, gang::explain(two), 10, {}},
+      {"what was reported is not known any more", before, {}, two, gang::explain(two), 10, {}},
   }));
   INFO("when " << row.when);
-  const Verdict verdict = waiting_verdict(row.before ? &*row.before : nullptr, row.now,
-                                          row.told ? &*row.told : nullptr, at(100));
-  CHECK(verdict.reason == "Unschedulable");
-  CHECK(verdict.message == row.message);
-  CHECK(verdict.since == at(row.since));
-  CHECK(verdict.retell_after == row.retell_after);
-  REQUIRE(verdict.told.has_value());
-  CHECK(gang::explain(verdict.told->no_fit) == verdict.message);  // what it will be compared with
+  const GangReport report =
+      waiting_report(row.before ? &*row.before : nullptr, row.now,
+                     row.last_reported ? &*row.last_reported : nullptr, at(100));
+  CHECK(report.reason == "Unschedulable");
+  CHECK(report.message == row.message);
+  CHECK(report.since == at(row.since));
+  CHECK(report.refresh_after == row.refresh_after);
+  REQUIRE(report.last_reported.has_value());
+  CHECK(gang::explain(report.last_reported->no_fit) ==
+        report.message);  // what it will be compared with
 }
 
-TEST_CASE("a planned gang says since when", "[extender][verdict]") {
-  const Verdict fresh = planned_verdict(nullptr, 1, at(100));
+TEST_CASE("a planned gang says since when", "[extender][gang_report]") {
+  const GangReport fresh = planned_report(nullptr, 1, at(100));
   CHECK(fresh.reason == "Planned");
-  CHECK(fresh.message == "1 pod has its place");
+  CHECK(fresh.message == "1 pod is placed");
   CHECK(fresh.since == at(100));
   gang::GangStatus before;
   before.reason = "Planned";
   before.since = at(7);
-  CHECK(planned_verdict(&before, 3, at(100)).since == at(7));
-  CHECK(planned_verdict(&before, 3, at(100)).message == "3 pods have their places");
+  CHECK(planned_report(&before, 3, at(100)).since == at(7));
+  CHECK(planned_report(&before, 3, at(100)).message == "3 pods are placed");
 }
 
 }  // namespace
