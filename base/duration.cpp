@@ -93,19 +93,33 @@ Result<std::chrono::seconds> parse_period(std::string_view text) {
   return std::chrono::seconds(count * length);
 }
 
-// The steps of HumanDuration (k8s.io/apimachinery/pkg/util/duration): two units while both matter.
+namespace {
+
+// "3h", or "3h5m" if there is something left.
+std::string two_units(std::int64_t count, char unit, std::int64_t rest, char rest_unit) {
+  if (rest == 0) return fmt::format("{}{}", count, unit);
+  return fmt::format("{}{}{}{}", count, unit, rest, rest_unit);
+}
+
+}  // namespace
+
+// The steps of HumanDuration (k8s.io/apimachinery v0.36, pkg/util/duration): two units while both
+// matter.
 std::string short_duration(std::chrono::seconds duration) {
   const std::int64_t s = std::max<std::int64_t>(duration.count(), 0);
   constexpr std::int64_t kMinute = 60;
   constexpr std::int64_t kHour = 60 * kMinute;
   constexpr std::int64_t kDay = 24 * kHour;
+  constexpr std::int64_t kYear = 365 * kDay;
   if (s < 2 * kMinute) return fmt::format("{}s", s);
-  if (s < 10 * kMinute) return fmt::format("{}m{}s", s / kMinute, s % kMinute);
+  if (s < 10 * kMinute) return two_units(s / kMinute, 'm', s % kMinute, 's');
   if (s < 3 * kHour) return fmt::format("{}m", s / kMinute);
-  if (s < 8 * kHour) return fmt::format("{}h{}m", s / kHour, s % kHour / kMinute);
+  if (s < 8 * kHour) return two_units(s / kHour, 'h', s % kHour / kMinute, 'm');
   if (s < 2 * kDay) return fmt::format("{}h", s / kHour);
-  if (s < 8 * kDay) return fmt::format("{}d{}h", s / kDay, s % kDay / kHour);
-  return fmt::format("{}d", s / kDay);
+  if (s < 8 * kDay) return two_units(s / kDay, 'd', s % kDay / kHour, 'h');
+  if (s < 2 * kYear) return fmt::format("{}d", s / kDay);
+  if (s < 8 * kYear) return two_units(s / kYear, 'y', s % kYear / kDay, 'd');
+  return fmt::format("{}y", s / kYear);
 }
 
 }  // namespace nervex

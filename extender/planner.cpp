@@ -51,7 +51,7 @@ void Planner::run(const std::stop_token& stop) {
   while (const auto key = queue_.next()) {
     try {
       const MonoTime began = clock_.mono();
-      run_cycle();
+      schedule_once();
       observe_(clock_.mono() - began);
     } catch (const std::exception& error) {  // a bug: say so and go on with what can be done
       log_error("planning failed", {{"error", error.what()}});
@@ -61,7 +61,7 @@ void Planner::run(const std::stop_token& stop) {
   }
 }
 
-void Planner::run_cycle() {
+void Planner::schedule_once() {
   repeat_unconfirmed();
   resolve_commits();
   const Snapshot snapshot = plans_.snapshot();

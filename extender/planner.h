@@ -39,7 +39,7 @@ class Planner {
   // One cycle: decides on what is known now and writes the results one after another. What could
   // not be written is unconfirmed or forgotten, and the next cycle, which is already queued, looks
   // again. Called by run() and by tests.
-  void run_cycle();
+  void schedule_once();
 
  private:
   struct Retry {

@@ -255,6 +255,7 @@ Spec read_spec(Fields fields) {
   }
   spec.requests = read_requests(fields.object("requests"));
   spec.has_requests = fields.has("requests");
+  spec.has_requests_next = spec.has_requests && fields.object("requests").has("next");
   return spec;
 }
 

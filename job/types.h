@@ -130,7 +130,8 @@ struct Spec {
   std::optional<int> backoff_limit;  // failed attempts that are followed by another
   std::optional<int> ttl_seconds_after_finished;
   Requests requests;
-  bool has_requests = false;  // spec.requests is there, be it empty
+  bool has_requests = false;       // spec.requests is there, be it empty
+  bool has_requests_next = false;  // and its member next
   bool operator==(const Spec&) const = default;
 };
 

@@ -27,12 +27,14 @@ Json operation(const char* op, std::string path, Json value) {
 
 // A JSON patch: what must not have changed since `job` was read, then the members of spec.requests
 // that differ: what a newer version keeps beside them stays as it is. (Within a list it does not:
-// lists are written whole.)
+// lists are written whole.) Of the status, status.ended and status.replaced are not tested: the
+// first only grows, and of two incarnations the larger counts.
 Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
   Json patch = {operation("test", "/metadata/uid", job.meta.uid)};
   if (live) {
     patch.push_back(operation("test", "/metadata/generation", job.meta.generation));
     patch.push_back(operation("test", "/status/attempt", job.status.attempt));
+    patch.push_back(operation("test", "/status/phase", to_string(job.status.phase)));
   } else {
     patch.push_back(operation("test", "/metadata/resourceVersion", job.meta.resource_version));
   }
@@ -42,7 +44,14 @@ Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
   const Json old = job::encode_requests(job.spec.requests);
   const Json wanted = job::encode_requests(after);
   for (const auto& [name, value] : wanted.items()) {
-    if (old.at(name) != value) patch.push_back(operation("add", "/spec/requests/" + name, value));
+    if (old.at(name) == value) continue;
+    if (name == "next" && job.spec.has_requests_next) {
+      for (const auto& [role, ordinal] : value.items()) {
+        patch.push_back(operation("add", "/spec/requests/next/" + role, ordinal));
+      }
+    } else {
+      patch.push_back(operation("add", "/spec/requests/" + name, value));
+    }
   }
   return patch;
 }
@@ -51,7 +60,8 @@ Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
 bool is_overtaken(const job::Job& job, bool live, const job::Job* now) {
   if (now == nullptr || now->meta.uid != job.meta.uid) return true;
   if (!live) return now->meta.resource_version != job.meta.resource_version;
-  return now->meta.generation != job.meta.generation || now->status.attempt != job.status.attempt;
+  return now->meta.generation != job.meta.generation || now->status.attempt != job.status.attempt ||
+         now->status.phase != job.status.phase;
 }
 
 // Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds

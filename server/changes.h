@@ -63,8 +63,8 @@ struct ChangeOptions {
 
 // Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
 // would refuse, or answer without a write, is decided again on a live read. A write that was
-// overtaken is decided again on a live read, too, and then only another change of the spec or
-// another attempt overtakes it: the status of a job whose pods start changes all the time. A write
+// overtaken is decided again on a live read, too, and then only another change of the spec, another
+// attempt or phase overtakes it: the status of a job whose pods start changes all the time. A write
 // whose reply is lost is looked for; a call that was made before is answered with what it did then
 // (server/decide/idempotency.h).
 //

@@ -8,8 +8,8 @@
 
 namespace nervex::server {
 
-// Requests for one job that arrive together would only meet each other's resourceVersion: each try
-// of one makes the others' tries conflict. Thread-safe; no order among those who wait.
+// Requests for one job that arrive together would only overtake each other: each write of one makes
+// the others decide again. Thread-safe; no order among those who wait.
 class KeyedMutex {
  public:
   class Lock {

@@ -44,7 +44,7 @@ class Reflectors {
   void refresh();
   // not_synced(), or which cache is not up to date since refresh(), and why. "" if all are.
   std::string not_current() const;
-  // Returns as soon as not_current() is "". False: `stop` was requested first.
+  // Returns as soon as not_current() is "". False: `stop` was requested before that.
   bool wait_until_current(const std::stop_token& stop);
 
   // Calls `visit` with each kind and a thread-safe function that counts its objects.

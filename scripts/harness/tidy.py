@@ -83,7 +83,7 @@ def main():
             if number % 20 == 0:
                 print(f"   ... {number} of {len(due)}, {time.monotonic() - begin:.0f} s", flush=True)
     if left:
-        print(f"   {len(left)} files not looked at: the {arguments.seconds:g} s are over (make lint takes all)")
+        print(f"   {len(left)} files not looked at: the {arguments.seconds:g} s are over (make lint ARGS=--analyze takes all)")
     if bad:
         print(f"   findings in {len(bad)} files: {' '.join(bad)}")
     return 1 if bad else 0

@@ -63,11 +63,20 @@ TEST_CASE("a duration is said as kubectl says it", "[base][duration]") {
   using std::chrono::seconds;
   CHECK(short_duration(seconds(-3)) == "0s");
   CHECK(short_duration(seconds(119)) == "119s");
+  CHECK(short_duration(seconds(120)) == "2m");
   CHECK(short_duration(seconds(150)) == "2m30s");
+  CHECK(short_duration(seconds(300)) == "5m");
   CHECK(short_duration(seconds(3599)) == "59m");
+  CHECK(short_duration(seconds(3 * 3600)) == "3h");
   CHECK(short_duration(seconds(5 * 3600 + 600)) == "5h10m");
+  CHECK(short_duration(seconds(8 * 3600 + 600)) == "8h");
+  CHECK(short_duration(seconds(48 * 3600)) == "2d");
   CHECK(short_duration(seconds(3 * 86400 + 4 * 3600)) == "3d4h");
   CHECK(short_duration(seconds(30 * 86400)) == "30d");
+  CHECK(short_duration(seconds(729 * 86400)) == "729d");
+  CHECK(short_duration(seconds(730 * 86400)) == "2y");
+  CHECK(short_duration(seconds(731 * 86400)) == "2y1d");
+  CHECK(short_duration(seconds(9 * 365 * 86400L)) == "9y");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ TEST_CASE("a waiting gang is explained with role, resource and numbers", "[cli][
       "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, "
       "3 more are full")};
   CHECK(explain(view) == R"(NerveXJob rl/dqn
-  Phase    Created (Unschedulable) since 2026-11-21T14:00:00Z, 5m0s ago
+  Phase    Created (Unschedulable) since 2026-11-21T14:00:00Z, 5m ago
   Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago
   Because  learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 3 more are full
 
@@ -64,7 +64,7 @@ TEST_CASE("a running job shows its nodes, its pod problems and what waits",
   view.events = {{at("2026-11-21T14:00:00Z"), false, "SuccessfulCreate", "created 3 pods", 1},
                  {at("2026-11-21T14:04:30Z"), true, "FailedCreate", "pods is forbidden", 3}};
   CHECK(explain(view) == R"(NerveXJob rl/dqn
-  Phase    Running since 2026-11-21T14:00:00Z, 5m0s ago
+  Phase    Running since 2026-11-21T14:00:00Z, 5m ago
   Waits    request-1 (2 collectors), since 2026-11-21T14:00:02Z, 4m58s ago
   Because  collector: 2 of 2 do not fit: each needs cpu 64; no node has it free, 8 are full
 
@@ -82,8 +82,8 @@ Problems
   dqn-learner-bcdfg  OOMKilled, exit code 137: killed by the kernel
 
 Last events
-  5m0s ago  Normal   SuccessfulCreate  created 3 pods
-  30s ago   Warning  FailedCreate      pods is forbidden (x3)
+  5m ago   Normal   SuccessfulCreate  created 3 pods
+  30s ago  Warning  FailedCreate      pods is forbidden (x3)
 
 What to do: wait, unless it can never fit: the requested replicas start as soon as there is capacity.
 )");
@@ -93,7 +93,7 @@ TEST_CASE("a job that nobody looked at yet is explained too", "[cli][explain][go
   JobView view = a_view(job::Phase::kNone);
   view.job.status = {};
   CHECK(explain(view) == R"(NerveXJob rl/dqn
-  Phase  none yet; created 2026-11-21T14:00:00Z, 5m0s ago
+  Phase  none yet; created 2026-11-21T14:00:00Z, 5m ago
 
 Roles
   ROLE         WANTED  PLACED  RUNNING  SUCCEEDED  FAILED

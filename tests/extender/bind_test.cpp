@@ -27,7 +27,7 @@ struct Planned : Cluster {
     add_node("n2", 8);
     add_group("a", {a_set("learner", 2, ask(8))});
     see();
-    planner.run_cycle();
+    planner.schedule_once();
     names = add_gang_pods("a");
     see();
     api.clear_writes();
@@ -50,7 +50,7 @@ TEST_CASE("many binds of one gang at once make one commit", "[extender][bind]") 
   c.add_node("n1", 8);
   c.add_group("a", {a_set("collector", 12, ask(0))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   c.see();
   c.api.clear_writes();
@@ -137,7 +137,7 @@ TEST_CASE("a list gives back the capacity of a pod that came and went unseen bef
     c.bind_and_take_away();
     c.set_members("a", {});
     c.see_groups();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
     CHECK_FALSE(has_capacity());
     c.see_pods();
     CHECK(has_capacity());
@@ -147,7 +147,7 @@ TEST_CASE("a list gives back the capacity of a pod that came and went unseen bef
     c.bind_and_take_away();
     c.set_members("a", {});
     c.see_groups();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
     c.sink.end_list("1");
     CHECK_FALSE(has_capacity());
   }
@@ -166,7 +166,7 @@ TEST_CASE("plans of others count only once they are committed", "[extender][bind
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   // As if another planner had not seen it: both are planned on n1.
   c.add_group("b", {a_set("learner", 1, ask(8))});
   c.api.change(kube::kPodGroups, kNs, "b", {{"status", gang::encode_status(c.group("a").status)}});
@@ -178,7 +178,7 @@ TEST_CASE("plans of others count only once they are committed", "[extender][bind
         "gang base cannot start now: learner/0: node n1 has 0 nvidia.com/gpu left and learner "
         "needs 8");
   CHECK(c.places("a") == "n1");
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "waits");
   CHECK(c.places("b") == "n1!");
 }
@@ -245,7 +245,7 @@ TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
     c.set_ready("n1", false);
     c.add_node("n3", 8);
     c.see();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
     CHECK(c.bind(c.names[0], "n1") == "placement 1 of learner/0 was superseded");
   }
   SECTION("the scheduler chose another node than planned") {
@@ -268,7 +268,7 @@ TEST_CASE("a pod that the cache lacks is read", "[extender][bind]") {
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");  // not seen
   CHECK(c.bind(names[0], "n1").empty());
   CHECK(c.places("a") == "n1!");
@@ -324,7 +324,7 @@ TEST_CASE("each gang of a PodGroup is committed by itself", "[extender][bind]") 
   more.slots = {{4096, 0}};
   c.add_group("a", {a_set("learner", 1, ask(1)), more});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.add_gang_pods("a");
   const auto names = c.add_gang_pods("a", "request-1");
   c.see();

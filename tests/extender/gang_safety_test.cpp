@@ -438,7 +438,7 @@ struct Sim : testing::Cluster {
         return clock.advance(std::chrono::milliseconds(below(500)));
       case 8:
       case 9:
-        return planner.run_cycle();
+        return planner.schedule_once();
       case 10:
       case 11:
         return control();
@@ -547,7 +547,7 @@ struct Sim : testing::Cluster {
     for (int i = 0; i < 14; ++i) {
       clock.advance(std::chrono::minutes(2));
       see();
-      planner.run_cycle();
+      planner.schedule_once();
       control();
       delete_superseded();
       see();

@@ -22,13 +22,13 @@ TEST_CASE("the planner writes a plan once and then leaves it alone", "[extender]
   c.add_node("n2", 8);
   c.add_group("a", learners(2));
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1 n2");
   CHECK(c.group("a").status.observed_generation == 1);
   CHECK(c.group("a").status.next_placement == 3);
-  c.planner.run_cycle();  // on what it wrote itself
+  c.planner.schedule_once();  // on what it wrote itself
   c.see();
-  c.planner.run_cycle();  // on what the watch tells
+  c.planner.schedule_once();  // on what the watch tells
   CHECK(c.api.writes().size() == 1);
 }
 
@@ -38,10 +38,10 @@ TEST_CASE("the second gang sees the capacity of the first before any watch",
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.add_group("b", learners(1), 2);
   c.see_groups();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1");
   CHECK(c.places("b") == "waits");
 }
@@ -54,7 +54,7 @@ TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and
   c.add_group("a", learners(2), 20);
   c.add_group("b", learners(2), 10);
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("b") == "n1 n2");
   CHECK(c.places("a") == "waits");
   const auto waiting = c.group("a").status;
@@ -64,7 +64,7 @@ TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and
 
   c.api.remove(kube::kPodGroups, testing::kNs, "b");  // the job ended
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1 n2");
 }
 
@@ -73,16 +73,16 @@ TEST_CASE("a waiting gang costs no writes while foreign pods come and go", "[ext
   for (const char* name : {"n1", "n2", "n3"}) c.add_node(name, 8);
   c.add_group("a", learners(4));
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.api.clear_writes();
   for (int i = 0; i < 30; ++i) {  // in one minute
     const std::string name = "p" + std::to_string(i);
     c.add_plain_pod(name, ask(8), i % 2 == 0 ? "n1" : "n2");
     c.see();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
     c.api.remove(kube::kPods, testing::kNs, name);
     c.see();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
     c.clock.advance(std::chrono::seconds(2));
   }
   CHECK(c.api.writes().size() <= 2);
@@ -95,9 +95,9 @@ TEST_CASE("a write that is refused is decided again on the live object", "[exten
   c.add_group("a", learners(1));
   c.see();
   c.set_members("a", learners(2));  // not seen
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "undecided");
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1 n2");
   CHECK(c.group("a").status.observed_generation == 2);
 }
@@ -109,12 +109,12 @@ TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extend
   c.add_group("a", learners(1), 1);
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   REQUIRE(c.plans.unconfirmed().size() == 1);
 
   c.add_group("b", learners(1), 0);  // before it in the queue
   c.see_groups();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   if (applied == Applied::kYes) {
     CHECK(c.plans.unconfirmed().empty());  // the watch told
   } else {
@@ -123,7 +123,7 @@ TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extend
   CHECK(c.places("b") == "waits");
 
   c.clock.advance(std::chrono::seconds(1));
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
   CHECK(c.places("a") == "n1");
   CHECK(c.places("b") == "waits");
@@ -137,9 +137,9 @@ TEST_CASE("a lost reply that the watch does not tell of is found by writing agai
   c.add_group("a", learners(1));
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, Applied::kYes);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.clock.advance(std::chrono::seconds(1));
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
   CHECK(c.places("a") == "n1");
   CHECK(c.plans.slot_seen({c.group("a").meta.uid, "learner", {0, 0}, 1}).placement.has_value());
@@ -152,16 +152,16 @@ TEST_CASE("a refusal for good is tried again with back-off", "[extender][planner
   c.add_group("b", learners(1), 2);
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kForbidden, "forbidden"}, Applied::kNo, 2);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "undecided");
   CHECK(c.places("b") == "waits");  // decided in the same pass
   const auto requests = c.api.writes("PATCH", "/podgroups/a/status").size();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.api.writes("PATCH", "/podgroups/a/status").size() == requests);
   c.clock.advance(std::chrono::seconds(1));
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.clock.advance(std::chrono::seconds(10));
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1");
 }
 
@@ -192,13 +192,13 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
   c.add_group("b", learners(2), 2);
   c.see();
   store_places(c, 1);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
   CHECK(c.plans.held_nodes({"n1", "n2"}).empty());
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "waits");
   CHECK(c.places("b") == "n1 n2");
-  const gang::PodGroup last_reported = c.group("a");
+  const gang::PodGroup told = c.group("a");
   CHECK(told.status.observed_generation == 1);
   CHECK(told.status.next_placement == 1);
   CHECK(told.status.gangs[0].reason == "PlanRefused");
@@ -211,7 +211,7 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
     for (int i = 0; i < 20; ++i) {
       c.clock.advance(std::chrono::seconds(10));
       c.see();
-      c.planner.run_cycle();
+      c.planner.schedule_once();
     }
     CHECK(tries(c) == 2);
   }
@@ -219,8 +219,8 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
     c.api.remove(kube::kPodGroups, testing::kNs, "b");
     c.clock.advance(std::chrono::minutes(5));
     c.see();
-    c.planner.run_cycle();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
+    c.planner.schedule_once();
     CHECK(tries(c) == 3);
     CHECK(c.group("a").meta.resource_version == told.meta.resource_version);
   }
@@ -228,7 +228,7 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
     c.api.remove(kube::kPodGroups, testing::kNs, "b");
     c.set_members("a", learners(1));
     c.see();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
     CHECK(c.places("a") == "n1");
   }
 }
@@ -239,7 +239,7 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(1), 1);
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   REQUIRE(c.bind(c.add_gang_pods("a")[0], "n1").empty());
   c.see();
   auto members = learners(1);
@@ -248,8 +248,8 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
   SECTION("the new gang waits") {
     c.set_members("a", members);
     c.see();
-    c.planner.run_cycle();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
+    c.planner.schedule_once();
     CHECK(c.places("a") == "n1!");
     CHECK(c.places("a", "request-1") == "waits");
     CHECK(c.group("a").status.gangs[1].reason == "PlanRefused");
@@ -258,8 +258,8 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
     members[0].slots = {{0, 1}};
     c.set_members("a", members);
     c.see();
-    c.planner.run_cycle();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
+    c.planner.schedule_once();
     CHECK(c.places("a") == "n2!");
     CHECK(c.places("a", "request-1") == "waits");
   }
@@ -268,7 +268,7 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
     members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
     c.set_members("a", members);
     c.see();
-    for (int i = 0; i < 4; ++i) c.planner.run_cycle();
+    for (int i = 0; i < 4; ++i) c.planner.schedule_once();
     CHECK(c.places("a") == "waits!");
     const gang::GangStatus gang = c.group("a").status.gangs[0];
     CHECK(gang.reason == "PlanRefused");
@@ -285,7 +285,7 @@ TEST_CASE("a PodGroup of which not even a word can be stored takes nothing from 
   c.add_group("b", learners(1), 2);
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1000);
-  for (int i = 0; i < 20; ++i) c.planner.run_cycle();
+  for (int i = 0; i < 20; ++i) c.planner.schedule_once();
   CHECK(c.places("a") == "undecided");
   CHECK(c.places("b") == "n1");
   CHECK(tries(c) == 3);
@@ -299,17 +299,17 @@ TEST_CASE("a repeated write that is refused for good is resolved", "[extender][p
   c.add_group("a", learners(1), 1);
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, Applied::kNo);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   REQUIRE(c.plans.unconfirmed().size() == 1);
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1);
   if (is_away) c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"});
   c.clock.advance(std::chrono::seconds(1));
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   // Whether the first try was stored only a read can tell.
   CHECK(c.plans.unconfirmed().size() == (is_away ? 1U : 0U));
   c.clock.advance(std::chrono::seconds(1));
-  c.planner.run_cycle();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
+  c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
   CHECK(c.places("a") == (is_away ? "n1" : "waits"));
 }
@@ -324,7 +324,7 @@ TEST_CASE("the capacity that is there goes to the higher priority, then to the o
   for (const std::string node : {"n1", "n2", "n3"}) {
     c.add_node(node, 8);
     c.see();
-    c.planner.run_cycle();
+    c.planner.schedule_once();
   }
   CHECK(c.places("old") == "n1");
   CHECK(c.places("young") == "n2");
@@ -338,13 +338,13 @@ TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][plann
   c.add_group("a", learners(1));
   c.see();
   c.api.remove(kube::kPodGroups, testing::kNs, "a");
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
   c.add_group("a", learners(1));  // a namesake
-  c.planner.run_cycle();          // still on the old one
+  c.planner.schedule_once();          // still on the old one
   CHECK(c.places("a") == "undecided");
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1");
 }
 
@@ -357,7 +357,7 @@ TEST_CASE("a plan moves away from a node that became unfit before its commit",
   c.add_node("n2", 8);
   c.add_group("a", learners(1));
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   REQUIRE(c.places("a") == "n1");
   if (when == "not ready") c.set_ready("n1", false);
   if (when == "cordoned") {
@@ -366,7 +366,7 @@ TEST_CASE("a plan moves away from a node that became unfit before its commit",
   if (when == "gone") c.api.remove(kube::kNodes, "", "n1");
   if (when == "taken by a foreign pod") c.add_plain_pod("thief", ask(1), "n1");
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n2");
   CHECK(c.group("a").status.gangs[0].placements[0].number == 2);
 }
@@ -380,7 +380,7 @@ TEST_CASE("an unconfirmed commit does not tie a gang to a node that was lost",
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
@@ -390,11 +390,11 @@ TEST_CASE("an unconfirmed commit does not tie a gang to a node that was lost",
 
   c.set_ready("n1", false);
   c.see_nodes();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   if (stays_away) {
     CHECK(c.places("a") == (applied == Applied::kYes ? "n1 n2!" : "n1 n2"));
     c.clock.advance(std::chrono::seconds(1));
-    c.planner.run_cycle();
+    c.planner.schedule_once();
   }
   CHECK(c.plans.open_commits().unconfirmed.empty());
   // A committed gang is never moved by a plan that only thinks it is not.
@@ -407,7 +407,7 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   c.add_node("n2", 8);
   c.add_group("a", learners(1));
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   auto members = learners(1);
   auto more = in_gang(a_set("collector", 2, ask(0)), "request-1");
   members.push_back(more);
@@ -416,7 +416,7 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   members.push_back(too_many);
   c.set_members("a", members);
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1");
   CHECK(c.places("a", "request-1") == "n1 n1");
   CHECK(c.places("a", "request-2") == "waits");

@@ -32,7 +32,7 @@ TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
   CHECK(spare_gpus(c, "n1") == -1);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(spare_gpus(c, "n1") == 2);
   CHECK(free_gpus(c, "n1") == 8);  // plans that are not committed are the pass's own business
 
@@ -69,7 +69,7 @@ TEST_CASE("capacity of a pod that is being bound is held though its place is giv
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   c.see();
   REQUIRE(c.bind(names[0], "n1").empty());
@@ -77,7 +77,7 @@ TEST_CASE("capacity of a pod that is being bound is held though its place is giv
   c.set_members("a", {a_set("learner", 1, ask(3))});
   c.see_groups();
   CHECK(free_gpus(c, "n1") == 2);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1!");
   CHECK(free_gpus(c, "n1") == 2);
   c.see_pods();
@@ -92,7 +92,7 @@ TEST_CASE("capacity of a superseded slot is free when its pod is gone", "[extend
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(6))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   c.see();
   REQUIRE(c.bind(names[0], "n1").empty());
@@ -101,13 +101,13 @@ TEST_CASE("capacity of a superseded slot is free when its pod is gone", "[extend
   next.slots = {{0, 1}};
   c.set_members("a", {next});
   c.see_groups();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.see_groups();
   CHECK(c.places("a") == "waits!");
   CHECK_FALSE(c.bind(names[0], "n1").empty());  // it is not its place any more
   c.api.remove(kube::kPods, kNs, names[0]);
   c.see_pods();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.places("a") == "n1!");
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][p
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see_nodes();
   c.see_groups();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
 
@@ -136,7 +136,7 @@ TEST_CASE("a pod that only assumed pods to be of a gang frees no capacity", "[ex
   c.add_node("n2", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto group = c.group("a");
   auto forged = group.status.gangs[0].placements[0];
   const std::string name = c.add_gang_pod(group, forged);
@@ -150,7 +150,7 @@ TEST_CASE("slots that are not wanted hold no capacity and have no place", "[exte
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const std::string uid = c.group("a").meta.uid;
   CHECK(c.plans.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
   c.set_members("a", {a_set("learner", 1, ask(3))});
@@ -166,7 +166,7 @@ TEST_CASE("a namesake of a PodGroup is another PodGroup", "[extender][plans]") {
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const std::string first = c.group("a").meta.uid;
   c.api.remove(kube::kPodGroups, kNs, "a");
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -183,7 +183,7 @@ TEST_CASE("what was planned beside an unconfirmed write is held twice, not lost"
   c.add_node("n2", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   gang::PodGroup moved = c.group("a");
   moved.status.gangs[0].placements[0].node = "n2";
   moved.status.gangs[0].placements[0].number = 2;
@@ -200,7 +200,7 @@ TEST_CASE("a late reply brings back nothing that was deleted", "[extender][plans
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const gang::PodGroup reply = c.group("a");
   c.api.remove(kube::kPodGroups, kNs, "a");
   c.add_group("b", {a_set("learner", 1, ask(3))});
@@ -222,7 +222,7 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
   }
   c.add_group("a", members);
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto five = c.add_gang_pods("a", "request-5");
   const auto six = c.add_gang_pods("a", "request-6");
   c.see();
@@ -249,7 +249,7 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
     CHECK(c.bind(six[1], "n1").empty());
   };
   if (binds_before) bind_last();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(free_gpus(c, "n1") == 0);
   if (!binds_before) {
     still_counted();
@@ -270,7 +270,7 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
     }
   }
   c.api.clear_writes();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.api.writes().empty());
 }
 
@@ -286,7 +286,7 @@ TEST_CASE("a gang whose slots have moved away is not committed on what is left o
   }
   c.add_group("a", members);
   c.see();
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   const auto five = c.add_gang_pods("a", "request-5");
   const auto six = c.add_gang_pods("a", "request-6");
   c.see();
@@ -298,7 +298,7 @@ TEST_CASE("a gang whose slots have moved away is not committed on what is left o
   // Nobody has checked its place for request-5, though that one is committed.
   CHECK(c.bind(six[0], "n1").find("collector/4097 belongs to gang request-5 now") !=
         std::string::npos);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   CHECK(c.bind(six[0], "n1").empty());
   CHECK(c.places("a", "request-5") == "n1 n1!");
 }

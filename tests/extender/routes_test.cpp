@@ -45,7 +45,7 @@ TEST_CASE("kube-scheduler is answered in its own words", "[extender][routes]") {
   s.add_node("n1", 8);
   s.add_group("a", {a_set("learner", 1, ask(8))});
   s.see();
-  s.planner.run_cycle();
+  s.planner.schedule_once();
   const auto names = s.add_gang_pods("a");
   s.see();
   const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
@@ -109,7 +109,7 @@ TEST_CASE("calls are counted by verb and result", "[extender][routes]") {
   s.add_node("n1", 8);
   s.add_group("a", {a_set("learner", 1, ask(8))});
   s.see();
-  s.planner.run_cycle();
+  s.planner.schedule_once();
   const auto names = s.add_gang_pods("a");
   s.see();
   const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
@@ -139,7 +139,7 @@ TEST_CASE("gangs are counted by how far they are", "[extender][metrics]") {
   Metrics metrics;
   add_gang_metrics(metrics, c.groups);
   CHECK(metrics.text().find("nervex_gangs{state=\"waiting\"} 2\n") != std::string::npos);
-  c.planner.run_cycle();
+  c.planner.schedule_once();
   c.see();
   const std::string text = metrics.text();
   CHECK(text.find("nervex_gangs{state=\"waiting\"} 1\n") != std::string::npos);

@@ -111,9 +111,14 @@ TEST_CASE("removing and replacing are one conditional write each", "[server][cha
 TEST_CASE("a write sends only what differs, so that what others keep beside it stays",
           "[server][changes]") {
   World world;
+  const Json next = {{"collector", 4096}, {"later", 1}};
+  const bool has_next = GENERATE(true, false);
   world.change_job({{"spec", {{"requests", {{"later", "version"}}}}}});
+  if (has_next) world.change_job({{"spec", {{"requests", {{"next", next}}}}}});
   world.sync();
   REQUIRE(world.replicas.add(more(1)));
+  CHECK(world.requests_now()["next"].value("later", 0) == (has_next ? 1 : 0));
+  CHECK(world.requests_now()["next"]["collector"] == 4097);
   REQUIRE(world.replicas.remove(less(1)));
   CHECK(world.requests_now()["later"] == "version");
   const Json second = world.api.writes()[1].body;
@@ -237,6 +242,14 @@ TEST_CASE("what a request was decided on may not change before it is written",
     });
     Replicas replicas(busy, world.stores, world.clock);
     CHECK(replicas.add(more(2)).error().code == Code::kTransient);
+    CHECK(wanted(world) == 0);
+  }
+  SECTION("a job that ends: it gets no more replicas") {
+    BusyApi busy(world.api, [](int write) -> Json {
+      return {{"status", {{"counted", write}, {"phase", write == 1 ? "Running" : "Succeeded"}}}};
+    });
+    Replicas replicas(busy, world.stores, world.clock);
+    CHECK(replicas.add(more(2)).error().code == Code::kConflict);
     CHECK(wanted(world) == 0);
   }
   SECTION("another server's replicas: they stay") {

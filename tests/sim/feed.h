@@ -21,7 +21,7 @@ class Feed {
   // All that was there at `version`: also of the past, by a watch that has heard nothing since.
   void list(std::int64_t version) {
     std::map<std::string, std::string> objects;
-    for (const auto& line : api_.last_reported(path_, 0, version)) {
+    for (const auto& line : api_.told(path_, 0, version)) {
       const auto event = kube::split_watch_line(line);
       if (!event || event->type == kube::WatchType::kBookmark) continue;
       const std::string key = kube::identify(event->object)->key;
@@ -37,7 +37,7 @@ class Feed {
   // The events up to `version`.
   void deliver(std::int64_t version) {
     if (version <= position_) return;
-    for (const auto& line : api_.last_reported(path_, position_, version)) {
+    for (const auto& line : api_.told(path_, position_, version)) {
       const auto event = kube::split_watch_line(line);
       if (!event || event->type == kube::WatchType::kBookmark) continue;
       if (event->type == kube::WatchType::kDeleted) {

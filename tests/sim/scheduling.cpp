@@ -49,7 +49,7 @@ void Scheduling::see() {
   for (auto& feed : extender_->feeds) feed->deliver(api_.resource_version());
 }
 
-void Scheduling::plan() { extender_->planner.run_cycle(); }
+void Scheduling::plan() { extender_->planner.schedule_once(); }
 
 // As its cache shows the pods, which is the extender's here.
 std::string Scheduling::node_for(const kube::Pod& pod,
