@@ -201,7 +201,7 @@ def test_cut_watches_are_opened_again(rig, life, observer, watcher):
     for _ in range(2):
         for name in OURS:
             assert rig.proxies[name].cut_watches() == open_before[name]
-        wait_for(all_open, f"the watches {open_before} to be opened again", 20)
+        wait_for(all_open, f"the watches {open_before} to be opened again", 60)
     life.run()
     assert life.faults_seen(observer) == []
     watcher.check()
