@@ -171,18 +171,14 @@ Figures measure(const std::string& what, int count, const std::vector<std::strin
 
 // As extender::pod_filter().
 Result<kube::Pod> decode_for_extender(std::string_view json) {
-  static const kube::PodFilter filter{{}, gang::slot_annotation_keys(), ""};
-  return kube::decode_pod(json, filter);
+  static const kube::PodFilter kFilter = gang::with_slot_annotations({});
+  return kube::decode_pod(json, kFilter);
 }
 
 // As nervex-server and nervex-controller keep the pods of jobs.
 Result<kube::Pod> decode_for_controller(std::string_view json) {
-  static const kube::PodFilter filter = [] {
-    kube::PodFilter kept = job::pod_filter();
-    for (auto& key : gang::slot_annotation_keys()) kept.annotation_keys.push_back(std::move(key));
-    return kept;
-  }();
-  return kube::decode_pod(json, filter);
+  static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
+  return kube::decode_pod(json, kFilter);
 }
 
 std::vector<Figures> measure_all(const std::string& folder) {
