@@ -34,15 +34,15 @@ Result<kube::Pod> read_pod(kube::Api& api, const kube::BindArgs& args) {
   return pod;
 }
 
-// Ends the turn that Plans::begin_commit() gave, whatever happens.
-struct TurnGuard {
+// Ends the commit that Plans::begin_commit() began, whatever happens.
+struct CommitGuard {
   Plans& plans;
   const std::string& uid;
   const std::string& gang;
-  std::string error = "the commit was broken off";
+  Result<Nothing> result = Error{Code::kTransient, "the commit was broken off"};
   Plans::Outcome outcome = Plans::Outcome::kUnconfirmed;
 
-  ~TurnGuard() { plans.end_commit(uid, gang, error, outcome); }
+  ~CommitGuard() { plans.end_commit(uid, gang, result, outcome); }
 };
 
 gang::PodGroupStatus with_committed(gang::PodGroupStatus status, std::string_view gang) {
@@ -57,19 +57,22 @@ bool is_committed(const gang::PodGroup& group, std::string_view gang) {
   return status != nullptr && status->committed;
 }
 
+Error cannot_start(const std::string& gang, const Error& error) {
+  return with_context(fmt::format("gang {} cannot start now", gang), error);
+}
+
 }  // namespace
 
 kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
 
-std::string Binder::bind(const kube::BindArgs& args) {
+Result<Nothing> Binder::bind(const kube::BindArgs& args) {
   const auto pod = find_pod(args);
-  if (!pod) return pod.error().message;
+  if (!pod) return pod.error();
   if (const auto slot = gang::slot_of(**pod)) return bind_gang_pod(args, **pod, *slot);
   if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
-    return "the pod's gang annotations are damaged";
+    return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
   }
-  const auto bound = write_binding(args);
-  return bound ? "" : bound.error().message;
+  return write_binding(args);
 }
 
 Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
@@ -80,30 +83,28 @@ Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
   return std::make_shared<const kube::Pod>(*std::move(live));
 }
 
-std::string Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
-                                  const gang::PodSlot& slot) {
+Result<Nothing> Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
+                                      const gang::PodSlot& slot) {
   const auto check = [&] {
     return check_bind(slot, plans_.slot_seen(slot), args.pod_namespace, args.node);
   };
-  if (auto reason = check(); !reason.empty()) return reason;
-  if (auto reason = commit(slot.pod_group_uid, plans_.slot_seen(slot).gang); !reason.empty()) {
-    return reason;
-  }
-  if (auto reason = check(); !reason.empty()) return reason;  // the place may have moved since
+  if (auto may = check(); !may) return may;
+  if (auto done = commit(slot.pod_group_uid, plans_.slot_seen(slot).gang); !done) return done;
+  if (auto may = check(); !may) return may;  // the placement may have moved since
   auto other = plans_.assume(slot, pod, args.node);
   if (other && is_gone_unseen(args.pod_namespace, *other)) {
     plans_.forget(slot, other->uid);
     other = plans_.assume(slot, pod, args.node);
   }
   if (other) {
-    return fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal),
-                       other->name);
+    return Error{Code::kConflict,
+                 fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal),
+                             other->name)};
   }
   const auto bound = write_binding(args);
-  if (bound) return "";
   // After a lost reply the pod may be bound: it stays assumed until the pod was seen.
-  if (bound.error().code != Code::kTransient) plans_.forget(slot, pod.meta.uid);
-  return bound.error().message;
+  if (!bound && bound.error().code != Code::kTransient) plans_.forget(slot, pod.meta.uid);
+  return bound;
 }
 
 // One that came and went while a list of all pods was under way is in no watch event.
@@ -114,35 +115,33 @@ bool Binder::is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) c
   return !live && live.error().code == Code::kNotFound;
 }
 
-std::string Binder::commit(const std::string& uid, const std::string& gang) {
+Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    const auto turn = plans_.begin_commit(uid, gang);
-    if (std::holds_alternative<Plans::Committed>(turn)) return "";
-    if (const auto* refused = std::get_if<Plans::Refused>(&turn)) {
-      return fmt::format("gang {} cannot start now: {}", gang, refused->reason);
-    }
-    const auto written = write_commit(*std::get<Plans::Commit>(turn).group, gang);
-    if (!written && written.error().code != Code::kConflict) return written.error().message;
+    const auto begun = plans_.begin_commit(uid, gang);
+    if (!begun) return cannot_start(gang, begun.error());
+    if (std::holds_alternative<Plans::Committed>(*begun)) return ok();
+    const auto written = write_commit(*std::get<Plans::Commit>(*begun).group, gang);
+    if (!written && written.error().code != Code::kConflict) return written;
   }
-  return fmt::format("gang {} cannot start now: its PodGroup keeps changing", gang);
+  return cannot_start(gang, {Code::kConflict, "its PodGroup keeps changing"});
 }
 
 Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::string& gang) {
-  TurnGuard turn{plans_, group.meta.uid, gang};
+  CommitGuard commit{plans_, group.meta.uid, gang};
   const auto written = write_status(api_, group, with_committed(group.status, gang));
   const auto stored = written ? written : read_pod_group(api_, group);
   if (stored) plans_.fold(*stored);
   if (stored && is_committed(*stored, gang)) {
-    turn.error.clear();
-    turn.outcome = Plans::Outcome::kKnown;
+    commit.result = ok();
+    commit.outcome = Plans::Outcome::kKnown;
     log_info("gang committed", {{"podgroup", group.meta.key()}, {"gang", gang}});
     return ok();
   }
   if (written) return Error{Code::kInternal, "the commit was answered without being stored"};
-  const bool conflict = written.error().code == Code::kConflict;
-  turn.error = conflict ? "" : written.error().message;  // after a conflict others may go on trying
+  commit.result = written.error();
+  if (written.error().code == Code::kConflict) commit.result = ok();  // others may go on trying
   // An earlier try whose reply was lost may be stored: without a look at the object nobody knows.
-  if (stored) turn.outcome = Plans::Outcome::kKnown;
+  if (stored) commit.outcome = Plans::Outcome::kKnown;
   return written.error();
 }
 

@@ -21,16 +21,16 @@ class Binder {
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
-  // "" if the pod is bound to that node when this returns; else why not, for people: the scheduler
-  // tries again later. May wait for the API server and for another call that commits the same gang.
-  std::string bind(const kube::BindArgs& args);
+  // Ok: the pod is bound to that node. Else the scheduler tries again later, whatever the code; the
+  // message is for people. May wait for the API server and for another call that commits the gang.
+  Result<Nothing> bind(const kube::BindArgs& args);
 
  private:
   Result<PodPtr> find_pod(const kube::BindArgs& args) const;
-  std::string bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
-                            const gang::PodSlot& slot);
+  Result<Nothing> bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
+                                const gang::PodSlot& slot);
   bool is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const;
-  std::string commit(const std::string& uid, const std::string& gang);
+  Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
   Result<Nothing> write_binding(const kube::BindArgs& args) const;
 

@@ -2,26 +2,26 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "extender/view.h"
 
 namespace nervex::extender {
 
-// "" if every member of the gang still has its place; else the reason, for people: the plan is not
-// whole, slots of it have moved to another gang, a node is gone or no longer allowed, or has too
-// little capacity.
+// kConflict, with a reason for people, unless every member of the gang still has its placement: the
+// plan is not whole, slots of it have moved to another gang, a node was deleted or is no longer
+// allowed, or has too little capacity.
 //
-// `nodes` are those of the places, sorted by name; their free = allocatable - occupying pods -
-// committed places of others whose pod is not bound. Plans of others that are not committed do not
-// count.
-std::string check_commit(const gang::PodGroup& group, std::string_view gang,
-                         std::span<const gang::NodeView> nodes);
+// `nodes` are those of the placements, sorted by name; their free = allocatable - occupying pods -
+// committed placements of others whose pod is not bound. Plans of others that are not committed do
+// not count.
+Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang,
+                             std::span<const gang::NodeView> nodes);
 
-// Why a pod of namespace `ns` for this slot must not be bound to this node; "" if it may be,
-// capacity aside.
-std::string check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std::string_view ns,
-                       std::string_view node);
+// May a pod of namespace `ns` for this slot be bound to this node, capacity aside? kConflict: not
+// on the plan as it is now. kTransient: its PodGroup was not seen yet.
+Result<Nothing> check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std::string_view ns,
+                           std::string_view node);
 
 }  // namespace nervex::extender

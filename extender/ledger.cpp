@@ -7,8 +7,8 @@
 namespace nervex::extender {
 namespace {
 
-const char* word(kube::NodeFit verdict) {
-  switch (verdict) {
+const char* word(kube::NodeFit fit) {
+  switch (fit) {
     case kube::NodeFit::kAllowed:
       break;
     case kube::NodeFit::kNotReady:
@@ -36,18 +36,19 @@ gang::NodeView* Ledger::find(std::string_view name) {
   return const_cast<gang::NodeView*>(std::as_const(*this).find(name));
 }
 
-std::string Ledger::why_not(const gang::MemberSet& set, std::string_view node) const {
+Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node) const {
   const gang::NodeView* view = find(node);
-  if (view == nullptr) return fmt::format("node {} was deleted", node);
-  const kube::NodeFit verdict = kube::judge(*view->node, set.constraints);
-  if (verdict != kube::NodeFit::kAllowed) {
-    return fmt::format("node {} is {}", node, word(verdict));
+  if (view == nullptr) return Error{Code::kConflict, fmt::format("node {} was deleted", node)};
+  const kube::NodeFit fit = kube::judge(*view->node, set.constraints);
+  if (fit != kube::NodeFit::kAllowed) {
+    return Error{Code::kConflict, fmt::format("node {} is {}", node, word(fit))};
   }
   const std::string lacking(set.requests.first_lacking(view->free));
-  if (lacking.empty()) return "";
-  return fmt::format("node {} has {} {} left and {} needs {}", node,
-                     kube::format_amount(lacking, view->free.get(lacking)), lacking, set.role,
-                     kube::format_amount(lacking, set.requests.get(lacking)));
+  if (lacking.empty()) return ok();
+  return Error{Code::kConflict,
+               fmt::format("node {} has {} {} left and {} needs {}", node,
+                           kube::format_amount(lacking, view->free.get(lacking)), lacking, set.role,
+                           kube::format_amount(lacking, set.requests.get(lacking)))};
 }
 
 bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {

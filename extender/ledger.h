@@ -2,10 +2,10 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "gang/plan.h"
 #include "gang/pod_group.h"
 
@@ -17,9 +17,9 @@ class Ledger {
   // `nodes` sorted by name.
   explicit Ledger(std::vector<gang::NodeView> nodes) : nodes_(std::move(nodes)) {}
 
-  // "" if the node is there, lets such a pod in and has capacity for one more; else why not, for
-  // people.
-  std::string why_not(const gang::MemberSet& set, std::string_view node) const;
+  // kConflict, with a reason for people, unless the node is there, lets such a pod in and has
+  // capacity for one more.
+  Result<Nothing> check(const gang::MemberSet& set, std::string_view node) const;
   bool fits(const gang::MemberSet& set, std::string_view node) const;
   // Unknown nodes are ignored: nobody else can take their capacity either.
   void take(const gang::MemberSet& set, std::string_view node);

@@ -139,28 +139,28 @@ std::vector<PodGroupPtr> Plans::unconfirmed() const {
   return found;
 }
 
-Plans::CommitStep Plans::begin_commit(const std::string& uid, const std::string& gang) {
+Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std::string& gang) {
   MutexLock lock(mutex_);
   for (bool waited = false;; waited = true) {
     const auto found = by_uid_.find(uid);
-    if (found == by_uid_.end()) return Refused{"the pod's PodGroup is gone"};
+    if (found == by_uid_.end()) return Error{Code::kNotFound, "the pod's PodGroup was deleted"};
     GroupEntry& entry = found->second;
     const gang::GangStatus* status = gang::find_gang(entry.places.group()->status, gang);
-    if (status != nullptr && status->committed) return Committed{};
+    if (status != nullptr && status->committed) return CommitStep(Committed{});
     CommitState& state = entry.commits[gang];
     if (state.running) {
       commit_ended_.wait(mutex_);
       continue;
     }
-    if (waited && !state.error.empty()) return Refused{state.error};
-    if (std::string reason = check_capacity(entry, gang); !reason.empty()) return Refused{reason};
-    state = {true, "", state.turn + 1};
+    if (waited && !state.last) return state.last.error();
+    if (const auto fits = check_capacity(entry, gang); !fits) return fits.error();
+    state = {true, ok(), state.number + 1};
     entry.places.set_committing(gang, true);
-    return Commit{entry.places.group()};
+    return CommitStep(Commit{entry.places.group()});
   }
 }
 
-std::string Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
+Result<Nothing> Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
   // Capacity of an unconfirmed earlier attempt is the gang's own.
   const bool unconfirmed = entry.places.committing().count(gang) > 0;
   entry.places.set_committing(gang, false);
@@ -173,18 +173,18 @@ std::string Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
   for (const std::string_view name : names) {
     if (auto view = nodes_.view(name)) nodes.push_back(*std::move(view));
   }
-  std::string reason = check_commit(group, gang, nodes);
+  auto fits = check_commit(group, gang, nodes);
   entry.places.set_committing(gang, unconfirmed);
-  return reason;
+  return fits;
 }
 
-void Plans::end_commit(const std::string& uid, const std::string& gang, const std::string& error,
-                       Outcome outcome) {
+void Plans::end_commit(const std::string& uid, const std::string& gang,
+                       const Result<Nothing>& result, Outcome outcome) {
   MutexLock lock(mutex_);
   const auto found = by_uid_.find(uid);
   if (found != by_uid_.end()) {
     CommitState& state = found->second.commits[gang];
-    state = {false, error, state.turn};
+    state = {false, result, state.number};
     if (outcome == Outcome::kKnown) found->second.places.set_committing(gang, false);
   }
   commit_ended_.notify_all();
@@ -199,7 +199,7 @@ Plans::OpenCommits Plans::open_commits() const {
       if (state.running) {
         open.any_running = true;
       } else {
-        open.unconfirmed.push_back({entry.places.group(), gang, state.turn});
+        open.unconfirmed.push_back({entry.places.group(), gang, state.number});
       }
     }
   }
@@ -211,7 +211,7 @@ void Plans::resolve_commit(const UnconfirmedCommit& commit) {
   const auto found = by_uid_.find(commit.group->meta.uid);
   if (found == by_uid_.end()) return;
   const CommitState& state = found->second.commits[commit.gang];
-  if (!state.running && state.turn == commit.turn) {
+  if (!state.running && state.number == commit.number) {
     found->second.places.set_committing(commit.gang, false);
   }
 }

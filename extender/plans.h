@@ -61,35 +61,32 @@ class Plans {
 
   // The first bind of a gang. Of many callers one at a time gets `Commit`, if check_commit()
   // agrees; the gang's capacity counts as committed from then on, and end_commit() must follow. The
-  // others wait for that and get what came of it.
+  // others wait for that and get its error, if it has one. kNotFound: the PodGroup was deleted.
   struct Committed {};
   struct Commit {
     PodGroupPtr group;
   };
-  struct Refused {
-    std::string reason;
-  };
-  using CommitStep = std::variant<Committed, Commit, Refused>;
-  CommitStep begin_commit(const std::string& uid, const std::string& gang);
+  using CommitStep = std::variant<Committed, Commit>;
+  Result<CommitStep> begin_commit(const std::string& uid, const std::string& gang);
   enum class Outcome { kKnown, kUnconfirmed };
-  // `error` is what those who wait get: "" if the gang is committed. Unconfirmed, its capacity
+  // Those who wait get the error of `result`, or else look again. Unconfirmed, the gang's capacity
   // stays committed until the PodGroup was read.
-  void end_commit(const std::string& uid, const std::string& gang, const std::string& error,
+  void end_commit(const std::string& uid, const std::string& gang, const Result<Nothing>& result,
                   Outcome outcome);
 
   // A commit that ended unconfirmed, and which one it was.
   struct UnconfirmedCommit {
     PodGroupPtr group;  // as known when it was asked for
     std::string gang;
-    int turn = 0;
+    int number = 0;
   };
   struct OpenCommits {
     std::vector<UnconfirmedCommit> unconfirmed;
     bool any_running = false;
   };
   OpenCommits open_commits() const;
-  // The PodGroup was read after that turn, and fold() knows what was read: whatever the read did
-  // not show is not stored. Nothing happens if there was another turn since.
+  // The PodGroup was read after that commit, and fold() knows what was read: what the read did not
+  // show is not stored. Nothing happens if there was another commit since.
   void resolve_commit(const UnconfirmedCommit& commit);
 
   // Two pods for one slot may be in bind at the same time: only the one that assumes the slot may
@@ -103,8 +100,8 @@ class Plans {
  private:
   struct CommitState {
     bool running = false;
-    std::string error;  // of the last one
-    int turn = 0;       // how many there were
+    Result<Nothing> last = ok();
+    int number = 0;  // how many there were
   };
   struct GroupEntry {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : places(nodes, pods) {}
@@ -128,7 +125,7 @@ class Plans {
       REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
-  std::string check_capacity(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
+  Result<Nothing> check_capacity(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
 
   kube::Store<gang::PodGroup>& groups_;
   mutable Mutex mutex_;

@@ -32,14 +32,12 @@ Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
 Answer answer_bind(const std::string& body, Binder& binder, const std::string& not_ready) {
   const auto args = kube::decode_bind_args(body);
   if (!args) return {kube::encode_bind_result(args.error().message), VerbResult::kError};
-  const std::string error = not_ready.empty() ? binder.bind(*args) : not_ready;
-  if (!error.empty()) {
-    log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
-                               {"node", args->node},
-                               {"error", error}});
-  }
-  return {kube::encode_bind_result(error),
-          error.empty() ? VerbResult::kSuccess : VerbResult::kError};
+  const auto bound = not_ready.empty() ? binder.bind(*args) : Error{Code::kTransient, not_ready};
+  if (bound) return {kube::encode_bind_result(""), VerbResult::kSuccess};
+  log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
+                             {"node", args->node},
+                             {"error", bound.error().message}});
+  return {kube::encode_bind_result(bound.error().message), VerbResult::kError};
 }
 
 // A call that throws is counted as an error, too.

@@ -168,16 +168,17 @@ bool is_dns_1035(std::string_view name, bool is_prefix) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-std::string objection_to_job_name(std::string_view name) {
+Result<Nothing> check_job_name(std::string_view name) {
   if (std::cmp_greater(name.size(), kMaxJobNameLength)) {
-    return fmt::format(
-        "the name has {} characters, and no more than {} are possible: the names of "
-        "the job's pods and services begin with it",
-        name.size(), kMaxJobNameLength);
+    return Error{Code::kInvalid,
+                 fmt::format("the name has {} characters, and no more than {} are possible: the "
+                             "names of the job's pods and services begin with it",
+                             name.size(), kMaxJobNameLength)};
   }
-  if (is_dns_1035(name)) return "";
-  return "the name must be lower-case letters, digits or '-', begin with a letter and end with a "
-         "letter or digit: the job's services are named after it";
+  if (is_dns_1035(name)) return ok();
+  return Error{Code::kInvalid,
+               "the name must be lower-case letters, digits or '-', begin with a letter and end "
+               "with a letter or digit: the job's services are named after it"};
 }
 
 }  // namespace nervex::job

@@ -70,8 +70,8 @@ inline constexpr int kMaxJobNameLength = 45;
 // end in a hyphen.
 bool is_dns_1035(std::string_view name, bool is_prefix = false);
 
-// Can a job of this name have pods and services? "" if so, else what is wrong with it. The webhook
+// Can a job of this name have pods and services? kInvalid with what is wrong with it; the webhook
 // says the same at admission.
-std::string objection_to_job_name(std::string_view name);
+Result<Nothing> check_job_name(std::string_view name);
 
 }  // namespace nervex::job

@@ -196,9 +196,9 @@ bool is_still_refused(const Attempt& attempt, const job::Status& status) {
 }
 
 void set_pods_created(const Round& round, bool nothing_to_create, job::Status& status) {
-  auto objection = job::objection_to_job_name(round.seen.job.meta.name);
-  if (!objection.empty()) {
-    set_condition(round.seen, status, kPodsCreated, false, kInvalidName, std::move(objection));
+  const auto named = job::check_job_name(round.seen.job.meta.name);
+  if (!named) {
+    set_condition(round.seen, status, kPodsCreated, false, kInvalidName, named.error().message);
   } else if (nothing_to_create && is_false(status, kPodsCreated) &&
              !is_still_refused(round.attempt, status)) {
     set_condition(round.seen, status, kPodsCreated, true, kSuccessfulCreate,

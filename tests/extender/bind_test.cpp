@@ -252,7 +252,7 @@ TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
     CHECK(c.bind(c.names[0], "n2") == "learner/0 is planned on node n1");
   }
   SECTION("the pod was deleted and created again") {
-    CHECK(c.binder.bind({c.names[0], kNs, "another-uid", "n1"}) ==
+    CHECK(c.binder.bind({c.names[0], kNs, "another-uid", "n1"}).error().message ==
           "the pod was deleted and created again since");
   }
   SECTION("its PodGroup was not seen") {

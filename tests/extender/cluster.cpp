@@ -139,7 +139,8 @@ kube::FilterResult Cluster::filter(const std::string& pod_name,
 }
 
 std::string Cluster::bind(const std::string& pod_name, const std::string& node) {
-  return binder.bind({pod_name, kNs, pod(pod_name).meta.uid, node});
+  const auto bound = binder.bind({pod_name, kNs, pod(pod_name).meta.uid, node});
+  return bound ? "" : bound.error().message;
 }
 
 }  // namespace nervex::testing

@@ -341,7 +341,7 @@ TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][plann
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
   c.add_group("a", learners(1));  // a namesake
-  c.planner.schedule_once();          // still on the old one
+  c.planner.schedule_once();      // still on the old one
   CHECK(c.places("a") == "undecided");
   c.see();
   c.planner.schedule_once();

@@ -85,8 +85,7 @@ int Scheduling::schedule() {
     if (node.empty()) continue;
     const kube::FilterArgs args{pod, {node}};
     if (extender::filter(args, extender::look(extender_->plans, args)).node_names.empty()) continue;
-    const auto error = extender_->binder.bind({pod.meta.name, pod.meta.ns, pod.meta.uid, node});
-    if (error.empty()) ++bound;
+    if (extender_->binder.bind({pod.meta.name, pod.meta.ns, pod.meta.uid, node})) ++bound;
     see();
   }
   return bound;
