@@ -44,7 +44,7 @@ std::optional<milliseconds> take_part(std::string_view& text) {
       scale /= 10;
       thousandths += (text[i] - '0') * scale;
     } else {
-      thousandths = thousandths * 10 + (text[i] - '0') * 1000;
+      thousandths = thousandths * 10 + std::int64_t{1000} * (text[i] - '0');
     }
     if (thousandths > kLongest.count() * 1000) return std::nullopt;
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace nervex {
 
 void Health::add_live(std::string name, Check check) {
@@ -23,7 +25,7 @@ std::string Health::failed(const std::vector<Named>& checks) {
   std::string reasons;
   for (const auto& [name, check] : checks) {
     const std::string reason = check();
-    if (!reason.empty()) reasons += name + ": " + reason + "\n";
+    if (!reason.empty()) reasons += fmt::format("{}: {}\n", name, reason);
   }
   return reasons;
 }
