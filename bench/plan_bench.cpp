@@ -41,6 +41,7 @@ std::vector<MemberSet> a_gang() {
 
 void plan_thousand_pods(benchmark::State& state) {
   std::vector<NodeView> nodes;
+  nodes.reserve(static_cast<std::size_t>(state.range(0)));
   for (int i = 0; i < state.range(0); ++i) nodes.push_back(a_node(i));
   const auto members = a_gang();
   for (auto _ : state) {

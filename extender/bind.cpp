@@ -101,7 +101,7 @@ Result<Nothing> Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Po
                  fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal),
                              other->name)};
   }
-  const auto bound = write_binding(args);
+  auto bound = write_binding(args);
   // After a lost reply the pod may be bound: it stays assumed until the pod was seen.
   if (!bound && bound.error().code != Code::kTransient) plans_.forget(slot, pod.meta.uid);
   return bound;
@@ -120,7 +120,7 @@ Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) 
     const auto begun = plans_.begin_commit(uid, gang);
     if (!begun) return cannot_start(gang, begun.error());
     if (std::holds_alternative<Plans::Committed>(*begun)) return ok();
-    const auto written = write_commit(*std::get<Plans::Commit>(*begun).group, gang);
+    auto written = write_commit(*std::get<Plans::Commit>(*begun).group, gang);
     if (!written && written.error().code != Code::kConflict) return written;
   }
   return cannot_start(gang, {Code::kConflict, "its PodGroup keeps changing"});

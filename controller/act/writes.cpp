@@ -208,7 +208,7 @@ Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
   for (const auto& [role, slot] : question.slots) asked.emplace(role, slot.ordinal);
   std::string taken;
   bool is_cleared = true;
-  const auto listed = for_each_live_pod(api_, job_, [&](kube::Pod pod) {
+  auto listed = for_each_live_pod(api_, job_, [&](kube::Pod pod) {
     const auto slot = gang::slot_of(pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role && !pod.is_finished()) {

@@ -126,9 +126,9 @@ WantedSlots::WantedSlots(const job::Job& job, bool has_aggregator) {
   mark_over(job.status.ended);
 }
 
-void WantedSlots::add(WantedSlot slot) {
+void WantedSlots::add(const WantedSlot& slot) {
   if (by_number_.emplace(std::pair(slot.role, slot.slot.ordinal), slots_.size()).second) {
-    slots_.push_back(std::move(slot));
+    slots_.push_back(slot);
   }
 }
 

@@ -95,7 +95,7 @@ class WantedSlots {
   const WantedSlot* find(job::Role role, job::Slot slot) const;
 
  private:
-  void add(WantedSlot slot);
+  void add(const WantedSlot& slot);
   void add_units(const job::Job& job, job::Role role);
   std::vector<WantedSlot> slots_;
   std::map<std::pair<job::Role, int>, std::size_t> by_number_;

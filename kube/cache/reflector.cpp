@@ -212,7 +212,7 @@ bool Reflector::keeps_streaming(const RequestEnd& end) {
 // ---- lists in pages
 
 Result<Nothing> Reflector::list_pages(const std::stop_token& stop) {
-  const auto listed = list_pages_once(stop);
+  auto listed = list_pages_once(stop);
   if (listed || listed.error().code != Code::kExpired) return listed;
   // The later pages were too old to be had: etcd keeps five minutes of history by default.
   return list_pages_once(stop);
