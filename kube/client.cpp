@@ -74,7 +74,7 @@ HttpClientOptions options_of(const ConnectionConfig& config) {
 
 // ---- Retry-After
 
-constexpr seconds kMaxRetryAfter = std::chrono::hours(1);  // whoever says more is not believed
+constexpr seconds kMaxRetryAfter = std::chrono::hours(1);  // a longer one is cut to this
 constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 

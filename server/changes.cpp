@@ -25,19 +25,22 @@ Json operation(const char* op, std::string path, Json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
 }
 
-// A JSON patch: what must not have changed since `job` was read, then the members of spec.requests
-// that differ: what a newer version keeps beside them stays as it is. (Within a list it does not:
-// lists are written whole.) Of the status, status.ended and status.replaced are not tested: the
-// first only grows, and of two incarnations the larger counts.
-Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
-  Json patch = {operation("test", "/metadata/uid", job.meta.uid)};
-  if (live) {
-    patch.push_back(operation("test", "/metadata/generation", job.meta.generation));
-    patch.push_back(operation("test", "/status/attempt", job.status.attempt));
-    patch.push_back(operation("test", "/status/phase", to_string(job.status.phase)));
-  } else {
-    patch.push_back(operation("test", "/metadata/resourceVersion", job.meta.resource_version));
+// What must not have changed between reading `job` and writing it. Of the status, status.ended and
+// status.replaced are not tested: the first only grows, and of two incarnations the larger counts.
+Json tests_of(const job::Job& job, bool live) {
+  const Json uid = operation("test", "/metadata/uid", job.meta.uid);
+  if (!live) {
+    return {uid, operation("test", "/metadata/resourceVersion", job.meta.resource_version)};
   }
+  return {uid, operation("test", "/metadata/generation", job.meta.generation),
+          operation("test", "/status/attempt", job.status.attempt),
+          operation("test", "/status/phase", to_string(job.status.phase))};
+}
+
+// A JSON patch: the tests, then the members of spec.requests that differ: what a newer version
+// keeps beside them stays as it is. (Within a list it does not: lists are written whole.)
+Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
+  Json patch = tests_of(job, live);
   if (!job.spec.has_requests) {
     patch.push_back(operation("add", "/spec/requests", Json::object()));
   }
@@ -56,12 +59,9 @@ Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
   return patch;
 }
 
-// Would a test of patch_of() fail by now?
+// Would one of the tests fail by now?
 bool is_overtaken(const job::Job& job, bool live, const job::Job* now) {
-  if (now == nullptr || now->meta.uid != job.meta.uid) return true;
-  if (!live) return now->meta.resource_version != job.meta.resource_version;
-  return now->meta.generation != job.meta.generation || now->status.attempt != job.status.attempt ||
-         now->status.phase != job.status.phase;
+  return now == nullptr || tests_of(job, live) != tests_of(*now, live);
 }
 
 // Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds

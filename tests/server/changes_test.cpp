@@ -263,7 +263,7 @@ TEST_CASE("what a request was decided on may not change before it is written",
     CHECK(replicas.changes().conflicts() == 3);
     CHECK(wanted(world) == 5);
   }
-  SECTION("the job that is deleted and made anew: it gets nothing") {
+  SECTION("the job that is deleted and created again: it gets nothing") {
     BusyApi busy(world.api, [&](int) -> Json {
       Json again = world.job_now();
       world.api.remove(kube::kNervexJobs, "rl", "dqn");
