@@ -52,7 +52,7 @@ void check_clean_pod_policy(const Json& object, FieldErrors& errors) {
 
 void check_aggregator(const Json& object, FieldErrors& errors) {
   const Json* mode = kube::find(object, {"spec", "aggregator"});
-  if (mode == nullptr || *mode == "" || *mode == "PerJob" || *mode == "OnDemand") return;
+  if (mode == nullptr || *mode == Json("") || *mode == "PerJob" || *mode == "OnDemand") return;
   errors.push_back({FieldErrorType::kNotSupported, "spec.aggregator", shown_value(*mode),
                     "must be one of PerJob, OnDemand, or empty"});
 }
@@ -237,7 +237,7 @@ Json default_patch(const Json& object) {
   const auto store = [&](std::string_view value) {
     patch.push_back({{"op", "add"}, {"path", "/spec/cleanPodPolicy"}, {"value", value}});
   };
-  if (policy == nullptr || *policy == "") store("Running");
+  if (policy == nullptr || *policy == Json("")) store("Running");
   if (policy != nullptr && *policy == "ALL") store("All");
   return patch;
 }

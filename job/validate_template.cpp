@@ -125,7 +125,7 @@ void check_container(const Json& container, const std::string& path, Names& seen
   if (!container.is_object()) return;
   validate_item_name(container, path, seen, errors);
   const Json* image = kube::find(container, {"image"});
-  if (image == nullptr || *image == "") {
+  if (image == nullptr || *image == Json("")) {
     errors.push_back({FieldErrorType::kRequired, path + ".image", "", ""});
   }
   if (const Json* resources = kube::find(container, {"resources"})) {

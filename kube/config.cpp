@@ -259,10 +259,10 @@ Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
     for (const auto& path : paths) {
       const auto text = read_file(path.string());
       if (!text) return invalid(text.error().message);
-      YAML::Node root = YAML::Load(*text);
+      const YAML::Node root = YAML::Load(*text);
       if (root.IsNull()) continue;  // empty, as `touch` leaves it: it adds nothing to the others
       if (!root.IsMap()) return invalid(path.string() + " is not a kubeconfig");
-      files.push_back({path.parent_path(), std::move(root)});
+      files.push_back({path.parent_path(), root});
     }
     return read_context(files);
   } catch (const YAML::Exception& e) {

@@ -29,7 +29,7 @@ class Names {
   Names& operator=(const Names&) = delete;
   explicit Names(const JobView& view) : view_(view), sound_(sound_requests(view)) {
     for (const Role role : {Role::kCollector, Role::kLearner}) {
-      for (auto& unit : job::wanted_units(view.job, role)) units_.push_back(std::move(unit));
+      for (const auto& unit : job::wanted_units(view.job, role)) units_.push_back(unit);
     }
     for (const auto& unit : units_) {
       for (const auto& pod : job::pods_of(unit)) by_pod_[{pod.role, pod.slot.ordinal}] = &unit;
