@@ -1,6 +1,4 @@
 // nervex-extender - where does each gang go, and may this pod be bound there?
-#include <thread>
-
 #include "base/http/ops_routes.h"
 #include "base/tls/flags.h"
 #include "extender/bind.h"
@@ -40,14 +38,10 @@ int main(int argc, char** argv) {
       server, plans, binder, [&caches] { return caches.not_synced(); }, manager->metrics());
   if (tls_of(flags.tls)) show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
-  std::jthread planning;
-  manager->add({[&] {
-                  planning = std::jthread([&](const std::stop_token& stop) {
-                    if (!manager->leadership().wait(stop)) return;
-                    caches.refresh();
-                    if (caches.wait_until_current(stop)) planner.run(stop);
-                  });
-                },
-                [&] { planning = {}; }});
+  manager->add_thread([&](const std::stop_token& stop) {
+    if (!manager->leadership().wait(stop)) return;
+    caches.refresh();
+    if (caches.wait_until_current(stop)) planner.run(stop);
+  });
   return manager->run();
 }

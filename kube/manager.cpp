@@ -39,6 +39,12 @@ void Manager::connect(ConnectionConfig config, const LeaderFlags* leader) {
   health_.add_ready("leader-election", [this] { return leadership_->not_ready(); });
 }
 
+void Manager::add_thread(std::function<void(const std::stop_token&)> body) {
+  std::jthread& thread = threads_.emplace_back();
+  add({[&thread, body = std::move(body)] { thread = std::jthread(body); },
+       [&thread] { thread = std::jthread(); }});
+}
+
 void Manager::show_caches() {
   bool has_any = false;
   caches_->visit([&](const char* kind, std::function<std::size_t()> size) {

@@ -2,10 +2,13 @@
 // controller-runtime's Manager.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -51,6 +54,8 @@ class Manager {
   // Starts after everything else, in the order given; stops after the servers, in that order, and
   // before the lease is given back.
   void add(Runnable runnable) { runnables_.push_back(std::move(runnable)); }
+  // The same with one thread, which runs `body` and ends soon after a stop was requested.
+  void add_thread(std::function<void(const std::stop_token&)> body);
 
   // Starts caches, probes, servers, election and runnables; waits for SIGTERM, SIGINT or a lost
   // lease; stops all of it within base/stop.h's limit. Returns the exit code.
@@ -75,6 +80,7 @@ class Manager {
   std::optional<Reflectors> caches_;
   std::vector<HttpServer*> servers_;
   std::vector<Runnable> runnables_;
+  std::deque<std::jthread> threads_;  // of add_thread(), which keeps references to them
 };
 
 }  // namespace nervex::kube

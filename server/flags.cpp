@@ -1,11 +1,17 @@
 #include "server/flags.h"
 
+#include <CLI/CLI.hpp>
+
 #include "base/tls/flags.h"
 #include "job/types.h"
 
 namespace nervex::server {
 
-void add_flags(CLI::App& app, Flags& flags) {
+std::optional<int> parse(int argc, char** argv, Flags& flags) {
+  CLI::App app(
+      "Serves the replicas API: running jobs add, remove and replace collectors and learners over "
+      "HTTP.",
+      "nervex-server");
   add_common_flags(app, flags.common, "0.0.0.0:8080", "address of the replicas API");
   app.add_option_function<std::string>(
          "--auth", [&flags](const std::string& mode) { flags.auth_by_token = mode == "token"; },
@@ -37,6 +43,7 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->capture_default_str();
   add_help_footer(app, "nervex-server --kubeconfig ~/.kube/config --listen 127.0.0.1:8080");
+  return parse_flags(app, argc, argv, flags.common);
 }
 
 }  // namespace nervex::server

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "base/program.h"
@@ -19,7 +20,7 @@ struct Flags {
   Limits limits;
 };
 
-// Adds the flags with their help to `app`.
-void add_flags(CLI::App& app, Flags& flags);
+// nullopt: go on with `flags`; else the exit code.
+std::optional<int> parse(int argc, char** argv, Flags& flags);
 
 }  // namespace nervex::server

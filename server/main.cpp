@@ -1,6 +1,4 @@
 // nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
-#include <CLI/CLI.hpp>
-
 #include "base/http/ops_routes.h"
 #include "base/tls/flags.h"
 #include "kube/leader/lease.h"
@@ -15,13 +13,8 @@
 using namespace nervex;  // NOLINT: main only
 
 int main(int argc, char** argv) {
-  CLI::App app{
-      "Serves the replicas API: running jobs add, remove and replace collectors and learners over "
-      "HTTP.",
-      "nervex-server"};
   server::Flags flags;
-  server::add_flags(app, flags);
-  if (const auto exit_code = parse_flags(app, argc, argv, flags.common)) return *exit_code;
+  if (const auto code = server::parse(argc, argv, flags)) return *code;
   const auto manager = kube::Manager::create("nervex-server", flags.common);
   if (manager == nullptr) return kExitFailure;
 

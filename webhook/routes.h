@@ -1,0 +1,25 @@
+// webhook/routes.h - which address of the webhook answers which hook, within which limits?
+#pragma once
+
+#include "base/http/server.h"
+#include "base/memory_budget.h"
+#include "base/metrics.h"
+#include "webhook/flags.h"
+#include "webhook/live_check.h"
+
+namespace nervex::webhook {
+
+// The server for the API server's calls: TLS, and limits on connections and on bodies in flight.
+HttpServerOptions server_options(const Flags& flags);
+
+// What all reviews together may take (webhook/bounded.h). With the bodies that they come in and
+// with what the program needs for itself: 200 of the 256 MiB that the deployment gives it.
+inline constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
+
+// Both hooks, counted in `metrics`. A review waits at most 2 s for its part of `memory`: our
+// configurations give a hook 5 s, so that the API server has time to ask once more. All are
+// borrowed for the server's life.
+void add_routes(HttpServer& server, const LiveCheck& check, const Flags& flags,
+                MemoryBudget& memory, Metrics& metrics);
+
+}  // namespace nervex::webhook
