@@ -3,6 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include <algorithm>
+#include <functional>
+
 #include "tests/support/fake_clock.h"
 
 namespace nervex::certs {

@@ -56,7 +56,7 @@ TEST_CASE("Client and server talk over TLS", "[base][tls]") {
   const TestCa ca;
   const TlsServer server(ca, {"IP:127.0.0.1"});
   HttpClient client({.url = server.url("127.0.0.1"), .ca = ca.pem()});
-  for (const std::size_t size : {0, 1, 4'000, 5'000'000}) {
+  for (const std::size_t size : {0UL, 1UL, 4'000UL, 5'000'000UL}) {
     const std::string body(size, 'x');
     const auto reply = client.send("POST", "/mirror", {}, body, "text/plain");
     REQUIRE(reply.has_value());

@@ -9,7 +9,6 @@ namespace nervex::controller {
 namespace {
 
 using testing::Cluster;
-using testing::kJobKey;
 using testing::kstatus_of;
 
 struct Life : Cluster {
