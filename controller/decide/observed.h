@@ -3,18 +3,76 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
-#include "controller/decide/objects.h"
-#include "controller/decide/priority.h"
+#include "base/error.h"
 #include "gang/pod_group.h"
+#include "job/aggregator_config.h"
 #include "job/types.h"
+#include "kube/api.h"
+#include "kube/model/json.h"
+#include "kube/model/meta.h"
 #include "kube/model/pod.h"
 
 namespace nervex::controller {
+
+// -- what is kept of a service, and whose is an object?
+
+struct Service {
+  kube::Meta meta;
+  std::uint64_t shape = 0;  // service_shape()
+  bool operator==(const Service&) const = default;
+};
+Result<Service> decode_service(std::string_view json);
+
+// A number for what matters of a service's spec: that it is headless, publishes addresses that are
+// not ready, and whom it selects on which ports. Equal within this process for equal ones, be they
+// manifests of ours or as the API server has them.
+std::uint64_t service_shape(const Json& service);
+
+using job::AggregatorConfig;
+
+// The uid of the NerveXJob that is the controller of the object; "" if there is none.
+std::string owner_job_uid(const kube::Meta& meta);
+// "namespace/name" of that job; "" if there is none.
+std::string owner_job_key(const kube::Meta& meta);
+
+// -- which priority has a job in the queue, and may its pods be created?
+
+inline constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
+
+struct PriorityClass {
+  kube::Meta meta;
+  int value = 0;
+  bool is_global_default = false;
+  bool operator==(const PriorityClass&) const = default;
+};
+Result<PriorityClass> decode_priority_class(std::string_view json);
+
+using PriorityClasses = std::vector<std::shared_ptr<const PriorityClass>>;
+
+struct Priority {
+  int value = 0;
+  // A PriorityClass that a pod of the job names and that does not exist, and the field that names
+  // it: the API server would refuse that pod. "" if there is none.
+  std::string missing;
+  std::string named_by;
+  bool operator==(const Priority&) const = default;
+};
+
+// As the API server's admission plugin Priority resolves the class of the coordinator's pod:
+// spec.priorityClassName, which every pod of the job gets; without it that of the coordinator's
+// template; without that the PriorityClass with globalDefault (of several the lowest), else 0.
+// `aggregator_template` may be null. Without spec.priorityClassName each template keeps its own.
+Priority priority_of(const job::Spec& spec, const Json& aggregator_template,
+                     const PriorityClasses& classes);
+
+// -- what is observed of one job?
 
 template <typename T>
 using Ptrs = std::vector<std::shared_ptr<const T>>;

@@ -6,8 +6,7 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
-#include "controller/decide/objects.h"
-#include "controller/decide/priority.h"
+#include "controller/decide/observed.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/cache/store.h"

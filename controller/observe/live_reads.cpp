@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "controller/decide/objects.h"
+#include "controller/decide/observed.h"
 #include "job/names.h"
 #include "kube/paged_list.h"
 

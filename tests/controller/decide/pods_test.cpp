@@ -283,17 +283,5 @@ TEST_CASE("a service whose spec was edited is made again", "[controller][pods]")
   CHECK(world.created == Strings{"service dqn-coordinator"});
 }
 
-TEST_CASE("what of a service's spec matters", "[controller][pods]") {
-  const Json ours = job::service_manifest(a_job(1, 0), Role::kCollector, {}, nullptr, {});
-  Json theirs = ours;  // as the API server has it
-  theirs["spec"]["clusterIPs"] = {"None"};
-  theirs["spec"]["sessionAffinity"] = "None";
-  CHECK(service_shape(theirs) == service_shape(ours));
-  SECTION("the selector") { theirs["spec"]["selector"]["mine"] = "1"; }
-  SECTION("the port") { theirs["spec"]["ports"][0]["port"] = 1; }
-  SECTION("early addresses") { theirs["spec"]["publishNotReadyAddresses"] = false; }
-  CHECK(service_shape(theirs) != service_shape(ours));
-}
-
 }  // namespace
 }  // namespace nervex::controller

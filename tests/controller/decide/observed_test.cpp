@@ -1,8 +1,9 @@
-#include "controller/decide/priority.h"
+#include "controller/decide/observed.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "job/pod_manifest.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/job_builders.h"
 
@@ -10,6 +11,19 @@ namespace nervex::controller {
 namespace {
 
 using testing::Cluster;
+
+TEST_CASE("what of a service's spec matters", "[controller][observed]") {
+  const Json ours =
+      job::service_manifest(testing::a_job(1, 0), job::Role::kCollector, {}, nullptr, {});
+  Json theirs = ours;  // as the API server has it
+  theirs["spec"]["clusterIPs"] = {"None"};
+  theirs["spec"]["sessionAffinity"] = "None";
+  CHECK(service_shape(theirs) == service_shape(ours));
+  SECTION("the selector") { theirs["spec"]["selector"]["mine"] = "1"; }
+  SECTION("the port") { theirs["spec"]["ports"][0]["port"] = 1; }
+  SECTION("early addresses") { theirs["spec"]["publishNotReadyAddresses"] = false; }
+  CHECK(service_shape(theirs) != service_shape(ours));
+}
 
 std::shared_ptr<const PriorityClass> a_class(const char* name, int value, bool is_default = false) {
   PriorityClass one;
