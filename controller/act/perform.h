@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "controller/decide/actions.h"
+#include "controller/decide/reconcile.h"
 #include "controller/observe/caches.h"
 #include "kube/api.h"
 #include "kube/events.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "controller/decide/actions.h"
+#include "controller/decide/reconcile.h"
 #include "controller/observe/caches.h"
 #include "kube/api.h"
 

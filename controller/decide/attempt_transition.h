@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "controller/decide/actions.h"
+#include "controller/decide/reconcile.h"
 #include "controller/decide/round.h"
 
 namespace nervex::controller {

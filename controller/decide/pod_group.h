@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/decide/actions.h"
+#include "controller/decide/reconcile.h"
 #include "controller/decide/round.h"
 #include "gang/pod_group.h"
 #include "job/pod_manifest.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "controller/decide/actions.h"
+#include "controller/decide/reconcile.h"
 #include "controller/decide/round.h"
 
 namespace nervex::controller {

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "controller/decide/actions.h"
 #include "controller/decide/observed.h"
+#include "controller/decide/reconcile.h"
 #include "controller/decide/round.h"
 
 namespace nervex::controller {

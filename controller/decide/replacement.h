@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "controller/decide/actions.h"
 #include "controller/decide/attempt.h"
+#include "controller/decide/reconcile.h"
 
 namespace nervex::controller {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/decide/actions.h"
+#include "controller/decide/reconcile.h"
 #include "controller/observe/caches.h"
 #include "job/types.h"
 #include "kube/api.h"
