@@ -10,7 +10,7 @@
 
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
-#include "controller/decide/member_set.h"
+#include "controller/decide/pod_group.h"
 #include "controller/decide/reasons.h"
 #include "job/names.h"
 

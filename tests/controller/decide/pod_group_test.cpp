@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/decide/member_set.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::controller {
