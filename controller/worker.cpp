@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/cleanup.h"
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "controller/decide/reconcile.h"
 #include "controller/decide/refusals.h"
 #include "controller/decide/replacement.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "controller/act/writes.h"
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "controller/decide/refusals.h"
 
 namespace nervex::controller {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "job/names.h"
 
 namespace nervex::controller {

@@ -9,7 +9,6 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
-#include "controller/decide/reasons.h"
 #include "controller/decide/status.h"
 #include "job/disruption.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "job/counts.h"
 
 namespace nervex::controller {

@@ -9,7 +9,6 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
-#include "controller/decide/reasons.h"
 #include "controller/decide/refusals.h"
 #include "job/names.h"
 
@@ -174,13 +173,13 @@ std::optional<Finding> aggregator_missing(const Round& round) {
                    "the job goes without an aggregator: there was no AggregatorConfig"};
   }
   if (find_condition(round.seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
-  return Finding{false, "AggregatorFound", "there is an AggregatorConfig"};
+  return Finding{false, kAggregatorFound, "there is an AggregatorConfig"};
 }
 
 Finding ready(const job::Status& status) {
   const bool all = status.ready == status.desired && status.desired > 0;
-  if (all && status.phase == Phase::kRunning) return {true, "PodsReady", "all pods are ready"};
-  return {false, "PodsNotReady", "not all pods are ready"};
+  if (all && status.phase == Phase::kRunning) return {true, kPodsReady, "all pods are ready"};
+  return {false, kPodsNotReady, "not all pods are ready"};
 }
 
 void apply(const Observed& seen, job::Status& status, std::string_view type, Finding verdict) {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "controller/decide/conditions.h"
-#include "controller/decide/reasons.h"
 #include "job/names.h"
 
 namespace nervex::controller {

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "job/names.h"
 
 namespace nervex::controller {

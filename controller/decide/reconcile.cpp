@@ -11,7 +11,6 @@
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/pods.h"
-#include "controller/decide/reasons.h"
 #include "controller/decide/refusals.h"
 #include "controller/decide/replacement.h"
 #include "controller/decide/status.h"

@@ -11,7 +11,6 @@
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
-#include "controller/decide/reasons.h"
 #include "job/names.h"
 
 namespace nervex::controller {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "controller/decide/conditions.h"
-#include "controller/decide/reasons.h"
 #include "controller/decide/round.h"
 #include "job/disruption.h"
 #include "job/names.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "controller/decide/conditions.h"
-#include "controller/decide/reasons.h"
 #include "job/disruption.h"
 #include "job/names.h"
 

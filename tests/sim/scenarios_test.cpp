@@ -1,7 +1,7 @@
 // One fault at a time, each on the shortest way to where it does harm.
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "job/names.h"
 #include "tests/sim/seeds.h"
 #include "tests/support/job_builders.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/decide/reasons.h"
+#include "controller/decide/conditions.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
