@@ -1,6 +1,6 @@
 // nervex-controller - which objects does each NerveXJob need now?
 #include "controller/flags.h"
-#include "controller/observe/watches.h"
+#include "controller/observe/caches.h"
 #include "controller/runner.h"
 #include "kube/access_review.h"
 #include "kube/leader/leadership.h"

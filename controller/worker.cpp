@@ -10,7 +10,7 @@
 #include "controller/decide/reconcile.h"
 #include "controller/decide/refusals.h"
 #include "controller/decide/replacement.h"
-#include "controller/observe/live_reads.h"
+#include "controller/observe/observe.h"
 
 namespace nervex::controller {
 namespace {

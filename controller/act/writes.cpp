@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/observe/live_reads.h"
+#include "controller/observe/observe.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "kube/model/merge_patch.h"

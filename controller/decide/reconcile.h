@@ -31,7 +31,7 @@ struct PatchPodGroup {
   std::string uid;
   std::string resource_version;
   Json spec;  // a merge patch
-  // A slot leaves, or gets another incarnation: only if the live job agrees (live_reads.h).
+  // A slot leaves, or gets another incarnation: only if the live job agrees (confirm_removals).
   bool removes_slots = false;
   bool operator==(const PatchPodGroup&) const = default;
 };

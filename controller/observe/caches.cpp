@@ -1,7 +1,11 @@
 #include "controller/observe/caches.h"
 
+#include <utility>
+
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "job/disruption.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 
@@ -26,6 +30,106 @@ Caches::Caches()
 Result<kube::Pod> decode_pod(std::string_view json) {
   static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
   return kube::decode_pod(json, kFilter);
+}
+
+// -- watches
+
+bool can_be_coalesced(const kube::Pod& after) {
+  const bool is_lost = after.meta.deleting || after.disruption_target || job::was_taken_away(after);
+  return !is_lost && job::role_of(after) != job::Role::kCoordinator;
+}
+
+namespace {
+
+// What was there, what is there now; one of them may be null.
+template <typename T>
+using Changed =
+    std::function<void(const std::shared_ptr<const T>&, const std::shared_ptr<const T>&)>;
+
+// Other people's pods and services are of no interest here, and many.
+std::string path_of_ours(const kube::ResourceKind& kind) {
+  return kube::with_label(kube::api_path(kind), job::kGroupLabel, job::kGroupLabelValue);
+}
+
+// An object may change hands, or be let go: a job that waits for its end has to hear of that.
+template <typename Ptr>
+std::string former_owner_key(const Ptr& before, const Ptr& after) {
+  if (!before || !after) return "";
+  const std::string key = owner_job_key(before->meta);
+  return key == owner_job_key(after->meta) ? "" : key;
+}
+
+void add_unless_empty(kube::WorkQueue& queue, const std::string& key) {
+  if (!key.empty()) queue.add(key);
+}
+
+template <typename T>
+Changed<T> add_owner_to(kube::WorkQueue& queue) {
+  return [&queue](const auto& before, const auto& after) {
+    add_unless_empty(queue, former_owner_key(before, after));
+    add_unless_empty(queue, owner_job_key(after ? after->meta : before->meta));
+  };
+}
+
+// Why a coordinator had to go is told by its last state alone, and asked for when it is gone.
+void remember_disrupted(Caches& caches, const kube::Pod& gone) {
+  if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
+  caches.disrupted_coordinators.put(gone.meta.key(), gone);
+}
+
+Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
+                               std::chrono::milliseconds status_update_period) {
+  return [&caches, &queue, status_update_period](const auto& before, const auto& after) {
+    if (after == nullptr) remember_disrupted(caches, *before);
+    add_unless_empty(queue, former_owner_key(before, after));
+    std::string key = owner_job_key(after ? after->meta : before->meta);
+    if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
+    if (key.empty()) return;
+    if (after != nullptr && can_be_coalesced(*after)) {
+      queue.add_after(key, status_update_period);  // later ones fold into it
+    } else {
+      queue.add(key);
+    }
+  };
+}
+
+Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
+  return [&caches, &queue](const auto& before, const auto& after) {
+    const job::Job& job = after ? *after : *before;
+    if (after == nullptr) {
+      caches.cleared_attempts.forget(job.meta.uid);
+      caches.disrupted_coordinators.erase(job.meta.ns + "/" +
+                                          job::pod_name(job, job::Role::kCoordinator, {}));
+    }
+    queue.add(job.meta.key());
+  };
+}
+
+}  // namespace
+
+void add_watches(kube::Reflectors& watches, Caches& caches, kube::WorkQueue& queue,
+                 std::chrono::milliseconds status_update_period) {
+  watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
+              kube::sink_into<job::Job>(caches.jobs, job::parse_job, job_changed(caches, queue)));
+  watches.add("pods", path_of_ours(kube::kPods), caches.pods,
+              kube::sink_into<kube::Pod>(caches.pods, decode_pod,
+                                         pod_changed(caches, queue, status_update_period)));
+  watches.add(
+      "services", path_of_ours(kube::kServices), caches.services,
+      kube::sink_into<Service>(caches.services, decode_service, add_owner_to<Service>(queue)));
+  watches.add("podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
+              kube::sink_into<gang::PodGroup>(caches.pod_groups, gang::parse_pod_group,
+                                              add_owner_to<gang::PodGroup>(queue)));
+  const auto add_all_jobs = [&queue, &caches](const auto&, const auto&) {
+    for (const auto& key : caches.jobs.keys()) queue.add(key);
+  };
+  watches.add("aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
+              caches.aggregator_configs,
+              kube::sink_into<AggregatorConfig>(caches.aggregator_configs,
+                                                job::parse_aggregator_config, add_all_jobs));
+  watches.add(
+      "priorityclasses", kube::api_path(kPriorityClasses), caches.priority_classes,
+      kube::sink_into<PriorityClass>(caches.priority_classes, decode_priority_class, add_all_jobs));
 }
 
 }  // namespace nervex::controller

@@ -1,6 +1,8 @@
-// controller/observe/caches.h - which attempts are known to be free of pods of earlier ones?
+// controller/observe/caches.h - what does the controller know of the cluster, and how does it stay
+// current? One store per watched kind.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -9,10 +11,14 @@
 #include "controller/decide/observed.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
+#include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
 #include "kube/model/pod.h"
+#include "kube/work_queue.h"
 
 namespace nervex::controller {
+
+// -- which attempts are known to be free of pods of earlier ones?
 
 // A live list showed it once; from then on it stays true, since pods are created for the current
 // PodGroup only. (A request of a leader that was replaced may still be carried out late. Filter
@@ -40,7 +46,7 @@ class ClearedAttempts {
   std::unordered_map<std::string, std::string> cleared_ GUARDED_BY(mutex_);  // job -> PodGroup
 };
 
-// -- what does the controller know of the cluster? One store per watched kind.
+// -- what is kept?
 
 // The queue's key, and that of the index, of pods in this namespace that have our finalizer and no
 // job as their owner. No job is called so.
@@ -66,5 +72,18 @@ struct Caches {
 
 // Codecs from an object's JSON text, as the stores keep it.
 Result<kube::Pod> decode_pod(std::string_view json);
+
+// -- how do the caches stay current, and which job does a change concern?
+
+// True if at most counts follow from it: a worker or aggregator starts, runs, becomes ready or ends
+// by itself. The pods of a gang do so one after the other, and each would cost the job a status
+// write. What the coordinator does, and pods that have to be replaced, are looked at once.
+bool can_be_coalesced(const kube::Pod& after);
+
+// Adds every kind of `caches`. Each change puts the key of the owning job into the queue; a change
+// of an AggregatorConfig or a PriorityClass those of all jobs. Changes of pods that at most move
+// counts come into the queue after `status_update_period`, together.
+void add_watches(kube::Reflectors& watches, Caches& caches, kube::WorkQueue& queue,
+                 std::chrono::milliseconds status_update_period = std::chrono::milliseconds(200));
 
 }  // namespace nervex::controller

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "controller/observe/watches.h"
+#include "controller/observe/caches.h"
 #include "job/counts.h"
 #include "job/names.h"
 #include "job/slots.h"

@@ -1,4 +1,4 @@
-#include "controller/observe/live_reads.h"
+#include "controller/observe/observe.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,5 +1,5 @@
 // Reading a job's pods live: what it costs in requests, and in memory.
-#include "controller/observe/live_reads.h"
+#include "controller/observe/observe.h"
 
 #include <algorithm>
 #include <cstddef>
