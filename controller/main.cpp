@@ -1,7 +1,7 @@
 // nervex-controller - which objects does each NerveXJob need now?
 #include "controller/flags.h"
 #include "controller/observe/caches.h"
-#include "controller/runner.h"
+#include "controller/worker.h"
 #include "kube/access_review.h"
 #include "kube/leader/leadership.h"
 #include "kube/manager.h"

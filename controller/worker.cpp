@@ -13,6 +13,7 @@
 #include "controller/observe/observe.h"
 
 namespace nervex::controller {
+
 namespace {
 
 // After a status that only follows what is there nothing is left to do, and whatever happens next
@@ -138,6 +139,92 @@ void Worker::report(const std::string& key, const Failure& failure) {
   if (const auto failed = performer_.perform(seen->job, actions_about(*seen, failure, is_first))) {
     log_warn("refusal not written on the job", {{"job", key}, {"error", failed->error.message}});
   }
+}
+
+// -- metrics
+
+namespace {
+
+MetricLabels controller_label() { return {{"controller", kControllerName}}; }
+
+Counter round_counter(Metrics& metrics, const char* result) {
+  MetricLabels labels = controller_label();
+  labels.emplace("result", result);
+  return metrics.counter("controller_runtime_reconcile_total",
+                         "Rounds of work on a job, by how they ended.", labels);
+}
+
+}  // namespace
+
+RoundMetrics::RoundMetrics(Metrics& metrics, int workers)
+    : success_(round_counter(metrics, "success")),
+      error_(round_counter(metrics, "error")),
+      requeue_(round_counter(metrics, "requeue")),
+      requeue_after_(round_counter(metrics, "requeue_after")),
+      errors_(metrics.counter("controller_runtime_reconcile_errors_total",
+                              "Rounds of work on a job that failed.", controller_label())),
+      seconds_(metrics.histogram("controller_runtime_reconcile_time_seconds",
+                                 "Time of one round of work on a job.", request_bounds(),
+                                 controller_label())),
+      active_(metrics.gauge("controller_runtime_active_workers", "Workers at work on a job.",
+                            controller_label())) {
+  metrics
+      .gauge("controller_runtime_max_concurrent_reconciles", "Jobs that are worked on at once.",
+             controller_label())
+      .set(workers);
+}
+
+void RoundMetrics::count(Outcome outcome, std::chrono::nanoseconds took) const {
+  seconds_.observe(took);
+  switch (outcome) {
+    case Outcome::kSuccess:
+      return success_.add();
+    case Outcome::kRequeue:
+      return requeue_.add();
+    case Outcome::kRequeueAfter:
+      return requeue_after_.add();
+    case Outcome::kError:
+      error_.add();
+      errors_.add();
+  }
+}
+
+// -- threads
+
+Runner::Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
+               kube::Reflectors& caches, const RoundMetrics& metrics)
+    : queue_(queue), worker_(worker), leadership_(leadership), caches_(caches), metrics_(metrics) {}
+
+Runner::~Runner() { stop(); }
+
+void Runner::start(int threads) {
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { run(stop); });
+  }
+}
+
+void Runner::stop() {
+  for (auto& thread : threads_) thread.request_stop();
+  queue_.shut_down();
+  threads_.clear();  // they join
+}
+
+void Runner::run(const std::stop_token& stop) {
+  if (!leadership_.wait(stop)) return;
+  std::call_once(refreshed_, [this] { caches_.refresh(); });
+  if (!caches_.wait_until_current(stop)) return;
+  while (auto key = queue_.next()) {
+    work_on(*key);
+    queue_.done(*key);
+  }
+}
+
+void Runner::work_on(const std::string& key) {
+  const CountedIn active = metrics_.begin();
+  const SystemClock clock;
+  const MonoTime began = clock.mono();
+  const Outcome outcome = worker_.process(key);
+  metrics_.count(outcome, clock.mono() - began);
 }
 
 }  // namespace nervex::controller

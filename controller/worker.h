@@ -1,13 +1,21 @@
-// controller/worker.h - what happens when it is a job's turn? Observe, decide, act, and try again.
+// controller/worker.h - what happens when it is a job's turn? Observe, decide, act, and try again;
+// on which threads, counted how.
 #pragma once
 
+#include <chrono>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "controller/act/perform.h"
 #include "controller/observe/caches.h"
 #include "controller/observe/observe.h"
 #include "kube/api.h"
+#include "kube/cache/reflectors.h"
+#include "kube/leader/leadership.h"
 #include "kube/work_queue.h"
 
 namespace nervex::controller {
@@ -42,6 +50,60 @@ class Worker {
   Performer& performer_;
   const Clock& clock_;
   const ObserveOptions options_;
+};
+
+// -- controller-runtime's metrics of rounds, of this controller
+
+inline constexpr const char* kControllerName = "nervexjob";
+
+// controller_runtime_reconcile_*, looked up once; thread-safe.
+class RoundMetrics {
+ public:
+  RoundMetrics(Metrics& metrics, int workers);
+
+  // While a round is under way.
+  CountedIn begin() const { return CountedIn(active_); }
+  void count(Outcome outcome, std::chrono::nanoseconds took) const;
+
+ private:
+  const Counter success_;
+  const Counter error_;
+  const Counter requeue_;
+  const Counter requeue_after_;
+  const Counter errors_;
+  const Histogram seconds_;
+  const Gauge active_;
+};
+
+// -- which threads do the work, and when may they begin?
+
+// Workers from start() until stop(). None decides anything before this process leads and all caches
+// have been brought up to date since: a cache that is half full makes pods twice,
+// and one that lacks the last writes of the leader before us deletes pods that are wanted.
+// Meanwhile the queue collects what the watches tell.
+class Runner {
+ public:
+  Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
+         kube::Reflectors& caches, const RoundMetrics& metrics);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  void start(int threads);
+  // No round begins any more; waits for those under way. Idempotent.
+  void stop();
+
+ private:
+  void run(const std::stop_token& stop);
+  void work_on(const std::string& key);
+
+  kube::WorkQueue& queue_;
+  Worker& worker_;
+  kube::Leadership& leadership_;
+  kube::Reflectors& caches_;
+  std::once_flag refreshed_;
+  const RoundMetrics& metrics_;
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace nervex::controller

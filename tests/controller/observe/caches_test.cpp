@@ -5,7 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/runner.h"
+#include "controller/worker.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
 
