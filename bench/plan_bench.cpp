@@ -27,7 +27,7 @@ NodeView a_node(int i) {
 
 MemberSet a_set(const std::string& role, int count, kube::Resources requests) {
   requests.set("pods", 1);
-  MemberSet set{role, std::string(kBaseGang), role, {}, 0, std::move(requests), {}};
+  MemberSet set{role, std::string(kBaseGang), role, {}, 0, {std::move(requests), {}}};
   for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
   return set;
 }

@@ -31,14 +31,7 @@ KnownPlacements known_placements(const GroupSeen& seen) {
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  gang::MemberSet copy;
-  copy.name = set.name;
-  copy.gang = set.gang;
-  copy.role = set.role;
-  copy.requests = set.requests;
-  copy.constraints = set.constraints;
-  copy.slots = std::move(slots);
-  return copy;
+  return {set.name, set.gang, set.role, std::move(slots), 0, set.shape};
 }
 
 // Sorts the set's slots into those with a place and those without.

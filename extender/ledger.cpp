@@ -39,30 +39,30 @@ gang::NodeView* Ledger::find(std::string_view name) {
 Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node) const {
   const gang::NodeView* view = find(node);
   if (view == nullptr) return Error{Code::kConflict, fmt::format("node {} was deleted", node)};
-  const kube::NodeFit fit = kube::judge(*view->node, set.constraints);
+  const kube::NodeFit fit = kube::judge(*view->node, set.shape.constraints);
   if (fit != kube::NodeFit::kAllowed) {
     return Error{Code::kConflict, fmt::format("node {} is {}", node, word(fit))};
   }
-  const std::string lacking(set.requests.first_lacking(view->free));
+  const std::string lacking(set.shape.requests.first_lacking(view->free));
   if (lacking.empty()) return ok();
   return Error{Code::kConflict,
                fmt::format("node {} has {} {} left and {} needs {}", node,
                            kube::format_amount(lacking, view->free.get(lacking)), lacking, set.role,
-                           kube::format_amount(lacking, set.requests.get(lacking)))};
+                           kube::format_amount(lacking, set.shape.requests.get(lacking)))};
 }
 
 bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
   const gang::NodeView* view = find(node);
-  return view != nullptr && set.requests.fits_in(view->free) &&
-         kube::judge(*view->node, set.constraints) == kube::NodeFit::kAllowed;
+  return view != nullptr && set.shape.requests.fits_in(view->free) &&
+         kube::judge(*view->node, set.shape.constraints) == kube::NodeFit::kAllowed;
 }
 
 void Ledger::take(const gang::MemberSet& set, std::string_view node) {
-  if (gang::NodeView* view = find(node)) view->free -= set.requests;
+  if (gang::NodeView* view = find(node)) view->free -= set.shape.requests;
 }
 
 void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
-  if (gang::NodeView* view = find(node)) view->free += set.requests;
+  if (gang::NodeView* view = find(node)) view->free += set.shape.requests;
 }
 
 }  // namespace nervex::extender

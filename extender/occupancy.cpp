@@ -195,7 +195,7 @@ SlotSeen GroupPlaces::seen(std::string_view role, int ordinal) const {
   seen.placement = place.placement;
   seen.gang = place.gang->name;
   seen.committed = place.gang->committed;
-  seen.requests = place.set->requests;
+  seen.requests = place.set->shape.requests;
   return seen;
 }
 
@@ -231,9 +231,9 @@ void GroupPlaces::add_places(const gang::PodGroup& group) {
 void GroupPlaces::count(const Place& place, bool add) {
   if (place.bound) return;
   if (add) {
-    nodes_.hold(place.placement.node, place.set->requests, place.committed);
+    nodes_.hold(place.placement.node, place.set->shape.requests, place.committed);
   } else {
-    nodes_.release(place.placement.node, place.set->requests, place.committed);
+    nodes_.release(place.placement.node, place.set->shape.requests, place.committed);
   }
 }
 

@@ -17,7 +17,7 @@ Amounts pick(const std::vector<std::string>& resources, const kube::Resources& f
 std::vector<std::string> resources_of(std::span<const MemberSet> members) {
   std::set<std::string> names;
   for (const MemberSet& member : members) {
-    for (const auto& [name, amount] : member.requests.amounts()) {
+    for (const auto& [name, amount] : member.shape.requests.amounts()) {
       if (amount > 0) names.insert(name);
     }
   }
@@ -69,16 +69,18 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     // Roles of one job mostly share their constraints: judge each kind once.
-    const auto twin = std::find_if(
-        members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i),
-        [&](const MemberSet& other) { return other.constraints == members[i].constraints; });
+    const auto twin =
+        std::find_if(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const MemberSet& other) {
+                       return other.shape.constraints == members[i].shape.constraints;
+                     });
     const auto twin_index = static_cast<std::size_t>(twin - members.begin());
-    Amounts each = pick(capacity.resources, members[i].requests);
+    Amounts each = pick(capacity.resources, members[i].shape.requests);
     const std::size_t scarce = scarce_of(each, capacity.resources);
     capacity.sets.push_back({std::move(each), static_cast<std::int64_t>(members[i].slots.size()),
                              scarce,
                              twin_index < i ? capacity.sets[twin_index].verdicts
-                                            : judge_all(members[i].constraints, nodes)});
+                                            : judge_all(members[i].shape.constraints, nodes)});
   }
   return capacity;
 }

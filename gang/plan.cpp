@@ -93,11 +93,11 @@ enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
 // Devices, cpu and memory of one pod, then the name: total, so the input's order has no say.
 auto size_key(const MemberSet& member) {
   std::int64_t devices = 0;
-  for (const auto& [name, amount] : member.requests.amounts()) {
+  for (const auto& [name, amount] : member.shape.requests.amounts()) {
     if (is_device(name)) devices = std::max(devices, amount);
   }
-  return std::tuple(-devices, -member.requests.get("cpu"), -member.requests.get("memory"),
-                    std::string_view(member.name));
+  return std::tuple(-devices, -member.shape.requests.get("cpu"),
+                    -member.shape.requests.get("memory"), std::string_view(member.name));
 }
 
 std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Capacity& capacity,

@@ -67,9 +67,9 @@ Json encode_member(const MemberSet& member) {
            {"gang", member.gang},
            {"role", member.role},
            {"slots", encode_slots(member.slots)},
-           {"requests", kube::encode_resources(member.requests)}};
+           {"requests", kube::encode_resources(member.shape.requests)}};
   if (member.held > 0) out["held"] = member.held;
-  const kube::NodeConstraints& constraints = member.constraints;
+  const kube::NodeConstraints& constraints = member.shape.constraints;
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;
   if (!constraints.node_selector_terms.empty()) {
     out["nodeAffinityTerms"] = constraints.node_selector_terms;

@@ -29,15 +29,22 @@ struct SlotId {
   auto operator<=>(const SlotId&) const = default;  // NOLINT(modernize-use-nullptr): tidy 14 errs
 };
 
-// Pods of one shape: same role, requests and constraints.
+// What is equal for every pod of a set, and decides on which nodes it may be. It is copied and
+// compared as a whole.
+struct PodShape {
+  kube::Resources requests;  // of one pod, "pods" included
+  kube::NodeConstraints constraints;
+  bool operator==(const PodShape&) const = default;
+};
+
+// Pods of one role and one shape.
 struct MemberSet {
   std::string name;  // unique in the PodGroup
   std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
   std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
   std::vector<SlotId> slots;
   int held = 0;  // capacity for this many pods that do not exist yet (planned with the base gang)
-  kube::Resources requests;  // of one pod, "pods" included
-  kube::NodeConstraints constraints;
+  PodShape shape;
   bool operator==(const MemberSet&) const = default;
 };
 

@@ -132,13 +132,13 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   if (const Json* requests = kube::find(from, {"requests"}); requests != nullptr) {
     auto amounts = kube::decode_resources(*requests);
     if (!amounts) return with_context(where + ".requests", amounts.error());
-    member.requests = *std::move(amounts);
+    member.shape.requests = *std::move(amounts);
   }
   member.name = *std::move(name);
   member.role = *std::move(role);
   member.gang = kube::string_at(from, {"gang"}, kBaseGang);
   member.slots = *std::move(slots);
-  member.constraints = decode_constraints(from);
+  member.shape.constraints = decode_constraints(from);
   return member;
 }
 

@@ -160,8 +160,8 @@ class Members {
     set.name = name.set;
     set.gang = name.gang;
     set.role = to_string(slot.role);
-    set.requests = kube::pod_requests(spec);
-    set.constraints = kube::constraints_of(spec);
+    set.shape.requests = kube::pod_requests(spec);
+    set.shape.constraints = kube::constraints_of(spec);
     return set;
   }
 
@@ -304,9 +304,7 @@ bool is_settled(const RequestGang& gang, const Pods& pods, const gang::PodGroupS
 bool are_alike(const RequestGang& a, const RequestGang& b) {
   return std::equal(a.sets.begin(), a.sets.end(), b.sets.begin(), b.sets.end(),
                     [](const auto& one, const auto& other) {
-                      return one.first == other.first &&
-                             one.second->requests == other.second->requests &&
-                             one.second->constraints == other.second->constraints;
+                      return one.first == other.first && one.second->shape == other.second->shape;
                     });
 }
 

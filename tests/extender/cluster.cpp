@@ -102,7 +102,7 @@ std::string Cluster::add_gang_pod(const gang::PodGroup& group, const gang::Place
   for (const gang::MemberSet& set : group.spec.members) {
     const bool is_its =
         std::find(set.slots.begin(), set.slots.end(), place.slot) != set.slots.end();
-    if (set.role == place.role && is_its) requests = set.requests;
+    if (set.role == place.role && is_its) requests = set.shape.requests;
   }
   Json pod = pod_json(name, requests);
   pod["metadata"]["annotations"] =

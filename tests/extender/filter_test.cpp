@@ -24,7 +24,7 @@ gang::PodSlot slot(int ordinal, int incarnation, std::int64_t placement) {
 
 SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placement) {
   return {std::make_shared<const gang::PodGroup>(group), std::move(placement), "base", false,
-          group.spec.members.front().requests};
+          group.spec.members.front().shape.requests};
 }
 
 kube::FilterResult error(std::string text) { return {{}, {}, std::move(text)}; }

@@ -98,7 +98,7 @@ struct World {
     return nullptr;
   }
   static Use use_of(const gang::MemberSet& set) {
-    return {set.requests.get("nvidia.com/gpu"), set.requests.get("cpu") / 1000};
+    return {set.shape.requests.get("nvidia.com/gpu"), set.shape.requests.get("cpu") / 1000};
   }
 
   // Of wanted slots, by node.

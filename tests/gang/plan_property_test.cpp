@@ -70,10 +70,11 @@ TEST_CASE("a plan names every slot once, on an allowed node, within what is free
   std::set<std::pair<std::string, SlotId>> seen;
   for (const Assignment& a : std::get<std::vector<Assignment>>(plan)) {
     CHECK(seen.emplace(a.role, a.slot).second);
-    used[a.node] += set_of(c, a.role).requests;
+    used[a.node] += set_of(c, a.role).shape.requests;
     for (const NodeView& view : c.nodes) {
       if (view.node->name != a.node) continue;
-      CHECK(kube::judge(*view.node, set_of(c, a.role).constraints) == kube::NodeFit::kAllowed);
+      CHECK(kube::judge(*view.node, set_of(c, a.role).shape.constraints) ==
+            kube::NodeFit::kAllowed);
     }
   }
   std::size_t wanted = 0;
@@ -102,11 +103,12 @@ bool can_fit(const Case& c, std::vector<kube::Resources>& free, std::size_t set,
   const MemberSet& member = c.members[set];
   if (slot == member.slots.size()) return can_fit(c, free, set + 1, 0, 0);
   for (std::size_t i = first_node; i < c.nodes.size(); ++i) {  // pods of a set are alike
-    if (kube::judge(*c.nodes[i].node, member.constraints) != kube::NodeFit::kAllowed) continue;
-    if (!member.requests.fits_in(free[i])) continue;
-    free[i] -= member.requests;
+    if (kube::judge(*c.nodes[i].node, member.shape.constraints) != kube::NodeFit::kAllowed)
+      continue;
+    if (!member.shape.requests.fits_in(free[i])) continue;
+    free[i] -= member.shape.requests;
     const bool fits = can_fit(c, free, set, slot + 1, i);
-    free[i] += member.requests;
+    free[i] += member.shape.requests;
     if (fits) return true;
   }
   return false;

@@ -40,7 +40,7 @@ PodGroup a_large_group(const Shape& shape) {
     MemberSet set = testing::a_set("ddp-learner", 0, testing::ask(8, 32));
     if (g > 0) set = testing::in_gang(std::move(set), "request-" + std::to_string(10'000 + g));
     set = testing::selecting(std::move(set), "example.com/accelerator", "a-rather-long-model-name");
-    set.constraints.tolerations = Json::array(
+    set.shape.constraints.tolerations = Json::array(
         {{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}});
     GangStatus gang{set.gang,
                     true,

@@ -24,8 +24,8 @@ PodGroup a_pod_group() {
       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
   group.spec.members[1].held = 3;
-  group.spec.members[1].constraints.tolerations = Json::array({{{"operator", "Exists"}}});
-  group.spec.members[1].constraints.node_selector_terms = Json::array(
+  group.spec.members[1].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
+  group.spec.members[1].shape.constraints.node_selector_terms = Json::array(
       {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
   group.spec.members[2].slots = {{4096, 1}};
   group.status.observed_generation = 3;

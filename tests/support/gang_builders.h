@@ -67,12 +67,12 @@ inline gang::MemberSet a_set(std::string role, int count, kube::Resources reques
   set.gang = std::string(gang::kBaseGang);
   set.role = std::move(role);
   for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
-  set.requests = std::move(requests);
+  set.shape.requests = std::move(requests);
   return set;
 }
 inline gang::MemberSet selecting(gang::MemberSet set, const std::string& key,
                                  const std::string& value) {
-  set.constraints.node_selector[key] = value;
+  set.shape.constraints.node_selector[key] = value;
   return set;
 }
 inline gang::MemberSet in_gang(gang::MemberSet set, std::string gang_name) {

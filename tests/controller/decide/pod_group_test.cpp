@@ -124,7 +124,8 @@ TEST_CASE("a PodGroup tells the scheduling side all it needs", "[controller][des
   CHECK(group.spec.queued_since == *job.status.queued_time);
   const gang::MemberSet& learner = group.spec.members.at(2);
   CHECK(learner.slots == Slots{{0, 0}});
-  CHECK(learner.requests == kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
+  CHECK(learner.shape.requests ==
+        kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
   CHECK(learner.constraints.node_selector == Json{{"zone", "a"}});
 }
 
@@ -138,7 +139,7 @@ TEST_CASE("each request of the attempt is a gang of its own", "[controller][desi
     CHECK(followed.sets() == Names{"coordinator", "request-3-learner", "request-12-collector"});
     CHECK(followed.set("request-12-collector").slots == Slots{{4096, 0}, {4097, 0}});
     CHECK(followed.set("request-3-learner").gang == "request-3");
-    CHECK(followed.set("request-3-learner").requests.get("nvidia.com/gpu") == 4);
+    CHECK(followed.set("request-3-learner").shape.requests.get("nvidia.com/gpu") == 4);
     CHECK_FALSE(followed.follow());
   }
   SECTION("those of another attempt count as absent") {
@@ -171,8 +172,8 @@ TEST_CASE("a multi-GPU learner is an aggregator and a set per item of its split,
   CHECK(followed.set("request-5-aggregator").slots == Slots{{4096, 0}, {4098, 0}});
   CHECK(followed.set("request-5-ddp-learner-0").slots == Slots{{4096, 0}, {4098, 0}});
   CHECK(followed.set("request-5-ddp-learner-1").slots == Slots{{4097, 0}, {4099, 0}});
-  CHECK(followed.set("request-5-ddp-learner-0").requests.get("nvidia.com/gpu") == 8);
-  CHECK(followed.set("request-5-ddp-learner-1").requests.get("nvidia.com/gpu") == 2);
+  CHECK(followed.set("request-5-ddp-learner-0").shape.requests.get("nvidia.com/gpu") == 8);
+  CHECK(followed.set("request-5-ddp-learner-1").shape.requests.get("nvidia.com/gpu") == 2);
   for (const char* set : {"request-5-aggregator", "request-5-ddp-learner-1"}) {
     CHECK(followed.set(set).gang == "request-5");
   }
@@ -351,12 +352,12 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
   }
   SECTION("those of equal shape: the template has changed since the oldest") {
     for (auto& set : followed.group.spec.members) {
-      if (set.gang == "request-3") set.requests = {{"cpu", 7}};
+      if (set.gang == "request-3") set.shape.requests = {{"cpu", 7}};
     }
     merge_entries(requests);
     followed.follow();
     CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
-    CHECK(followed.set("request-3-collector").requests == kube::Resources{{"cpu", 7}});
+    CHECK(followed.set("request-3-collector").shape.requests == kube::Resources{{"cpu", 7}});
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}, {4099, 0}});
   }
   SECTION("none whose requests are two still") { CHECK_FALSE(followed.follow()); }

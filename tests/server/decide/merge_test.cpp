@@ -249,8 +249,9 @@ TEST_CASE("a job and its PodGroup at all limits at once can be stored", "[server
     set.name = set.gang + "-collector";
     set.role = "collector";
     for (const auto& slot : entry.slots) set.slots.push_back({slot.ordinal, slot.incarnation});
-    set.requests = {{"cpu", 1'500}, {"memory", 12'345'678}, {"nvidia.com/gpu", 1}, {"pods", 1}};
-    set.constraints.node_selector = {{"example.com/pool", "collectors-on-large-nodes"}};
+    set.shape.requests = {
+        {"cpu", 1'500}, {"memory", 12'345'678}, {"nvidia.com/gpu", 1}, {"pods", 1}};
+    set.shape.constraints.node_selector = {{"example.com/pool", "collectors-on-large-nodes"}};
     group.spec.members.push_back(set);
     gang::GangStatus gang = placed_gang(entry);
     gang.reason = gang::kReasonPlanned;
