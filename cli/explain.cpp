@@ -221,7 +221,7 @@ bool is_observed(const gang::PodGroup& group) {
   return group.status.observed_generation >= group.meta.generation;
 }
 
-bool is_refused(const JobView& view) {
+bool is_plan_rejected(const JobView& view) {
   const auto waiting = waiting_gangs(view);
   return std::any_of(waiting.begin(), waiting.end(), [](const gang::GangStatus* gang) {
     return gang->reason == gang::kReasonPlanRefused;
@@ -256,7 +256,7 @@ constexpr std::array<AdviceRule, 14> kAdviceRules{{
     {[](const JobView& v) { return !is_observed(*v.group); },
      "the extender has not answered yet. Is nervex-scheduler running? "
      "kubectl get deployments -n nervex-system"},
-    {is_refused,
+    {is_plan_rejected,
      "ask for fewer pods: the API server does not store the plan of so many. If it objects to "
      "something else than the size, the CustomResourceDefinitions may be of another version."},
     {[](const JobView& v) { return is_waiting(v, true); },

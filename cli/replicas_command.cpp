@@ -18,7 +18,7 @@ constexpr const char* kHelp =
     "Adds, removes, replaces and lists collectors and learners of running jobs, over the same "
     "HTTP\n"
     "API that their coordinators use.\n"
-    "Exit status: 0 done, 1 refused or not reached, 2 wrong usage.";
+    "Exit status: 0 done, 1 rejected or not reached, 2 wrong usage.";
 
 constexpr const char* kFooter =
     "The server is inside the cluster. From outside:\n"

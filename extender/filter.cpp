@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace nervex::extender {
 namespace {
@@ -13,8 +14,9 @@ kube::FilterResult cannot_tell(std::string why) {
   return result;
 }
 
-// One node's word is enough: the others may stay unmentioned (kube-scheduler 1.36).
-kube::FilterResult refuse(const kube::FilterArgs& args, std::string why) {
+// A reason for one node is enough: kube-scheduler 1.36 drops every node that the reply does not
+// name.
+kube::FilterResult fail_all_nodes(const kube::FilterArgs& args, std::string why) {
   kube::FilterResult result;
   if (!args.node_names.empty()) {
     result.failed_and_unresolvable.emplace_back(args.node_names.front(), std::move(why));
@@ -44,7 +46,7 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
   if (!seen.group) return cannot_tell("the pod's PodGroup was not seen yet, retrying");
   const gang::PodGroup& group = *seen.group;
   if (group.meta.ns != args.pod.meta.ns) {
-    return refuse(args, "the pod names a PodGroup of another namespace");
+    return fail_all_nodes(args, "the pod names a PodGroup of another namespace");
   }
   if (slot.placement >= group.status.next_placement) {
     return cannot_tell(fmt::format("placement {} of podgroup {} was not seen yet, retrying",
@@ -52,17 +54,21 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
   }
   if (!seen.placement || seen.placement->number != slot.placement ||
       seen.placement->slot != slot.slot) {
-    return refuse(args, fmt::format("placement {} of {} was superseded: delete this pod, its "
-                                    "gang is planned again with new pods",
-                                    slot.placement, slot_text(slot)));
+    return fail_all_nodes(args,
+                          fmt::format("placement {} of {} was superseded: delete this pod, its "
+                                      "gang is planned again with new pods",
+                                      slot.placement, slot_text(slot)));
   }
-  if (auto why = outgrown_text(args.pod, slot, seen); !why.empty()) return refuse(args, why);
+  if (auto why = outgrown_text(args.pod, slot, seen); !why.empty()) {
+    return fail_all_nodes(args, std::move(why));
+  }
   const std::string& node = seen.placement->node;
   const auto& names = args.node_names;
   if (std::find(names.begin(), names.end(), node) == names.end()) {
-    return refuse(args, fmt::format("{} is planned on node {}, which the scheduler's own checks "
-                                    "refused",
-                                    slot_text(slot), node));
+    return fail_all_nodes(args,
+                          fmt::format("{} is planned on node {}, which the scheduler's own checks "
+                                      "refused",
+                                      slot_text(slot), node));
   }
   kube::FilterResult result;
   result.node_names = {node};
@@ -79,7 +85,7 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
     if (!is_held || args.pod.requests.fits_in(node->spare)) result.node_names.push_back(name);
     if (is_held) ++node;
   }
-  return result.node_names.empty() ? refuse(args, "capacity is held for gangs") : result;
+  return result.node_names.empty() ? fail_all_nodes(args, "capacity is held for gangs") : result;
 }
 
 }  // namespace
@@ -88,7 +94,7 @@ kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view) 
   if (!view.synced) return cannot_tell("nervex-extender has not read the cluster yet, retrying");
   if (view.slot) return filter_gang_pod(args, *view.slot, view.seen);
   if (!kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
-    return refuse(args, "the pod's gang annotations are damaged");
+    return fail_all_nodes(args, "the pod's gang annotations are damaged");
   }
   return filter_plain_pod(args, view.held);
 }

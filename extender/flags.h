@@ -13,8 +13,8 @@ struct Flags {
   TlsFiles tls;  // none: plain HTTP, on loopback only
 };
 
-// nullopt: go on with `flags`; else the exit code. Who can call bind can bind pods: an address
-// beyond loopback is refused without a certificate and an authority for callers.
+// nullopt: go on with `flags`; else the exit code. A caller of bind can bind pods: an address
+// beyond loopback is rejected unless callers must show a certificate.
 std::optional<int> parse(int argc, char** argv, Flags& flags);
 
 }  // namespace nervex::extender

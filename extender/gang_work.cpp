@@ -162,8 +162,8 @@ void recheck(GangWork& work, Ledger& ledger) {
   work.holds = true;
 }
 
-void refuse(GangWork& work) {
-  work.is_refused = true;
+void reject(GangWork& work) {
+  work.is_rejected = true;
   if (!work.committed) forget_places(work);
 }
 

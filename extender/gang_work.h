@@ -29,7 +29,7 @@ struct GangWork {
   std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet> missing;  // the sets with those of their slots that have no place
   std::optional<gang::NoFit> no_fit;     // why they have none, if they cannot get one
-  bool is_refused = false;               // they have none because no API server stores such a plan
+  bool is_rejected = false;              // they have none because no API server stores such a plan
 
   bool is_whole() const { return holds && missing.empty(); }
   std::size_t wanted() const;  // slots
@@ -50,7 +50,7 @@ void recheck(GangWork& work, Ledger& ledger);
 void hold_blindly(GangWork& work, Ledger& ledger);
 // A gang that is not whole stays as it is, for this cycle: it gets no placements, and what it has
 // counts only if it is committed.
-void refuse(GangWork& work);
+void reject(GangWork& work);
 
 // Gives every slot that has no place one, or answers why that cannot be. What still fits stays
 // where it is if the rest fits beside it; else the gang is planned again, and if that fails too it

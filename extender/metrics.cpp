@@ -35,7 +35,7 @@ void count_gangs(const gang::PodGroup& group, GangCounts& counts) {
 
 VerbMetrics::VerbMetrics(Metrics& metrics, const std::string& verb)
     : success_(verb_counter(metrics, verb, "success")),
-      refused_(verb_counter(metrics, verb, "refused")),
+      no_node_(verb_counter(metrics, verb, "refused")),
       error_(verb_counter(metrics, verb, "error")),
       seconds_(metrics.histogram("nervex_extender_request_duration_seconds",
                                  "Time from a call of kube-scheduler to the answer.",
@@ -43,9 +43,9 @@ VerbMetrics::VerbMetrics(Metrics& metrics, const std::string& verb)
 
 void VerbMetrics::count(VerbResult result, std::chrono::nanoseconds took) const {
   seconds_.observe(took);
-  (result == VerbResult::kSuccess   ? success_
-   : result == VerbResult::kRefused ? refused_
-                                    : error_)
+  (result == VerbResult::kSuccess  ? success_
+   : result == VerbResult::kNoNode ? no_node_
+                                   : error_)
       .add();
 }
 

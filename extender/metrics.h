@@ -12,8 +12,8 @@ namespace nervex::extender {
 
 enum class VerbResult {
   kSuccess,
-  kRefused,  // filter: no node is left for this pod, now or for good
-  kError,    // `Error` is set: kube-scheduler tries again
+  kNoNode,  // filter: no node is left for this pod, now or for good; label "refused"
+  kError,   // `Error` is set: kube-scheduler tries again
 };
 
 // nervex_extender_requests_total{verb,result} and nervex_extender_request_duration_seconds{verb}.
@@ -25,7 +25,7 @@ class VerbMetrics {
 
  private:
   const Counter success_;
-  const Counter refused_;
+  const Counter no_node_;
   const Counter error_;
   const Histogram seconds_;
 };

@@ -22,7 +22,7 @@ constexpr milliseconds kCommitTime{1'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
 // A status of some hundred kB, sent for nothing.
-constexpr milliseconds kRefusedRetry{300'000};
+constexpr milliseconds kRejectedRetry{300'000};
 constexpr std::size_t kMaxMessage = 512;
 
 milliseconds retry_after(int failures) {
@@ -66,7 +66,7 @@ void Planner::schedule_once() {
   resolve_commits();
   const Snapshot snapshot = plans_.snapshot();
   forget_gone(snapshot);
-  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), refusals());
+  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections());
   memory_ = std::move(result.memory);
   for (const StatusWrite& decided : result.writes) {
     if (must_wait(decided.group->meta.uid)) {
@@ -79,23 +79,23 @@ void Planner::schedule_once() {
 }
 
 void Planner::forget_gone(const Snapshot& snapshot) {
-  if (retries_.empty() && refused_.empty()) return;
+  if (retries_.empty() && rejected_.empty()) return;
   std::set<std::string_view> known;
   for (const auto& seen : snapshot.groups) known.insert(seen.group->meta.uid);
   const auto is_gone = [&known](const auto& entry) { return known.count(entry.first) == 0; };
   std::erase_if(retries_, is_gone);
-  std::erase_if(refused_, is_gone);
+  std::erase_if(rejected_, is_gone);
 }
 
-Refusals Planner::refusals() {
+Rejections Planner::rejections() {
   const MonoTime now = clock_.mono();
-  std::erase_if(refused_, [now](const auto& entry) { return entry.second.due <= now; });
-  Refusals standing;
-  for (const auto& [uid, refused] : refused_) {
-    standing.emplace(uid, refused.refusal);
-    queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(refused.due - now));
+  std::erase_if(rejected_, [now](const auto& entry) { return entry.second.due <= now; });
+  Rejections current;
+  for (const auto& [uid, rejected] : rejected_) {
+    current.emplace(uid, rejected.rejection);
+    queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(rejected.due - now));
   }
-  return standing;
+  return current;
 }
 
 void Planner::repeat_unconfirmed() {
@@ -132,24 +132,24 @@ void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status)
     // This was its first try, so it is stored nowhere: its places are free at once.
     plans_.resolve(base->meta.uid);
     forget(base->meta.uid);
-    return refused_for_good(*base, written.error());
+    return note_rejection(*base, written.error());
   }
   after_write(*base, written);
 }
 
-// Goes down step by step until something is stored: what does not fit beside the rest is left out,
-// and the status says so. Whoever waits behind it is asked next.
-void Planner::refused_for_good(const gang::PodGroup& base, const Error& error) {
-  using Extent = Refusal::Extent;
-  const auto before = refused_.find(base.meta.uid);
+// Asks for less with each rejection until something is stored: what does not fit beside the rest is
+// left out, and the status says so. The next cycle gives the capacity to gangs behind it.
+void Planner::note_rejection(const gang::PodGroup& base, const Error& error) {
+  using Extent = Rejection::Extent;
+  const auto before = rejected_.find(base.meta.uid);
   Extent extent = Extent::kNewGangs;
-  if (before != refused_.end() && before->second.refusal.generation == base.meta.generation) {
-    extent =
-        before->second.refusal.extent == Extent::kNewGangs ? Extent::kNewPlaces : Extent::kAnything;
+  if (before != rejected_.end() && before->second.rejection.generation == base.meta.generation) {
+    extent = before->second.rejection.extent == Extent::kNewGangs ? Extent::kNewPlacements
+                                                                  : Extent::kAnyStatus;
   }
-  log_error("podgroup status refused", {{"podgroup", base.meta.key()}, {"error", error.message}});
-  refused_[base.meta.uid] = {{extent, base.meta.generation, cut_text(error.message, kMaxMessage)},
-                             clock_.mono() + kRefusedRetry};
+  log_error("podgroup status rejected", {{"podgroup", base.meta.key()}, {"error", error.message}});
+  rejected_[base.meta.uid] = {{extent, base.meta.generation, cut_text(error.message, kMaxMessage)},
+                              clock_.mono() + kRejectedRetry};
   wake();
 }
 
@@ -168,7 +168,7 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
              {{"podgroup", base.meta.key()}, {"error", error.message}});
     return back_off(uid);
   }
-  // Refused, so this write is not stored. An earlier one may be: the object tells.
+  // This write was rejected and is not stored. An earlier one may be: only a read can show it.
   const auto live = read_pod_group(api_, base);
   const bool is_gone = !live && live.error().code == Code::kNotFound;
   if (live) plans_.fold(*live);
@@ -176,7 +176,7 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   if (is_gone) {  // the watch will tell, too
     retries_.erase(uid);
   } else if (live && error.code == Code::kInvalid) {
-    refused_for_good(base, error);
+    note_rejection(base, error);
   } else if (live && error.code == Code::kConflict) {
     wake();
   } else {

@@ -48,22 +48,22 @@ class Planner {
   };
   // What the API server said for good to the spec's generation. It is asked again much later: its
   // limits or the CRD may have changed.
-  struct Refused {
-    Refusal refusal;
+  struct Rejected {
+    Rejection rejection;
     MonoTime due{};
   };
 
   // What must come first: writes whose outcome is not known are made once more. They are
   // conditional, so this resolves it whichever way the first one went.
   void repeat_unconfirmed();
-  // Back-off and refusals of PodGroups that do not exist any more.
+  // Back-off and rejections of PodGroups that do not exist any more.
   void forget_gone(const Snapshot& snapshot);
   // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
   // node that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
   void resolve_commits();
-  Refusals refusals();  // those that stand
+  Rejections rejections();  // those that were not made too long ago
   void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
-  void refused_for_good(const gang::PodGroup& base, const Error& error);
+  void note_rejection(const gang::PodGroup& base, const Error& error);
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);
@@ -76,8 +76,8 @@ class Planner {
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   // All below: by the planner's thread only.
   Memory memory_;
-  std::map<std::string, Retry> retries_;    // by PodGroup UID
-  std::map<std::string, Refused> refused_;  // by PodGroup UID
+  std::map<std::string, Retry> retries_;      // by PodGroup UID
+  std::map<std::string, Rejected> rejected_;  // by PodGroup UID
 };
 
 // Whether a change can make a difference to a plan. Heartbeats and conditions of others do not.

@@ -54,7 +54,7 @@ class Plans {
 
   // A status is about to be written: from now on its places are held beside those known, and the
   // PodGroup is unconfirmed, until it was read (fold, group_changed) or resolve() says that the
-  // write was refused.
+  // write was rejected.
   void mark_unconfirmed(PodGroupPtr attempted);
   void resolve(const std::string& uid);
   std::vector<PodGroupPtr> unconfirmed() const;

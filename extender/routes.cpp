@@ -18,7 +18,7 @@ struct Answer {
 
 Answer answer_with(const kube::FilterResult& filtered) {
   VerbResult result = VerbResult::kSuccess;
-  if (filtered.node_names.empty()) result = VerbResult::kRefused;
+  if (filtered.node_names.empty()) result = VerbResult::kNoNode;
   if (!filtered.error.empty()) result = VerbResult::kError;
   return {kube::encode_filter_result(filtered), result};
 }
@@ -56,8 +56,9 @@ HttpHandler counted(const VerbMetrics& metrics, std::function<Answer(const HttpR
   };
 }
 
-// 413 is the one refusal that kube-scheduler itself can meet, and it reads no body but that of 200.
-HttpReply refusal(int status, const std::string& reason) {
+// The only request of kube-scheduler that the server itself can reject is one that is too large,
+// and kube-scheduler reads no body but that of a 200.
+HttpReply reject_request(int status, const std::string& reason) {
   return {status == 413 ? 200 : status, kube::encode_filter_result({{}, {}, reason})};
 }
 
@@ -80,7 +81,7 @@ HttpServerOptions server_options(const std::string& listen, std::optional<TlsFil
   options.max_body_bytes = kMaxBody;
   options.allow_chunked_bodies = false;  // kube-scheduler sends Content-Length
   options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
-  options.refusal = refusal;
+  options.refusal = reject_request;
   return options;
 }
 

@@ -15,14 +15,14 @@ namespace {
 struct GroupWork {
   const GroupSeen* seen = nullptr;
   std::vector<GangWork> gangs;
-  const Refusal* refusal = nullptr;
+  const Rejection* rejection = nullptr;
 
-  bool stands_refused(Refusal::Extent extent) const {
-    return refusal != nullptr && refusal->extent >= extent;
+  bool is_rejected(Rejection::Extent extent) const {
+    return rejection != nullptr && rejection->extent >= extent;
   }
   // Its status stays as it is.
   bool is_left_alone() const {
-    return seen->unconfirmed || stands_refused(Refusal::Extent::kAnything);
+    return seen->unconfirmed || is_rejected(Rejection::Extent::kAnyStatus);
   }
 };
 
@@ -55,17 +55,17 @@ auto queue_key(const gang::PodGroup& group) {
                     std::string_view(group.meta.ns), std::string_view(group.meta.name));
 }
 
-const Refusal* refusal_of(const gang::PodGroup& group, const Refusals& refusals) {
-  const auto found = refusals.find(group.meta.uid);
-  if (found == refusals.end() || found->second.generation != group.meta.generation) return nullptr;
-  return &found->second;
+const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rejections) {
+  const auto found = rejections.find(group.meta.uid);
+  const bool is_known = found != rejections.end();
+  return is_known && found->second.generation == group.meta.generation ? &found->second : nullptr;
 }
 
-std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Refusals& refusals) {
+std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Rejections& rejections) {
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting || (!seen.unconfirmed && is_settled(*seen.group))) continue;
-    queue.push_back({&seen, gangs_of(seen), refusal_of(*seen.group, refusals)});
+    queue.push_back({&seen, gangs_of(seen), rejection_of(*seen.group, rejections)});
   }
   std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
     return queue_key(*a.seen->group) < queue_key(*b.seen->group);
@@ -88,11 +88,12 @@ void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
 }
 
 // What the API server does not store takes no places from those that it does.
-void refuse_some(std::vector<GroupWork>& queue) {
+void drop_rejected(std::vector<GroupWork>& queue) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
-      const auto extent = gang.committed ? Refusal::Extent::kNewPlaces : Refusal::Extent::kNewGangs;
-      if (!gang.is_whole() && work.stands_refused(extent)) refuse(gang);
+      const auto extent =
+          gang.committed ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
+      if (!gang.is_whole() && work.is_rejected(extent)) reject(gang);
     }
   }
 }
@@ -105,7 +106,7 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
     for (GroupWork& work : queue) {
       if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
-        if (gang.is_whole() || gang.is_refused) continue;
+        if (gang.is_whole() || gang.is_rejected) continue;
         gang.no_fit = complete(gang, ledger);
         again = again || !gang.no_fit;
       }
@@ -150,19 +151,19 @@ struct Decided {
   GangReport report;
 };
 
-GangReport report_of(const GangWork& work, const Refusal* refusal,
+GangReport report_of(const GangWork& work, const Rejection* rejection,
                      const LastReported* last_reported, SysTime now) {
-  if (work.is_refused) return refused_report(work.before, work.wanted(), refusal->message, now);
+  if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
   return work.no_fit ? waiting_report(work.before, *work.no_fit, last_reported, now)
                      : planned_report(work.before, work.wanted(), now);
 }
 
-Decided decide(const GangWork& work, const Refusal* refusal, const LastReported* last_reported,
+Decided decide(const GangWork& work, const Rejection* rejection, const LastReported* last_reported,
                Numbers& numbers, SysTime now) {
   Decided out;
-  out.report = report_of(work, refusal, last_reported, now);
+  out.report = report_of(work, rejection, last_reported, now);
   out.status.name = work.name;
-  out.status.planned = !work.no_fit && !work.is_refused;
+  out.status.planned = !work.no_fit && !work.is_rejected;
   out.status.committed = work.is_stored_committed;
   out.status.reason = out.report.reason;
   out.status.message = out.report.message;
@@ -180,8 +181,8 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Cycl
     const auto key = std::pair(group.meta.uid, gang.name);
     const auto last_reported = memory.find(key);
     Decided decided =
-        decide(gang, work.refusal, last_reported == memory.end() ? nullptr : &last_reported->second,
-               numbers, now);
+        decide(gang, work.rejection,
+               last_reported == memory.end() ? nullptr : &last_reported->second, numbers, now);
     status.gangs.push_back(std::move(decided.status));
     if (decided.report.last_reported)
       out.memory.emplace(key, *std::move(decided.report.last_reported));
@@ -195,12 +196,12 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Cycl
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                      const Refusals& refusals) {
+                      const Rejections& rejections) {
   CycleResult out;
   Ledger ledger(snapshot.nodes);
-  std::vector<GroupWork> queue = queue_of(snapshot, refusals);
+  std::vector<GroupWork> queue = queue_of(snapshot, rejections);
   take_planned(queue, ledger);
-  refuse_some(queue);
+  drop_rejected(queue);
   place_all(queue, ledger);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, now, out);
@@ -225,8 +226,8 @@ GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysT
   return report;
 }
 
-GangReport refused_report(const gang::GangStatus* before, std::size_t pods,
-                          std::string_view message, SysTime now) {
+GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
+                           std::string_view message, SysTime now) {
   GangReport report = with_reason(before, gang::kReasonPlanRefused, now);
   report.message =
       fmt::format("the API server does not store the plan of {} pod{}: {}; ask for fewer pods",

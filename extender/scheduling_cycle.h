@@ -29,20 +29,20 @@ struct LastReported {
 // What was last reported of each waiting gang, by PodGroup UID and gang.
 using Memory = std::map<std::pair<std::string, std::string>, LastReported>;
 
-// The API server has refused a status of this PodGroup for good: it is too large to be stored, or
+// The API server has rejected a status of this PodGroup for good: it is too large to be stored, or
 // the schema does not allow it. Deciding the same again would only take capacity from others.
-struct Refusal {
-  // How much is not tried again; each includes those before it.
+struct Rejection {
+  // What is not tried again; each includes those before it.
   enum class Extent {
-    kNewGangs,   // plans for gangs that have none
-    kNewPlaces,  // places for slots of committed gangs
-    kAnything,   // telling so, even
+    kNewGangs,       // plans for gangs that have none
+    kNewPlacements,  // placements of further slots of committed gangs
+    kAnyStatus,      // not even the status that reports the rejection
   };
   Extent extent = Extent::kNewGangs;
   std::int64_t generation = 0;  // of the spec that it was decided on; another one is tried
   std::string message;          // the API server's, for people
 };
-using Refusals = std::map<std::string, Refusal>;  // by PodGroup UID
+using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
 struct CycleResult {
   std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
@@ -57,10 +57,10 @@ struct CycleResult {
 //     no capacity and does not keep smaller ones behind it from starting:
 //     docs/adr/2026-11-21-gang-planning.md.
 // Committed gangs keep their places whatever happened to the node. What still has its place keeps
-// its number. Doing the writes and asking again, on the same nodes, gives none. What stands refused
-// gets no places and says so.
+// its number. Doing the writes and asking again, on the same nodes, gives none. What the API server
+// has rejected gets no placements and says so.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                      const Refusals& refusals = {});
+                      const Rejections& rejections = {});
 
 // -- what does a gang's status say, and when is it worth saying again?
 
@@ -78,9 +78,9 @@ struct GangReport {
 
 GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now);
 
-// The API server does not store a plan of so many pods; `words` are its own.
-GangReport refused_report(const gang::GangStatus* before, std::size_t pods,
-                          std::string_view message, SysTime now);
+// The API server does not store a plan of so many pods; `message` is its own.
+GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
+                           std::string_view message, SysTime now);
 
 // `last_reported` is what the same function answered when `before` was written; null: not known.
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,

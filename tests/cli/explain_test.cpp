@@ -140,7 +140,7 @@ TEST_CASE("advice follows from the first thing that is in the way", "[cli][advic
       {"it has failed", Phase::kFailed, [](JobView&) {}, "create the job again"},
       {"the controller has not seen it", Phase::kNone, [](JobView&) {},
        "Is nervex-operator running?"},
-      {"a pod is refused", Phase::kCreated,
+      {"the API server rejects a pod", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();
          job::set_condition(v.job.status, a_condition("PodsCreated", false, "quota"));

@@ -138,7 +138,7 @@ TEST_CASE("an answer is its data, or the server's own words", "[cli][replicas]")
       {"done", 200, R"({"success":true,"code":0,"message":"m","data":[1]})", std::nullopt, "[1]"},
       {"to be asked again", 200, R"({"success":false,"code":1,"message":"wait","data":null})",
        Code::kTransient, "wait"},
-      {"refused", 409, R"({"success":false,"code":1,"message":"too many","data":null})",
+      {"rejected", 409, R"({"success":false,"code":1,"message":"too many","data":null})",
        Code::kConflict, "409 too many"},
       {"another program answers", 200, "<html>", Code::kInvalid, "not nervex-server's"},
       {"another API answers", 404, R"({"kind":"Status"})", Code::kInvalid, "404"},

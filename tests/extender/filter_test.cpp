@@ -28,7 +28,7 @@ SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placem
 }
 
 kube::FilterResult error(std::string text) { return {{}, {}, std::move(text)}; }
-kube::FilterResult refused(std::string text) { return {{}, {{"n1", std::move(text)}}, ""}; }
+kube::FilterResult no_node(std::string text) { return {{}, {{"n1", std::move(text)}}, ""}; }
 
 TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]") {
   struct Row {
@@ -64,30 +64,30 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
        slot(0, 0, 1),
        seen(planned(group, {"n1", "n2"}), gang::Placement{"learner", {0, 0}, "n1", 3}),
        {"n1"},
-       refused("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
+       no_node("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
                "again with new pods")},
       {"its gang lost its places",
        slot(0, 0, 1),
        seen(group, std::nullopt),
        {"n1"},
-       refused("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
+       no_node("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
                "again with new pods")},
       {"it is of an older incarnation",
        slot(0, 0, 1),
        seen(group, gang::Placement{"learner", {0, 1}, "n1", 1}),
        {"n1"},
-       refused("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
+       no_node("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
                "again with new pods")},
-      {"the scheduler's plugins refused its node",
+      {"kube-scheduler's plugins rejected its node",
        slot(1, 0, 2),
        seen(group, second),
        {"n1", "n3"},
-       refused("learner/1 is planned on node n2, which the scheduler's own checks refused")},
+       no_node("learner/1 is planned on node n2, which the scheduler's own checks refused")},
       {"it names a PodGroup of another namespace",
        slot(0, 0, 1),
        seen(elsewhere, first),
        {"n1"},
-       refused("the pod names a PodGroup of another namespace")},
+       no_node("the pod names a PodGroup of another namespace")},
       {"no node is left to ask about", slot(0, 0, 1), seen(group, first), {}, {}},
   }));
   INFO("when " << row.when);
@@ -97,7 +97,7 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
   CHECK(filter(args, {true, row.pod, row.seen, {}}) == row.want);
 }
 
-TEST_CASE("a pod that admission made larger than its plan is refused", "[extender][filter]") {
+TEST_CASE("a pod that admission made larger than planned fits no node", "[extender][filter]") {
   const gang::Placement place{"learner", {0, 0}, "n1", 1};
   kube::FilterArgs args;
   args.pod.meta.ns = "rl";
@@ -107,7 +107,7 @@ TEST_CASE("a pod that admission made larger than its plan is refused", "[extende
   CHECK(filter(args, view).node_names == std::vector<std::string>{"n1"});
   args.pod.requests.set("memory", 1LL << 30);
   CHECK(filter(args, view) ==
-        refused("learner/0 asks for memory 1Gi but 0 was planned: a LimitRange, RuntimeClass or "
+        no_node("learner/0 asks for memory 1Gi but 0 was planned: a LimitRange, RuntimeClass or "
                 "injected sidecar enlarged the pod; state its requests in the job's template"));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("a pod whose annotations are damaged is no plain pod", "[extender][fil
   args.pod.meta.annotations.emplace(gang::kPodGroupUidAnnotation, "uid-dqn-1");
   args.node_names = {"n1"};
   CHECK(filter(args, {true, std::nullopt, {}, {}}) ==
-        refused("the pod's gang annotations are damaged"));
+        no_node("the pod's gang annotations are damaged"));
 }
 
 TEST_CASE("a plain pod takes no capacity that is held for gangs", "[extender][filter]") {
@@ -135,7 +135,7 @@ TEST_CASE("a plain pod takes no capacity that is held for gangs", "[extender][fi
       {"nothing is held anywhere", {}, {{"n1", "n2"}, {}, ""}},
       {"a node has capacity beside what is held", {{"n1", ask(4)}}, {{"n1", "n2"}, {}, ""}},
       {"a node has none", {{"n1", ask(3)}}, {{"n2"}, {}, ""}},
-      {"no node has any", {{"n1", ask(3)}, {"n2", ask(0)}}, refused("capacity is held for gangs")},
+      {"no node has any", {{"n1", ask(3)}, {"n2", ask(0)}}, no_node("capacity is held for gangs")},
       {"a node is overcommitted by what is held",
        {{"n1", kube::Resources{{"cpu", -1}}}},
        {{"n2"}, {}, ""}},

@@ -33,11 +33,11 @@ constexpr int kPort = 8080;
 // How often what the test is about has happened.
 struct Counts {
   int committed = 0;
-  int refused_commits = 0;
+  int rejected_commits = 0;
   int taken_back = 0;
   int taken_back_committed = 0;
   int merged = 0;
-  int ports_refused = 0;
+  int port_conflicts = 0;
   int foreign_bound = 0;
 };
 
@@ -333,7 +333,7 @@ struct Sim : testing::Cluster {
     if (has_port(pod)) {
       for (const Json& other : live_pods()) {
         if (!occupies(other) || bound_to(other) != node_name(node) || !has_port(other)) continue;
-        ++counts.ports_refused;
+        ++counts.port_conflicts;
         return false;
       }
     }
@@ -360,7 +360,7 @@ struct Sim : testing::Cluster {
       const kube::FilterResult result = filter(name_of(pod), names);
       if (!result.node_names.empty()) {
         const std::string error = bind(name_of(pod), any(result.node_names));
-        if (error.find("cannot start now") != std::string::npos) ++counts.refused_commits;
+        if (error.find("cannot start now") != std::string::npos) ++counts.rejected_commits;
       }
       // The cache follows closely, else the plugins are what keeps a node from overflow.
       see_pods();
@@ -412,7 +412,7 @@ struct Sim : testing::Cluster {
     const std::string method = below(2) == 0 ? "PATCH" : below(2) == 0 ? "GET" : "POST";
     if (method == "PATCH" && below(3) == 0) {
       const Code code = below(4) == 0 ? Code::kInvalid : Code::kConflict;
-      api.fail_next("PATCH", "", {code, "refused"}, Applied::kNo);
+      api.fail_next("PATCH", "", {code, "rejected"}, Applied::kNo);
     } else {
       api.fail_next(method, "", {Code::kTransient, "timeout"}, applied);
     }
@@ -595,17 +595,17 @@ TEST_CASE("gangs start as a whole and nodes never overflow", "[extender][sim][pr
     sim.check_end();
   }
   // Otherwise the above has shown nothing.
-  INFO(counts.committed << " committed, " << counts.refused_commits << " refused, "
+  INFO(counts.committed << " committed, " << counts.rejected_commits << " rejected, "
                         << counts.taken_back << " taken back (" << counts.taken_back_committed
-                        << " committed), " << counts.merged << " merged, " << counts.ports_refused
+                        << " committed), " << counts.merged << " merged, " << counts.port_conflicts
                         << " ports, " << counts.foreign_bound << " foreign");
   if (testing::kSanitized) return;
   CHECK(counts.committed > 100);
-  CHECK(counts.refused_commits > 3);
+  CHECK(counts.rejected_commits > 3);
   CHECK(counts.taken_back > 20);
   CHECK(counts.taken_back_committed > 2);
   CHECK(counts.merged > 8);
-  CHECK(counts.ports_refused > 10);
+  CHECK(counts.port_conflicts > 10);
   CHECK(counts.foreign_bound > 30);
 }
 

@@ -88,7 +88,8 @@ TEST_CASE("a waiting gang costs no writes while foreign pods come and go", "[ext
   CHECK(c.api.writes().size() <= 2);
 }
 
-TEST_CASE("a write that is refused is decided again on the live object", "[extender][planner]") {
+TEST_CASE("a write that meets a conflict is decided again on the live object",
+          "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -145,7 +146,7 @@ TEST_CASE("a lost reply that the watch does not tell of is found by writing agai
   CHECK(c.plans.slot_seen({c.group("a").meta.uid, "learner", {0, 0}, 1}).placement.has_value());
 }
 
-TEST_CASE("a refusal for good is tried again with back-off", "[extender][planner]") {
+TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
@@ -291,7 +292,7 @@ TEST_CASE("a PodGroup of which not even a word can be stored takes nothing from 
   CHECK(tries(c) == 3);
 }
 
-TEST_CASE("a repeated write that is refused for good is resolved", "[extender][planner]") {
+TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][planner]") {
   const bool is_away = GENERATE(false, true);
   INFO("the API server does not answer the read: " << is_away);
   Cluster c;

@@ -23,7 +23,7 @@ struct Counts {  // of what the test is about; see the end
   int healed = 0;
   int taken_back = 0;
   int merged = 0;
-  int refused = 0;
+  int rejected = 0;
   int dropped = 0;  // plans that lost their places
 };
 
@@ -55,7 +55,7 @@ struct World {
   std::vector<gang::PodGroup> groups;
   std::map<std::string, WorldNode> nodes;
   Memory memory;
-  Refusals refusals;
+  Rejections rejections;
   int made = 0;
 
   World(unsigned seed, Counts& totals) : rng(seed), counts(totals) {
@@ -136,16 +136,17 @@ struct World {
     return snapshot;
   }
 
-  // Some writes are refused: nothing of them is stored.
-  CycleResult pass(bool may_refuse) {
-    CycleResult result = run_cycle(look(), memory, SysTime(std::chrono::seconds(100)), refusals);
+  // The API server may reject a write: nothing of it is stored.
+  CycleResult pass(bool may_reject) {
+    CycleResult result = run_cycle(look(), memory, SysTime(std::chrono::seconds(100)), rejections);
     memory = result.memory;
     for (const StatusWrite& write : result.writes) {
       const std::string& uid = write.group->meta.uid;
-      if (may_refuse && one_in(8)) {
-        ++counts.refused;
-        refusals[uid] = {one_in(2) ? Refusal::Extent::kNewGangs : Refusal::Extent::kNewPlaces,
-                         write.group->meta.generation, "too large"};
+      if (may_reject && one_in(8)) {
+        ++counts.rejected;
+        rejections[uid] = {
+            one_in(2) ? Rejection::Extent::kNewGangs : Rejection::Extent::kNewPlacements,
+            write.group->meta.generation, "too large"};
         std::erase_if(memory, [&](const auto& told) { return told.first.first == uid; });
         continue;
       }
@@ -262,7 +263,7 @@ struct World {
       std::map<std::string, std::size_t> wanted;
       for (const gang::MemberSet& set : group.spec.members) wanted[set.gang] += set.slots.size();
       const bool is_decided = group.status.observed_generation == group.meta.generation;
-      CHECK((is_decided || refusals.count(group.meta.uid) > 0));
+      CHECK((is_decided || rejections.count(group.meta.uid) > 0));
       for (const gang::GangStatus& gang : group.status.gangs) {
         INFO(group.meta.name << " " << gang.name);
         if (is_decided) {
@@ -307,7 +308,7 @@ TEST_CASE("passes never overcommit, never place a gang in part, and settle",
       world.pass(true);
       world.check_gangs();
       before = world.numbers();
-      world.pass(false);  // those that were refused say so
+      world.pass(false);  // what was rejected says so
       world.check_nodes(before);
       world.check_gangs();
       const CycleResult again = world.pass(false);
@@ -321,13 +322,13 @@ TEST_CASE("passes never overcommit, never place a gang in part, and settle",
   }
   // Otherwise the above has shown little.
   INFO(counts.committed << " committed, " << counts.healed << " healed, " << counts.taken_back
-                        << " taken back, " << counts.merged << " merged, " << counts.refused
-                        << " refused, " << counts.dropped << " dropped");
+                        << " taken back, " << counts.merged << " merged, " << counts.rejected
+                        << " rejected, " << counts.dropped << " dropped");
   CHECK(counts.committed > 500);
   CHECK(counts.healed > 50);
   CHECK(counts.taken_back > 300);
   CHECK(counts.merged > 10);
-  CHECK(counts.refused > 100);
+  CHECK(counts.rejected > 100);
   CHECK(counts.dropped > 50);
 }
 

@@ -374,22 +374,22 @@ TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody 
   CHECK(written(run_cycle({{n1}, {unknown, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
 }
 
-TEST_CASE("what the API server refuses to store is not planned", "[extender][pass]") {
+TEST_CASE("what the API server rejected is not planned again", "[extender][pass]") {
   const auto nodes = std::vector{view(a_node("n1", 8), capacity(8, 1, 1)), view(a_node("n2", 8))};
   gang::PodGroup group = planned(learners("a", 1), {"n1"}, true);
   group.spec.members[0].slots.push_back({1, 0});
   group.spec.members.push_back(in_gang(a_set("collector", 1, ask(0)), "request-1"));
   ++group.meta.generation;
-  const auto pass = [&](Refusal::Extent extent, std::int64_t generation) {
-    const Refusals refusals{{group.meta.uid, {extent, generation, "too large"}}};
-    return written(run_cycle({nodes, {seen(group)}}, {}, kNow, refusals));
+  const auto pass = [&](Rejection::Extent extent, std::int64_t generation) {
+    const Rejections rejections{{group.meta.uid, {extent, generation, "too large"}}};
+    return written(run_cycle({nodes, {seen(group)}}, {}, kNow, rejections));
   };
-  CHECK(pass(Refusal::Extent::kNewGangs, 2) ==
+  CHECK(pass(Rejection::Extent::kNewGangs, 2) ==
         Lines{"a base: n1#1 n2#2 committed", "a request-1: waits"});
-  CHECK(pass(Refusal::Extent::kNewPlaces, 2) ==
+  CHECK(pass(Rejection::Extent::kNewPlacements, 2) ==
         Lines{"a base: n1#1 waits committed", "a request-1: waits"});
-  CHECK(pass(Refusal::Extent::kAnything, 2).empty());
-  CHECK(pass(Refusal::Extent::kAnything, 1) ==  // of an older spec
+  CHECK(pass(Rejection::Extent::kAnyStatus, 2).empty());
+  CHECK(pass(Rejection::Extent::kAnyStatus, 1) ==  // of an older spec
         Lines{"a base: n1#1 n2#2 committed", "a request-1: n1#3"});
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("a PodGroup without a status has decided nothing", "[gang][pod_group]"
   CHECK(decoded->status.next_placement == 1);
 }
 
-TEST_CASE("an unreadable PodGroup is refused with the field's name", "[gang][pod_group]") {
+TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_group]") {
   struct Row {
     std::string when;
     std::string pointer;
