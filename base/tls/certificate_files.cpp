@@ -11,8 +11,6 @@
 
 namespace nervex {
 
-namespace {}  // namespace
-
 CertificateFiles::CertificateFiles(TlsFiles files, const Clock& clock)
     : files_(std::move(files)), clock_(clock) {}
 
@@ -94,10 +92,11 @@ Result<Nothing> CertificateFiles::use(const Seen& seen) {
                      ? server_tls_context(identity)
                      : mutual_tls_context(identity, texts.client_ca, files_.client_ca_file);
   if (!context) return context.error();
-  const TlsValidity validity = validity_of(*context);
+  const auto validity = validity_of(*context);
+  if (!validity) return with_context(files_.cert_file, validity.error());
   const MutexLock lock(mutex_);
   context_ = *std::move(context);
-  validity_ = validity;
+  validity_ = *validity;
   return ok();
 }
 

@@ -115,10 +115,12 @@ Result<TlsContext> new_context(const SSL_METHOD* method) {
   return context;
 }
 
-SysTime to_sys_time(const ASN1_TIME* time) {
-  const auto read = time_of(time);
-  NERVEX_CHECK(read);
-  return *read;
+Result<TlsValidity> validity_of_one(const X509* certificate) {
+  const auto from = time_of(X509_get0_notBefore(certificate));
+  const auto until = time_of(X509_get0_notAfter(certificate));
+  if (from && until) return TlsValidity{*from, *until};
+  ERR_clear_error();
+  return Error{Code::kInvalid, "the dates of a certificate cannot be read"};
 }
 
 bool is_ip_address(const std::string& name) {
@@ -167,16 +169,16 @@ Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::st
   return context;
 }
 
-TlsValidity validity_of(const TlsContext& context) {
-  const X509* leaf = SSL_CTX_get0_certificate(context.get());
-  TlsValidity validity{to_sys_time(X509_get0_notBefore(leaf)),
-                       to_sys_time(X509_get0_notAfter(leaf))};
+Result<TlsValidity> validity_of(const TlsContext& context) {
+  auto validity = validity_of_one(SSL_CTX_get0_certificate(context.get()));
+  if (!validity) return validity;
   STACK_OF(X509)* chain = nullptr;
   SSL_CTX_get0_chain_certs(context.get(), &chain);
   for (int i = 0; i < sk_X509_num(chain); ++i) {
-    const X509* link = sk_X509_value(chain, i);
-    validity.from = std::max(validity.from, to_sys_time(X509_get0_notBefore(link)));
-    validity.until = std::min(validity.until, to_sys_time(X509_get0_notAfter(link)));
+    const auto link = validity_of_one(sk_X509_value(chain, i));
+    if (!link) return link;
+    validity->from = std::max(validity->from, link->from);
+    validity->until = std::min(validity->until, link->until);
   }
   return validity;
 }

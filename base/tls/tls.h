@@ -41,7 +41,8 @@ struct TlsValidity {
   SysTime from;
   SysTime until;
 };
-TlsValidity validity_of(const TlsContext& context);
+// kInvalid: a certificate holds something else than dates.
+Result<TlsValidity> validity_of(const TlsContext& context);
 
 TlsSession accepting_session(const TlsContext& context);
 // The server must prove to be `name`, a DNS name or an IP address; null if it can be neither.

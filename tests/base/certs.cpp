@@ -112,6 +112,19 @@ TestIdentity TestCa::issue(const std::vector<std::string>& names, TestValidity v
   return {to_pem(certificate.get()), to_pem(key.get())};
 }
 
+std::string with_unreadable_end(const std::string& certificate) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(certificate.data(), static_cast<int>(certificate.size())), BIO_free);
+  const Certificate read(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), X509_free);
+  NERVEX_CHECK(read != nullptr);
+  const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> end(ASN1_TIME_new(), ASN1_TIME_free);
+  end->type = V_ASN1_UTCTIME;
+  NERVEX_CHECK(ASN1_STRING_set(end.get(), "not a time at all", -1) == 1);
+  NERVEX_CHECK(X509_set1_notAfter(read.get(), end.get()) == 1);
+  NERVEX_CHECK(i2d_re_X509_tbs(read.get(), nullptr) > 0);  // else the text read is written again
+  return to_pem(read.get());
+}
+
 TestFiles::TestFiles() {
   std::string pattern = (std::filesystem::temp_directory_path() / "nervex-test-XXXXXX").string();
   NERVEX_CHECK(mkdtemp(pattern.data()) != nullptr);

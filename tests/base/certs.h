@@ -37,6 +37,9 @@ class TestCa {
   std::unique_ptr<Impl> impl_;
 };
 
+// That certificate (PEM) with an end that nobody can read as a time. Its signature is void.
+std::string with_unreadable_end(const std::string& certificate);
+
 // A directory with files in it, gone at the end of the scope.
 class TestFiles {
  public:

@@ -132,6 +132,12 @@ TEST_CASE("A pair that cannot be used leaves the old one in use, and says why",
   const std::vector<Row> rows{
       {"the key is of another certificate", {other.cert, good.key}, "is not the key of"},
       {"the certificate is no PEM", {"hello", good.key}, "holds no PEM certificate"},
+      {"the certificate has no readable end",
+       {test::with_unreadable_end(other.cert), other.key},
+       "tls.crt: the dates of a certificate cannot be read"},
+      {"the end of its issuer cannot be read",
+       {other.cert + test::with_unreadable_end(ca.pem()), other.key},
+       "tls.crt: the dates of a certificate cannot be read"},
       {"the key is empty", {good.cert, ""}, "holds no readable, unencrypted PEM key"},
   };
   for (const Row& row : rows) {
@@ -154,6 +160,18 @@ TEST_CASE("A pair that cannot be used leaves the old one in use, and says why",
     CHECK(files.problem().empty());
     CHECK(shown_by(files) == other.cert);
   }
+}
+
+TEST_CASE("A server does not start with a certificate whose dates cannot be read",
+          "[base][tls][swap]") {
+  const TestIdentity good = TestCa().issue({kName});
+  const MountedSecret secret({test::with_unreadable_end(good.cert), good.key});
+  HttpServer server({.tls = secret.tls_files()});
+  const auto started = server.start();
+  REQUIRE_FALSE(started);
+  CHECK(started.error().code == Code::kInvalid);
+  CHECK_THAT(started.error().message,
+             ContainsSubstring("tls.crt: the dates of a certificate cannot be read"));
 }
 
 TEST_CASE("Files that vanish leave the pair in use", "[base][tls][swap]") {
