@@ -14,20 +14,26 @@ void Health::add_ready(std::string name, Check check) {
   ready_.push_back({std::move(name), std::move(check)});
 }
 
-std::string Health::not_live() const { return failed(live_); }
-
-std::string Health::not_ready() const {
-  std::string reasons = stopping_ ? "stopping: the program was told to end\n" : "";
-  return reasons + failed(ready_);
+Result<Nothing> Health::check_live() const {
+  std::string failures = failures_of(live_);
+  if (failures.empty()) return ok();
+  return Error{Code::kTransient, std::move(failures)};
 }
 
-std::string Health::failed(const std::vector<Named>& checks) {
-  std::string reasons;
+Result<Nothing> Health::check_ready() const {
+  std::string failures = stopping_ ? "stopping: the program was told to end\n" : "";
+  failures += failures_of(ready_);
+  if (failures.empty()) return ok();
+  return Error{Code::kTransient, std::move(failures)};
+}
+
+std::string Health::failures_of(const std::vector<Named>& checks) {
+  std::string failures;
   for (const auto& [name, check] : checks) {
-    const std::string reason = check();
-    if (!reason.empty()) reasons += fmt::format("{}: {}\n", name, reason);
+    const auto passed = check();
+    if (!passed) failures += fmt::format("{}: {}\n", name, passed.error().message);
   }
-  return reasons;
+  return failures;
 }
 
 }  // namespace nervex

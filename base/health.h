@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace nervex {
 
-// A check returns "" if all is well, else the reason in words. It runs in each probe, on the HTTP
-// server's threads: thread-safe, and fast. Checks are added before probes can come.
+// A check fails with the reason in words; the code does not matter. It runs in each probe, on the
+// HTTP server's threads: thread-safe, and fast. Checks are added before probes can come.
 class Health {
  public:
-  using Check = std::function<std::string()>;
+  using Check = std::function<Result<Nothing>()>;
 
   // Alive: false means that a restart would help. Never for what somebody else must repair.
   void add_live(std::string name, Check check);
@@ -23,16 +25,16 @@ class Health {
   void set_stopping() { stopping_ = true; }
   bool is_stopping() const { return stopping_; }
 
-  // "" or one line "NAME: REASON" for each check that fails. Thread-safe.
-  std::string not_live() const;
-  std::string not_ready() const;
+  // The message has one line "NAME: REASON" for each check that fails. Thread-safe.
+  Result<Nothing> check_live() const;
+  Result<Nothing> check_ready() const;
 
  private:
   struct Named {
     std::string name;
     Check check;
   };
-  static std::string failed(const std::vector<Named>& checks);
+  static std::string failures_of(const std::vector<Named>& checks);
 
   std::vector<Named> live_;
   std::vector<Named> ready_;

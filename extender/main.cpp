@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   // Filter and bind need synced caches, and any replica answers them. A leader's planner needs what
   // the leader before it wrote as well.
   extender::add_routes(
-      server, plans, binder, [&caches] { return caches.not_synced(); }, manager->metrics());
+      server, plans, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
   if (tls_of(flags.tls)) show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
   manager->add_thread([&](const std::stop_token& stop) {

@@ -29,10 +29,10 @@ Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
   return answer_with(filter(*args, synced ? look(plans, *args) : FilterView{}));
 }
 
-Answer answer_bind(const std::string& body, Binder& binder, const std::string& not_ready) {
+Answer answer_bind(const std::string& body, Binder& binder, const Result<Nothing>& ready) {
   const auto args = kube::decode_bind_args(body);
   if (!args) return {kube::encode_bind_result(args.error().message), VerbResult::kError};
-  const auto bound = not_ready.empty() ? binder.bind(*args) : Error{Code::kTransient, not_ready};
+  const auto bound = ready ? binder.bind(*args) : ready;
   if (bound) return {kube::encode_bind_result(""), VerbResult::kSuccess};
   log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
                              {"node", args->node},
@@ -86,14 +86,15 @@ HttpServerOptions server_options(const std::string& listen, std::optional<TlsFil
 }
 
 void add_routes(HttpServer& server, Plans& plans, Binder& binder,
-                const std::function<std::string()>& not_ready, Metrics& metrics) {
-  server.handle("/filter", counted(VerbMetrics(metrics, "filter"),
-                                   [&plans, not_ready](const HttpRequest& request) {
-                                     return answer_filter(request.body, plans, not_ready().empty());
-                                   }));
+                const std::function<Result<Nothing>()>& check_ready, Metrics& metrics) {
+  server.handle(
+      "/filter",
+      counted(VerbMetrics(metrics, "filter"), [&plans, check_ready](const HttpRequest& request) {
+        return answer_filter(request.body, plans, check_ready().has_value());
+      }));
   server.handle("/bind", counted(VerbMetrics(metrics, "bind"),
-                                 [&binder, not_ready](const HttpRequest& request) {
-                                   return answer_bind(request.body, binder, not_ready());
+                                 [&binder, check_ready](const HttpRequest& request) {
+                                   return answer_bind(request.body, binder, check_ready());
                                  }));
 }
 

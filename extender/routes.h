@@ -22,10 +22,10 @@ FilterView look(const Plans& plans, const kube::FilterArgs& args);
 HttpServerOptions server_options(const std::string& listen,
                                  std::optional<TlsFiles> tls = std::nullopt);
 
-// POST /filter and /bind: always 200, and counted in `metrics`. `not_ready` returns "" once all
-// caches are synced; until then filter and bind answer with an error. All are borrowed for the
+// POST /filter and /bind: always 200, and counted in `metrics`. `check_ready` succeeds once
+// all caches are synced; until then filter and bind answer with an error. All are borrowed for the
 // server's life.
 void add_routes(HttpServer& server, Plans& plans, Binder& binder,
-                const std::function<std::string()>& not_ready, Metrics& metrics);
+                const std::function<Result<Nothing>()>& check_ready, Metrics& metrics);
 
 }  // namespace nervex::extender

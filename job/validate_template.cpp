@@ -46,18 +46,20 @@ std::optional<std::int64_t> amount_of(const Json& list, const std::string& resou
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
-// What is wrong with this amount by itself; empty: nothing.
-std::string fault_of(const std::string& resource, const std::string& text) {
+// kInvalid: what is wrong with this amount by itself.
+Result<Nothing> check_amount(const std::string& resource, const std::string& text) {
+  const auto invalid = [](const char* why) { return Error{Code::kInvalid, why}; };
   if (!is_known(resource)) {
-    return "must be cpu, memory, ephemeral-storage or the full name of a device, such as "
-           "nvidia.com/gpu";
+    return invalid(
+        "must be cpu, memory, ephemeral-storage or the full name of a device, such as "
+        "nvidia.com/gpu");
   }
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount) return "must be a quantity such as 500m, 2 or 4Gi, and below 8Ei";
-  if (!kube::parse_quantity(text, scale_of(resource))) return "is too large";
-  if (*amount < 0 || text.starts_with('-')) return "must not be negative";
-  if (is_device(resource) && !kube::is_whole(text)) return "must be an integer";
-  return "";
+  if (!amount) return invalid("must be a quantity such as 500m, 2 or 4Gi, and below 8Ei");
+  if (!kube::parse_quantity(text, scale_of(resource))) return invalid("is too large");
+  if (*amount < 0 || text.starts_with('-')) return invalid("must not be negative");
+  if (is_device(resource) && !kube::is_whole(text)) return invalid("must be an integer");
+  return ok();
 }
 
 void check_amounts(const Json& list, const std::string& path, FieldErrors& errors) {
@@ -66,9 +68,9 @@ void check_amounts(const Json& list, const std::string& path, FieldErrors& error
     if (errors.size() >= kMaxErrors) return;
     const auto text = text_of(value);
     if (!text) continue;
-    if (auto fault = fault_of(resource, *text); !fault.empty()) {
+    if (const auto valid = check_amount(resource, *text); !valid) {
       errors.push_back({FieldErrorType::kInvalid, fmt::format("{}[{}]", path, resource),
-                        shown_value(value), std::move(fault)});
+                        shown_value(value), valid.error().message});
     }
   }
 }

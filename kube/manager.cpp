@@ -35,8 +35,8 @@ void Manager::connect(ConnectionConfig config, const LeaderFlags* leader) {
                         observer);
   leadership_.emplace(*lease_client_, clock_, lease_options(*leader), [this] { stop_.fail(); });
   add_leader_metrics(metrics_, name_, *leadership_);
-  health_.add_live("leader-election", [this] { return leadership_->not_live(); });
-  health_.add_ready("leader-election", [this] { return leadership_->not_ready(); });
+  health_.add_live("leader-election", [this] { return leadership_->check_live(); });
+  health_.add_ready("leader-election", [this] { return leadership_->check_ready(); });
 }
 
 void Manager::add_thread(std::function<void(const std::stop_token&)> body) {
@@ -52,8 +52,8 @@ void Manager::show_caches() {
     has_any = true;
   });
   if (!has_any) return;
-  add_synced_metric(metrics_, [this] { return caches_->not_synced(); });
-  health_.add_ready("caches", [this] { return caches_->not_current(); });
+  add_synced_metric(metrics_, [this] { return caches_->check_synced(); });
+  health_.add_ready("caches", [this] { return caches_->check_current(); });
 }
 
 std::optional<int> Manager::start(HttpServer& ops) {

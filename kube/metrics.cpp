@@ -87,10 +87,10 @@ void add_cache_metrics(Metrics& metrics, const std::string& kind,
                   });
 }
 
-void add_synced_metric(Metrics& metrics, std::function<std::string()> not_synced) {
+void add_synced_metric(Metrics& metrics, std::function<Result<Nothing>()> check_synced) {
   metrics.collect("nervex_caches_synced", "1 when the first lists of all caches are complete.",
-                  MetricType::kGauge, [not_synced = std::move(not_synced)] {
-                    return Samples{{MetricLabels{}, not_synced().empty() ? 1.0 : 0.0}};
+                  MetricType::kGauge, [check_synced = std::move(check_synced)] {
+                    return Samples{{MetricLabels{}, check_synced() ? 1.0 : 0.0}};
                   });
 }
 

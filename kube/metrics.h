@@ -25,7 +25,7 @@ void add_leader_metrics(Metrics& metrics, const std::string& name, const Leaders
 // nervex_cache_objects{kind}: `size` must be thread-safe.
 void add_cache_metrics(Metrics& metrics, const std::string& kind,
                        std::function<std::size_t()> size);
-// nervex_caches_synced: 1 when `not_synced` returns "".
-void add_synced_metric(Metrics& metrics, std::function<std::string()> not_synced);
+// nervex_caches_synced: 1 when `check_synced` succeeds.
+void add_synced_metric(Metrics& metrics, std::function<Result<Nothing>()> check_synced);
 
 }  // namespace nervex::kube

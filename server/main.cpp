@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   HttpServer http(
       server::server_options(flags.common.listen, flags.max_connections, tls_of(flags.tls)));
   server::add_routes(
-      http, replicas, *authorizer, [&manager] { return manager->caches().not_synced(); },
+      http, replicas, *authorizer, [&manager] { return manager->caches().check_synced(); },
       manager->metrics());
   if (tls_of(flags.tls)) show_certificate(http, manager->metrics(), manager->health());
   manager->add(http);

@@ -61,8 +61,9 @@ void LiveCheck::keep_loaded(const std::stop_token& stop) {
   } while (!sleep_unless_stopped(current() != nullptr ? kReload : kRetry, stop));
 }
 
-std::string LiveCheck::not_ready() const {
-  return current() != nullptr ? "" : "the cluster's OpenAPI is not loaded yet";
+Result<Nothing> LiveCheck::check_ready() const {
+  if (current() != nullptr) return ok();
+  return Error{Code::kTransient, "the cluster's OpenAPI is not loaded yet"};
 }
 
 }  // namespace nervex::webhook

@@ -28,8 +28,8 @@ class LiveCheck {
 
   // Null until the first load.
   std::shared_ptr<const SchemaCheck> current() const;
-  // For /readyz: "" when there is a check.
-  std::string not_ready() const;
+  // For /readyz: there is a check.
+  Result<Nothing> check_ready() const;
 
  private:
   kube::Api& api_;

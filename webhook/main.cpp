@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   const auto manager = kube::Manager::create("nervex-webhook", flags.common);
   if (manager == nullptr) return kExitFailure;
   webhook::LiveCheck check(manager->client());
-  manager->health().add_ready("schema", [&check] { return check.not_ready(); });
+  manager->health().add_ready("schema", [&check] { return check.check_ready(); });
   manager->add_thread([&check](const std::stop_token& stop) { check.keep_loaded(stop); });
 
   MemoryBudget memory(webhook::kReviewBytes);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr const char* kText = "text/plain; charset=utf-8";
 
-HttpReply probe_reply(const std::string& reasons) {
-  return reasons.empty() ? HttpReply{200, "ok", kText} : HttpReply{503, reasons, kText};
+HttpReply probe_reply(const Result<Nothing>& health) {
+  return health ? HttpReply{200, "ok", kText} : HttpReply{503, health.error().message, kText};
 }
 
 bool is_loopback(const std::string& peer) { return peer.starts_with("127.") || peer == "::1"; }
@@ -56,9 +56,9 @@ HttpReply answer_log_level(const HttpRequest& request) {
 
 void add_health_routes(HttpServer& server, const Health& health) {
   server.handle_get("/healthz",
-                    [&health](const HttpRequest&) { return probe_reply(health.not_live()); });
+                    [&health](const HttpRequest&) { return probe_reply(health.check_live()); });
   server.handle_get("/readyz",
-                    [&health](const HttpRequest&) { return probe_reply(health.not_ready()); });
+                    [&health](const HttpRequest&) { return probe_reply(health.check_ready()); });
 }
 
 void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& health) {
@@ -71,7 +71,7 @@ void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& he
 
 void show_certificate(const HttpServer& server, Metrics& metrics, Health& health) {
   using Samples = std::vector<MetricSample>;
-  health.add_ready("certificate", [&server] { return server.not_ready(); });
+  health.add_ready("certificate", [&server] { return server.check_certificate(); });
   metrics.collect("nervex_certificate_expiration_timestamp_seconds",
                   "When the first certificate of the served chain expires, since unix epoch.",
                   MetricType::kGauge, [&server] {
@@ -83,7 +83,7 @@ void show_certificate(const HttpServer& server, Metrics& metrics, Health& health
   metrics.collect("nervex_certificate_problem",
                   "1 if the certificate files cannot be used as they are; the log says why.",
                   MetricType::kGauge, [&server] {
-                    return Samples{{{}, server.certificate_problem().empty() ? 0.0 : 1.0}};
+                    return Samples{{{}, server.check_certificate_files() ? 0.0 : 1.0}};
                   });
 }
 

@@ -80,12 +80,12 @@ void HttpServer::stop() { impl_->listener.stop(); }
 
 int HttpServer::port() const { return impl_->listener.port(); }
 
-std::string HttpServer::not_ready() const {
-  return impl_->certificate ? impl_->certificate->not_ready() : "";
+Result<Nothing> HttpServer::check_certificate() const {
+  return impl_->certificate ? impl_->certificate->check_valid() : ok();
 }
 
-std::string HttpServer::certificate_problem() const {
-  return impl_->certificate ? impl_->certificate->problem() : "";
+Result<Nothing> HttpServer::check_certificate_files() const {
+  return impl_->certificate ? impl_->certificate->check_files() : ok();
 }
 
 std::optional<SysTime> HttpServer::certificate_expires() const {

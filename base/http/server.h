@@ -68,8 +68,8 @@ class HttpServer {
   int port() const;
 
   // Of the certificate, after start(); "" and nothing without TLS. See CertificateFiles.
-  std::string not_ready() const;  // for /readyz: it has expired
-  std::string certificate_problem() const;
+  Result<Nothing> check_certificate() const;  // for /readyz: it is valid now
+  Result<Nothing> check_certificate_files() const;
   std::optional<SysTime> certificate_expires() const;
 
  private:

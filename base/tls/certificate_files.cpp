@@ -30,16 +30,17 @@ Result<Nothing> CertificateFiles::start() {
 
 void CertificateFiles::keep_loading(const std::stop_token& stop) {
   while (!sleep_unless_stopped(files_.poll, stop)) {
-    (void)load();  // has been logged, and problem() tells
+    (void)load();  // has been logged, and check_files() says so
     log_when_unusable();
   }
 }
 
 // Nothing changed but the time.
 void CertificateFiles::log_when_unusable() {
-  const std::string reason = not_ready();
-  if (reason != last_reason_ && !reason.empty()) log_error(reason, {});
-  last_reason_ = reason;
+  const auto valid = check_valid();
+  const std::string reason = valid ? "" : valid.error().message;
+  if (reason != last_logged_ && !valid) log_error(reason, {});
+  last_logged_ = reason;
 }
 
 CertificateFiles::Seen CertificateFiles::read() const {
@@ -69,19 +70,22 @@ CertificateFiles::Seen CertificateFiles::read_settled() const {
 }
 
 Result<Nothing> CertificateFiles::load() {
-  if (seen_ && read() == *seen_) return last_load_;
+  if (seen_ && read() == *seen_) {
+    const MutexLock lock(mutex_);
+    return last_load_;
+  }
   seen_ = read_settled();
-  last_load_ = use(*seen_);
+  const auto loaded = use(*seen_);
   const bool first = current() == nullptr;
-  if (!last_load_ && !first) {
-    log_warn("the certificate in use is kept", {{"error", last_load_.error().message}});
-  } else if (last_load_) {
+  if (!loaded && !first) {
+    log_warn("the certificate in use is kept", {{"error", loaded.error().message}});
+  } else if (loaded) {
     log_info("certificate loaded",
              {{"file", files_.cert_file}, {"expires", to_rfc3339(*expires())}});
   }
   const MutexLock lock(mutex_);
-  not_replaced_ = last_load_ ? "" : last_load_.error().message;
-  return last_load_;
+  last_load_ = loaded;
+  return loaded;
 }
 
 Result<Nothing> CertificateFiles::use(const Seen& seen) {
@@ -111,27 +115,28 @@ std::optional<SysTime> CertificateFiles::expires() const {
   return validity_.until;
 }
 
-std::string CertificateFiles::not_ready() const {
+Result<Nothing> CertificateFiles::check_valid() const {
   const SysTime now = clock_.now();
   const MutexLock lock(mutex_);
-  if (!context_) return "there is no certificate yet";
+  if (!context_) return Error{Code::kTransient, "there is no certificate yet"};
   if (now >= validity_.until) {
-    return fmt::format("the certificate in {} expired at {}", files_.cert_file,
-                       to_rfc3339(validity_.until));
+    return Error{Code::kTransient, fmt::format("the certificate in {} expired at {}",
+                                               files_.cert_file, to_rfc3339(validity_.until))};
   }
   if (now < validity_.from) {
-    return fmt::format("the certificate in {} is not valid before {}", files_.cert_file,
-                       to_rfc3339(validity_.from));
+    return Error{Code::kTransient, fmt::format("the certificate in {} is not valid before {}",
+                                               files_.cert_file, to_rfc3339(validity_.from))};
   }
-  return "";
+  return ok();
 }
 
-std::string CertificateFiles::problem() const {
-  std::string problem = not_ready();
+Result<Nothing> CertificateFiles::check_files() const {
+  auto valid = check_valid();
   const MutexLock lock(mutex_);
-  if (not_replaced_.empty()) return problem;
-  if (!problem.empty()) problem += "; ";
-  return problem + "the certificate was not replaced: " + not_replaced_;
+  if (last_load_) return valid;
+  return Error{Code::kTransient,
+               fmt::format("{}the certificate was not replaced: {}",
+                           valid ? "" : valid.error().message + "; ", last_load_.error().message)};
 }
 
 }  // namespace nervex

@@ -38,19 +38,20 @@ class CertificateFiles {
   // load(), which must succeed, and from then on load() every `poll` on a thread of its own.
   Result<Nothing> start();
   // Looks at the files once. Unchanged: as the last time, and cheap. kInvalid: a file cannot be
-  // read, is none, or does not fit the others; what was in use stays, and problem() says why. Logs
-  // once per change.
+  // read, is none, or does not fit the others; what was in use stays, and check_files() says why.
+  // Logs once per change.
   Result<Nothing> load();
 
   // For the next handshake; null before the first load() that succeeds.
   TlsContext current() const;
   // When the first certificate of the chain in use expires; nothing before there is one.
   std::optional<SysTime> expires() const;
-  // "" while callers can trust what is in use: otherwise that it has expired or is not valid yet.
-  std::string not_ready() const;
-  // "" if what the files hold is in use and valid; otherwise why not. More than not_ready(): an old
-  // certificate serves its callers well, but somebody has to look before it ends.
-  std::string problem() const;
+  // Callers can trust what is in use. kTransient: it has expired, is not valid yet, or there is
+  // none.
+  Result<Nothing> check_valid() const;
+  // What the files hold is in use and valid. More than check_valid(): an old certificate serves its
+  // callers well, but somebody has to look before it ends.
+  Result<Nothing> check_files() const;
 
  private:
   struct Texts {
@@ -69,13 +70,12 @@ class CertificateFiles {
 
   const TlsFiles files_;
   const Clock& clock_;
-  std::optional<Seen> seen_;          // by the last load()
-  Result<Nothing> last_load_ = ok();  // what came of it
-  std::string last_reason_;           // not_ready(), as last logged
+  std::optional<Seen> seen_;  // by the last load()
+  std::string last_logged_;   // why the certificate is not valid
   mutable Mutex mutex_;
   TlsContext context_ GUARDED_BY(mutex_);
   TlsValidity validity_ GUARDED_BY(mutex_);
-  std::string not_replaced_ GUARDED_BY(mutex_);
+  Result<Nothing> last_load_ GUARDED_BY(mutex_) = ok();
   std::jthread thread_;  // last: it uses the rest
 };
 

@@ -140,10 +140,11 @@ bool Reflector::is_refreshing() const {
   return freshness_.is_open();
 }
 
-std::string Reflector::not_fresh(std::string_view what) const {
+Result<Nothing> Reflector::check_fresh(std::string_view what) const {
   const MutexLock lock(mutex_);
-  if (!freshness_.is_open()) return "";
-  return fmt::format("{} may be out of date{}{}", what, failure_.empty() ? "" : ": ", failure_);
+  if (!freshness_.is_open()) return ok();
+  return Error{Code::kTransient, fmt::format("{} may be out of date{}{}", what,
+                                             failure_.empty() ? "" : ": ", failure_)};
 }
 
 Result<Nothing> Reflector::follow_question() {
@@ -185,10 +186,11 @@ bool Reflector::may_be_ended(const std::stop_source& request) {
   return freshness_.asked() == noticed_;
 }
 
-std::string Reflector::not_synced(std::string_view what) const {
-  if (synced()) return "";
+Result<Nothing> Reflector::check_synced(std::string_view what) const {
+  if (synced()) return ok();
   const MutexLock lock(mutex_);
-  return fmt::format("{} are not listed yet{}{}", what, failure_.empty() ? "" : ": ", failure_);
+  return Error{Code::kTransient, fmt::format("{} are not listed yet{}{}", what,
+                                             failure_.empty() ? "" : ": ", failure_)};
 }
 
 // That a watch ends is a part of every day; but without a first list the program does nothing.

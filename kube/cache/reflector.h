@@ -34,7 +34,8 @@ struct ReflectorOptions {
   // quicker than the bookmark of a short watch, which is what larger kinds are brought up to date
   // by (kube-apiserver 1.36: 10 ms against 0.5 to 1.5 s).
   std::size_t few_objects = 500;
-  // Called on the reflector's thread when synced() or not_fresh() may have changed for the better.
+  // Called on the reflector's thread when synced() or check_fresh() may have changed for the
+  // better.
   std::function<void()> on_progress = [] {};
 };
 
@@ -64,18 +65,18 @@ class Reflector {
   void start();
   // The first list is complete. Thread-safe.
   bool synced() const { return synced_.load(); }
-  // "" once synced; else "pods are not listed yet", with the last failure. `what` is the kind's
+  // kTransient until synced: "pods are not listed yet", with the last failure. `what` is the kind's
   // plural. Thread-safe.
-  std::string not_synced(std::string_view what) const;
+  Result<Nothing> check_synced(std::string_view what) const;
 
   // Asks that the sink be told of everything that is stored now, at the API server, before
-  // not_fresh() returns "" again. Ends the watch that is open, or the back-off: an idle kind would
+  // check_fresh() succeeds again. Ends the watch that is open, or the back-off: an idle kind would
   // hear how far it is only with the next bookmark. Repeated with back-off until it is answered; a
   // list under way is left to end first. Thread-safe.
   void refresh();
-  // "" if nobody asked or all was answered; else "pods may be out of date", with the last failure.
+  // kTransient while a refresh() is not answered: "pods may be out of date", with the last failure.
   // Thread-safe.
-  std::string not_fresh(std::string_view what) const;
+  Result<Nothing> check_fresh(std::string_view what) const;
 
  private:
   class Pace;

@@ -8,28 +8,28 @@ void Reflectors::start() {
 
 void Reflectors::stop() { watches_.clear(); }
 
-std::string Reflectors::not_synced() const {
+Result<Nothing> Reflectors::check_synced() const {
   for (const auto& watch : watches_) {
-    if (auto reason = watch.reflector->not_synced(watch.kind); !reason.empty()) return reason;
+    if (auto synced = watch.reflector->check_synced(watch.kind); !synced) return synced;
   }
-  return "";
+  return ok();
 }
 
 void Reflectors::refresh() {
   for (auto& watch : watches_) watch.reflector->refresh();
 }
 
-std::string Reflectors::not_current() const {
-  if (auto reason = not_synced(); !reason.empty()) return reason;
+Result<Nothing> Reflectors::check_current() const {
+  if (auto synced = check_synced(); !synced) return synced;
   for (const auto& watch : watches_) {
-    if (auto reason = watch.reflector->not_fresh(watch.kind); !reason.empty()) return reason;
+    if (auto fresh = watch.reflector->check_fresh(watch.kind); !fresh) return fresh;
   }
-  return "";
+  return ok();
 }
 
 bool Reflectors::wait_until_current(const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  return progressed_.wait(mutex_, stop, [this] { return not_current().empty(); });
+  return progressed_.wait(mutex_, stop, [this] { return check_current().has_value(); });
 }
 
 void Reflectors::progressed() {

@@ -37,14 +37,15 @@ class Reflectors {
   void start();
   void stop();  // joins the threads; nothing is watched any more
 
-  // "" if all first lists are complete, else which one is not.
-  std::string not_synced() const;
+  // All first lists are complete. kTransient: which one is not.
+  Result<Nothing> check_synced() const;
   // For a new leader, since what the one before it wrote may not have come through our watches:
   // asks that every cache be brought up to date, and returns.
   void refresh();
-  // not_synced(), or which cache is not up to date since refresh(), and why. "" if all are.
-  std::string not_current() const;
-  // Returns as soon as not_current() is "". False: `stop` was requested before that.
+  // check_synced(), and every cache is up to date since refresh(). kTransient: which one is not,
+  // and why.
+  Result<Nothing> check_current() const;
+  // Returns as soon as check_current() succeeds. False: `stop` was requested before that.
   bool wait_until_current(const std::stop_token& stop);
 
   // Calls `visit` with each kind and a thread-safe function that counts its objects.

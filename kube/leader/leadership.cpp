@@ -62,22 +62,24 @@ bool Leadership::may_write() const {
   return election_ ? election_->may_write() : leads_without_election_.load();
 }
 
-std::string Leadership::not_ready() const {
-  if (!election_ || is_leader()) return "";
+Result<Nothing> Leadership::check_ready() const {
+  if (!election_ || is_leader()) return ok();
   const auto& options = election_->options();
   const auto unseen = election_->unseen_for();
-  if (unseen <= options.lease_duration) return "";
-  return fmt::format("the lease {} could not be read or made for {} s (the log says why)",
-                     options.lease.to_string(),
-                     std::chrono::floor<std::chrono::seconds>(unseen).count());
+  if (unseen <= options.lease_duration) return ok();
+  return Error{Code::kTransient,
+               fmt::format("the lease {} could not be read or made for {} s (the log says why)",
+                           options.lease.to_string(),
+                           std::chrono::floor<std::chrono::seconds>(unseen).count())};
 }
 
-std::string Leadership::not_live() const {
-  if (!election_) return "";
+Result<Nothing> Leadership::check_live() const {
+  if (!election_) return ok();
   const auto late = election_->unrenewed_for();
-  if (late <= election_->options().lease_duration + kTolerance) return "";
-  return fmt::format("the lease was not renewed for {} s",
-                     std::chrono::floor<std::chrono::seconds>(late).count());
+  if (late <= election_->options().lease_duration + kTolerance) return ok();
+  return Error{Code::kTransient,
+               fmt::format("the lease was not renewed for {} s",
+                           std::chrono::floor<std::chrono::seconds>(late).count())};
 }
 
 void Leadership::campaign(const std::stop_token& stop) {

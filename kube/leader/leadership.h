@@ -42,12 +42,11 @@ class Leadership {
   bool is_leader() const;
   // A write may be sent now. Costs one look at the clock.
   bool may_write() const;
-  // For readiness: this process could not take over, for it cannot read or write the lease. "" if
-  // it can, and of a leader.
-  std::string not_ready() const;
-  // For liveness, as client-go's HealthzAdaptor: the leader has not renewed for far longer than its
-  // lease, and has not noticed.
-  std::string not_live() const;
+  // For readiness: it leads or could take over. kTransient: it cannot read or write the lease.
+  Result<Nothing> check_ready() const;
+  // For liveness, as client-go's HealthzAdaptor. kTransient: the leader has not renewed for far
+  // longer than its lease, and has not noticed.
+  Result<Nothing> check_live() const;
 
  private:
   void campaign(const std::stop_token& stop);

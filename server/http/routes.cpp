@@ -158,7 +158,7 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
 }
 
 void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
-                std::function<std::string()> not_ready, Metrics& metrics) {
+                std::function<Result<Nothing>()> check_ready, Metrics& metrics) {
   const auto handle = [&](const char* path, HttpHandler handler) {
     server.handle(
         path, counted(metrics,
@@ -167,9 +167,9 @@ void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
                       {}, verb_and_code, std::move(handler)));
   };
   const auto handle_when_ready = [&](const char* path, auto answer) {
-    handle(path, [&replicas, &authorizer, not_ready, answer](const HttpRequest& request) {
-      if (const std::string reason = not_ready(); !reason.empty()) {
-        return failure({Code::kTransient, "nervex-server is starting: " + reason});
+    handle(path, [&replicas, &authorizer, check_ready, answer](const HttpRequest& request) {
+      if (const auto ready = check_ready(); !ready) {
+        return failure(with_context("nervex-server is starting", ready.error()));
       }
       return answer(replicas, authorizer, request);
     });

@@ -24,10 +24,10 @@ HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, const HttpRe
 HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
                                  std::optional<TlsFiles> tls = std::nullopt);
 
-// Adds the whole API, counted in `metrics`. Until `not_ready` returns "" every replicas request is
-// answered success:false, which clients repeat. `replicas`, `authorizer` and `metrics` are
-// used until the server has stopped.
+// Adds the whole API, counted in `metrics`. Until `check_ready` succeeds every replicas request is
+// answered success:false, which clients repeat. `replicas`, `authorizer` and `metrics` are used
+// until the server has stopped.
 void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
-                std::function<std::string()> not_ready, Metrics& metrics);
+                std::function<Result<Nothing>()> check_ready, Metrics& metrics);
 
 }  // namespace nervex::server

@@ -15,14 +15,14 @@ using testing::ask;
 using testing::Cluster;
 
 struct Server : Cluster {
-  std::string reason;  // why it is not ready
+  Result<Nothing> ready = ok();
   Metrics metrics;
   HttpServer server{server_options("127.0.0.1:0")};
   std::unique_ptr<HttpClient> client;
 
   Server() {
     add_routes(
-        server, plans, binder, [this] { return reason; }, metrics);
+        server, plans, binder, [this] { return ready; }, metrics);
     REQUIRE(server.start().has_value());
     client = std::make_unique<HttpClient>(
         HttpClientOptions{"http://127.0.0.1:" + std::to_string(server.port())});
@@ -80,7 +80,7 @@ TEST_CASE("what cannot be answered is an Error with status 200", "[extender][rou
   }));
   INFO("when " << row.when);
   Server s;
-  s.reason = row.reason;
+  if (!row.reason.empty()) s.ready = Error{Code::kTransient, row.reason};
   CHECK_FALSE(s.post(row.path, row.body)["Error"].get<std::string>().empty());
 }
 

@@ -40,7 +40,7 @@ struct Cache {
   }
 
   bool becomes_fresh() {
-    return wait_until([&] { return reflector.not_fresh("pods").empty(); });
+    return wait_until([&] { return reflector.check_fresh("pods").has_value(); });
   }
 
   Store<Pod> store;
@@ -67,7 +67,7 @@ TEST_CASE("a refreshed cache has what a watch that is behind did not tell", "[ku
   cluster.api.pause_watches();
   cluster.api.remove(kPods, "ns", "a");
   cluster.api.add(kPods, "ns", a_pod("c"));
-  CHECK(cluster.cache->reflector.not_fresh("pods").empty());  // nobody asked
+  CHECK(cluster.cache->reflector.check_fresh("pods"));  // nobody asked
   CHECK(cluster.cache->store.keys() == std::vector<std::string>{"ns/a", "ns/b"});
   cluster.cache->reflector.refresh();
   CHECK(cluster.cache->becomes_fresh());
@@ -84,7 +84,7 @@ TEST_CASE("an idle kind with many objects waits for the bookmark of a short watc
   // A read of one object, and the watch that is open now.
   CHECK(wait_until([&] { return cluster.api.requests() == before + 2; }));
   CHECK(wait_until([&] { return cluster.api.open_watches() == 1; }));
-  CHECK(cluster.cache->reflector.not_fresh("pods") == "pods may be out of date");
+  CHECK(cluster.cache->reflector.check_fresh("pods").error().message == "pods may be out of date");
   cluster.api.bookmark();
   CHECK(cluster.cache->becomes_fresh());
   CHECK(cluster.api.requests() == before + 2);
@@ -99,7 +99,7 @@ TEST_CASE("a short watch that does not get there is followed by a list", "[kube]
   cluster.cache->reflector.refresh();
   CHECK(wait_until(
       [&] { return cluster.api.requests() == before + 2 && cluster.api.open_watches() == 1; }));
-  CHECK_FALSE(cluster.cache->reflector.not_fresh("pods").empty());
+  CHECK_FALSE(cluster.cache->reflector.check_fresh("pods"));
   cluster.api.end_watches();  // its timeoutSeconds
   CHECK(cluster.cache->becomes_fresh());
   CHECK(cluster.cache->store.size() == 3);
@@ -130,7 +130,7 @@ TEST_CASE("a kind that may not be read is waited for, without a busy loop", "[ku
                         1'000'000);
   cluster.cache->reflector.refresh();
   CHECK(wait_until([&] {
-    return cluster.cache->reflector.not_fresh("pods") ==
+    return cluster.cache->reflector.check_fresh("pods").error().message ==
            "pods may be out of date: 403 pods is forbidden";
   }));
   CHECK(wait_until([&] { return refused >= 3; }));
@@ -156,7 +156,8 @@ TEST_CASE("a question does not wait for the end of a back-off", "[kube][refresh]
   reflector.start();
   CHECK(wait_until([&] { return api.requests() == 1; }));
   reflector.refresh();
-  CHECK(wait_until([&] { return reflector.synced() && reflector.not_fresh("pods").empty(); }));
+  CHECK(
+      wait_until([&] { return reflector.synced() && reflector.check_fresh("pods").has_value(); }));
   set_log_level(LogLevel::kInfo);
 }
 
@@ -172,12 +173,13 @@ TEST_CASE("a list that was begun before the question does not answer it", "[kube
   bool was_fresh = true;
   sink.end_list = [&, end = sink.end_list](std::string_view version) {
     if (++lists == 1) reflector->refresh();  // the list under way was begun earlier
-    if (lists == 2) was_fresh = reflector->not_fresh("pods").empty();
+    if (lists == 2) was_fresh = reflector->check_fresh("pods").has_value();
     end(version);
   };
   reflector = std::make_unique<Reflector>(api, Cache::options(500, streaming), std::move(sink));
   reflector->start();
-  CHECK(wait_until([&] { return reflector->synced() && reflector->not_fresh("pods").empty(); }));
+  CHECK(wait_until(
+      [&] { return reflector->synced() && reflector->check_fresh("pods").has_value(); }));
   CHECK(wait_until([&] { return api.open_watches() == 1; }));
   reflector.reset();
   CHECK(lists == 2);
@@ -203,7 +205,7 @@ TEST_CASE("who waits for the caches goes on as soon as all are current", "[kube]
     CHECK(store.size() == 1);
     caches.refresh();
     CHECK(caches.wait_until_current({}));
-    CHECK(caches.not_current().empty());
+    CHECK(caches.check_current());
   }
   SECTION("or ends when it is told to") {
     waiting.request_stop();

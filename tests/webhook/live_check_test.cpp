@@ -35,16 +35,16 @@ void serve(FakeApi& api, const std::string& hash) {
 TEST_CASE("the check is ready once the cluster's OpenAPI is loaded", "[webhook][live]") {
   FakeApi api;
   LiveCheck check(api);
-  CHECK(check.not_ready() == "the cluster's OpenAPI is not loaded yet");
+  CHECK(check.check_ready().error().message == "the cluster's OpenAPI is not loaded yet");
   CHECK(check.current() == nullptr);
 
   api.fail_next("GET", kDocument, kAway);
   serve(api, "A");
   CHECK_FALSE(check.load());
-  CHECK_FALSE(check.not_ready().empty());
+  CHECK_FALSE(check.check_ready());
 
   CHECK(check.load());
-  CHECK(check.not_ready().empty());
+  CHECK(check.check_ready());
   CHECK(check.current()->errors_of(a_job()).empty());
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[w
   api.serve(kDocument, "<html>");
   CHECK_FALSE(check.load());
   CHECK(check.current() == first);
-  CHECK(check.not_ready().empty());
+  CHECK(check.check_ready());
 
   serve(api, "B");
   CHECK(check.load());  // the failed ones were not taken for loaded
@@ -107,7 +107,7 @@ TEST_CASE("loading goes on until the API server answers, and ends at once when t
   api.fail_next("GET", kDocument, kAway);
   LiveCheck check(api);
   std::jthread loader([&check](const std::stop_token& stop) { check.keep_loaded(stop); });
-  CHECK(wait_until([&check] { return check.not_ready().empty(); }));
+  CHECK(wait_until([&check] { return check.check_ready().has_value(); }));
 }  // joins although the next look is minutes away
 
 }  // namespace nervex::webhook

@@ -12,13 +12,14 @@ namespace {
 struct Ops {
   Metrics metrics;
   Health health;
-  std::string not_live, not_synced;
+  Result<Nothing> live = ok();
+  Result<Nothing> synced = ok();
   HttpServer server{ops_options("127.0.0.1:0")};
 
   Ops() {
-    health.add_live("leader-election", [this] { return not_live; });
-    health.add_ready("caches", [this] { return not_synced; });
-    health.add_ready("certificate", [] { return ""; });
+    health.add_live("leader-election", [this] { return live; });
+    health.add_ready("caches", [this] { return synced; });
+    health.add_ready("certificate", [] { return ok(); });
     add_ops_routes(server, metrics, health);
     REQUIRE(server.start());
   }
@@ -39,13 +40,13 @@ TEST_CASE("a probe is told why, and only what concerns it", "[base][ops]") {
   CHECK(ops.call("GET", "/readyz").status == 200);
   CHECK(ops.call("HEAD", "/readyz").status == 200);
 
-  ops.not_synced = "pods are not listed yet";
+  ops.synced = Error{Code::kTransient, "pods are not listed yet"};
   CHECK(ops.call("GET", "/healthz").status == 200);
   CHECK(ops.call("GET", "/readyz").status == 503);
   CHECK(ops.call("GET", "/readyz").body == "caches: pods are not listed yet\n");
 
-  ops.not_synced.clear();
-  ops.not_live = "the lease was not renewed for 40 s";
+  ops.synced = ok();
+  ops.live = Error{Code::kTransient, "the lease was not renewed for 40 s"};
   CHECK(ops.call("GET", "/readyz").status == 200);
   CHECK(ops.call("GET", "/healthz").status == 503);
   CHECK(ops.call("GET", "/healthz").body ==

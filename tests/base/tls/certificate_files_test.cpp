@@ -102,7 +102,7 @@ TEST_CASE("A pair that is replaced is used from then on", "[base][tls][swap]") {
   MountedSecret secret(first);
   const SystemClock clock;
   CertificateFiles files(secret.tls_files(), clock);
-  CHECK(files.not_ready() == "there is no certificate yet");
+  CHECK(files.check_valid().error().message == "there is no certificate yet");
   CHECK_FALSE(files.expires());
   REQUIRE(files.load());
   CHECK(shown_by(files) == first.cert);
@@ -112,7 +112,7 @@ TEST_CASE("A pair that is replaced is used from then on", "[base][tls][swap]") {
   REQUIRE(files.load());
   CHECK(shown_by(files) == second.cert);
   CHECK(*files.expires() - expires > std::chrono::minutes(50));
-  CHECK(files.problem().empty());
+  CHECK(files.check_files());
 
   const TlsContext before = files.current();
   REQUIRE(files.load());
@@ -151,13 +151,13 @@ TEST_CASE("A pair that cannot be used leaves the old one in use, and says why",
       const auto loaded = files.load();
       REQUIRE_FALSE(loaded);
       CHECK(loaded.error().code == Code::kInvalid);
-      CHECK_THAT(files.problem(), ContainsSubstring(row.problem));
+      CHECK_THAT(files.check_files().error().message, ContainsSubstring(row.problem));
       CHECK(shown_by(files) == good.cert);
-      CHECK(files.not_ready().empty());  // callers are served as well as before
+      CHECK(files.check_valid());  // callers are served as well as before
     }
     secret.replace(other);
     CHECK(files.load());
-    CHECK(files.problem().empty());
+    CHECK(files.check_files());
     CHECK(shown_by(files) == other.cert);
   }
 }
@@ -183,7 +183,7 @@ TEST_CASE("Files that vanish leave the pair in use", "[base][tls][swap]") {
   REQUIRE(files.load());
   fs::remove(secret.path("..data"));
   CHECK_FALSE(files.load());
-  CHECK_THAT(files.problem(), ContainsSubstring("No such file or directory"));
+  CHECK_THAT(files.check_files().error().message, ContainsSubstring("No such file or directory"));
   CHECK(shown_by(files) == good.cert);
 }
 
@@ -195,17 +195,17 @@ TEST_CASE("Callers cannot be served before and after the time of a certificate",
   clock.advance(SystemClock().now() - clock.now());
   CertificateFiles files(secret.tls_files(), clock);
   REQUIRE(files.load());
-  CHECK(files.not_ready().empty());
+  CHECK(files.check_valid());
   clock.advance(std::chrono::hours(2));
-  CHECK_THAT(files.not_ready(),
+  CHECK_THAT(files.check_valid().error().message,
              ContainsSubstring("tls.crt expired at " + to_rfc3339(*files.expires())));
-  CHECK(files.problem() == files.not_ready());
+  CHECK(files.check_files().error().message == files.check_valid().error().message);
 
   const MountedSecret early(ca.issue({kName}, {3600, 7200}));
   const SystemClock now;
   CertificateFiles not_yet(early.tls_files(), now);
   REQUIRE(not_yet.load());
-  CHECK_THAT(not_yet.not_ready(), ContainsSubstring("is not valid before"));
+  CHECK_THAT(not_yet.check_valid().error().message, ContainsSubstring("is not valid before"));
 }
 
 TEST_CASE("A chain expires with its first certificate", "[base][tls][swap]") {
@@ -224,16 +224,16 @@ TEST_CASE("A server with an expired certificate is not ready", "[base][tls][swap
   MountedSecret secret(ca.issue({kName}, {-7200, -3600}));
   HttpServer server({.tls = secret.tls_files()});
   REQUIRE(server.start());
-  CHECK_THAT(server.not_ready(), ContainsSubstring("expired"));
-  CHECK_THAT(server.certificate_problem(), ContainsSubstring("expired"));
+  CHECK_THAT(server.check_certificate().error().message, ContainsSubstring("expired"));
+  CHECK_THAT(server.check_certificate_files().error().message, ContainsSubstring("expired"));
   secret.replace(ca.issue({kName}));
-  CHECK(wait_until([&server] { return server.not_ready().empty(); }));
+  CHECK(wait_until([&server] { return server.check_certificate().has_value(); }));
   CHECK(*server.certificate_expires() > SystemClock().now());
 
   HttpServer plain({});
   REQUIRE(plain.start());
-  CHECK(plain.not_ready().empty());
-  CHECK(plain.certificate_problem().empty());
+  CHECK(plain.check_certificate());
+  CHECK(plain.check_certificate_files());
   CHECK_FALSE(plain.certificate_expires());
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("No call fails while certificates are swapped under load", "[base][tls
     REQUIRE(wait_until([&] { return visit(server.port()).certificate == last.cert; }));
     CHECK(more_calls());
     secret.replace({ca.issue({kName}).cert, last.key});  // do not fit
-    REQUIRE(wait_until([&server] { return !server.certificate_problem().empty(); }));
+    REQUIRE(wait_until([&server] { return !server.check_certificate_files(); }));
     CHECK(more_calls());
     CHECK(visit(server.port()).certificate == last.cert);
   }

@@ -66,12 +66,12 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   const RoundMetrics rounds(metrics, 3);
   kube::Leadership leadership(cluster.api, clock, std::nullopt, [] {});
   Runner runner(parts.queue, parts.worker, leadership, watches, rounds);
-  CHECK_FALSE(watches.not_synced().empty());
+  CHECK_FALSE(watches.check_synced());
   watches.start();
   runner.start(3);
   cluster.create_job(2, 1);
-  REQUIRE(
-      comes_true([&] { return watches.not_synced().empty() && parts.caches.jobs.size() == 1; }));
+  REQUIRE(comes_true(
+      [&] { return watches.check_synced().has_value() && parts.caches.jobs.size() == 1; }));
   CHECK(cluster.names(kube::kPodGroups).empty());  // it does not lead
   leadership.start();
   REQUIRE(comes_true([&] { return cluster.names(kube::kPodGroups).size() == 1; }));
@@ -113,7 +113,8 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   kube::Reflectors watches(cluster.api);
   add_watches(watches, caches, queue, std::chrono::milliseconds(0));
   watches.start();
-  REQUIRE(comes_true([&] { return watches.not_synced().empty() && caches.pods.size() == 2; }));
+  REQUIRE(
+      comes_true([&] { return watches.check_synced().has_value() && caches.pods.size() == 2; }));
   for (const auto& pod : cluster.names(kube::kPods)) {
     cluster.api.change(
         kube::kPods, "rl", pod,

@@ -199,7 +199,8 @@ TEST_CASE("why nothing is listed yet is told with the last failure", "[kube][ref
                 1'000'000);
   Mirror mirror(api, quick(api_path(kPods), true));
   CHECK(wait_until([&] {
-    return mirror.reflector.not_synced("pods") == "pods are not listed yet: 403 pods is forbidden";
+    return mirror.reflector.check_synced("pods").error().message ==
+           "pods are not listed yet: 403 pods is forbidden";
   }));
 }
 

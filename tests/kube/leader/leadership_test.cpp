@@ -56,9 +56,9 @@ TEST_CASE("a candidate that cannot get at the lease is not ready", "[kube][leade
   api.fail_next("", "/leases", {Code::kForbidden, "forbidden"}, testing::Applied::kNo, 1'000'000);
   Leadership a(api, clock, quick("a"), [] {});
   a.start();
-  CHECK(a.not_ready().empty());  // it has only just begun
+  CHECK(a.check_ready());  // it has only just begun
   clock.advance(16s);
-  CHECK(a.not_ready() ==
+  CHECK(a.check_ready().error().message ==
         "the lease nervex-system/nervex-controller could not be read or made for 16 s "
         "(the log says why)");
 }
@@ -75,9 +75,9 @@ TEST_CASE("a candidate that waits for another is ready, and so is a leader", "[k
     const std::size_t renewals = api.writes("PUT", "/leases").size();
     clock.advance(5s);
     CHECK(wait_until([&] { return api.writes("PUT", "/leases").size() > renewals + 1; }));
-    CHECK(wait_until([&] { return b.not_ready().empty(); }));
+    CHECK(wait_until([&] { return b.check_ready().has_value(); }));
   }
-  CHECK(a.not_ready().empty());
+  CHECK(a.check_ready());
 }
 
 TEST_CASE("without an election everybody leads, and writes no lease", "[kube][leadership]") {
@@ -88,7 +88,7 @@ TEST_CASE("without an election everybody leads, and writes no lease", "[kube][le
   a.start();
   CHECK(a.wait({}));
   CHECK(a.may_write());
-  CHECK(a.not_live().empty());
+  CHECK(a.check_live());
   a.release();
   CHECK_FALSE(a.may_write());
   CHECK(api.requests() == 0);

@@ -22,7 +22,7 @@ struct Serving {
 
   Serving() {
     add_routes(
-        http, world.replicas, *authorizer, [] { return std::string(); }, metrics);
+        http, world.replicas, *authorizer, [] { return ok(); }, metrics);
     REQUIRE(http.start());
     HttpClientOptions to;
     to.url = "http://127.0.0.1:" + std::to_string(http.port());

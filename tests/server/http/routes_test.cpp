@@ -19,14 +19,14 @@ namespace {
 struct ServingRoutes {
   World world;
   std::unique_ptr<Authorizer> authorizer = allow_all();
-  std::string not_ready;
+  Result<Nothing> ready = ok();
   Metrics metrics;
   Health health;
   HttpServer http;
 
   ServingRoutes() : http(server_options("127.0.0.1:0", 2048)) {
     add_routes(
-        http, world.replicas, *authorizer, [this] { return not_ready; }, metrics);
+        http, world.replicas, *authorizer, [this] { return ready; }, metrics);
     add_health_routes(http, health);
     REQUIRE(http.start());
   }
@@ -190,12 +190,12 @@ TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
 
 TEST_CASE("until the caches are filled clients are told to ask again", "[server][routes]") {
   ServingRoutes serving;
-  serving.not_ready = "pods are not listed yet";
+  serving.ready = Error{Code::kTransient, "pods are not listed yet"};
   const HttpResponse response = serving.send("GET", "/v1alpha1/replicas");
   CHECK(response.status == 200);
   CHECK(response.body.starts_with(R"({"success":false,"code":1,)"));
 
-  serving.not_ready.clear();
+  serving.ready = ok();
   CHECK(serving.send("GET", "/v1alpha1/replicas").body.starts_with(R"({"success":true)"));
 }
 
