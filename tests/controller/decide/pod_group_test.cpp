@@ -126,7 +126,7 @@ TEST_CASE("a PodGroup tells the scheduling side all it needs", "[controller][des
   CHECK(learner.slots == Slots{{0, 0}});
   CHECK(learner.shape.requests ==
         kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
-  CHECK(learner.constraints.node_selector == Json{{"zone", "a"}});
+  CHECK(learner.shape.constraints.node_selector == Json{{"zone", "a"}});
 }
 
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {
