@@ -7,8 +7,8 @@
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
+#include "controller/decide/creation_failures.h"
 #include "controller/decide/reconcile.h"
-#include "controller/decide/refusals.h"
 #include "controller/decide/replacement.h"
 #include "controller/observe/observe.h"
 
@@ -28,7 +28,7 @@ bool has_more_to_do(const Decision& decision) {
 }
 
 // The API server gave an answer that will not change by itself.
-bool is_refused_creation(const Failure& failure) {
+bool is_definite_creation_failure(const Failure& failure) {
   return failure.event_reason == kFailedCreate && is_definite(failure.error.code);
 }
 
@@ -40,20 +40,21 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
     return is_first ? Actions{warning_event(failure.event_reason, message)} : Actions{};
   }
   if (failure.is_taken) {
-    if (Actions actions = pass_by_taken_name(seen.job, failure.refused_name); !actions.empty()) {
+    if (Actions actions = pass_by_taken_name(seen.job, failure.failed_name); !actions.empty()) {
       return actions;
     }
   }
   const Round round(seen);
-  if (is_refused_creation(failure) && round.attempt.group != nullptr && !seen.job.meta.deleting) {
-    Actions actions = requeue_gang_of(round, failure.refused_name, message);
+  if (is_definite_creation_failure(failure) && round.attempt.group != nullptr &&
+      !seen.job.meta.deleting) {
+    Actions actions = requeue_gang_of(round, failure.failed_name, message);
     if (!actions.empty()) return actions;
     if (seen.job.status.phase == job::Phase::kCreated) {
-      AttemptTransition transition = transition_of_refusal(seen, message);
+      AttemptTransition transition = transition_of_failed_creation(seen, message);
       return {UpdateStatus{std::move(transition.status)}, std::move(transition.event)};
     }
   }
-  return report_refusal(seen.job, failure.event_reason, message, seen.now);
+  return report_failed_write(seen.job, failure.event_reason, message, seen.now);
 }
 
 }  // namespace
@@ -131,13 +132,13 @@ Result<Nothing> Worker::release_orphans(const std::string& key) {
 
 void Worker::report(const std::string& key, const Failure& failure) {
   const int before = queue_.failures(key);
-  if (failure.event_reason.empty() || !is_worth_telling(failure.error.code, before)) return;
+  if (failure.event_reason.empty() || !is_worth_reporting(failure.error.code, before)) return;
   // With the status, and the objects, that this round has written.
   const auto seen = observe_caches(caches_, options_, key, clock_.now());
   if (!seen) return;
-  const bool is_first = before == 0 || !is_worth_telling(failure.error.code, before - 1);
+  const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
   if (const auto failed = performer_.perform(seen->job, actions_about(*seen, failure, is_first))) {
-    log_warn("refusal not written on the job", {{"job", key}, {"error", failed->error.message}});
+    log_warn("failure not reported on the job", {{"job", key}, {"error", failed->error.message}});
   }
 }
 

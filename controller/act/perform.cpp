@@ -9,7 +9,7 @@
 
 #include "controller/act/writes.h"
 #include "controller/decide/conditions.h"
-#include "controller/decide/refusals.h"
+#include "controller/decide/creation_failures.h"
 
 namespace nervex::controller {
 
@@ -40,28 +40,28 @@ struct Perform {
                    event_reason);
   }
 
-  // A refusal may come from a name that somebody else holds. The refused one is the error's own:
-  // what failed before it may pass by itself, and then it is the error.
+  // A name that somebody else holds fails for good. `failed_name` belongs to the error: where an
+  // earlier object's failure may pass by itself, that one is the error.
   std::optional<Failure> create_each(const std::vector<Json>& manifests,
                                      Result<Nothing> (Writes::*write)(const Json&)) const {
     constexpr std::size_t kNone = ~std::size_t{0};
-    std::atomic<std::size_t> refused = kNone;
+    std::atomic<std::size_t> definite = kNone;
     auto failed =
         failure(slow_start(manifests.size(), parallel_writes,
                            [&](std::size_t i) {
                              auto done = (writes.*write)(manifests[i]);
                              if (!done && is_definite(done.error().code)) {
-                               std::size_t first = refused;
-                               while (i < first && !refused.compare_exchange_weak(first, i))
+                               std::size_t first = definite;
+                               while (i < first && !definite.compare_exchange_weak(first, i))
                                  continue;
                              }
                              return done;
                            }),
                 kFailedCreate);
-    if (failed && refused != kNone) {
-      failed->refused_name = kube::string_at(manifests[refused], {"metadata", "name"});
+    if (failed && definite != kNone) {
+      failed->failed_name = kube::string_at(manifests[definite], {"metadata", "name"});
       failed->is_taken =
-          failed->error.code == Code::kForbidden && writes.is_somebody_elses(manifests[refused]);
+          failed->error.code == Code::kForbidden && writes.is_somebody_elses(manifests[definite]);
     }
     return failed;
   }
@@ -84,7 +84,7 @@ struct Perform {
   std::optional<Failure> operator()(const DeletePods& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_pod);
   }
-  // All are tried: one that somebody's policy refuses keeps no other pod.
+  // All are tried: one that somebody's policy forbids keeps no other pod.
   std::optional<Failure> operator()(const ReleasePods& action) const {
     std::mutex mutex;
     std::optional<Failure> first;

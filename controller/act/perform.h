@@ -17,8 +17,8 @@ namespace nervex::controller {
 struct Failure {
   Error error;
   std::string_view event_reason;  // kFailedCreate, kFailedDelete, or "" for other writes
-  // Of a pod or service that was refused for good (is_definite), one of those of the action.
-  std::string refused_name{};
+  // Of a pod or service whose creation failed for good (is_definite), one of those of the action.
+  std::string failed_name{};
   bool is_taken = false;  // that name is held by an object of somebody else
 };
 

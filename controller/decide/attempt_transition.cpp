@@ -222,10 +222,10 @@ AttemptTransition requeue(const Observed& seen, const AttemptResult& verdict) {
                                     verdict.reason, verdict.message))};
 }
 
-// When the refusal that lasts was told of first.
-SysTime refused_since(const Observed& seen) {
+// When the creation that still fails was first reported.
+SysTime failing_since(const Observed& seen) {
   const auto* condition = find_condition(seen.job.status, kPodsCreated);
-  return is_creation_refused(seen.job.status) ? condition->last_transition : seen.now;
+  return has_failed_creation(seen.job.status) ? condition->last_transition : seen.now;
 }
 
 // The deadline counts from when the job runs again.
@@ -291,13 +291,13 @@ std::optional<AttemptTransition> end_by(const Round& round, const AttemptResult&
 
 }  // namespace
 
-AttemptTransition transition_of_refusal(const Observed& seen, const std::string& message) {
+AttemptTransition transition_of_failed_creation(const Observed& seen, const std::string& message) {
   const AttemptResult verdict{AttemptOutcome::kDisruption, kFailedCreate, message, std::nullopt,
                               ""};
   job::Status status = next_attempt(seen, kFailedCreate, message);
   status.queued_time = seen.job.status.queued_time;
   status.last_attempt = last_attempt(seen, verdict);
-  const auto lasts = std::chrono::ceil<seconds>(seen.now - refused_since(seen));
+  const auto lasts = std::chrono::ceil<seconds>(seen.now - failing_since(seen));
   const auto delay = std::max<std::chrono::milliseconds>(seen.retry_delay, lasts);
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + at_most_longest(delay));
   set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);

@@ -46,10 +46,10 @@ struct AttemptTransition {
 // nullopt: the attempt goes on. Else the status is to be written before anything else is done.
 std::optional<AttemptTransition> transition_of(const Round& round);
 
-// The API server refuses for good, in these words, an object that the base gang cannot start
-// without: what was made of the gang gives its capacity back. The next attempt begins after as long
-// again as the refusal has lasted, at least `retry_delay` and at most 6 min. The job keeps its
+// The creation of an object that the base gang cannot start without failed for good, with this
+// message: what was made of the gang gives its capacity back. The next attempt begins after as long
+// again as the creation has failed, at least `retry_delay` and at most 6 min. The job keeps its
 // place in the queue, its scheduleTimeoutSeconds go on, and it costs no retry.
-AttemptTransition transition_of_refusal(const Observed& seen, const std::string& message);
+AttemptTransition transition_of_failed_creation(const Observed& seen, const std::string& message);
 
 }  // namespace nervex::controller

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "controller/decide/attempt.h"
+#include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
-#include "controller/decide/refusals.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -20,7 +20,8 @@ using job::Phase;
 using std::chrono::seconds;
 
 // A pod that has a place is bound within this time, unless the scheduler has objections of its own
-// (volumes, or a node that is gone). Before that its refusals are only signs of caches catching up.
+// (volumes, or a node that is gone). Before that its objections are only signs of caches catching
+// up.
 constexpr seconds kBindingTime{10};
 
 struct Finding {
@@ -40,26 +41,26 @@ bool is_of_gang(const AttemptPod& of, const gang::PodGroup& group, std::string_v
   });
 }
 
-bool is_refused(const Observed& seen, const kube::Pod& pod) {
+bool is_unschedulable(const Observed& seen, const kube::Pod& pod) {
   const bool is_late = seen.now - pod.meta.created >= kBindingTime;
   return waits_for_binding(pod) && is_late && !pod.unscheduled_message.empty();
 }
 
 // Pods that the second scheduler does not bind, and says why.
-std::vector<const AttemptPod*> refused_pods(const Round& round) {
-  std::vector<const AttemptPod*> refused;
+std::vector<const AttemptPod*> unschedulable_pods(const Round& round) {
+  std::vector<const AttemptPod*> found;
   for (const AttemptPod& of : round.attempt.pods) {
-    if (is_refused(round.seen, *of.pod)) refused.push_back(&of);
+    if (is_unschedulable(round.seen, *of.pod)) found.push_back(&of);
   }
-  return refused;
+  return found;
 }
 
 // What it says about one of them that is of that gang, of the coordinator if it is among them; ""
 // if there is none.
-std::string scheduler_objection(const std::vector<const AttemptPod*>& refused,
+std::string scheduler_objection(const std::vector<const AttemptPod*>& unschedulable,
                                 const gang::PodGroup& group, std::string_view gang) {
   const AttemptPod* first = nullptr;
-  for (const AttemptPod* of : refused) {
+  for (const AttemptPod* of : unschedulable) {
     const bool is_better = first == nullptr || of->role == job::Role::kCoordinator;
     if (is_better && is_of_gang(*of, group, gang)) first = of;
   }
@@ -94,7 +95,7 @@ Finding scheduled(const Round& round) {
   }
   if (!base->planned) return {false, base->reason, base->message};
   std::string objection =
-      scheduler_objection(refused_pods(round), *round.attempt.group, gang::kBaseGang);
+      scheduler_objection(unschedulable_pods(round), *round.attempt.group, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
   return {true, base->reason, base->message};
 }
@@ -119,7 +120,7 @@ std::optional<Finding> requests_scheduled(const Round& round) {
   if (is_false(round.seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
   }
-  const auto refused = refused_pods(round);
+  const auto unschedulable = unschedulable_pods(round);
   std::map<std::string_view, const gang::GangStatus*> known;
   for (const auto& of : round.attempt.group->status.gangs) known.try_emplace(of.name, &of);
   for (const auto& set : round.attempt.group->spec.members) {
@@ -128,7 +129,7 @@ std::optional<Finding> requests_scheduled(const Round& round) {
     const auto at = known.find(set.gang);
     const gang::GangStatus* of = at == known.end() ? nullptr : at->second;
     if (of != nullptr && of->planned) {
-      std::string objection = scheduler_objection(refused, *round.attempt.group, set.gang);
+      std::string objection = scheduler_objection(unschedulable, *round.attempt.group, set.gang);
       if (objection.empty()) continue;
       return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
     }
@@ -188,9 +189,9 @@ void apply(const Observed& seen, job::Status& status, std::string_view type, Fin
 
 // Of a gang that was taken back nothing is left to create either. That all of it could be created
 // is shown by its coordinator, which comes last, or of a gang that came later by all of its pods.
-bool is_still_refused(const Attempt& attempt, const job::Status& status) {
+bool creation_still_fails(const Attempt& attempt, const job::Status& status) {
   if (!status.requeued_gangs.empty()) return true;
-  return status.phase == Phase::kCreated && is_creation_refused(status) &&
+  return status.phase == Phase::kCreated && has_failed_creation(status) &&
          !is_true(status, kSuspended) && coordinator_of(attempt) == nullptr;
 }
 
@@ -199,7 +200,7 @@ void set_pods_created(const Round& round, bool nothing_to_create, job::Status& s
   if (!named) {
     set_condition(round.seen, status, kPodsCreated, false, kInvalidName, named.error().message);
   } else if (nothing_to_create && is_false(status, kPodsCreated) &&
-             !is_still_refused(round.attempt, status)) {
+             !creation_still_fails(round.attempt, status)) {
     set_condition(round.seen, status, kPodsCreated, true, kSuccessfulCreate,
                   "all objects that the job may have were created");
   }
@@ -253,7 +254,7 @@ std::string reason_of(const job::Status& status, bool waits) {
 
 }  // namespace
 
-bool is_creation_refused(const job::Status& status) {
+bool has_failed_creation(const job::Status& status) {
   const auto* condition = find_condition(status, kPodsCreated);
   return condition != nullptr && !condition->status && condition->reason == kFailedCreate;
 }

@@ -20,7 +20,7 @@ namespace nervex::controller {
 inline constexpr std::string_view kCreated = "Created";
 inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that the job starts with
 inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
-inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: the API refused one
+inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: a write failed
 inline constexpr std::string_view kReplacementLimitExceeded = "ReplacementLimitExceeded";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
 inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
@@ -101,8 +101,8 @@ std::optional<std::chrono::seconds> time_until_late(const Round& round);
 void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status);
 
 bool is_true(const job::Status& status, std::string_view type);
-// PodsCreated=False says that the API server refuses to create something.
-bool is_creation_refused(const job::Status& status);
+// PodsCreated=False with FailedCreate: the creation of an object fails.
+bool has_failed_creation(const job::Status& status);
 
 // A condition with the observed generation and, if it is new or turns, the time of now.
 void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,

@@ -49,15 +49,15 @@ std::optional<SysTime> schedule_deadline(const Round& round) {
   if (!round.seen.job.spec.schedule_timeout_seconds || !status.queued_time) return std::nullopt;
   if (status.phase == job::Phase::kRunning || is_base_gang_bound(round.attempt))
     return std::nullopt;
-  // A refusal is waited for in the queue; the back-off after a failure is not.
+  // A creation that fails is waited for in the queue; the back-off after a failure is not.
   const SysTime from =
-      is_creation_refused(status)
+      has_failed_creation(status)
           ? *status.queued_time
           : std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{}));
   return after(from, *round.seen.job.spec.schedule_timeout_seconds);
 }
 
-// What the API server refused to create comes first: it is why places that are there stay empty.
+// A creation that fails comes first: it is why places that are there stay empty.
 std::string why_it_waits(const job::Status& status) {
   const auto* created = find_condition(status, kPodsCreated);
   if (created != nullptr && !created->status) return created->message;

@@ -30,7 +30,7 @@ namespace nervex::controller {
 //  ordinal>";
 //  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
 //    aggregators and one per item of the GPU split.
-// Gangs that back off (refusals.h) have no slots in it.
+// Gangs that back off (creation_failures.h) have no slots in it.
 // Gangs of requests that nervex-server has merged become one once they are placed (pod_group.h).
 // Slots that have finished and whose pods are gone are left out, and so are sets without slots.
 // While what was requested is lost (attempt.h) nothing is taken out for want of a request.
@@ -52,7 +52,8 @@ Actions group_steps(const Round& round);
 // if
 //  - both are committed and whole: the status has a place for every slot that `sets` names, and
 //    `pods` has its pod, so that nothing is left to decide about them, no gang that waits grows or
-//    starts in part, and a refused pod takes back none that ran before (refusals.h); and
+//    starts in part, and a pod whose creation fails takes back none that ran before
+//    (creation_failures.h); and
 //  - their sets are alike: same roles and parts, equal requests and constraints.
 // The planner keeps such a slot's node and number, since its key is what it was. Sets that are left
 // without slots stay in `sets`. Until the status follows, the grown gang is not whole: nothing more

@@ -8,10 +8,10 @@
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
+#include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/pods.h"
-#include "controller/decide/refusals.h"
 #include "controller/decide/replacement.h"
 #include "controller/decide/status.h"
 

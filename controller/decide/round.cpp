@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controller/decide/cleanup.h"
-#include "controller/decide/refusals.h"
+#include "controller/decide/creation_failures.h"
 #include "job/counts.h"
 
 namespace nervex::controller {

@@ -26,7 +26,7 @@ struct Round {
   job::Job job;
   const bool requests_lost;  // attempt.h
   WantedSlots slots;         // of `job`
-  SlotNumbers backing_off;   // of `slots`: refusals.h
+  SlotNumbers backing_off;   // of `slots`: creation_failures.h
   Placements placements;     // of all gangs, whatever became of their plans
   // Names of pods that are wanted and not in `seen`, but were created. A stale cache looks the
   // same: live_checks() asks the API server first.

@@ -10,7 +10,7 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/conditions.h"
-#include "controller/decide/refusals.h"
+#include "controller/decide/creation_failures.h"
 #include "controller/decide/replacement.h"
 #include "job/names.h"
 

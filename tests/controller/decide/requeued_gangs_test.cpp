@@ -1,4 +1,4 @@
-#include "controller/decide/refusals.h"
+#include "controller/decide/creation_failures.h"
 
 #include <algorithm>
 

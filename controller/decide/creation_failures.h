@@ -1,12 +1,15 @@
-// controller/decide/refusals.h - what becomes of a gang that grows the job when the API server
-// refuses one of its pods for good? It is taken back as a whole, and tried again later. Pure.
+// controller/decide/creation_failures.h - what becomes of a gang that grows the job when one of its
+// pods cannot be created? It is taken back as a whole, and tried again later. Pure.
 //
 // A gang starts whole or not at all, also the ones that come after the base gang: what one request
 // asked for, or what was added to the base replicas of a running job. Otherwise the pods that could
-// be created would hold their GPUs and wait for those that could not. (The base gang's refusal ends
-// the attempt: attempt_transition.h.) Of a gang that has been whole a refused pod takes nothing
-// back, it only replaces another one and what runs goes on (docs/replacement.md); but for a
-// multi-GPU learner, of which no part is of any use: it is taken back alone.
+// be created would hold their GPUs and wait for those that could not. (A failure of the base gang
+// ends the attempt: attempt_transition.h.) Of a gang that has been whole nothing is taken back: the
+// pod only replaces another one, and what runs goes on (docs/replacement.md); but for a multi-GPU
+// learner, of which no part is of any use: it is taken back alone.
+//
+// This is about failures for good (is_definite): the API server's answer will not change by itself,
+// because of a quota, an admission policy or a wrong object.
 //
 // Taking back is one status write: status.requeuedGangs names the gang, or its learner, with the
 // time of the next try, and the incarnations of the slots that have bound pods are raised. Until
@@ -36,9 +39,9 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
 // Until the first of them may be tried again; nullopt: none waits.
 std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen);
 
-// What to write when the creation of the object `name` (a pod, or its Service) was refused in these
-// words. Empty if nothing is to be taken back; so, too, if the name is of the base gang or of
-// nothing that is wanted.
+// What to write when the creation of the object `name` (a pod, or its Service) failed for good with
+// this message. Empty if nothing is to be taken back; so, too, if the name is of the base gang or
+// of nothing that is wanted.
 Actions requeue_gang_of(const Round& round, std::string_view name, const std::string& message);
 
 // For people: "request-7", "learner 4096 of request-7".
@@ -47,21 +50,21 @@ std::string describe(const job::Status::RequeuedGang& requeued);
 // status.requeuedGangs without what is whole by now, or not wanted any more.
 std::vector<job::Status::RequeuedGang> still_requeued(const Round& round);
 
-// -- how does a user learn that the API server refused what the job needs?
+// -- how does a user learn that what the job needs cannot be created?
 
 // What to write about a write that keeps failing: the condition PodsCreated=False with `reason`,
 // kFailedCreate or kFailedDelete, and the API's own words, and an event. None if the job says so
 // already (but for numbers, which may change with each try), so that trying again costs no writes.
 // reconcile.h ends the condition when nothing is left to write.
-Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& message,
-                       SysTime now);
+Actions report_failed_write(const job::Job& job, std::string_view reason,
+                            const std::string& message, SysTime now);
 
-// The same request will be refused again: what it asks for is wrong, or not allowed.
+// The same request will fail again: what it asks for is wrong, or not allowed.
 bool is_definite(Code code);
 
-// Is a failure worth telling of, after so many failed rounds in a row before this one? At once if
+// Is a failure worth a report, after so many failed rounds in a row before this one? At once if
 // the answer will be the same again. What may pass by itself, the second time; a cache that lags
 // behind, which is part of every controller's day, only when it does not catch up.
-bool is_worth_telling(Code code, int failures_before);
+bool is_worth_reporting(Code code, int failures_before);
 
 }  // namespace nervex::controller

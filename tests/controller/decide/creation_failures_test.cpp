@@ -1,4 +1,4 @@
-#include "controller/decide/refusals.h"
+#include "controller/decide/creation_failures.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -18,12 +18,12 @@ World a_refused_world() {
   World world(a_job());
   world.settle();
   world.plan();
-  world.apply(report_refusal(world.seen.job, kFailedCreate,
-                             "create pod: exceeded quota, used: pods=10", world.seen.now));
+  world.apply(report_failed_write(world.seen.job, kFailedCreate,
+                                  "create pod: exceeded quota, used: pods=10", world.seen.now));
   return world;
 }
 
-TEST_CASE("a refusal shows on the job in the API's words", "[controller][refusal]") {
+TEST_CASE("a refusal shows on the job in the API's words", "[controller][creation_failures]") {
   const World world = a_refused_world();
   CHECK(world.seen.job.status.reason == "FailedCreate");
   const auto* condition = find_condition(world.seen.job.status, "PodsCreated");
@@ -32,17 +32,17 @@ TEST_CASE("a refusal shows on the job in the API's words", "[controller][refusal
   CHECK(world.events.back() == "FailedCreate");
 }
 
-TEST_CASE("a refusal that is repeated costs no write", "[controller][refusal]") {
+TEST_CASE("a refusal that is repeated costs no write", "[controller][creation_failures]") {
   const World world = a_refused_world();
   const auto again = [&](const std::string& words) {
-    return report_refusal(world.seen.job, kFailedCreate, words, world.seen.now);
+    return report_failed_write(world.seen.job, kFailedCreate, words, world.seen.now);
   };
   CHECK(again("create pod: exceeded quota, used: pods=11").empty());
   CHECK(again("create pod: something else").size() == 2);
 }
 
 TEST_CASE("a refusal stays on the job while something is missing, and goes with it",
-          "[controller][refusal]") {
+          "[controller][creation_failures]") {
   World world = a_refused_world();
   const Actions actions = reconcile(world.seen).actions;
   const auto* update = std::get_if<UpdateStatus>(&actions.front());
@@ -52,7 +52,8 @@ TEST_CASE("a refusal stays on the job while something is missing, and goes with 
   CHECK(world.seen.job.status.reason == "Starting");
 }
 
-TEST_CASE("what may pass by itself is told of when it happens again", "[controller][refusal]") {
+TEST_CASE("what may pass by itself is told of when it happens again",
+          "[controller][creation_failures]") {
   struct Row {
     std::string when;
     Code code;
@@ -68,17 +69,17 @@ TEST_CASE("what may pass by itself is told of when it happens again", "[controll
       {"the cache is behind", Code::kConflict, 6},
   }));
   INFO("when " << row.when);
-  CHECK(is_worth_telling(row.code, row.failures_before));
-  if (row.failures_before > 0) CHECK_FALSE(is_worth_telling(row.code, row.failures_before - 1));
+  CHECK(is_worth_reporting(row.code, row.failures_before));
+  if (row.failures_before > 0) CHECK_FALSE(is_worth_reporting(row.code, row.failures_before - 1));
 }
 
 TEST_CASE("a deletion that keeps failing shows too, and while the job is suspended",
-          "[controller][refusal]") {
+          "[controller][creation_failures]") {
   World world(a_job());
   world.make_gang();
   world.seen.job.spec.suspend = true;
   world.apply(reconcile(world.seen).actions);
-  world.apply(report_refusal(world.seen.job, kFailedDelete, "delete pod: no", world.seen.now));
+  world.apply(report_failed_write(world.seen.job, kFailedDelete, "delete pod: no", world.seen.now));
   CHECK(world.seen.job.status.reason == "Suspended");
   CHECK(find_condition(world.seen.job.status, "PodsCreated")->reason == "FailedDelete");
   const int before = world.status_writes;
@@ -89,7 +90,8 @@ TEST_CASE("a deletion that keeps failing shows too, and while the job is suspend
   CHECK(world.status_writes == before + 1);
 }
 
-TEST_CASE("a job whose name no pod can have makes nothing and says so", "[controller][refusal]") {
+TEST_CASE("a job whose name no pod can have makes nothing and says so",
+          "[controller][creation_failures]") {
   job::Job job = a_job(1, 0);
   job.meta.name = GENERATE(std::string("has.a.dot"), std::string("7th"), std::string(46, 'x'));
   World world(std::move(job));
@@ -102,10 +104,10 @@ TEST_CASE("a job whose name no pod can have makes nothing and says so", "[contro
   CHECK(world.settle() == 0);
 }
 
-TEST_CASE("nothing is reported on a job that has ended", "[controller][refusal]") {
+TEST_CASE("nothing is reported on a job that has ended", "[controller][creation_failures]") {
   World world(a_job());
   world.seen.job.status.phase = job::Phase::kFailed;
-  CHECK(report_refusal(world.seen.job, kFailedCreate, "no", world.seen.now).empty());
+  CHECK(report_failed_write(world.seen.job, kFailedCreate, "no", world.seen.now).empty());
 }
 
 }  // namespace

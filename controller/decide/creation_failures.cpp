@@ -1,4 +1,4 @@
-#include "controller/decide/refusals.h"
+#include "controller/decide/creation_failures.h"
 
 #include <fmt/format.h>
 
@@ -75,8 +75,8 @@ bool goes_on(const job::Job& job, const WantedSlot& slot) {
   });
 }
 
-// The slot's first pod was refused, or the gang has no bound pod: it has never been whole. Or not
-// since it was taken back.
+// The creation of the slot's first pod failed, or the gang has no bound pod: it has never been
+// whole. Or not since it was taken back.
 bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& slot,
                  std::string_view gang) {
   const job::Status& status = job.status;
@@ -88,7 +88,7 @@ bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& 
   return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !goes_on(job, slot));
 }
 
-// Which learner is taken back alone, if it is one: it is refused again, or its gang has been whole.
+// Which learner is taken back alone, if it is one: it fails again, or its gang has been whole.
 std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attempt,
                                       const WantedSlot& slot, std::string_view gang) {
   if (!is_of_a_learner(slot)) return std::nullopt;
@@ -101,7 +101,7 @@ std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attemp
 }
 
 // Bound pods get no second life: their slots go on with the next incarnation. One that never ran is
-// deleted, too, but costs no incarnation, of which a refusal that lasts for days would use up all.
+// deleted, too, but costs no incarnation, of which a failure that lasts for days would use up all.
 void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const Requeued& requeued,
                         const std::map<Number, std::string_view>& gangs, job::Status& status) {
   std::map<Number, int> raised;
@@ -150,15 +150,15 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
 
 Actions requeue_gang_of(const Round& round, std::string_view name, const std::string& message) {
   if (round.attempt.group == nullptr) return {};
-  const WantedSlot* refused = find_by_name(round.job, round.slots, name);
-  if (refused == nullptr) return {};
+  const WantedSlot* failed = find_by_name(round.job, round.slots, name);
+  if (failed == nullptr) return {};
   const auto gangs = gangs_of(*round.attempt.group);
-  const auto at = gangs.find({refused->role, refused->slot.ordinal});
+  const auto at = gangs.find({failed->role, failed->slot.ordinal});
   if (at == gangs.end() || at->second == gang::kBaseGang) return {};
-  if (!parse_gang_name(at->second)) return {};      // somebody else's hand
-  if (has_pod(round.attempt, *refused)) return {};  // the Service of one that runs
-  const auto learner = learner_to_requeue(round.seen.job, round.attempt, *refused, at->second);
-  if (!learner && !is_starting(round.seen.job, round.attempt, *refused, at->second)) return {};
+  if (!parse_gang_name(at->second)) return {};     // somebody else's hand
+  if (has_pod(round.attempt, *failed)) return {};  // the Service of one that runs
+  const auto learner = learner_to_requeue(round.seen.job, round.attempt, *failed, at->second);
+  if (!learner && !is_starting(round.seen.job, round.attempt, *failed, at->second)) return {};
 
   job::Status status = round.seen.job.status;
   Requeued& entry = entry_of(status, at->second, learner);
@@ -215,7 +215,7 @@ std::vector<Requeued> still_requeued(const Round& round) {
 
 namespace {
 
-// "used: pods=10" and "used: pods=11" are the same refusal.
+// "used: pods=10" and "used: pods=11" are the same failure.
 std::string without_numbers(std::string_view text) {
   std::string kept;
   for (const char c : text) {
@@ -232,8 +232,8 @@ bool says_so(const job::Status& status, const std::string& message) {
 
 }  // namespace
 
-Actions report_refusal(const job::Job& job, std::string_view reason, const std::string& message,
-                       SysTime now) {
+Actions report_failed_write(const job::Job& job, std::string_view reason,
+                            const std::string& message, SysTime now) {
   if (job.meta.deleting || is_final(job.status.phase) || says_so(job.status, message)) return {};
   job::Status status = job.status;
   job::set_condition(status, {std::string(kPodsCreated), false, std::string(reason), message,
@@ -244,7 +244,7 @@ Actions report_refusal(const job::Job& job, std::string_view reason, const std::
 
 bool is_definite(Code code) { return code == Code::kInvalid || code == Code::kForbidden; }
 
-bool is_worth_telling(Code code, int failures_before) {
+bool is_worth_reporting(Code code, int failures_before) {
   switch (code) {
     case Code::kInvalid:
     case Code::kForbidden:
