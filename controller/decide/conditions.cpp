@@ -105,17 +105,38 @@ bool is_false(const job::Status& status, std::string_view type) {
   return condition != nullptr && !condition->status;
 }
 
-// Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
-// gang that waited and was removed again leaves no word behind: nothing waits any more.
-std::optional<Finding> requests_scheduled(const Round& round) {
-  if (round.attempt.group == nullptr) return std::nullopt;
-  for (const auto& of : round.seen.job.status.requeued_gangs) {
-    if (of.requeue_at <= round.seen.now) continue;
+// The first gang that was taken back and is not tried again yet.
+std::optional<Finding> backing_off(const Observed& seen) {
+  for (const auto& of : seen.job.status.requeued_gangs) {
+    if (of.requeue_at <= seen.now) continue;
     return Finding{
         false, kBackOff,
         fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
                     describe(of), to_rfc3339(of.requeue_at))};
   }
+  return std::nullopt;
+}
+
+// Why that gang waits; nullopt: it does not. `known`: what the planner says of it, may be null.
+std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* known,
+                               const std::vector<const AttemptPod*>& unschedulable,
+                               const gang::PodGroup& group) {
+  if (known == nullptr || (!known->planned && known->reason.empty())) {
+    return Finding{false, kQueued, "the planner has not looked at " + gang + " yet"};
+  }
+  if (!known->planned) {
+    return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
+  }
+  std::string objection = scheduler_objection(unschedulable, group, gang);
+  if (objection.empty()) return std::nullopt;
+  return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
+}
+
+// Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
+// gang that waited and was removed again leaves no message behind: nothing waits any more.
+std::optional<Finding> requests_scheduled(const Round& round) {
+  if (round.attempt.group == nullptr) return std::nullopt;
+  if (auto waits = backing_off(round.seen)) return waits;
   std::optional<Finding> verdict;
   if (is_false(round.seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
@@ -128,15 +149,7 @@ std::optional<Finding> requests_scheduled(const Round& round) {
     verdict = Finding{true, gang::kReasonPlanned, "all requests are placed"};
     const auto at = known.find(set.gang);
     const gang::GangStatus* of = at == known.end() ? nullptr : at->second;
-    if (of != nullptr && of->planned) {
-      std::string objection = scheduler_objection(unschedulable, *round.attempt.group, set.gang);
-      if (objection.empty()) continue;
-      return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
-    }
-    if (of == nullptr || of->reason.empty()) {
-      return Finding{false, kQueued, "the planner has not looked at " + set.gang + " yet"};
-    }
-    return Finding{false, of->reason, fmt::format("{}: {}", set.gang, of->message)};
+    if (auto waits = waiting(set.gang, of, unschedulable, *round.attempt.group)) return waits;
   }
   return verdict;
 }

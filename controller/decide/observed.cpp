@@ -60,6 +60,32 @@ const PriorityClass* find_class(const PriorityClasses& classes, const std::strin
   return at == classes.end() ? nullptr : at->get();
 }
 
+struct NamedClass {
+  std::string name;  // "" if the field is not set
+  std::string field;
+};
+
+// The coordinator's first: its class is the job's place in the queue.
+std::vector<NamedClass> named_classes(const job::Spec& spec, const Json& aggregator_template) {
+  if (!spec.priority_class_name.empty()) {
+    return {{spec.priority_class_name, "spec.priorityClassName"}};
+  }
+  const std::string field = ".template.spec.priorityClassName";
+  std::vector<NamedClass> named;
+  named.push_back({class_of(spec.coordinator_template), "spec.coordinator" + field});
+  if (spec.collector) {
+    named.push_back({class_of(spec.collector->pod_template), "spec.collector" + field});
+  }
+  if (spec.learner) {
+    named.push_back({class_of(spec.learner->pod_template), "spec.learner" + field});
+  }
+  if (spec.aggregator != "OnDemand") {
+    named.push_back(
+        {class_of(aggregator_template), "the AggregatorConfig's spec.aggregator" + field});
+  }
+  return named;
+}
+
 int default_priority(const PriorityClasses& classes) {
   const PriorityClass* lowest = nullptr;
   for (const auto& one : classes) {
@@ -82,27 +108,9 @@ Result<PriorityClass> decode_priority_class(std::string_view json) {
 
 Priority priority_of(const job::Spec& spec, const Json& aggregator_template,
                      const PriorityClasses& classes) {
-  // The coordinator's first: its class is the job's place in the queue.
-  std::vector<std::pair<std::string, std::string>> named;  // class, field
-  if (!spec.priority_class_name.empty()) {
-    named.emplace_back(spec.priority_class_name, "spec.priorityClassName");
-  } else {
-    const std::string field = ".template.spec.priorityClassName";
-    named.emplace_back(class_of(spec.coordinator_template), "spec.coordinator" + field);
-    if (spec.collector) {
-      named.emplace_back(class_of(spec.collector->pod_template), "spec.collector" + field);
-    }
-    if (spec.learner) {
-      named.emplace_back(class_of(spec.learner->pod_template), "spec.learner" + field);
-    }
-    if (spec.aggregator != "OnDemand") {
-      named.emplace_back(class_of(aggregator_template),
-                         "the AggregatorConfig's spec.aggregator" + field);
-    }
-  }
-
   Priority priority;
-  const auto* first = find_class(classes, named.front().first);
+  const auto named = named_classes(spec, aggregator_template);
+  const auto* first = find_class(classes, named.front().name);
   priority.value = first != nullptr ? first->value : default_priority(classes);
   for (const auto& [name, field] : named) {
     if (name.empty() || find_class(classes, name) != nullptr) continue;
