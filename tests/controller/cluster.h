@@ -63,4 +63,12 @@ class Cluster {
   void commit_gangs();
 };
 
+// The job dqn runs: coordinator and one collector.
+struct RunningCluster : Cluster {
+  RunningCluster() {
+    create_job(1, 0);
+    plan_and_run();
+  }
+};
+
 }  // namespace nervex::testing

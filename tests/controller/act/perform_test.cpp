@@ -61,7 +61,7 @@ TEST_CASE("writes of one round are in order, the coordinator last", "[controller
                          "POST pods dqn-coordinator", "POST events"});
 }
 
-TEST_CASE("what was written is known before the watch tells", "[controller][perform]") {
+TEST_CASE("what was written is in the cache before the watch reports it", "[controller][perform]") {
   PlannedCluster cluster;
   cluster.process();
   const std::size_t writes = cluster.api.writes().size();
@@ -160,7 +160,7 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
   CHECK(cluster.api.writes("POST", "/pods").size() == 1);
 }
 
-TEST_CASE("a job of 64 pods tells its story in few events", "[controller][perform]") {
+TEST_CASE("a job of 64 pods records few events", "[controller][perform]") {
   Cluster cluster;
   cluster.create_job(63, 0);
   cluster.settle();
@@ -187,7 +187,7 @@ TEST_CASE("a job of 64 pods tells its story in few events", "[controller][perfor
   CHECK(std::count(reasons.begin(), reasons.end(), "PodsLost") == 1);
 }
 
-TEST_CASE("a pod of this job for another place is not taken for the one wanted",
+TEST_CASE("a pod of this job for another placement does not count as the wanted one",
           "[controller][perform]") {
   PlannedCluster cluster;
   Writes writes(cluster.api, cluster.controller->caches,
@@ -207,7 +207,8 @@ TEST_CASE("a pod of this job for another place is not taken for the one wanted",
   CHECK(writes.create_pod(manifest).error().code == Code::kConflict);
 }
 
-TEST_CASE("what the API refuses shows on the job in its own words", "[controller][perform]") {
+TEST_CASE("what the API server rejects is reported on the job with its message",
+          "[controller][perform]") {
   PlannedCluster cluster;
   cluster.api.fail_next("POST", "/pods", {Code::kForbidden, "403 pods is forbidden: no quota"},
                         Applied::kNo, 100);
@@ -225,7 +226,7 @@ TEST_CASE("what the API refuses shows on the job in its own words", "[controller
   CHECK(cluster.event_reasons() == Strings{"FailedCreate"});
 }
 
-TEST_CASE("a PodGroup that is too large to store is told on the job at once",
+TEST_CASE("a PodGroup that is too large to store is reported on the job at once",
           "[controller][perform]") {
   Cluster cluster;
   cluster.create_job(1, 0);
@@ -243,7 +244,7 @@ TEST_CASE("a PodGroup that is too large to store is told on the job at once",
   CHECK(told->message.find("etcdserver: request is too large") != std::string::npos);
 }
 
-TEST_CASE("of a gang that cannot be made whole nothing stays", "[controller][perform]") {
+TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[controller][perform]") {
   PlannedCluster cluster;
   const Json taken = cluster.someone_elses("dqn-coordinator");
   cluster.api.add(kube::kServices, "rl", taken);  // so that the worker is made before it is met
@@ -291,7 +292,7 @@ TEST_CASE("a status that was decided on an old version is not written", "[contro
   CHECK(cluster.names(kube::kPods).size() == 2);
 }
 
-TEST_CASE("a deletion is known before the watch tells", "[controller][perform]") {
+TEST_CASE("a deletion is in the cache before the watch reports it", "[controller][perform]") {
   const bool is_slow = GENERATE(true, false);
   PlannedCluster cluster;
   if (is_slow) cluster.api.terminate_pods_slowly();
@@ -307,7 +308,7 @@ TEST_CASE("a deletion is known before the watch tells", "[controller][perform]")
   CHECK(cluster.api.writes("DELETE", "").size() == 4);
 }
 
-TEST_CASE("a deletion that is refused is told of once", "[controller][perform]") {
+TEST_CASE("a deletion that the API server rejects is reported once", "[controller][perform]") {
   PlannedCluster cluster;
   cluster.settle();
   cluster.end_pod("dqn-coordinator", true);
@@ -320,7 +321,8 @@ TEST_CASE("a deletion that is refused is told of once", "[controller][perform]")
   CHECK(cluster.api.writes("PATCH", "/status").empty());
 }
 
-TEST_CASE("a merge patch holds what differs and drops what is gone", "[controller][perform]") {
+TEST_CASE("a merge patch holds what differs and removes fields that are absent",
+          "[controller][perform]") {
   const Json before = Json::parse(R"({"a":1,"b":[1],"c":"x"})");
   const Json after = Json::parse(R"({"a":1,"b":[1,2],"d":{}})");
   const Json patch = kube::merge_patch_between(before, after);

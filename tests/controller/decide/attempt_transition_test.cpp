@@ -201,7 +201,8 @@ TEST_CASE("a sidecar may restart as it likes", "[controller][attempts]") {
   CHECK(world.settle() == 0);
 }
 
-TEST_CASE("last words are kept to the size of a termination message", "[controller][attempts]") {
+TEST_CASE("the coordinator's last output is cut to the size of a termination message",
+          "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   std::string words;
   for (int i = 0; i < 3000; ++i) words += "\u00fc";  // two bytes each
@@ -286,7 +287,8 @@ TEST_CASE("a coordinator that went with its node costs no retry", "[controller][
   CHECK(condition(world, kRequeued).reason == "NodeLost");
 }
 
-TEST_CASE("a mark on a pod that still runs means nothing yet", "[controller][attempts]") {
+TEST_CASE("a DisruptionTarget condition on a pod that still runs ends nothing yet",
+          "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.disruption_target = true; });
   CHECK(world.settle() == 0);
@@ -399,7 +401,7 @@ TEST_CASE("a job that ended while it was being suspended has ended", "[controlle
 
 // -- what was requested
 
-TEST_CASE("requests that vanish are told of, and forgotten with the attempt",
+TEST_CASE("requests that were deleted are reported, and forgotten with the attempt",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};

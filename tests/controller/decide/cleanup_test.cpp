@@ -63,5 +63,51 @@ TEST_CASE("an ended job without objects has nothing to clean up", "[controller][
   CHECK(clean_up(World(a_job()).seen).empty());
 }
 
+// -- objects of earlier attempts
+
+World a_running_world_of_one() {
+  World world(a_job(1, 0));
+  world.start();
+  return world;
+}
+
+Actions stale_objects_of(const World& world) { return delete_stale_objects(Round(world.seen)); }
+
+TEST_CASE("what belongs to the attempt is not stale", "[controller][stale_objects]") {
+  CHECK(stale_objects_of(a_running_world_of_one()).empty());
+}
+
+TEST_CASE("pods of another PodGroup are deleted, bound or not", "[controller][stale_objects]") {
+  World world = a_running_world_of_one();
+  world.change_group([](gang::PodGroup& group) { group.meta.uid = "another"; });
+  const Actions steps = stale_objects_of(world);
+  REQUIRE(steps.size() == 2);
+  CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
+  CHECK(std::get<RecordEvent>(steps[1]).event.message ==
+        "deleted 2 pods of an attempt that is over");
+}
+
+TEST_CASE("an attempt without a PodGroup keeps nothing; the old PodGroup goes last",
+          "[controller][stale_objects]") {
+  World world = a_running_world_of_one();
+  world.seen.job.status.attempt = 2;
+  const Actions steps = stale_objects_of(world);
+  REQUIRE(steps.size() == 4);
+  CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
+  CHECK(std::get<DeleteServices>(steps[1]).targets.size() == 2);
+  CHECK(std::get<DeletePodGroups>(steps[2]).targets.size() == 1);
+}
+
+TEST_CASE("what is being deleted is not deleted again", "[controller][stale_objects]") {
+  World world = a_running_world_of_one();
+  world.seen.job.status.attempt = 2;
+  world.seen.services.clear();
+  for (const auto& pod : world.pod_names()) {
+    world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
+  }
+  world.change_group([](gang::PodGroup& group) { group.meta.deleting = true; });
+  CHECK(stale_objects_of(world).empty());
+}
+
 }  // namespace
 }  // namespace nervex::controller

@@ -23,7 +23,8 @@ World a_refused_world() {
   return world;
 }
 
-TEST_CASE("a refusal shows on the job in the API's words", "[controller][creation_failures]") {
+TEST_CASE("a failed creation is reported on the job with the API server's message",
+          "[controller][creation_failures]") {
   const World world = a_refused_world();
   CHECK(world.seen.job.status.reason == "FailedCreate");
   const auto* condition = find_condition(world.seen.job.status, "PodsCreated");
@@ -32,7 +33,7 @@ TEST_CASE("a refusal shows on the job in the API's words", "[controller][creatio
   CHECK(world.events.back() == "FailedCreate");
 }
 
-TEST_CASE("a refusal that is repeated costs no write", "[controller][creation_failures]") {
+TEST_CASE("a failed creation that is repeated costs no write", "[controller][creation_failures]") {
   const World world = a_refused_world();
   const auto again = [&](const std::string& words) {
     return report_failed_write(world.seen.job, kFailedCreate, words, world.seen.now);
@@ -41,7 +42,7 @@ TEST_CASE("a refusal that is repeated costs no write", "[controller][creation_fa
   CHECK(again("create pod: something else").size() == 2);
 }
 
-TEST_CASE("a refusal stays on the job while something is missing, and goes with it",
+TEST_CASE("a failed creation stays on the job while something is missing, and no longer",
           "[controller][creation_failures]") {
   World world = a_refused_world();
   const Actions actions = reconcile(world.seen).actions;
@@ -52,7 +53,7 @@ TEST_CASE("a refusal stays on the job while something is missing, and goes with 
   CHECK(world.seen.job.status.reason == "Starting");
 }
 
-TEST_CASE("what may pass by itself is told of when it happens again",
+TEST_CASE("an error that may pass by itself is reported when it happens again",
           "[controller][creation_failures]") {
   struct Row {
     std::string when;

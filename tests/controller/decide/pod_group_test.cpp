@@ -112,7 +112,8 @@ TEST_CASE("sets of added base replicas are known by their name before the first 
   CHECK_FALSE(is_added_base(*parse_set_name("collector")));
 }
 
-TEST_CASE("a PodGroup tells the scheduling side all it needs", "[controller][desired_pod_group]") {
+TEST_CASE("a PodGroup has all that the extender needs to plan it",
+          "[controller][desired_pod_group]") {
   job::Job job = a_job(2, 1);
   job.status.attempt = 3;
   job.status.queued_time = *parse_rfc3339("2026-11-21T10:00:00.250Z");
@@ -430,7 +431,7 @@ TEST_CASE("base replicas that are raised", "[controller][desired_pod_group]") {
   }
 }
 
-TEST_CASE("a PodGroup that somebody edited is put right", "[controller][desired_pod_group]") {
+TEST_CASE("a PodGroup that a user edited is corrected", "[controller][desired_pod_group]") {
   Followed followed(a_job(2, 1));
   followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
   followed.follow();
@@ -472,7 +473,7 @@ TEST_CASE("a PodGroup that somebody edited is put right", "[controller][desired_
   CHECK(spec == want);
 }
 
-TEST_CASE("a worker that has ended gives its capacity back when its pod is gone",
+TEST_CASE("a worker that has ended releases its capacity when its pod is deleted",
           "[controller][desired_pod_group]") {
   Followed followed(a_job(2, 1));
   followed.commit();

@@ -133,7 +133,8 @@ TEST_CASE("the coordinator does not wait for what was requested", "[controller][
   CHECK(world.pod_names() == Strings{world.name(Role::kCollector), "dqn-coordinator"});
 }
 
-TEST_CASE("a request of another attempt, or one that is gone, gets no pods", "[controller][pods]") {
+TEST_CASE("a request of another attempt, or one that was deleted, gets no pods",
+          "[controller][pods]") {
   World world = a_started_world();
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
   SECTION("another attempt") { world.seen.job.spec.requests.entries[0].attempt = 2; }
@@ -146,7 +147,7 @@ TEST_CASE("a request of another attempt, or one that is gone, gets no pods", "[c
   CHECK(world.created.empty());
 }
 
-TEST_CASE("an aggregator whose template is gone is waited for", "[controller][pods]") {
+TEST_CASE("an aggregator whose template was deleted is waited for", "[controller][pods]") {
   World world(a_job());
   world.add_aggregator_config();
   world.settle();

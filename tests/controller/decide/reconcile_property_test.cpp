@@ -220,7 +220,7 @@ void check_status_write(const job::Status& before, const job::Status& after, std
 }
 
 // Nothing of the next attempt while anything of another one is left to delete.
-void check_strays_go_first(const Observed& seen, const Actions& actions) {
+void check_stale_objects_go_first(const Observed& seen, const Actions& actions) {
   std::set<std::string> left;
   for (const auto& pod : seen.pods) {
     if (!pod->meta.deleting) left.insert(pod->meta.uid);
@@ -269,7 +269,7 @@ void check_decision(const Observed& seen, const Decision& decision) {
   CHECK(status_writes <= 1);
   if (seen.job.spec.suspend) CHECK(creations == 0);
   if (is_final(before.phase)) CHECK(creations == 0);
-  if (!is_final(before.phase)) check_strays_go_first(seen, actions);
+  if (!is_final(before.phase)) check_stale_objects_go_first(seen, actions);
 }
 
 void check_targets(const Observed& seen, const Decision& decision) {

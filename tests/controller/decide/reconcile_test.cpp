@@ -125,7 +125,7 @@ TEST_CASE("a request is added to the PodGroup in one write, and made when it has
   CHECK(find_condition(world.seen.job.status, "RequestsScheduled")->status);
 }
 
-TEST_CASE("a request that is removed while it waits leaves no word behind",
+TEST_CASE("a request that is removed while it waits leaves no message behind",
           "[controller][reconcile]") {
   const bool was_looked_at = GENERATE(true, false);
   World world(a_job(1, 1));
@@ -214,7 +214,7 @@ TEST_CASE("a job with aggregator PerJob waits for the AggregatorConfig",
   CHECK_FALSE(find_condition(world.seen.job.status, "AggregatorMissing")->status);
 }
 
-TEST_CASE("a coordinator that the scheduler will not bind is told of after a while",
+TEST_CASE("a coordinator that the scheduler does not bind is reported after 10 s",
           "[controller][reconcile]") {
   using namespace std::chrono_literals;
   World world(a_job());
@@ -231,7 +231,7 @@ TEST_CASE("a coordinator that the scheduler will not bind is told of after a whi
   CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
 }
 
-TEST_CASE("a place on a node that is gone is reported, whatever pod has it",
+TEST_CASE("a placement on a deleted node is reported, whichever pod has it",
           "[controller][reconcile]") {
   using namespace std::chrono_literals;
   World world(a_job(1, 1));

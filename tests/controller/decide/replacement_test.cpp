@@ -150,7 +150,7 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
   }
 }
 
-TEST_CASE("the job's own aggregator is healed alone", "[controller][replacement]") {
+TEST_CASE("the job's own aggregator is replaced alone", "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   SECTION("when it is lost") {
     if (GENERATE(true, false)) {
@@ -269,7 +269,7 @@ TEST_CASE("the status that says who is replaced comes before anything is done",
   CHECK(writes == 1);
 }
 
-TEST_CASE("whose pods a node keeps rejecting is replaced less and less often",
+TEST_CASE("a replica whose pods a node keeps rejecting is replaced less and less often",
           "[controller][replacement]") {
   using namespace std::chrono_literals;
   World world = a_world_with_a_multi_gpu_learner();
@@ -310,7 +310,7 @@ TEST_CASE("a replica whose incarnations are used up is reported and not created 
   CHECK(find_condition(world.seen.job.status, "ReplacementLimitExceeded") == nullptr);
 }
 
-TEST_CASE("a replica that goes on under a fresh ordinal is told of no more",
+TEST_CASE("a replica that goes on under a fresh ordinal is not reported any more",
           "[controller][replacement]") {
   const bool is_of_base = GENERATE(true, false);
   INFO("a base replica: " << is_of_base);

@@ -387,7 +387,7 @@ TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]
   CHECK_FALSE(cluster.condition("PodsCreated").status);
 }
 
-TEST_CASE("a start that is refused does not tell of an aggregator that is missing",
+TEST_CASE("a start whose creation fails does not report a missing aggregator",
           "[controller][requeue]") {
   Cluster cluster;
   cluster.add_aggregator_config();
@@ -402,7 +402,7 @@ TEST_CASE("a start that is refused does not tell of an aggregator that is missin
   CHECK(status.reason == "FailedCreate");
 }
 
-TEST_CASE("what may pass takes nothing back", "[controller][requeue]") {
+TEST_CASE("an error that may pass by itself takes nothing back", "[controller][requeue]") {
   GrowingCluster cluster;
   const auto code = GENERATE(Code::kUnauthorized, Code::kTransient);
   cluster.request({testing::an_entry(1, Role::kCollector, 2)});

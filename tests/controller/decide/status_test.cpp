@@ -68,7 +68,7 @@ TEST_CASE("learners with several GPUs say that they wait for an AggregatorConfig
   CHECK(status.reason == "Running");
 }
 
-TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][status]") {
+TEST_CASE("a thousand ended pods are counted, and not listed one by one", "[controller][status]") {
   World world = a_running_world();
   job::Job& job = world.seen.job;
   const std::string last = world.name(Role::kCollector, 1);
@@ -93,7 +93,7 @@ TEST_CASE("a thousand ends are counted, and not told one by one", "[controller][
   CHECK(job.status.collector == RoleCounts{0, 251, 751});
 }
 
-TEST_CASE("a job tells that its ordinals are nearly exhausted", "[controller][status]") {
+TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][status]") {
   struct Row {
     std::string when;
     int next_collector;
@@ -187,7 +187,8 @@ TEST_CASE("a failed coordinator says how it ended", "[controller][status]") {
   CHECK_FALSE(find_condition(status, "Running")->status);
 }
 
-TEST_CASE("a coordinator that is gone without a seen end has failed", "[controller][status]") {
+TEST_CASE("a coordinator that was deleted before its end was seen has failed",
+          "[controller][status]") {
   World world = a_running_world();
   world.remove_pod("dqn-coordinator");
   SECTION("a cache alone is not believed") {

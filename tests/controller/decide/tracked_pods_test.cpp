@@ -16,6 +16,7 @@ using job::Role;
 using testing::a_job;
 using testing::Cluster;
 using testing::kNamespace;
+using testing::RunningCluster;
 using testing::World;
 using Strings = std::vector<std::string>;
 
@@ -111,16 +112,7 @@ TEST_CASE("pods that an ended job keeps can be deleted without the controller",
   for (const auto& pod : world.seen.pods) CHECK_FALSE(pod->has_finalizer);
 }
 
-// The job dqn runs: coordinator and one collector.
-struct RunningCluster : Cluster {
-  RunningCluster() {
-    create_job(1, 0);
-    plan_and_run();
-  }
-};
-
-TEST_CASE("pods of a job that was deleted go, also if nobody was there to see it",
-          "[controller][tracking]") {
+TEST_CASE("pods of a deleted job go, also if the controller was away", "[controller][tracking]") {
   RunningCluster cluster;
   const bool was_away = GENERATE(false, true);
   cluster.api.remove(kube::kNervexJobs, kNamespace, "dqn");
@@ -141,7 +133,7 @@ TEST_CASE("pods of the deleted job of the same name go too", "[controller][track
   CHECK(cluster.names(kube::kPodGroups).size() == 1);
 }
 
-TEST_CASE("pods that are orphaned are let go and stay", "[controller][tracking]") {
+TEST_CASE("orphaned pods lose their finalizer and stay", "[controller][tracking]") {
   RunningCluster cluster;
   for (const auto& name : cluster.names(kube::kPods)) {
     cluster.api.change(kube::kPods, kNamespace, name,
@@ -156,7 +148,7 @@ TEST_CASE("pods that are orphaned are let go and stay", "[controller][tracking]"
   }
 }
 
-TEST_CASE("releasing a pod that is gone, or is another one by now, is done",
+TEST_CASE("releasing a pod that was deleted, or whose name another one has by now, succeeds",
           "[controller][tracking]") {
   RunningCluster cluster;
   job::Job job = cluster.job();
@@ -182,7 +174,7 @@ TEST_CASE("a release that meets another writer is tried again", "[controller][tr
   CHECK(kube::array_at(pod, {"metadata", "finalizers"}).empty());
 }
 
-TEST_CASE("the job's own aggregator is not tracked: nothing is counted of it when it is gone",
+TEST_CASE("the job's own aggregator is not tracked: nothing is counted of it when it is deleted",
           "[controller][tracking]") {
   World world(a_job(1, 0));
   world.add_aggregator_config();

@@ -12,6 +12,7 @@ namespace {
 
 using testing::Cluster;
 using testing::kJobKey;
+using testing::RunningCluster;
 
 const ObserveOptions kOptions{"server:8080", "nervex-system/aggregator-config"};
 
@@ -23,13 +24,6 @@ Result<std::optional<Observed>> look(Cluster& cluster) {
   if (auto read = observe_live(cluster.api, caches, *seen, round); !read) return read.error();
   return seen;
 }
-
-struct RunningCluster : Cluster {
-  RunningCluster() {
-    create_job(1, 0);
-    plan_and_run();
-  }
-};
 
 TEST_CASE("a job that is not there is nothing to decide on", "[controller][observe]") {
   Cluster cluster;
@@ -108,7 +102,8 @@ TEST_CASE("what others have, and names that are not needed, hold nothing up",
   CHECK(cluster.job().status.reason == "Queued");
 }
 
-TEST_CASE("who waits for a deleted job can be suspended and resumed", "[controller][observe]") {
+TEST_CASE("a job that waits for a deleted one can be suspended and resumed",
+          "[controller][observe]") {
   Cluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
   cluster.create_job(1, 0);
@@ -239,7 +234,7 @@ TEST_CASE("a coordinator that has made a call is known to have run", "[controlle
   CHECK((*seen)->coordinator_is_gone == want);
 }
 
-TEST_CASE("a job whose PodGroup was deleted under it learns that", "[controller][observe]") {
+TEST_CASE("a PodGroup that was deleted while the job runs is observed", "[controller][observe]") {
   RunningCluster cluster;
   const auto group = cluster.controller->caches.pod_groups.all().front();
   SECTION("it is gone") {
@@ -259,7 +254,7 @@ TEST_CASE("a job whose PodGroup was deleted under it learns that", "[controller]
   }
 }
 
-TEST_CASE("the node of a coordinator that is gone is asked for", "[controller][observe]") {
+TEST_CASE("the node of a deleted coordinator is read live", "[controller][observe]") {
   RunningCluster cluster;
   bool want = false;
   const auto add_node = [&](const char* ready) {
@@ -282,7 +277,7 @@ TEST_CASE("the node of a coordinator that is gone is asked for", "[controller][o
   CHECK((*seen)->coordinator_node_is_lost == want);
 }
 
-TEST_CASE("while its node may not be read, a coordinator that is gone ends nothing",
+TEST_CASE("while its node may not be read, a deleted coordinator ends no attempt",
           "[controller][observe]") {
   RunningCluster cluster;
   cluster.api.fail_next("GET", "/nodes/", {Code::kUnauthorized, "403 not yet"});
@@ -293,7 +288,7 @@ TEST_CASE("while its node may not be read, a coordinator that is gone ends nothi
   CHECK(seen.error().code == Code::kUnauthorized);
 }
 
-TEST_CASE("a coordinator that was marked before it went is told with its last state",
+TEST_CASE("a coordinator that was marked before it was deleted is observed with its last state",
           "[controller][observe]") {
   RunningCluster cluster;
   Caches& caches = cluster.controller->caches;
