@@ -104,7 +104,7 @@ std::size_t placed(const JobView& view, Role role) {
   std::size_t count = 0;
   if (!view.group) return count;
   for (const auto& gang : view.group->status.gangs) {
-    for (const auto& place : gang.placements) count += place.role == to_string(role) ? 1 : 0;
+    for (const auto& placement : gang.placements) count += placement.role == to_string(role) ? 1 : 0;
   }
   return count;
 }
@@ -141,9 +141,9 @@ Rows planned_nodes(const JobView& view) {
   std::map<std::string, std::string> pods_by_node;
   if (!view.group) return {};
   for (const auto& gang : view.group->status.gangs) {
-    for (const auto& place : gang.placements) {
-      std::string& pods = pods_by_node[place.node];
-      pods += fmt::format("{}{}/{}", pods.empty() ? "" : ", ", place.role, place.slot.ordinal);
+    for (const auto& placement : gang.placements) {
+      std::string& pods = pods_by_node[placement.node];
+      pods += fmt::format("{}{}/{}", pods.empty() ? "" : ", ", placement.role, placement.slot.ordinal);
     }
   }
   Rows rows;

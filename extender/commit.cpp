@@ -51,14 +51,14 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang != gang_name) continue;
     for (const gang::SlotId slot : set.slots) {
-      const auto place = placements.find({set.role, slot});
+      const auto placement = placements.find({set.role, slot});
       const std::string key = gang::slot_key(set.role, slot.ordinal);
-      if (place == placements.end()) {
+      if (placement == placements.end()) {
         return conflict(fmt::format("gang {} lacks a placement for {}", gang_name, key));
       }
-      const auto fits = ledger.check(set, place->second->node);
+      const auto fits = ledger.check(set, placement->second->node);
       if (!fits) return with_context(key, fits.error());
-      ledger.take(set, place->second->node);
+      ledger.take(set, placement->second->node);
     }
   }
   return ok();

@@ -76,14 +76,14 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
 }
 
 kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
-                                    const std::vector<HeldNode>& held) {
+                                    const std::vector<ReservedNode>& reserved) {
   kube::FilterResult result;
-  auto node = held.begin();
+  auto node = reserved.begin();
   for (const std::string& name : args.node_names) {
-    const bool is_held = node != held.end() && node->name == name;
-    // Where nothing is held the scheduler's own count is all there is to say.
-    if (!is_held || args.pod.requests.fits_in(node->spare)) result.node_names.push_back(name);
-    if (is_held) ++node;
+    const bool is_reserved = node != reserved.end() && node->name == name;
+    // Where nothing is reserved kube-scheduler's own count is enough.
+    if (!is_reserved || args.pod.requests.fits_in(node->spare)) result.node_names.push_back(name);
+    if (is_reserved) ++node;
   }
   return result.node_names.empty() ? fail_all_nodes(args, "capacity is held for gangs") : result;
 }
@@ -96,7 +96,7 @@ kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view) 
   if (!kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
     return fail_all_nodes(args, "the pod's gang annotations are damaged");
   }
-  return filter_plain_pod(args, view.held);
+  return filter_plain_pod(args, view.reserved);
 }
 
 }  // namespace nervex::extender

@@ -17,12 +17,12 @@ struct FilterView {
   bool synced = false;
   std::optional<gang::PodSlot> slot;  // of a gang's pod
   SlotSeen seen;                      // if it is one
-  // Else: those of the named nodes on which capacity is held, in the order of the names.
-  std::vector<HeldNode> held;
+  // Else: those of the named nodes on which capacity is reserved, in the order of the names.
+  std::vector<ReservedNode> reserved;
 };
 
-// A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no held
-// capacity. Error "cannot tell yet": the caches are not synced, or older than the pod.
+// A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no
+// reserved capacity. Error "cannot tell yet": the caches are not synced, or older than the pod.
 kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view);
 
 }  // namespace nervex::extender

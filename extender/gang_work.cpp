@@ -34,15 +34,15 @@ gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId>
   return {set.name, set.gang, set.role, std::move(slots), 0, set.shape};
 }
 
-// Sorts the set's slots into those with a place and those without.
+// Sorts the set's slots into those with a placement and those without.
 void add_set(GangWork& work, const gang::MemberSet& set, const KnownPlacements& placements) {
   std::vector<gang::SlotId> missing;
   for (const gang::SlotId slot : set.slots) {
-    const auto place = placements.find(SlotKey(set.role, slot));
-    if (place == placements.end()) {
+    const auto found = placements.find(SlotKey(set.role, slot));
+    if (found == placements.end()) {
       missing.push_back(slot);
     } else {
-      const KnownPlacement& known = place->second;
+      const KnownPlacement& known = found->second;
       work.placed.push_back({&set, *known.placement, known.is_counted});
       work.committed = work.committed || known.is_counted;
       work.is_stored_committed = work.is_stored_committed || known.is_stored_committed;
@@ -61,7 +61,7 @@ GangWork start_work(const GroupSeen& seen, const std::string& name) {
   return work;
 }
 
-void forget_places(GangWork& work) {
+void forget_placements(GangWork& work) {
   work.placed.clear();
   work.missing.clear();
   for (const gang::MemberSet* set : work.sets) {
@@ -106,13 +106,13 @@ std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   for (const gang::MemberSet* set : work.sets) {
     for (const gang::SlotId slot : set->slots) set_of.emplace(SlotKey(set->role, slot), set);
   }
-  for (gang::Assignment& place : std::get<std::vector<gang::Assignment>>(plan)) {
-    const gang::MemberSet* set = set_of.at(SlotKey(place.role, place.slot));
-    ledger.take(*set, place.node);
-    work.placed.push_back({set, {set->role, place.slot, std::move(place.node), 0}, false});
+  for (gang::Assignment& assigned : std::get<std::vector<gang::Assignment>>(plan)) {
+    const gang::MemberSet* set = set_of.at(SlotKey(assigned.role, assigned.slot));
+    ledger.take(*set, assigned.node);
+    work.placed.push_back({set, {set->role, assigned.slot, std::move(assigned.node), 0}, false});
   }
   work.missing.clear();
-  work.holds = true;
+  work.is_reserved = true;
   return std::nullopt;
 }
 
@@ -134,15 +134,15 @@ std::vector<GangWork> gangs_of(const GroupSeen& seen) {
     if (is_new) works.push_back(start_work(seen, set.gang));
     add_set(works[at->second], set, placements);
   }
-  for (GangWork& work : works) work.holds = work.committed;
+  for (GangWork& work : works) work.is_reserved = work.committed;
   return works;
 }
 
-void hold_blindly(GangWork& work, Ledger& ledger) {
+void take_unchecked(GangWork& work, Ledger& ledger) {
   for (const PlacedSlot& slot : work.placed) {
     if (!slot.is_counted) ledger.take(*slot.set, slot.placement.node);
   }
-  work.holds = true;
+  work.is_reserved = true;
 }
 
 void recheck(GangWork& work, Ledger& ledger) {
@@ -159,24 +159,24 @@ void recheck(GangWork& work, Ledger& ledger) {
     }
     return;
   }
-  work.holds = true;
+  work.is_reserved = true;
 }
 
 void reject(GangWork& work) {
   work.is_rejected = true;
-  if (!work.committed) forget_places(work);
+  if (!work.committed) forget_placements(work);
 }
 
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
-  if (!work.holds) keep_what_fits(work, ledger);
+  if (!work.is_reserved) keep_what_fits(work, ledger);
   if (work.missing.empty()) {
-    work.holds = true;
+    work.is_reserved = true;
     return std::nullopt;
   }
   auto no_fit = place_missing(work, ledger);
   if (!no_fit || work.committed || work.placed.empty()) return no_fit;
   for (const PlacedSlot& slot : work.placed) ledger.give_back(*slot.set, slot.placement.node);
-  forget_places(work);
+  forget_placements(work);
   return place_missing(work, ledger);
 }
 

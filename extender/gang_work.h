@@ -10,7 +10,7 @@
 
 namespace nervex::extender {
 
-// A slot that has a place. A new place has number 0.
+// A slot that has a placement. A new placement has number 0.
 struct PlacedSlot {
   const gang::MemberSet* set = nullptr;
   gang::Placement placement;
@@ -21,40 +21,41 @@ struct PlacedSlot {
 struct GangWork {
   std::string name;
   const gang::GangStatus* before = nullptr;  // as the status has it; null: a new gang
-  // It keeps the places it has: committed, or the commit is being written.
+  // It keeps the placements it has: committed, or the commit is being written.
   bool committed = false;
   bool is_stored_committed = false;  // not only being written
-  bool holds = false;  // the places in `placed` were taken from the ledger, all of them
+  bool is_reserved = false;          // the capacity of all in `placed` was taken from the ledger
   std::vector<const gang::MemberSet*> sets;
   std::vector<PlacedSlot> placed;
-  std::vector<gang::MemberSet> missing;  // the sets with those of their slots that have no place
-  std::optional<gang::NoFit> no_fit;     // why they have none, if they cannot get one
-  bool is_rejected = false;              // they have none because no API server stores such a plan
+  std::vector<gang::MemberSet>
+      missing;                        // the sets with those of their slots that have no placement
+  std::optional<gang::NoFit> no_fit;  // why they have none, if they cannot get one
+  bool is_rejected = false;           // they have none because the API server stores no such plan
 
-  bool is_whole() const { return holds && missing.empty(); }
+  bool is_whole() const { return is_reserved && missing.empty(); }
   std::size_t wanted() const;  // slots
 };
 
 // The gangs of a PodGroup in the order of first mention in its spec; one without slots is left out.
-// A slot has the place that the status knows for it, in whichever gang it stands: the spec may move
-// slots from one gang to another, and a gang that gets a committed place is committed. Places of
-// slots that the spec does not want (any more, or with another incarnation) are left out.
-// Committed gangs hold their places: the snapshot has subtracted them.
+// A slot has the placement that the status has for it, in whichever gang: the spec may move slots
+// from one gang to another, and a gang that gets a committed placement is committed. Placements of
+// slots that the spec does not want (any more, or with another incarnation) are left out. The
+// capacity of committed gangs is reserved: the snapshot has subtracted it.
 std::vector<GangWork> gangs_of(const GroupSeen& seen);
 
-// Takes the places of a gang that is not committed, if every slot has one and all of them fit: then
-// it holds them. Of a committed gang those that came from one that is not; where they do not fit
-// the slot is missing.
+// Takes the capacity of a gang that is not committed, if every slot has a placement and all of them
+// fit. Of a committed gang that of placements that came from a gang that is not; where one does not
+// fit the slot is missing.
 void recheck(GangWork& work, Ledger& ledger);
-// Takes them whether they fit or not.
-void hold_blindly(GangWork& work, Ledger& ledger);
-// A gang that is not whole stays as it is, for this cycle: it gets no placements, and what it has
-// counts only if it is committed.
+// Takes the capacity of all placements, whether they fit or not.
+void take_unchecked(GangWork& work, Ledger& ledger);
+// The gang gets no placements in this cycle, and keeps those that it has only if it is committed.
 void reject(GangWork& work);
 
-// Gives every slot that has no place one, or answers why that cannot be. What still fits stays
-// where it is if the rest fits beside it; else the gang is planned again, and if that fails too it
-// is left without places. A committed gang keeps its places and only gets what is missing.
+// Gives every slot without a placement one, or returns why that cannot be. What still fits stays
+// where it is if the rest fits beside it; else the whole gang is planned again, and if that fails
+// too it is left without placements. A committed gang keeps its placements and only gets what is
+// missing.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 
 }  // namespace nervex::extender

@@ -9,10 +9,10 @@ namespace nervex::extender {
 namespace {
 
 gang::NodeView view_of(const NodePtr& node, const kube::Resources& used,
-                       const kube::Resources& held) {
+                       const kube::Resources& reserved) {
   gang::NodeView view{node, node->allocatable};
   view.free -= used;
-  view.free -= held;
+  view.free -= reserved;
   return view;
 }
 
@@ -32,16 +32,16 @@ void NodeTable::stop_using(const std::string& node, const kube::Resources& amoun
   drop_if_empty(node);
 }
 
-void NodeTable::hold(const std::string& node, const kube::Resources& amount, bool committed) {
+void NodeTable::reserve(const std::string& node, const kube::Resources& amount, bool committed) {
   Entry& entry = entries_[node];
-  entry.held += amount;
-  if (committed) entry.held_committed += amount;
+  entry.reserved += amount;
+  if (committed) entry.reserved_committed += amount;
 }
 
 void NodeTable::release(const std::string& node, const kube::Resources& amount, bool committed) {
   Entry& entry = entries_[node];
-  entry.held -= amount;
-  if (committed) entry.held_committed -= amount;
+  entry.reserved -= amount;
+  if (committed) entry.reserved_committed -= amount;
   drop_if_empty(node);
 }
 
@@ -49,7 +49,7 @@ std::vector<gang::NodeView> NodeTable::views() const {
   std::vector<gang::NodeView> views;
   views.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) {
-    if (entry.node) views.push_back(view_of(entry.node, entry.used, entry.held_committed));
+    if (entry.node) views.push_back(view_of(entry.node, entry.used, entry.reserved_committed));
   }
   return views;
 }
@@ -57,19 +57,19 @@ std::vector<gang::NodeView> NodeTable::views() const {
 std::optional<gang::NodeView> NodeTable::view(std::string_view name) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || !at->second.node) return std::nullopt;
-  return view_of(at->second.node, at->second.used, at->second.held_committed);
+  return view_of(at->second.node, at->second.used, at->second.reserved_committed);
 }
 
-std::optional<kube::Resources> NodeTable::spare_beside_held(std::string_view name) const {
+std::optional<kube::Resources> NodeTable::spare_capacity(std::string_view name) const {
   const auto at = entries_.find(name);
-  if (at == entries_.end() || !at->second.node || at->second.held.empty()) return std::nullopt;
-  return view_of(at->second.node, at->second.used, at->second.held).free;
+  if (at == entries_.end() || !at->second.node || at->second.reserved.empty()) return std::nullopt;
+  return view_of(at->second.node, at->second.used, at->second.reserved).free;
 }
 
 void NodeTable::drop_if_empty(const std::string& name) {
   const auto at = entries_.find(name);
   const Entry& entry = at->second;
-  if (!entry.node && entry.used.empty() && entry.held.empty()) entries_.erase(at);
+  if (!entry.node && entry.used.empty() && entry.reserved.empty()) entries_.erase(at);
 }
 
 // ---- slots
@@ -155,19 +155,19 @@ std::map<SlotKey, const gang::MemberSet*> wanted_slots(const gang::PodGroup& gro
 
 }  // namespace
 
-void GroupPlaces::set_group(PodGroupPtr group) {
+void GroupPlacements::set_group(PodGroupPtr group) {
   release_all();
   group_ = std::move(group);
-  hold_all();
+  reserve_all();
 }
 
-void GroupPlaces::set_attempted(PodGroupPtr attempted) {
+void GroupPlacements::set_attempted(PodGroupPtr attempted) {
   release_all();
   attempted_ = std::move(attempted);
-  hold_all();
+  reserve_all();
 }
 
-void GroupPlaces::set_committing(const std::string& gang, bool committing) {
+void GroupPlacements::set_committing(const std::string& gang, bool committing) {
   if (committing_.count(gang) == (committing ? 1U : 0U)) return;
   release_all();
   if (committing) {
@@ -175,46 +175,48 @@ void GroupPlaces::set_committing(const std::string& gang, bool committing) {
   } else {
     committing_.erase(gang);
   }
-  hold_all();
+  reserve_all();
 }
 
-void GroupPlaces::refresh(const gang::PodSlot& slot) {
-  const auto at = places_.find(slot.placement);
-  if (at == places_.end()) return;
-  Place& place = at->second;
-  count(place, false);
-  place.bound = pods_.is_bound(place.group->meta.uid, place.group->meta.ns, place.placement);
-  count(place, true);
+void GroupPlacements::refresh(const gang::PodSlot& slot) {
+  const auto at = reservations_.find(slot.placement);
+  if (at == reservations_.end()) return;
+  Reservation& reservation = at->second;
+  count(reservation, false);
+  reservation.bound = pods_.is_bound(reservation.group->meta.uid, reservation.group->meta.ns,
+                                     reservation.placement);
+  count(reservation, true);
 }
 
-SlotSeen GroupPlaces::seen(std::string_view role, int ordinal) const {
+SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
   SlotSeen seen{group_, std::nullopt, "", false, {}};
   const auto number = numbers_.find({std::string(role), ordinal});
   if (number == numbers_.end()) return seen;
-  const Place& place = places_.at(number->second);
-  seen.placement = place.placement;
-  seen.gang = place.gang->name;
-  seen.committed = place.gang->committed;
-  seen.requests = place.set->shape.requests;
+  const Reservation& reservation = reservations_.at(number->second);
+  seen.placement = reservation.placement;
+  seen.gang = reservation.gang->name;
+  seen.committed = reservation.gang->committed;
+  seen.requests = reservation.set->shape.requests;
   return seen;
 }
 
-void GroupPlaces::hold_all() {
-  if (group_ && !group_->meta.deleting) add_places(*group_);
-  for (const auto& [number, place] : places_) {
-    numbers_.emplace(std::pair(place.placement.role, place.placement.slot.ordinal), number);
+void GroupPlacements::reserve_all() {
+  if (group_ && !group_->meta.deleting) add_placements(*group_);
+  for (const auto& [number, reservation] : reservations_) {
+    numbers_.emplace(std::pair(reservation.placement.role, reservation.placement.slot.ordinal),
+                     number);
   }
-  if (attempted_) add_places(*attempted_);
-  for (const auto& [number, place] : places_) count(place, true);
+  if (attempted_) add_placements(*attempted_);
+  for (const auto& [number, reservation] : reservations_) count(reservation, true);
 }
 
-void GroupPlaces::release_all() {
-  for (const auto& [number, place] : places_) count(place, false);
-  places_.clear();
+void GroupPlacements::release_all() {
+  for (const auto& [number, reservation] : reservations_) count(reservation, false);
+  reservations_.clear();
   numbers_.clear();
 }
 
-void GroupPlaces::add_places(const gang::PodGroup& group) {
+void GroupPlacements::add_placements(const gang::PodGroup& group) {
   const auto wanted = wanted_slots(group);
   for (const gang::GangStatus& gang : group.status.gangs) {
     const bool committed = gang.committed || committing_.count(gang.name) > 0;
@@ -222,18 +224,20 @@ void GroupPlaces::add_places(const gang::PodGroup& group) {
       const auto set = wanted.find(SlotKey(placement.role, placement.slot));
       if (set == wanted.end()) continue;
       const bool bound = pods_.is_bound(group.meta.uid, group.meta.ns, placement);
-      places_.try_emplace(placement.number,
-                          Place{placement, set->second, &group, &gang, committed, bound});
+      reservations_.try_emplace(
+          placement.number, Reservation{placement, set->second, &group, &gang, committed, bound});
     }
   }
 }
 
-void GroupPlaces::count(const Place& place, bool add) {
-  if (place.bound) return;
+void GroupPlacements::count(const Reservation& reservation, bool add) {
+  if (reservation.bound) return;
   if (add) {
-    nodes_.hold(place.placement.node, place.set->shape.requests, place.committed);
+    nodes_.reserve(reservation.placement.node, reservation.set->shape.requests,
+                   reservation.committed);
   } else {
-    nodes_.release(place.placement.node, place.set->shape.requests, place.committed);
+    nodes_.release(reservation.placement.node, reservation.set->shape.requests,
+                   reservation.committed);
   }
 }
 

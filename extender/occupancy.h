@@ -1,5 +1,5 @@
-// extender/occupancy.h - who occupies and holds what: nodes, slots, PodGroups. The parts of Plans,
-// guarded by its lock.
+// extender/occupancy.h - what capacity is used and reserved, for which slot and PodGroup? The parts
+// of Plans, guarded by its lock.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,31 @@ namespace nervex::extender {
 
 using NodePtr = std::shared_ptr<const kube::Node>;
 
-// What is used and held on each node. Pods and places may name nodes that are not known yet, or no
-// more: they count once it is.
+// What is used and reserved on each node. Pods and placements may name nodes that are not known
+// (yet, or any more): they count as soon as the node is known.
 class NodeTable {
  public:
-  void set_node(const std::string& name, const NodePtr& node);  // null: gone
+  void set_node(const std::string& name, const NodePtr& node);  // null: deleted
 
   // Capacity that pods occupy.
   void use(const std::string& node, const kube::Resources& amount);
   void stop_using(const std::string& node, const kube::Resources& amount);
-  // Capacity of places whose pod is not bound.
-  void hold(const std::string& node, const kube::Resources& amount, bool committed);
+  // Capacity of placements whose pod is not bound.
+  void reserve(const std::string& node, const kube::Resources& amount, bool committed);
   void release(const std::string& node, const kube::Resources& amount, bool committed);
 
-  // Known nodes by name, free = allocatable - used - held by committed gangs.
+  // Known nodes by name, free = allocatable - used - reserved for committed gangs.
   std::vector<gang::NodeView> views() const;
   std::optional<gang::NodeView> view(std::string_view name) const;
-  // allocatable - used - all that is held; nullopt if nothing is held on it.
-  std::optional<kube::Resources> spare_beside_held(std::string_view name) const;
+  // allocatable - used - all that is reserved; nullopt if nothing is reserved on it.
+  std::optional<kube::Resources> spare_capacity(std::string_view name) const;
 
  private:
   struct Entry {
     NodePtr node;
     kube::Resources used;
-    kube::Resources held;  // committed or not
-    kube::Resources held_committed;
+    kube::Resources reserved;  // committed or not
+    kube::Resources reserved_committed;
   };
   void drop_if_empty(const std::string& name);
 
@@ -60,11 +60,11 @@ class SlotPods {
  public:
   // A pod of a slot that was bound to a node.
   void add(const gang::PodSlot& slot, const kube::Pod& pod);
-  // That pod, bound or not, is gone.
+  // That pod, bound or not, was deleted.
   void remove(const gang::PodSlot& slot, const kube::Pod& pod);
 
-  // A pod of namespace `ns` was bound for this place, or is being bound: its capacity is counted as
-  // the pod's own, or it is over.
+  // A pod of namespace `ns` was bound for this placement, or is being bound: its capacity is
+  // counted as the pod's own, or the pod has finished.
   bool is_bound(const std::string& group_uid, std::string_view ns,
                 const gang::Placement& placement) const;
   bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
@@ -98,21 +98,22 @@ class SlotPods {
   std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
 };
 
-// Which capacity one PodGroup holds, and which slot has which place. Counts its places in the node
-// table for as long as it lives.
-class GroupPlaces {
+// Which slot of one PodGroup has which placement. Reserves the capacity of its placements in the
+// node table for as long as it lives.
+class GroupPlacements {
  public:
-  GroupPlaces(NodeTable& nodes, const SlotPods& pods) : nodes_(nodes), pods_(pods) {}
-  ~GroupPlaces() { release_all(); }
-  GroupPlaces(const GroupPlaces&) = delete;
-  GroupPlaces& operator=(const GroupPlaces&) = delete;
+  GroupPlacements(NodeTable& nodes, const SlotPods& pods) : nodes_(nodes), pods_(pods) {}
+  ~GroupPlacements() { release_all(); }
+  GroupPlacements(const GroupPlacements&) = delete;
+  GroupPlacements& operator=(const GroupPlacements&) = delete;
 
   void set_group(PodGroupPtr group);
-  // Not null: a status that may have been stored or not; its places are held beside the known ones.
+  // Not null: a status that may have been stored or not; its placements are reserved beside the
+  // known ones.
   void set_attempted(PodGroupPtr attempted);
-  // Whether the gang's places count as committed though its status does not say so yet.
+  // Whether the gang's placements count as committed though its status does not say so yet.
   void set_committing(const std::string& gang, bool committing);
-  // A pod of that slot was bound or is gone.
+  // A pod of that slot was bound or deleted.
   void refresh(const gang::PodSlot& slot);
 
   const PodGroupPtr& group() const { return group_; }
@@ -121,7 +122,7 @@ class GroupPlaces {
   SlotSeen seen(std::string_view role, int ordinal) const;
 
  private:
-  struct Place {
+  struct Reservation {
     gang::Placement placement;
     const gang::MemberSet* set = nullptr;  // of group_ or attempted_
     const gang::PodGroup* group = nullptr;
@@ -130,17 +131,17 @@ class GroupPlaces {
     bool bound = false;
   };
 
-  void hold_all();
+  void reserve_all();
   void release_all();
-  void add_places(const gang::PodGroup& group);
-  void count(const Place& place, bool add);
+  void add_placements(const gang::PodGroup& group);
+  void count(const Reservation& reservation, bool add);
 
   NodeTable& nodes_;
   const SlotPods& pods_;
   PodGroupPtr group_;
   PodGroupPtr attempted_;
   std::set<std::string> committing_;
-  std::map<std::int64_t, Place> places_;  // by number, of wanted slots
+  std::map<std::int64_t, Reservation> reservations_;  // by placement number, of wanted slots
   // Role and ordinal to number, of group_ alone.
   std::map<std::pair<std::string, int>, std::int64_t> numbers_;
 };

@@ -129,7 +129,7 @@ void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status)
   const auto written = write_status(api_, *base, status);
   if (written) log_decision(*base, *written);
   if (!written && written.error().code == Code::kInvalid) {
-    // This was its first try, so it is stored nowhere: its places are free at once.
+    // This was the first try, so it is not stored: its capacity is free at once.
     plans_.resolve(base->meta.uid);
     forget(base->meta.uid);
     return note_rejection(*base, written.error());

@@ -48,12 +48,12 @@ bool Plans::pods_listed(const kube::Store<kube::Pod>& pods) {
 
 void Plans::refresh_slot(const gang::PodSlot& slot) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
-  if (entry != by_uid_.end()) entry->second.places.refresh(slot);
+  if (entry != by_uid_.end()) entry->second.placements.refresh(slot);
 }
 
 void Plans::group_changed(const std::string& key) {
   MutexLock lock(mutex_);
-  // Read under our lock: whoever comes last has read the store's last state.
+  // Read under our lock: the last caller has read the store's last state.
   const PodGroupPtr group = groups_.get(key);
   const auto known = uid_of_.find(key);
   if (known != uid_of_.end() && (!group || group->meta.uid != known->second)) {
@@ -69,17 +69,17 @@ void Plans::group_changed(const std::string& key) {
     entry = by_uid_.try_emplace(group->meta.uid, nodes_, pods_).first;
   }
   end_unconfirmed(entry->second, group);
-  entry->second.places.set_group(group);
+  entry->second.placements.set_group(group);
 }
 
 // Every write of ours is conditional: once the resourceVersion has moved it was stored or never
 // will be.
 void Plans::end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) {
-  const PodGroupPtr& before = entry.places.group();
+  const PodGroupPtr& before = entry.placements.group();
   if (!before || before->meta.resource_version == now->meta.resource_version) return;
-  if (entry.places.attempted()) entry.places.set_attempted(nullptr);
+  if (entry.placements.attempted()) entry.placements.set_attempted(nullptr);
   for (const auto& [gang, commit] : entry.commits) {
-    if (!commit.running) entry.places.set_committing(gang, false);
+    if (!commit.running) entry.placements.set_committing(gang, false);
   }
 }
 
@@ -95,9 +95,10 @@ Snapshot Plans::snapshot() const {
   snapshot.nodes = nodes_.views();
   snapshot.groups.reserve(by_uid_.size());
   for (const auto& [uid, entry] : by_uid_) {
-    const bool unconfirmed = entry.places.attempted() != nullptr;
-    snapshot.groups.push_back({unconfirmed ? entry.places.attempted() : entry.places.group(),
-                               unconfirmed, entry.places.committing()});
+    const bool unconfirmed = entry.placements.attempted() != nullptr;
+    snapshot.groups.push_back(
+        {unconfirmed ? entry.placements.attempted() : entry.placements.group(), unconfirmed,
+         entry.placements.committing()});
   }
   return snapshot;
 }
@@ -106,35 +107,35 @@ SlotSeen Plans::slot_seen(const gang::PodSlot& slot) const {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry == by_uid_.end()) return {};
-  return entry->second.places.seen(slot.role, slot.slot.ordinal);
+  return entry->second.placements.seen(slot.role, slot.slot.ordinal);
 }
 
-std::vector<HeldNode> Plans::held_nodes(const std::vector<std::string>& names) const {
+std::vector<ReservedNode> Plans::reserved_nodes(const std::vector<std::string>& names) const {
   MutexLock lock(mutex_);
-  std::vector<HeldNode> held;
+  std::vector<ReservedNode> reserved;
   for (const std::string& name : names) {
-    if (auto spare = nodes_.spare_beside_held(name)) held.push_back({name, *std::move(spare)});
+    if (auto spare = nodes_.spare_capacity(name)) reserved.push_back({name, *std::move(spare)});
   }
-  return held;
+  return reserved;
 }
 
 void Plans::mark_unconfirmed(PodGroupPtr attempted) {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(attempted->meta.uid);
-  if (entry != by_uid_.end()) entry->second.places.set_attempted(std::move(attempted));
+  if (entry != by_uid_.end()) entry->second.placements.set_attempted(std::move(attempted));
 }
 
 void Plans::resolve(const std::string& uid) {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(uid);
-  if (entry != by_uid_.end()) entry->second.places.set_attempted(nullptr);
+  if (entry != by_uid_.end()) entry->second.placements.set_attempted(nullptr);
 }
 
 std::vector<PodGroupPtr> Plans::unconfirmed() const {
   MutexLock lock(mutex_);
   std::vector<PodGroupPtr> found;
   for (const auto& [uid, entry] : by_uid_) {
-    if (entry.places.attempted()) found.push_back(entry.places.attempted());
+    if (entry.placements.attempted()) found.push_back(entry.placements.attempted());
   }
   return found;
 }
@@ -145,7 +146,7 @@ Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std:
     const auto found = by_uid_.find(uid);
     if (found == by_uid_.end()) return Error{Code::kNotFound, "the pod's PodGroup was deleted"};
     GroupEntry& entry = found->second;
-    const gang::GangStatus* status = gang::find_gang(entry.places.group()->status, gang);
+    const gang::GangStatus* status = gang::find_gang(entry.placements.group()->status, gang);
     if (status != nullptr && status->committed) return CommitStep(Committed{});
     CommitState& state = entry.commits[gang];
     if (state.running) {
@@ -155,16 +156,16 @@ Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std:
     if (waited && !state.last) return state.last.error();
     if (const auto fits = check_capacity(entry, gang); !fits) return fits.error();
     state = {true, ok(), state.number + 1};
-    entry.places.set_committing(gang, true);
-    return CommitStep(Commit{entry.places.group()});
+    entry.placements.set_committing(gang, true);
+    return CommitStep(Commit{entry.placements.group()});
   }
 }
 
 Result<Nothing> Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
   // Capacity of an unconfirmed earlier attempt is the gang's own.
-  const bool unconfirmed = entry.places.committing().count(gang) > 0;
-  entry.places.set_committing(gang, false);
-  const gang::PodGroup& group = *entry.places.group();
+  const bool unconfirmed = entry.placements.committing().count(gang) > 0;
+  entry.placements.set_committing(gang, false);
+  const gang::PodGroup& group = *entry.placements.group();
   std::set<std::string_view> names;  // sorted, as check_commit() wants the nodes
   if (const gang::GangStatus* status = gang::find_gang(group.status, gang)) {
     for (const gang::Placement& placement : status->placements) names.insert(placement.node);
@@ -174,7 +175,7 @@ Result<Nothing> Plans::check_capacity(GroupEntry& entry, const std::string& gang
     if (auto view = nodes_.view(name)) nodes.push_back(*std::move(view));
   }
   auto fits = check_commit(group, gang, nodes);
-  entry.places.set_committing(gang, unconfirmed);
+  entry.placements.set_committing(gang, unconfirmed);
   return fits;
 }
 
@@ -185,7 +186,7 @@ void Plans::end_commit(const std::string& uid, const std::string& gang,
   if (found != by_uid_.end()) {
     CommitState& state = found->second.commits[gang];
     state = {false, result, state.number};
-    if (outcome == Outcome::kKnown) found->second.places.set_committing(gang, false);
+    if (outcome == Outcome::kKnown) found->second.placements.set_committing(gang, false);
   }
   commit_ended_.notify_all();
 }
@@ -194,12 +195,12 @@ Plans::OpenCommits Plans::open_commits() const {
   MutexLock lock(mutex_);
   OpenCommits open;
   for (const auto& [uid, entry] : by_uid_) {
-    for (const std::string& gang : entry.places.committing()) {
+    for (const std::string& gang : entry.placements.committing()) {
       const CommitState& state = entry.commits.at(gang);
       if (state.running) {
         open.any_running = true;
       } else {
-        open.unconfirmed.push_back({entry.places.group(), gang, state.number});
+        open.unconfirmed.push_back({entry.placements.group(), gang, state.number});
       }
     }
   }
@@ -212,7 +213,7 @@ void Plans::resolve_commit(const UnconfirmedCommit& commit) {
   if (found == by_uid_.end()) return;
   const CommitState& state = found->second.commits[commit.gang];
   if (!state.running && state.number == commit.number) {
-    found->second.places.set_committing(commit.gang, false);
+    found->second.placements.set_committing(commit.gang, false);
   }
 }
 
@@ -223,7 +224,7 @@ std::optional<SlotPods::Named> Plans::assume(const gang::PodSlot& slot, const ku
   pods_.assume(slot, pod, node);
   const AssumedPod assumed{slot, pod.meta.key(), node, pod.requests, pod_lists_};
   if (!pods_.is_seen_bound(slot, pod.meta.uid) && assumed_.emplace(pod.meta.uid, assumed).second) {
-    nodes_.hold(node, pod.requests, true);
+    nodes_.reserve(node, pod.requests, true);
   }
   refresh_slot(slot);
   return std::nullopt;
@@ -247,7 +248,7 @@ void Plans::forget_assumed(const std::string& pod_uid) {
   assumed_.erase(assumed);
 }
 
-// Whatever was being bound for a PodGroup that is gone is deleted next.
+// The pods that were being bound for a deleted PodGroup are deleted next.
 void Plans::forget_assumed_of(const std::string& group_uid) {
   release_assumed_if([&group_uid](const std::string&, const AssumedPod& assumed) {
     return assumed.slot.pod_group_uid == group_uid;

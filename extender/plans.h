@@ -1,5 +1,5 @@
-// extender/plans.h - who occupies what, where, and which capacity is promised? The extender's one
-// view.
+// extender/plans.h - which capacity is used and reserved, for which pods and gangs? The extender's
+// one view of the cluster.
 //
 // Kept up to date change by change, so that filter costs a look-up. Everything in it can be read
 // from the API again; what exists here alone is the capacity of writes that are under way.
@@ -49,12 +49,12 @@ class Plans {
   // Cost: nodes + PodGroups.
   Snapshot snapshot() const;
   SlotSeen slot_seen(const gang::PodSlot& slot) const;
-  // Of the named nodes those on which capacity is held.
-  std::vector<HeldNode> held_nodes(const std::vector<std::string>& names) const;
+  // Of the named nodes those on which capacity is reserved.
+  std::vector<ReservedNode> reserved_nodes(const std::vector<std::string>& names) const;
 
-  // A status is about to be written: from now on its places are held beside those known, and the
-  // PodGroup is unconfirmed, until it was read (fold, group_changed) or resolve() says that the
-  // write was rejected.
+  // A status is about to be written: from now on its placements are reserved beside those known,
+  // and the PodGroup is unconfirmed, until it was read (fold, group_changed) or resolve() says that
+  // the write was rejected.
   void mark_unconfirmed(PodGroupPtr attempted);
   void resolve(const std::string& uid);
   std::vector<PodGroupPtr> unconfirmed() const;
@@ -92,7 +92,7 @@ class Plans {
   // Two pods for one slot may be in bind at the same time: only the one that assumes the slot may
   // go on. Returns the other pod, if there is one. An assumption ends when its pod is seen bound or
   // deleted, or is missing in a later list, or with forget(), or with its PodGroup. Till then the
-  // pod's capacity on `node` is nobody else's, even if its place is given up meanwhile.
+  // pod's capacity on `node` is nobody else's, even if its placement is released meanwhile.
   std::optional<SlotPods::Named> assume(const gang::PodSlot& slot, const kube::Pod& pod,
                                         const std::string& node);
   void forget(const gang::PodSlot& slot, const std::string& pod_uid);
@@ -104,8 +104,8 @@ class Plans {
     int number = 0;  // how many there were
   };
   struct GroupEntry {
-    GroupEntry(NodeTable& nodes, const SlotPods& pods) : places(nodes, pods) {}
-    GroupPlaces places;
+    GroupEntry(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
+    GroupPlacements placements;
     std::map<std::string, CommitState> commits;  // by gang
   };
 

@@ -69,7 +69,7 @@ FilterView look(const Plans& plans, const kube::FilterArgs& args) {
   if (view.slot) {
     view.seen = plans.slot_seen(*view.slot);
   } else {
-    view.held = plans.held_nodes(args.node_names);
+    view.reserved = plans.reserved_nodes(args.node_names);
   }
   return view;
 }

@@ -26,11 +26,12 @@ struct GroupWork {
   }
 };
 
-// The status has all that the spec asks for, and no more: nobody has edited it.
+// The status has all that the spec asks for, and no more.
 bool is_whole(const gang::PodGroup& group) {
   std::size_t slots = 0;
-  std::size_t places = 0;
-  std::unordered_map<std::string_view, std::size_t> slots_of;  // by gang; each pass asks each group
+  std::size_t placements = 0;
+  std::unordered_map<std::string_view, std::size_t>
+      slots_of;  // by gang; this runs for each group in each cycle
   for (const gang::MemberSet& set : group.spec.members) {
     slots_of[set.gang] += set.slots.size();
     slots += set.slots.size();
@@ -38,9 +39,9 @@ bool is_whole(const gang::PodGroup& group) {
   for (const gang::GangStatus& gang : group.status.gangs) {
     const auto asked = slots_of.find(gang.name);
     if (gang.placements.size() != (asked == slots_of.end() ? 0 : asked->second)) return false;
-    places += gang.placements.size();
+    placements += gang.placements.size();
   }
-  return slots == places;
+  return slots == placements;
 }
 
 // All is placed and committed: only a new spec brings new work.
@@ -74,11 +75,11 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Rejections& reje
 }
 
 // Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
-// later one yields. An unconfirmed write may have been stored: its capacity is nobody else's.
+// later one yields. An unconfirmed write may have been stored: its capacity stays reserved.
 void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
-      if (work.seen->unconfirmed) hold_blindly(gang, ledger);
+      if (work.seen->unconfirmed) take_unchecked(gang, ledger);
     }
   }
   for (GroupWork& work : queue) {
@@ -87,7 +88,7 @@ void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
   }
 }
 
-// What the API server does not store takes no places from those that it does.
+// A plan that the API server does not store takes no capacity from those that it does.
 void drop_rejected(std::vector<GroupWork>& queue) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
@@ -98,8 +99,8 @@ void drop_rejected(std::vector<GroupWork>& queue) {
   }
 }
 
-// Gives every gang its places that can have them now. Whoever waits is asked once more after the
-// last one got its places, so that its explanation tells what is left for it in the end.
+// Gives every gang that fits now its placements. The gangs that wait are tried once more after the
+// last one got its placements, so that their explanations count what is left in the end.
 void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (bool again = true; again;) {
     again = false;
@@ -114,7 +115,7 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
   }
 }
 
-// The numbers of a status' places, whichever gang they stand in.
+// The numbers of a status' placements, whichever gang they are in.
 class Numbers {
  public:
   explicit Numbers(const gang::PodGroupStatus& status) : next_(status.next_placement) {
@@ -125,19 +126,20 @@ class Numbers {
     }
   }
 
-  // A place that is as it was keeps its number; every other one gets the next.
-  std::vector<gang::Placement> number_places(const GangWork& work) {
-    std::vector<gang::Placement> places;
-    for (const PlacedSlot& slot : work.placed) places.push_back(slot.placement);
-    std::sort(places.begin(), places.end(), [](const gang::Placement& a, const gang::Placement& b) {
-      return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
-    });
-    for (gang::Placement& place : places) {
-      if (place.number != 0) continue;
-      const auto known = known_.find({place.role, place.slot, place.node});
-      place.number = known == known_.end() ? next_++ : known->second;
+  // A placement that is as it was keeps its number; every other one gets the next.
+  std::vector<gang::Placement> number_placements(const GangWork& work) {
+    std::vector<gang::Placement> placements;
+    for (const PlacedSlot& slot : work.placed) placements.push_back(slot.placement);
+    std::sort(placements.begin(), placements.end(),
+              [](const gang::Placement& a, const gang::Placement& b) {
+                return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+              });
+    for (gang::Placement& placement : placements) {
+      if (placement.number != 0) continue;
+      const auto known = known_.find({placement.role, placement.slot, placement.node});
+      placement.number = known == known_.end() ? next_++ : known->second;
     }
-    return places;
+    return placements;
   }
   std::int64_t next() const { return next_; }
 
@@ -168,7 +170,7 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   out.status.reason = out.report.reason;
   out.status.message = out.report.message;
   out.status.since = out.report.since;
-  out.status.placements = numbers.number_places(work);
+  out.status.placements = numbers.number_placements(work);
   return out;
 }
 

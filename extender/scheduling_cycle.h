@@ -52,11 +52,12 @@ struct CycleResult {
 
 // In the order of the queue (priority, queuedSince, namespace and name):
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
-//     places, the last in the queue first;
-//  2. every gang with slots that have no place gets all of them, or none. A gang that waits holds
+//     placements, the last in the queue first;
+//  2. every gang with slots that have no placement gets all of them, or none. A gang that waits
+//  holds
 //     no capacity and does not keep smaller ones behind it from starting:
 //     docs/adr/2026-11-21-gang-planning.md.
-// Committed gangs keep their places whatever happened to the node. What still has its place keeps
+// Committed gangs keep their placements whatever happened to the node. A placement that stays keeps
 // its number. Doing the writes and asking again, on the same nodes, gives none. What the API server
 // has rejected gets no placements and says so.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,

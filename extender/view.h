@@ -20,7 +20,7 @@ using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
 struct GroupSeen {
   PodGroupPtr group;
   // A status was written and it is not known whether it was stored; `group` carries that status.
-  // Its places are held, and nothing is decided about it until the object has been read.
+  // Its placements are reserved, and nothing is decided about it until the object has been read.
   bool unconfirmed = false;
   std::set<std::string> committing;  // gangs whose first bind is being written right now
 
@@ -31,26 +31,28 @@ struct GroupSeen {
 
 // What the planner decides on.
 struct Snapshot {
-  // Sorted by name. free = allocatable - occupying pods - committed places whose pod is not bound.
+  // Sorted by name. free = allocatable - occupying pods - committed placements whose pod is not
+  // bound.
   std::vector<gang::NodeView> nodes;
   std::vector<GroupSeen> groups;  // in no order
 };
 
-// What is known about the slot that a pod assumed pods to fill.
+// What is known about the slot that a pod names in its annotations.
 struct SlotSeen {
   PodGroupPtr group;  // null: no PodGroup of that UID was seen
-  // The slot's place, if the spec still wants the slot, with whatever incarnation, and it has one.
+  // The slot's placement, if it has one and the spec still wants the slot, in any incarnation.
   std::optional<gang::Placement> placement;
-  // In whose status the place stands; the spec may have moved the slot to another gang since.
+  // The gang whose status has the placement; the spec may have moved the slot to another gang
+  // since.
   std::string gang;
   bool committed = false;    // that gang
-  kube::Resources requests;  // what the place was planned for
+  kube::Resources requests;  // of the pod that was planned
 };
 
-// A node on which capacity is held for gangs.
-struct HeldNode {
+// A node on which capacity is reserved for gangs.
+struct ReservedNode {
   std::string name;
-  kube::Resources spare;  // allocatable - occupying pods - held places; may be below zero
+  kube::Resources spare;  // allocatable - occupying pods - reserved placements; may be below zero
 };
 
 }  // namespace nervex::extender

@@ -28,7 +28,7 @@ struct Candidate {
   std::int64_t times = 0;  // pods of the set that it holds, at least 1
 };
 
-// The smaller, the better a place.
+// The smaller, the better the node.
 using Waste = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>;
 
 Waste least_waste(const Capacity& capacity, const SetNeed& need, std::size_t node,
@@ -90,7 +90,8 @@ std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
 
 enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
 
-// Devices, cpu and memory of one pod, then the name: total, so the input's order has no say.
+// Devices, cpu and memory of one pod, then the name: total, so the order of the input does not
+// matter.
 auto size_key(const MemberSet& member) {
   std::int64_t devices = 0;
   for (const auto& [name, amount] : member.shape.requests.amounts()) {
@@ -118,7 +119,7 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
   return order;
 }
 
-// ---- why did a set not find its places?
+// ---- why was a set not placed as a whole?
 
 // Now, or once the node is back, without anybody changing the gang or the node's labels and taints.
 bool may_use(NodeFit verdict) {
@@ -184,11 +185,10 @@ void count_node(NodeFit verdict, bool fits_now, bool fits_empty, NoFit& out) {
   }
 }
 
-// Which numbers explain that a set of pods did not find its places: `capacity` is what was left
-// when `unplaced` pods of the set found no place; `before` is what was free before the set's first
-// pod, the sets that chose earlier subtracted.
-// `never` is only said with a proof: capacity for the set alone, in a cluster where every node that
-// it may use is empty, ready and not cordoned, is too small.
+// The numbers that explain why `unplaced` pods of a set have no node: `capacity` is what was left
+// after the others of the set, `before` what was free before the set's first pod, with the sets
+// that chose earlier subtracted. `never` is only said with a proof: capacity for the set alone, in
+// a cluster where every node that it may use is empty, ready and not cordoned, is too small.
 NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
                const Grid& before, std::int64_t unplaced) {
   const SetNeed& need = capacity.sets[set];
@@ -220,7 +220,7 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
 // ---- the gang
 
 // Greedy ways to place a gang, tried in turn. Each misses gangs that another one places; together
-// they miss few (see plan_property_test.cpp). When all fail, the first one's verdict is told.
+// they miss few (see plan_property_test.cpp). When all fail, the first one's NoFit is the answer.
 struct Strategy {
   SetOrder sets;
   NodeOrder nodes;
@@ -232,7 +232,7 @@ constexpr Strategy kStrategies[] = {
     {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
 };
 
-// Fills the best nodes first; names the slots in their own order. Returns how many found no place.
+// Fills the best nodes first; names the slots in their own order. Returns how many were not placed.
 std::int64_t fill(Capacity& capacity, std::size_t set, const MemberSet& member,
                   std::span<const NodeView> nodes, NodeOrder by, std::vector<Assignment>& out) {
   const SetNeed& need = capacity.sets[set];

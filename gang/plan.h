@@ -15,7 +15,8 @@ namespace nervex::gang {
 
 struct NodeView {  // one node, as of the caller's snapshot
   std::shared_ptr<const kube::Node> node;
-  kube::Resources free;  // allocatable - occupying pods - held plans; below zero: overcommitted
+  kube::Resources
+      free;  // allocatable - occupying pods - reserved capacity; below zero: overcommitted
 };
 
 struct Assignment {  // as Placement, without its number
@@ -27,8 +28,8 @@ struct Assignment {  // as Placement, without its number
 
 using Plan = std::variant<std::vector<Assignment>, NoFit>;
 
-// Places every slot of `members`, which are the sets of one gang, or none. Held capacity is not
-// planned yet.
+// Places every slot of `members`, which are the sets of one gang, or none. Capacity for
+// MemberSet::reserved_pods is not planned yet.
 //
 // Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
 // matter. Nodes that would be left with the least of the scarce resource are filled first, so that

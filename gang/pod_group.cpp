@@ -68,7 +68,7 @@ Json encode_member(const MemberSet& member) {
            {"role", member.role},
            {"slots", encode_slots(member.slots)},
            {"requests", kube::encode_resources(member.shape.requests)}};
-  if (member.held > 0) out["held"] = member.held;
+  if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
   const kube::NodeConstraints& constraints = member.shape.constraints;
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;
   if (!constraints.node_selector_terms.empty()) {

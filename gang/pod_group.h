@@ -1,6 +1,6 @@
 // gang/pod_group.h - the PodGroup as a value: what one attempt of a job wants placed, and the plan.
 //
-// It is all that the scheduling side knows; it holds no knowledge of NerveXJobs.
+// It is all that the extender knows of a job.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr std::string_view kBaseGang = "base";
 // A short text can name many slots: one that names more than a role has ordinals is not read.
 inline constexpr int kMostSlots = 65'536;
 
-// One place for one pod: role/ordinal names the slot, the incarnation counts its pods.
+// One pod of a role at a time: role/ordinal names the slot, the incarnation counts its pods.
 struct SlotId {
   int ordinal = 0;
   int incarnation = 0;
@@ -43,7 +43,7 @@ struct MemberSet {
   std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
   std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
   std::vector<SlotId> slots;
-  int held = 0;  // capacity for this many pods that do not exist yet (planned with the base gang)
+  int reserved_pods = 0;  // capacity for this many pods without a slot; JSON: held. Not planned yet
   PodShape shape;
   bool operator==(const MemberSet&) const = default;
 };
@@ -51,13 +51,13 @@ struct MemberSet {
 struct PodGroupSpec {
   int attempt = 1;
   int priority = 0;
-  SysTime queued_since{};  // the job's place in the queue, kept across attempts
+  SysTime queued_since{};  // position of the job in the queue, kept across attempts
   std::optional<std::int64_t> schedule_timeout_seconds;
   std::vector<MemberSet> members;
   bool operator==(const PodGroupSpec&) const = default;
 };
 
-// One slot's place. The number comes from one counter that never goes back; it changes when the
+// The node of one slot. The number comes from one counter that never goes back; it changes when the
 // slot's node or incarnation changes and otherwise never.
 struct Placement {
   std::string role;
@@ -72,7 +72,8 @@ struct GangStatus {
   // Every slot of the gang has a placement. If not, none has, unless the gang is committed: then
   // the others keep theirs.
   bool planned = false;
-  // Checked against the cluster by the first bind; only healed from then on.
+  // The first bind has checked the plan against the cluster. From then on slots only get a
+  // placement that they lack.
   bool committed = false;
   std::string reason;                 // CamelCase: kReasonPlanned and the like
   std::string message;                // for people; mirrored on the job
@@ -101,7 +102,7 @@ inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 
 // Codec. decode: kInvalid names the field. Neighbouring slots are written as one entry with a
-// count, places by role and node: 5,000 slots, each on a node of its own with a name of
+// count, placements by role and node: 5,000 slots, each on a node of its own with a name of
 // 100 characters, stay below 1 MiB (tests/gang/pod_group_size_test.cpp). The older form, an entry
 // per slot, is read as well.
 Result<PodGroup> decode_pod_group(const Json& object);

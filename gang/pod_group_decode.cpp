@@ -86,7 +86,7 @@ Result<Run> decode_run(const Json& from, const std::string& where) {
   return run;
 }
 
-// A slot wanted by two sets, or twice by one, would get two places.
+// A slot wanted by two sets, or twice by one, would get two placements.
 using Taken = std::set<std::pair<std::string, int>>;
 
 Result<std::vector<SlotId>> decode_slots(const Json& from, const std::string& role,
@@ -128,7 +128,8 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   if (!role) return role.error();
   auto slots = decode_slots(from, *role, where, taken);
   if (!slots) return slots.error();
-  if (auto read = read_int(from, "held", where, 0, member.held); !read) return read.error();
+  if (auto read = read_int(from, "held", where, 0, member.reserved_pods); !read)
+    return read.error();
   if (const Json* requests = kube::find(from, {"requests"}); requests != nullptr) {
     auto amounts = kube::decode_resources(*requests);
     if (!amounts) return with_context(where + ".requests", amounts.error());
@@ -167,8 +168,8 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
   return spec;
 }
 
-Result<Nothing> decode_places(const Json& from, const std::string& where, const std::string& role,
-                              std::vector<Placement>& out) {
+Result<Nothing> decode_placement_run(const Json& from, const std::string& where,
+                                     const std::string& role, std::vector<Placement>& out) {
   const auto run = decode_run(from, where);
   if (!run) return run.error();
   auto node = required_text(from, "node", where);
@@ -190,13 +191,13 @@ Result<Nothing> decode_placements(const Json& from, const std::string& where,
   if (!from.is_object()) return wrong(where, "must be an object");
   const auto role = required_text(from, "role", where);
   if (!role) return role.error();
-  // An entry per slot, as it was written before places were grouped: a plan that a running cluster
-  // has stored so must not be lost.
-  if (kube::find(from, {"nodes"}) == nullptr) return decode_places(from, where, *role, out);
+  // An entry per slot, as it was written before placements were grouped: a plan that a running
+  // cluster has stored in this form must not be lost.
+  if (kube::find(from, {"nodes"}) == nullptr) return decode_placement_run(from, where, *role, out);
   int entries = 0;
   for (const Json& entry : kube::array_at(from, {"nodes"})) {
     const std::string here = fmt::format("{}.nodes[{}]", where, entries++);
-    if (auto read = decode_places(entry, here, *role, out); !read) return read.error();
+    if (auto read = decode_placement_run(entry, here, *role, out); !read) return read.error();
   }
   return ok();
 }

@@ -37,7 +37,7 @@ struct Planned : Cluster {
 TEST_CASE("the first bind of a gang commits it, the others only bind", "[extender][bind]") {
   Planned c;
   CHECK(c.bind(c.names[0], "n1").empty());
-  CHECK(c.places("a") == "n1 n2!");
+  CHECK(c.planned_nodes("a") == "n1 n2!");
   CHECK(c.bind(c.names[1], "n2").empty());
   CHECK(c.node_of(c.names[0]) == "n1");
   CHECK(c.node_of(c.names[1]) == "n2");
@@ -80,7 +80,7 @@ TEST_CASE("many binds of a gang that cannot start bind nobody", "[extender][bind
           "gang base cannot start now: learner/1: node n2 has 7 nvidia.com/gpu left and learner "
           "needs 8");
   }
-  CHECK(c.places("a") == "n1 n2");
+  CHECK(c.planned_nodes("a") == "n1 n2");
   CHECK(c.node_of(c.names[0]).empty());
   CHECK(c.api.writes().empty());
 }
@@ -177,10 +177,10 @@ TEST_CASE("plans of others count only once they are committed", "[extender][bind
   CHECK(c.bind(a[0], "n1") ==
         "gang base cannot start now: learner/0: node n1 has 0 nvidia.com/gpu left and learner "
         "needs 8");
-  CHECK(c.places("a") == "n1");
+  CHECK(c.planned_nodes("a") == "n1");
   c.planner.schedule_once();
-  CHECK(c.places("a") == "waits");
-  CHECK(c.places("b") == "n1!");
+  CHECK(c.planned_nodes("a") == "waits");
+  CHECK(c.planned_nodes("b") == "n1!");
 }
 
 TEST_CASE("a commit that meets another write reads again and tries again", "[extender][bind]") {
@@ -188,7 +188,7 @@ TEST_CASE("a commit that meets another write reads again and tries again", "[ext
   SECTION("the plan is as it was") {
     c.api.change(kube::kPodGroups, kNs, "a", {{"metadata", {{"labels", {{"x", "y"}}}}}});
     CHECK(c.bind(c.names[0], "n1").empty());
-    CHECK(c.places("a") == "n1 n2!");
+    CHECK(c.planned_nodes("a") == "n1 n2!");
     CHECK(c.api.writes("PATCH", kStatus).size() == 2);
   }
   SECTION("somebody else committed it") {
@@ -231,11 +231,11 @@ TEST_CASE("a commit whose reply was lost is found or made again", "[extender][bi
     c.add_group("b", {a_set("learner", 1, ask(8))}, 0, 9);
     c.api.change(kube::kPodGroups, kNs, "b",
                  {{"status", gang::encode_status(c.group("a").status)}});
-    const auto held = c.plans.held_nodes({"n1", "n2"});
+    const auto held = c.plans.reserved_nodes({"n1", "n2"});
     CHECK(held.size() == 2);
     CHECK(c.bind(c.names[0], "n1").empty());
   }
-  CHECK(c.places("a") == "n1 n2!");
+  CHECK(c.planned_nodes("a") == "n1 n2!");
   CHECK(c.node_of(c.names[0]) == "n1");
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("a pod that the cache lacks is read", "[extender][bind]") {
   c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");  // not seen
   CHECK(c.bind(names[0], "n1").empty());
-  CHECK(c.places("a") == "n1!");
+  CHECK(c.planned_nodes("a") == "n1!");
 }
 
 TEST_CASE("already bound to the node is success, to another one is not", "[extender][bind]") {
@@ -295,9 +295,9 @@ TEST_CASE("a binding whose reply was lost is found", "[extender][bind]") {
 TEST_CASE("of two pods for one slot one is bound", "[extender][bind]") {
   Planned c;
   gang::PodGroup renamed = c.group("a");
-  const auto place = renamed.status.gangs[0].placements[0];
+  const auto placement = renamed.status.gangs[0].placements[0];
   renamed.meta.name = "copy";
-  const std::string twin = c.add_gang_pod(renamed, place);
+  const std::string twin = c.add_gang_pod(renamed, placement);
   CHECK(c.bind(c.names[0], "n1").empty());
   CHECK(c.bind(twin, "n1") == "learner/0 is pod a-learner-0-0 already");  // before any watch
   c.see();
@@ -329,8 +329,8 @@ TEST_CASE("each gang of a PodGroup is committed by itself", "[extender][bind]") 
   const auto names = c.add_gang_pods("a", "request-1");
   c.see();
   CHECK(c.bind(names[0], "n1").empty());
-  CHECK(c.places("a") == "n1");
-  CHECK(c.places("a", "request-1") == "n1!");
+  CHECK(c.planned_nodes("a") == "n1");
+  CHECK(c.planned_nodes("a", "request-1") == "n1!");
 }
 
 }  // namespace

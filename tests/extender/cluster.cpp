@@ -84,29 +84,30 @@ gang::PodGroup Cluster::group(const std::string& name) const {
   return *gang::decode_pod_group(api.get(kube::kPodGroups, kNs, name));
 }
 
-std::string Cluster::places(const std::string& name, std::string_view gang_name) const {
+std::string Cluster::planned_nodes(const std::string& name, std::string_view gang_name) const {
   const gang::PodGroup live = group(name);
   const gang::GangStatus* gang = gang::find_gang(live.status, gang_name);
   if (gang == nullptr) return "undecided";
   std::string text;
-  for (const gang::Placement& place : gang->placements) {
-    text += (text.empty() ? "" : " ") + place.node;
+  for (const gang::Placement& placement : gang->placements) {
+    text += (text.empty() ? "" : " ") + placement.node;
   }
   return (gang->planned ? text : "waits") + (gang->committed ? "!" : "");
 }
 
-std::string Cluster::add_gang_pod(const gang::PodGroup& group, const gang::Placement& place) {
-  std::string name = group.meta.name + "-" + place.role + "-" + std::to_string(place.slot.ordinal) +
-                     "-" + std::to_string(place.slot.incarnation);
+std::string Cluster::add_gang_pod(const gang::PodGroup& group, const gang::Placement& placement) {
+  std::string name = group.meta.name + "-" + placement.role + "-" +
+                     std::to_string(placement.slot.ordinal) + "-" +
+                     std::to_string(placement.slot.incarnation);
   kube::Resources requests;
   for (const gang::MemberSet& set : group.spec.members) {
     const bool is_its =
-        std::find(set.slots.begin(), set.slots.end(), place.slot) != set.slots.end();
-    if (set.role == place.role && is_its) requests = set.shape.requests;
+        std::find(set.slots.begin(), set.slots.end(), placement.slot) != set.slots.end();
+    if (set.role == placement.role && is_its) requests = set.shape.requests;
   }
   Json pod = pod_json(name, requests);
   pod["metadata"]["annotations"] =
-      gang::annotations_for({group.meta.uid, place.role, place.slot, place.number});
+      gang::annotations_for({group.meta.uid, placement.role, placement.slot, placement.number});
   api.add(kube::kPods, kNs, pod);
   return name;
 }
@@ -115,8 +116,8 @@ std::vector<std::string> Cluster::add_gang_pods(const std::string& name,
                                                 std::string_view gang_name) {
   const gang::PodGroup live = group(name);
   std::vector<std::string> names;
-  for (const gang::Placement& place : gang::find_gang(live.status, gang_name)->placements) {
-    names.push_back(add_gang_pod(live, place));
+  for (const gang::Placement& placement : gang::find_gang(live.status, gang_name)->placements) {
+    names.push_back(add_gang_pod(live, placement));
   }
   return names;
 }

@@ -44,10 +44,11 @@ struct Cluster {
   void set_members(const std::string& group, const std::vector<gang::MemberSet>& members);
   gang::PodGroup group(const std::string& name) const;  // the live one
   // "n1 n2", in the order of role and ordinal; "waits"; with "!" at its end if committed.
-  std::string places(const std::string& group, std::string_view gang = gang::kBaseGang) const;
+  std::string planned_nodes(const std::string& group,
+                            std::string_view gang = gang::kBaseGang) const;
 
   // What the controller makes for a place: named <group>-<role>-<ordinal>-<incarnation>.
-  std::string add_gang_pod(const gang::PodGroup& group, const gang::Placement& place);
+  std::string add_gang_pod(const gang::PodGroup& group, const gang::Placement& placement);
   // All pods that a gang's plan asks for; their names.
   std::vector<std::string> add_gang_pods(const std::string& group,
                                          std::string_view gang = gang::kBaseGang);

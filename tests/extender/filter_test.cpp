@@ -98,12 +98,12 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
 }
 
 TEST_CASE("a pod that admission made larger than planned fits no node", "[extender][filter]") {
-  const gang::Placement place{"learner", {0, 0}, "n1", 1};
+  const gang::Placement placement{"learner", {0, 0}, "n1", 1};
   kube::FilterArgs args;
   args.pod.meta.ns = "rl";
   args.node_names = {"n1"};
   args.pod.requests = ask(8);
-  const FilterView view{true, slot(0, 0, 1), seen(two_learners(), place), {}};
+  const FilterView view{true, slot(0, 0, 1), seen(two_learners(), placement), {}};
   CHECK(filter(args, view).node_names == std::vector<std::string>{"n1"});
   args.pod.requests.set("memory", 1LL << 30);
   CHECK(filter(args, view) ==
@@ -128,7 +128,7 @@ TEST_CASE("a pod whose annotations are damaged is no plain pod", "[extender][fil
 TEST_CASE("a plain pod takes no capacity that is held for gangs", "[extender][filter]") {
   struct Row {
     std::string when;
-    std::vector<HeldNode> held;
+    std::vector<ReservedNode> held;
     kube::FilterResult want;
   };
   const auto row = GENERATE(values<Row>({

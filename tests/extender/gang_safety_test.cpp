@@ -82,7 +82,7 @@ struct Sim : testing::Cluster {
   Counts& counts;
   int created = 0;
   bool caches_are_fresh = false;  // whatever a bind does now, it knew all there is to know
-  std::map<SlotKey, std::pair<std::string, std::int64_t>> committed_places;
+  std::map<SlotKey, std::pair<std::string, std::int64_t>> committed_placements;
   std::set<std::pair<std::string, std::string>> committed_gangs;  // ever; uid and gang
 
   Sim(unsigned seed, Counts& totals) : rng(seed), scheduler_counts(seed % 2 == 0), counts(totals) {
@@ -291,14 +291,14 @@ struct Sim : testing::Cluster {
     }
     for (const gang::PodGroup& group : live_groups()) {
       for (const gang::GangStatus& gang : group.status.gangs) {
-        for (const gang::Placement& place : gang.placements) {
-          if (pod_for.count({group.meta.uid, place.number}) > 0) {
-            pod_for.erase({group.meta.uid, place.number});
-          } else if (is_wanted(group, place.role, place.slot) &&
-                     api.get(kube::kPods, kNs, pod_name(group, place)).is_null()) {
-            add_gang_pod(group, place);
-            if (place.role == "coordinator" && group.spec.priority == 2) {
-              give_port(pod_name(group, place));
+        for (const gang::Placement& placement : gang.placements) {
+          if (pod_for.count({group.meta.uid, placement.number}) > 0) {
+            pod_for.erase({group.meta.uid, placement.number});
+          } else if (is_wanted(group, placement.role, placement.slot) &&
+                     api.get(kube::kPods, kNs, pod_name(group, placement)).is_null()) {
+            add_gang_pod(group, placement);
+            if (placement.role == "coordinator" && group.spec.priority == 2) {
+              give_port(pod_name(group, placement));
             }
           }
         }
@@ -309,9 +309,9 @@ struct Sim : testing::Cluster {
     }
   }
 
-  static std::string pod_name(const gang::PodGroup& group, const gang::Placement& place) {
-    return group.meta.name + "-" + place.role + "-" + std::to_string(place.slot.ordinal) + "-" +
-           std::to_string(place.slot.incarnation);
+  static std::string pod_name(const gang::PodGroup& group, const gang::Placement& placement) {
+    return group.meta.name + "-" + placement.role + "-" + std::to_string(placement.slot.ordinal) +
+           "-" + std::to_string(placement.slot.incarnation);
   }
 
   void give_port(const std::string& pod) {
@@ -477,10 +477,10 @@ struct Sim : testing::Cluster {
       CHECK((is_only || !occupies(pod)));
       const auto group = by_uid.find(slot->pod_group_uid);
       if (group == by_uid.end()) continue;
-      const auto* place = gang::find_placement(group->second.status, slot->role, slot->slot);
-      if (place == nullptr) continue;  // given up while it ran
-      CHECK(place->number == slot->placement);
-      CHECK(place->node == bound_to(pod));
+      const auto* placement = gang::find_placement(group->second.status, slot->role, slot->slot);
+      if (placement == nullptr) continue;  // given up while it ran
+      CHECK(placement->number == slot->placement);
+      CHECK(placement->node == bound_to(pod));
       CHECK(gang::gang_of(group->second.status, slot->role, slot->slot)->committed);
     }
   }
@@ -497,10 +497,10 @@ struct Sim : testing::Cluster {
 
   // A gang that is committed on what is true now starts on nodes that take it as a whole.
   void check_nodes_let_in(const gang::PodGroup& group, const gang::GangStatus& gang) {
-    for (const gang::Placement& place : gang.placements) {
-      if (!is_wanted(group, place.role, place.slot)) continue;
-      INFO(group.meta.name << " " << gang.name << " on " << place.node);
-      CHECK(lets_in(api.get(kube::kNodes, "", place.node)));
+    for (const gang::Placement& placement : gang.placements) {
+      if (!is_wanted(group, placement.role, placement.slot)) continue;
+      INFO(group.meta.name << " " << gang.name << " on " << placement.node);
+      CHECK(lets_in(api.get(kube::kNodes, "", placement.node)));
     }
   }
 
@@ -514,21 +514,21 @@ struct Sim : testing::Cluster {
         ++counts.committed;
         if (caches_are_fresh) check_nodes_let_in(group, gang);
       }
-      for (const gang::Placement& place : gang.placements) {
-        committed_places.try_emplace(
-            SlotKey(uid, place.role, place.slot.ordinal, place.slot.incarnation), place.node,
-            place.number);
+      for (const gang::Placement& placement : gang.placements) {
+        committed_placements.try_emplace(
+            SlotKey(uid, placement.role, placement.slot.ordinal, placement.slot.incarnation),
+            placement.node, placement.number);
       }
     }
     for (const gang::MemberSet& set : group.spec.members) {
       for (const gang::SlotId slot : set.slots) {
         const auto known =
-            committed_places.find(SlotKey(uid, set.role, slot.ordinal, slot.incarnation));
-        if (known == committed_places.end()) continue;
+            committed_placements.find(SlotKey(uid, set.role, slot.ordinal, slot.incarnation));
+        if (known == committed_placements.end()) continue;
         INFO(group.meta.name << " " << gang::slot_key(set.role, slot.ordinal));
-        const auto* place = gang::find_placement(group.status, set.role, slot);
-        REQUIRE(place != nullptr);
-        CHECK(std::pair(place->node, place->number) == known->second);
+        const auto* placement = gang::find_placement(group.status, set.role, slot);
+        REQUIRE(placement != nullptr);
+        CHECK(std::pair(placement->node, placement->number) == known->second);
         CHECK(gang::gang_of(group.status, set.role, slot)->committed);
       }
     }
@@ -556,8 +556,8 @@ struct Sim : testing::Cluster {
   }
 
   // Two coordinators with one port may have been planned on one node, as ports are not planned.
-  bool waits_for_port(const gang::PodGroup& group, const gang::Placement& place) const {
-    const Json pod = api.get(kube::kPods, kNs, pod_name(group, place));
+  bool waits_for_port(const gang::PodGroup& group, const gang::Placement& placement) const {
+    const Json pod = api.get(kube::kPods, kNs, pod_name(group, placement));
     return !pod.is_null() && has_port(pod);
   }
 
@@ -572,8 +572,9 @@ struct Sim : testing::Cluster {
       for (const gang::GangStatus& gang : group.status.gangs) {
         INFO(group.meta.name << " " << gang.name << " " << gang.message);
         CHECK((gang.committed || !gang.planned));
-        for (const gang::Placement& place : gang.placements) {
-          CHECK((bound.count({group.meta.uid, place.number}) == 1 || waits_for_port(group, place)));
+        for (const gang::Placement& placement : gang.placements) {
+          CHECK((bound.count({group.meta.uid, placement.number}) == 1 ||
+                 waits_for_port(group, placement)));
         }
       }
     }

@@ -23,7 +23,7 @@ TEST_CASE("the planner writes a plan once and then leaves it alone", "[extender]
   c.add_group("a", learners(2));
   c.see();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1 n2");
+  CHECK(c.planned_nodes("a") == "n1 n2");
   CHECK(c.group("a").status.observed_generation == 1);
   CHECK(c.group("a").status.next_placement == 3);
   c.planner.schedule_once();  // on what it wrote itself
@@ -42,8 +42,8 @@ TEST_CASE("the second gang sees the capacity of the first before any watch",
   c.add_group("b", learners(1), 2);
   c.see_groups();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1");
-  CHECK(c.places("b") == "waits");
+  CHECK(c.planned_nodes("a") == "n1");
+  CHECK(c.planned_nodes("b") == "waits");
 }
 
 TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and says why",
@@ -55,8 +55,8 @@ TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and
   c.add_group("b", learners(2), 10);
   c.see();
   c.planner.schedule_once();
-  CHECK(c.places("b") == "n1 n2");
-  CHECK(c.places("a") == "waits");
+  CHECK(c.planned_nodes("b") == "n1 n2");
+  CHECK(c.planned_nodes("a") == "waits");
   const auto waiting = c.group("a").status;
   CHECK(waiting.gangs[0].message ==
         "learner: 2 of 2 do not fit: each needs nvidia.com/gpu 8; no node has it free, 2 are full");
@@ -65,7 +65,7 @@ TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and
   c.api.remove(kube::kPodGroups, testing::kNs, "b");  // the job ended
   c.see();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1 n2");
+  CHECK(c.planned_nodes("a") == "n1 n2");
 }
 
 TEST_CASE("a waiting gang costs no writes while foreign pods come and go", "[extender][planner]") {
@@ -97,9 +97,9 @@ TEST_CASE("a write that meets a conflict is decided again on the live object",
   c.see();
   c.set_members("a", learners(2));  // not seen
   c.planner.schedule_once();
-  CHECK(c.places("a") == "undecided");
+  CHECK(c.planned_nodes("a") == "undecided");
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1 n2");
+  CHECK(c.planned_nodes("a") == "n1 n2");
   CHECK(c.group("a").status.observed_generation == 2);
 }
 
@@ -121,13 +121,13 @@ TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extend
   } else {
     CHECK(c.plans.unconfirmed().size() == 1);  // and is not written again before the back-off
   }
-  CHECK(c.places("b") == "waits");
+  CHECK(c.planned_nodes("b") == "waits");
 
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
-  CHECK(c.places("a") == "n1");
-  CHECK(c.places("b") == "waits");
+  CHECK(c.planned_nodes("a") == "n1");
+  CHECK(c.planned_nodes("b") == "waits");
   CHECK(c.group("a").status.next_placement == 2);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("a lost reply that the watch does not tell of is found by writing agai
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
-  CHECK(c.places("a") == "n1");
+  CHECK(c.planned_nodes("a") == "n1");
   CHECK(c.plans.slot_seen({c.group("a").meta.uid, "learner", {0, 0}, 1}).placement.has_value());
 }
 
@@ -154,8 +154,8 @@ TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kForbidden, "forbidden"}, Applied::kNo, 2);
   c.planner.schedule_once();
-  CHECK(c.places("a") == "undecided");
-  CHECK(c.places("b") == "waits");  // decided in the same pass
+  CHECK(c.planned_nodes("a") == "undecided");
+  CHECK(c.planned_nodes("b") == "waits");  // decided in the same pass
   const auto requests = c.api.writes("PATCH", "/podgroups/a/status").size();
   c.planner.schedule_once();
   CHECK(c.api.writes("PATCH", "/podgroups/a/status").size() == requests);
@@ -163,11 +163,11 @@ TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]
   c.planner.schedule_once();
   c.clock.advance(std::chrono::seconds(10));
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1");
+  CHECK(c.planned_nodes("a") == "n1");
 }
 
 // The API server stores no status of PodGroup a that holds more places than `most`.
-void store_places(Cluster& c, std::size_t most) {
+void limit_placements(Cluster& c, std::size_t most) {
   c.api.fail_next(
       [most](const kube::ApiRequest& request) {
         const bool is_status = request.path.find("/podgroups/a/status") != std::string::npos;
@@ -192,13 +192,13 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
   c.add_group("a", learners(2), 1);
   c.add_group("b", learners(2), 2);
   c.see();
-  store_places(c, 1);
+  limit_placements(c, 1);
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
-  CHECK(c.plans.held_nodes({"n1", "n2"}).empty());
+  CHECK(c.plans.reserved_nodes({"n1", "n2"}).empty());
   c.planner.schedule_once();
-  CHECK(c.places("a") == "waits");
-  CHECK(c.places("b") == "n1 n2");
+  CHECK(c.planned_nodes("a") == "waits");
+  CHECK(c.planned_nodes("b") == "n1 n2");
   const gang::PodGroup told = c.group("a");
   CHECK(told.status.observed_generation == 1);
   CHECK(told.status.next_placement == 1);
@@ -230,7 +230,7 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
     c.set_members("a", learners(1));
     c.see();
     c.planner.schedule_once();
-    CHECK(c.places("a") == "n1");
+    CHECK(c.planned_nodes("a") == "n1");
   }
 }
 
@@ -245,14 +245,14 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
   c.see();
   auto members = learners(1);
   members.push_back(in_gang(a_set("collector", 2, ask(1)), "request-1"));
-  store_places(c, 2);
+  limit_placements(c, 2);
   SECTION("the new gang waits") {
     c.set_members("a", members);
     c.see();
     c.planner.schedule_once();
     c.planner.schedule_once();
-    CHECK(c.places("a") == "n1!");
-    CHECK(c.places("a", "request-1") == "waits");
+    CHECK(c.planned_nodes("a") == "n1!");
+    CHECK(c.planned_nodes("a", "request-1") == "waits");
     CHECK(c.group("a").status.gangs[1].reason == "PlanRefused");
   }
   SECTION("a slot of the committed gang that needs another place still gets it") {
@@ -261,8 +261,8 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
     c.see();
     c.planner.schedule_once();
     c.planner.schedule_once();
-    CHECK(c.places("a") == "n2!");
-    CHECK(c.places("a", "request-1") == "waits");
+    CHECK(c.planned_nodes("a") == "n2!");
+    CHECK(c.planned_nodes("a", "request-1") == "waits");
   }
   SECTION("slots of the committed gang that are too many wait, the others keep their places") {
     members = learners(1);
@@ -270,7 +270,7 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
     c.set_members("a", members);
     c.see();
     for (int i = 0; i < 4; ++i) c.planner.schedule_once();
-    CHECK(c.places("a") == "waits!");
+    CHECK(c.planned_nodes("a") == "waits!");
     const gang::GangStatus gang = c.group("a").status.gangs[0];
     CHECK(gang.reason == "PlanRefused");
     REQUIRE(gang.placements.size() == 1);
@@ -287,8 +287,8 @@ TEST_CASE("a PodGroup of which not even a word can be stored takes nothing from 
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1000);
   for (int i = 0; i < 20; ++i) c.planner.schedule_once();
-  CHECK(c.places("a") == "undecided");
-  CHECK(c.places("b") == "n1");
+  CHECK(c.planned_nodes("a") == "undecided");
+  CHECK(c.planned_nodes("b") == "n1");
   CHECK(tries(c) == 3);
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][
   c.planner.schedule_once();
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
-  CHECK(c.places("a") == (is_away ? "n1" : "waits"));
+  CHECK(c.planned_nodes("a") == (is_away ? "n1" : "waits"));
 }
 
 TEST_CASE("the capacity that is there goes to the higher priority, then to the older one",
@@ -327,10 +327,10 @@ TEST_CASE("the capacity that is there goes to the higher priority, then to the o
     c.see();
     c.planner.schedule_once();
   }
-  CHECK(c.places("old") == "n1");
-  CHECK(c.places("young") == "n2");
-  CHECK(c.places("default") == "n3");
-  CHECK(c.places("low") == "waits");
+  CHECK(c.planned_nodes("old") == "n1");
+  CHECK(c.planned_nodes("young") == "n2");
+  CHECK(c.planned_nodes("default") == "n3");
+  CHECK(c.planned_nodes("low") == "waits");
 }
 
 TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][planner]") {
@@ -343,10 +343,10 @@ TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][plann
   CHECK(c.plans.unconfirmed().empty());
   c.add_group("a", learners(1));  // a namesake
   c.planner.schedule_once();      // still on the old one
-  CHECK(c.places("a") == "undecided");
+  CHECK(c.planned_nodes("a") == "undecided");
   c.see();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1");
+  CHECK(c.planned_nodes("a") == "n1");
 }
 
 TEST_CASE("a plan moves away from a node that became unfit before its commit",
@@ -359,7 +359,7 @@ TEST_CASE("a plan moves away from a node that became unfit before its commit",
   c.add_group("a", learners(1));
   c.see();
   c.planner.schedule_once();
-  REQUIRE(c.places("a") == "n1");
+  REQUIRE(c.planned_nodes("a") == "n1");
   if (when == "not ready") c.set_ready("n1", false);
   if (when == "cordoned") {
     c.api.change(kube::kNodes, "", "n1", {{"spec", {{"unschedulable", true}}}});
@@ -368,7 +368,7 @@ TEST_CASE("a plan moves away from a node that became unfit before its commit",
   if (when == "taken by a foreign pod") c.add_plain_pod("thief", ask(1), "n1");
   c.see();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n2");
+  CHECK(c.planned_nodes("a") == "n2");
   CHECK(c.group("a").status.gangs[0].placements[0].number == 2);
 }
 
@@ -393,13 +393,13 @@ TEST_CASE("an unconfirmed commit does not tie a gang to a node that was lost",
   c.see_nodes();
   c.planner.schedule_once();
   if (stays_away) {
-    CHECK(c.places("a") == (applied == Applied::kYes ? "n1 n2!" : "n1 n2"));
+    CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n1 n2"));
     c.clock.advance(std::chrono::seconds(1));
     c.planner.schedule_once();
   }
   CHECK(c.plans.open_commits().unconfirmed.empty());
   // A committed gang is never moved by a plan that only thinks it is not.
-  CHECK(c.places("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2"));
+  CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2"));
 }
 
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
@@ -418,9 +418,9 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   c.set_members("a", members);
   c.see();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1");
-  CHECK(c.places("a", "request-1") == "n1 n1");
-  CHECK(c.places("a", "request-2") == "waits");
+  CHECK(c.planned_nodes("a") == "n1");
+  CHECK(c.planned_nodes("a", "request-1") == "n1 n1");
+  CHECK(c.planned_nodes("a", "request-2") == "waits");
   CHECK(c.group("a").status.observed_generation == 2);
 }
 

@@ -15,7 +15,7 @@ using testing::kNs;
 
 // GPUs that are left on a node beside all that is held; -1: nothing is held there.
 std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
-  const auto held = c.plans.held_nodes({node});
+  const auto held = c.plans.reserved_nodes({node});
   return held.empty() ? -1 : held[0].spare.get("nvidia.com/gpu");
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("capacity of a pod that is being bound is held though its place is giv
   c.see_groups();
   CHECK(free_gpus(c, "n1") == 2);
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1!");
+  CHECK(c.planned_nodes("a") == "n1!");
   CHECK(free_gpus(c, "n1") == 2);
   c.see_pods();
   CHECK(free_gpus(c, "n1") == 2);
@@ -103,12 +103,12 @@ TEST_CASE("capacity of a superseded slot is free when its pod is gone", "[extend
   c.see_groups();
   c.planner.schedule_once();
   c.see_groups();
-  CHECK(c.places("a") == "waits!");
+  CHECK(c.planned_nodes("a") == "waits!");
   CHECK_FALSE(c.bind(names[0], "n1").empty());  // it is not its place any more
   c.api.remove(kube::kPods, kNs, names[0]);
   c.see_pods();
   c.planner.schedule_once();
-  CHECK(c.places("a") == "n1!");
+  CHECK(c.planned_nodes("a") == "n1!");
 }
 
 TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][plans]") {
@@ -258,15 +258,15 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
   c.see();
   CHECK(free_gpus(c, "n1") == 0);
 
-  CHECK(c.places("a", "request-5") == "n1 n1 n1 n1!");
-  CHECK(c.places("a", "request-6") == "undecided");
+  CHECK(c.planned_nodes("a", "request-5") == "n1 n1 n1 n1!");
+  CHECK(c.planned_nodes("a", "request-6") == "undecided");
   const gang::PodGroup after = c.group("a");
   CHECK(after.status.next_placement == before.status.next_placement);
   for (const gang::GangStatus& gang : before.status.gangs) {
-    for (const gang::Placement& place : gang.placements) {
-      const auto* now = gang::find_placement(after.status, place.role, place.slot);
+    for (const gang::Placement& placement : gang.placements) {
+      const auto* now = gang::find_placement(after.status, placement.role, placement.slot);
       REQUIRE(now != nullptr);
-      CHECK(*now == place);
+      CHECK(*now == placement);
     }
   }
   c.api.clear_writes();
@@ -300,7 +300,7 @@ TEST_CASE("a gang whose slots have moved away is not committed on what is left o
         std::string::npos);
   c.planner.schedule_once();
   CHECK(c.bind(six[0], "n1").empty());
-  CHECK(c.places("a", "request-5") == "n1 n1!");
+  CHECK(c.planned_nodes("a", "request-5") == "n1 n1!");
 }
 
 }  // namespace

@@ -89,10 +89,11 @@ struct World {
     }
   }
 
-  static const gang::MemberSet* set_of(const gang::PodGroup& group, const gang::Placement& place) {
+  static const gang::MemberSet* set_of(const gang::PodGroup& group,
+                                       const gang::Placement& placement) {
     for (const gang::MemberSet& set : group.spec.members) {
-      const bool is_its =
-          set.role == place.role && std::count(set.slots.begin(), set.slots.end(), place.slot) > 0;
+      const bool is_its = set.role == placement.role &&
+                          std::count(set.slots.begin(), set.slots.end(), placement.slot) > 0;
       if (is_its) return &set;
     }
     return nullptr;
@@ -107,8 +108,8 @@ struct World {
     for (const gang::PodGroup& group : groups) {
       for (const gang::GangStatus& gang : group.status.gangs) {
         if (gang.committed != committed) continue;
-        for (const gang::Placement& place : gang.placements) {
-          if (const auto* set = set_of(group, place)) sums[place.node] += use_of(*set);
+        for (const gang::Placement& placement : gang.placements) {
+          if (const auto* set = set_of(group, placement)) sums[placement.node] += use_of(*set);
         }
       }
     }
@@ -218,7 +219,7 @@ struct World {
   // ---- what must hold
 
   using SlotKey = std::tuple<std::string, std::string, int, int>;
-  std::map<SlotKey, gang::Placement> committed_places;
+  std::map<SlotKey, gang::Placement> committed_placements;
   std::map<std::pair<std::string, std::int64_t>, std::string> owner_of;  // of every number ever
 
   // `before`: which places stood before the pass that is checked.
@@ -227,7 +228,8 @@ struct World {
     Known known;
     for (const gang::PodGroup& group : groups) {
       for (const gang::GangStatus& gang : group.status.gangs) {
-        for (const auto& place : gang.placements) known.emplace(group.meta.uid, place.number);
+        for (const auto& placement : gang.placements)
+          known.emplace(group.meta.uid, placement.number);
       }
     }
     return known;
@@ -239,9 +241,9 @@ struct World {
     std::map<std::string, Use> given = planned;  // what each node got or could have lost
     for (const gang::PodGroup& group : groups) {
       for (const gang::GangStatus& gang : group.status.gangs) {
-        for (const gang::Placement& place : gang.placements) {
-          if (before.count({group.meta.uid, place.number}) > 0) continue;
-          if (const auto* set = set_of(group, place)) given[place.node] += use_of(*set);
+        for (const gang::Placement& placement : gang.placements) {
+          if (before.count({group.meta.uid, placement.number}) > 0) continue;
+          if (const auto* set = set_of(group, placement)) given[placement.node] += use_of(*set);
         }
       }
     }
@@ -270,28 +272,30 @@ struct World {
           CHECK((gang.planned ? gang.placements.size() == wanted[gang.name]
                               : gang.committed || gang.placements.empty()));
         }
-        for (const gang::Placement& place : gang.placements) check_place(group, gang, place);
+        for (const gang::Placement& placement : gang.placements)
+          check_placement(group, gang, placement);
       }
-      for (const auto& [key, place] : committed_places) {
-        if (std::get<0>(key) != group.meta.uid || set_of(group, place) == nullptr) continue;
-        const auto* now = gang::find_placement(group.status, place.role, place.slot);
+      for (const auto& [key, placement] : committed_placements) {
+        if (std::get<0>(key) != group.meta.uid || set_of(group, placement) == nullptr) continue;
+        const auto* now = gang::find_placement(group.status, placement.role, placement.slot);
         REQUIRE(now != nullptr);
-        CHECK(*now == place);
-        CHECK(gang::gang_of(group.status, place.role, place.slot)->committed);
+        CHECK(*now == placement);
+        CHECK(gang::gang_of(group.status, placement.role, placement.slot)->committed);
       }
     }
   }
 
-  void check_place(const gang::PodGroup& group, const gang::GangStatus& gang,
-                   const gang::Placement& place) {
-    CHECK(place.number < group.status.next_placement);
-    const std::string owner = place.role + "/" + std::to_string(place.slot.ordinal) + "/" +
-                              std::to_string(place.slot.incarnation) + "@" + place.node;
-    const auto [known, is_new] = owner_of.try_emplace({group.meta.uid, place.number}, owner);
+  void check_placement(const gang::PodGroup& group, const gang::GangStatus& gang,
+                       const gang::Placement& placement) {
+    CHECK(placement.number < group.status.next_placement);
+    const std::string owner = placement.role + "/" + std::to_string(placement.slot.ordinal) + "/" +
+                              std::to_string(placement.slot.incarnation) + "@" + placement.node;
+    const auto [known, is_new] = owner_of.try_emplace({group.meta.uid, placement.number}, owner);
     CHECK(known->second == owner);  // a number means one slot on one node, for ever
     if (!gang.committed) return;
-    committed_places.try_emplace(
-        SlotKey(group.meta.uid, place.role, place.slot.ordinal, place.slot.incarnation), place);
+    committed_placements.try_emplace(
+        SlotKey(group.meta.uid, placement.role, placement.slot.ordinal, placement.slot.incarnation),
+        placement);
   }
 };
 

@@ -44,8 +44,8 @@ std::vector<std::string> written(const CycleResult& result) {
   for (const StatusWrite& write : result.writes) {
     for (const gang::GangStatus& gang : write.status.gangs) {
       std::string line = write.group->meta.name + " " + gang.name + ":";
-      for (const gang::Placement& place : gang.placements) {
-        line += " " + place.node + "#" + std::to_string(place.number);
+      for (const gang::Placement& placement : gang.placements) {
+        line += " " + placement.node + "#" + std::to_string(placement.number);
       }
       if (!gang.planned) line += " waits";
       if (gang.committed) line += " committed";

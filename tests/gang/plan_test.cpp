@@ -21,10 +21,10 @@ using testing::tainted;
 using testing::view;
 
 // "learner/0" -> "n1"; empty: no plan.
-using Places = std::map<std::string, std::string>;
+using NodeBySlot = std::map<std::string, std::string>;
 
-Places places(const Plan& plan) {
-  Places out;
+NodeBySlot node_by_slot(const Plan& plan) {
+  NodeBySlot out;
   if (std::holds_alternative<NoFit>(plan)) return out;
   for (const Assignment& a : std::get<std::vector<Assignment>>(plan)) {
     out[a.role + "/" + std::to_string(a.slot.ordinal)] = a.node;
@@ -32,15 +32,15 @@ Places places(const Plan& plan) {
   return out;
 }
 
-TEST_CASE("plan_gang places the whole gang or nobody", "[gang][plan]") {
+TEST_CASE("plan_gang places the whole gang or no pod", "[gang][plan]") {
   struct Row {
     std::string when;
     std::vector<MemberSet> members;
     std::vector<NodeView> nodes;
-    Places want;
+    NodeBySlot want;
   };
   const auto row = GENERATE(values<Row>({
-      {"one node holds everyone",
+      {"one node has capacity for all",
        {a_set("learner", 1, ask(4)), a_set("collector", 1, ask(1))},
        {view(a_node("a", 8))},
        {{"learner/0", "a"}, {"collector/0", "a"}}},
@@ -85,7 +85,7 @@ TEST_CASE("plan_gang places the whole gang or nobody", "[gang][plan]") {
       {"the gang is empty", {}, {view(a_node("a", 4))}, {}},
   }));
   INFO("when " << row.when);
-  CHECK(places(plan_gang(row.members, row.nodes)) == row.want);
+  CHECK(node_by_slot(plan_gang(row.members, row.nodes)) == row.want);
 }
 
 TEST_CASE("an empty gang is placed", "[gang][plan]") {
@@ -101,11 +101,11 @@ TEST_CASE("slots keep their ordinals and incarnations", "[gang][plan]") {
   CHECK(plan_gang(std::vector{set}, nodes) == want);
 }
 
-TEST_CASE("held capacity is not planned yet", "[gang][plan]") {
+TEST_CASE("capacity for reserved pods is not planned yet", "[gang][plan]") {
   MemberSet set = a_set("learner", 1, ask(8));
-  set.held = 5;
+  set.reserved_pods = 5;
   const std::vector<NodeView> nodes{view(a_node("a", 8))};
-  CHECK(places(plan_gang(std::vector{set}, nodes)) == Places{{"learner/0", "a"}});
+  CHECK(node_by_slot(plan_gang(std::vector{set}, nodes)) == NodeBySlot{{"learner/0", "a"}});
 }
 
 }  // namespace

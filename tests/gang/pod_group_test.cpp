@@ -23,7 +23,7 @@ PodGroup a_pod_group() {
       testing::a_set("coordinator", 1, testing::ask(0, 2)),
       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
-  group.spec.members[1].held = 3;
+  group.spec.members[1].reserved_pods = 3;
   group.spec.members[1].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
   group.spec.members[1].shape.constraints.node_selector_terms = Json::array(
       {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
@@ -35,7 +35,7 @@ PodGroup a_pod_group() {
        true,
        true,
        "Planned",
-       "all 3 pods have a place",
+       "3 pods are placed",
        SysTime(std::chrono::milliseconds(1'795'269'365'000)),
        {{"coordinator", {0, 0}, "n1", 1},
         {"learner", {0, 0}, "n2", 2},
@@ -125,7 +125,7 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
   CHECK(decoded.error().message.find(row.names) != std::string::npos);
 }
 
-TEST_CASE("slots and places are written once for many", "[gang][pod_group]") {
+TEST_CASE("neighbouring slots and placements are written as one entry", "[gang][pod_group]") {
   PodGroup group = a_pod_group();
   group.spec.members[1].slots = {{0, 0}, {1, 0}, {2, 1}, {3, 0}};
   group.status.gangs[0].placements = {{"learner", {0, 0}, "n2", 2},
@@ -147,20 +147,20 @@ TEST_CASE("slots and places are written once for many", "[gang][pod_group]") {
                             {{"node", "n2"}, {"ordinal", 4}, {"number", 5}}})}}}));
 }
 
-TEST_CASE("a plan that was stored slot by slot is read", "[gang][pod_group]") {
+TEST_CASE("a plan that was stored with one entry per slot is read", "[gang][pod_group]") {
   const PodGroup group = a_pod_group();
   Json object = as_json(group);
   object["spec"]["members"][1]["slots"] =
       Json::array({{{"ordinal", 0}, {"incarnation", 0}}, {{"ordinal", 1}, {"incarnation", 0}}});
-  Json places = Json::array();
-  for (const Placement& place : group.status.gangs[0].placements) {
-    places.push_back({{"role", place.role},
-                      {"ordinal", place.slot.ordinal},
-                      {"incarnation", place.slot.incarnation},
-                      {"node", place.node},
-                      {"number", place.number}});
+  Json placements = Json::array();
+  for (const Placement& placement : group.status.gangs[0].placements) {
+    placements.push_back({{"role", placement.role},
+                          {"ordinal", placement.slot.ordinal},
+                          {"incarnation", placement.slot.incarnation},
+                          {"node", placement.node},
+                          {"number", placement.number}});
   }
-  object["status"]["gangs"][0]["placements"] = places;
+  object["status"]["gangs"][0]["placements"] = placements;
   const auto decoded = decode_pod_group(object);
   REQUIRE(decoded.has_value());
   CHECK(*decoded == group);
