@@ -1,5 +1,3 @@
-#include "cli/certs_command.h"
-
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -8,7 +6,7 @@
 #include "base/duration.h"
 #include "base/program.h"
 #include "certs/files.h"
-#include "cli/fail.h"
+#include "cli/commands.h"
 #include "cli/text.h"
 #include "kube/client.h"
 #include "kube/config.h"

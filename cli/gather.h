@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/view.h"
+#include "cli/explain.h"
 #include "kube/api.h"
 
 namespace nervex::cli {

@@ -4,11 +4,9 @@
 #include <CLI/CLI.hpp>
 
 #include "base/program.h"
-#include "cli/certs_command.h"
+#include "cli/commands.h"
 #include "cli/explain.h"
-#include "cli/fail.h"
 #include "cli/gather.h"
-#include "cli/replicas_command.h"
 #include "cli/text.h"
 #include "kube/client.h"
 #include "kube/config.h"

@@ -1,5 +1,3 @@
-#include "cli/replicas_command.h"
-
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -8,7 +6,7 @@
 #include "base/http/client.h"
 #include "base/program.h"
 #include "base/read_file.h"
-#include "cli/fail.h"
+#include "cli/commands.h"
 #include "cli/text.h"
 
 namespace nervex::cli {

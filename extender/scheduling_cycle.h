@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "extender/view.h"
-#include "gang/explain.h"
+#include "gang/plan.h"
 
 namespace nervex::extender {
 

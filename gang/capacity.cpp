@@ -50,10 +50,10 @@ std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resou
 
 std::vector<kube::NodeFit> judge_all(const kube::NodeConstraints& constraints,
                                      std::span<const NodeView> nodes) {
-  std::vector<kube::NodeFit> verdicts;
-  verdicts.reserve(nodes.size());
-  for (const NodeView& view : nodes) verdicts.push_back(kube::judge(*view.node, constraints));
-  return verdicts;
+  std::vector<kube::NodeFit> fits;
+  fits.reserve(nodes.size());
+  for (const NodeView& view : nodes) fits.push_back(kube::judge(*view.node, constraints));
+  return fits;
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
     const std::size_t scarce = scarce_of(each, capacity.resources);
     capacity.sets.push_back({std::move(each), static_cast<std::int64_t>(members[i].slots.size()),
                              scarce,
-                             twin_index < i ? capacity.sets[twin_index].verdicts
+                             twin_index < i ? capacity.sets[twin_index].fits
                                             : judge_all(members[i].shape.constraints, nodes)});
   }
   return capacity;

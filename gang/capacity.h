@@ -18,10 +18,10 @@ using Amounts = std::vector<std::int64_t>;
 using AmountsView = std::span<const std::int64_t>;
 
 struct SetNeed {
-  Amounts each;                         // of one pod
-  std::int64_t wanted = 0;              // slots
-  std::size_t scarce = 0;               // the resource that decides which node is the best fit
-  std::vector<kube::NodeFit> verdicts;  // by node
+  Amounts each;                     // of one pod
+  std::int64_t wanted = 0;          // slots
+  std::size_t scarce = 0;           // the resource that decides which node is the best fit
+  std::vector<kube::NodeFit> fits;  // by node
 };
 
 // One row of amounts per node, in one piece: planning copies it.
@@ -39,7 +39,7 @@ class Grid {
   std::vector<std::int64_t> cells_;
 };
 
-struct OtherDevices {  // of kinds that nobody in the gang asks for
+struct OtherDevices {  // of kinds that the gang does not ask for
   std::int64_t free = 0;
   bool has = false;  // free or not
 };
@@ -55,6 +55,13 @@ struct Capacity {
 
 // Cost: (sets + resources) x nodes.
 Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes);
+
+// The numbers that explain why `unplaced` pods of a set have no node: `capacity` is what was left
+// after the others of the set, `before` what was free before the set's first pod, with the sets
+// that chose earlier subtracted. `never` is only said with a proof: capacity for the set alone, in
+// a cluster where every node that it may use is empty, ready and not cordoned, is too small.
+NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
+               const Grid& before, std::int64_t unplaced);
 
 // How many pods of `each` fit in `amounts`, at most `limit`.
 std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit);

@@ -1,12 +1,115 @@
-#include "gang/explain.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <tuple>
 
+#include "gang/capacity.h"
+#include "gang/plan.h"
 #include "kube/model/resources.h"
 
 namespace nervex::gang {
+
+// ---- why was a set not placed as a whole?
+
+namespace {
+
+using kube::NodeFit;
+
+// Now, or once the node is back, without a change of the gang or of the node's labels and taints.
+bool may_use(NodeFit fit) {
+  return fit == NodeFit::kAllowed || fit == NodeFit::kNotReady || fit == NodeFit::kUnschedulable;
+}
+
+// What is left on the nodes that count, when each took as many pods of the set as it could.
+std::vector<Amounts> left_now(const Capacity& capacity, const SetNeed& need) {
+  std::vector<Amounts> left;
+  for (std::size_t i = 0; i < need.fits.size(); ++i) {
+    if (need.fits[i] != NodeFit::kAllowed) continue;
+    const AmountsView free = capacity.free.row(i);
+    left.emplace_back(free.begin(), free.end());
+  }
+  return left;
+}
+
+std::vector<Amounts> left_when_empty(const Capacity& capacity, const SetNeed& need) {
+  std::vector<Amounts> left;
+  for (std::size_t i = 0; i < need.fits.size(); ++i) {
+    if (!may_use(need.fits[i])) continue;
+    const AmountsView empty = capacity.empty.row(i);
+    Amounts& amounts = left.emplace_back(empty.begin(), empty.end());
+    const std::int64_t times = times_in(need.each, amounts, need.wanted);
+    for (std::size_t r = 0; r < amounts.size(); ++r) amounts[r] -= times * need.each[r];
+  }
+  return left;
+}
+
+// The resource that keeps the most nodes from taking one more pod; of equals a device, then the
+// scarce one, then the first by name.
+std::size_t bottleneck(const Capacity& capacity, const SetNeed& need,
+                       const std::vector<Amounts>& left) {
+  std::size_t best = need.scarce;
+  std::tuple<std::ptrdiff_t, bool, bool> best_rank;
+  for (std::size_t r = 0; r < need.each.size(); ++r) {
+    if (need.each[r] <= 0) continue;
+    const auto lacking = std::count_if(left.begin(), left.end(), [&](const Amounts& amounts) {
+      return amounts[r] < need.each[r];
+    });
+    const std::tuple rank(lacking, bool{capacity.device[r]}, r == need.scarce);
+    if (rank > best_rank) std::tie(best, best_rank) = std::tie(r, rank);
+  }
+  return best;
+}
+
+void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
+  switch (fit) {
+    case NodeFit::kAllowed:
+      ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
+      break;
+    case NodeFit::kNotReady:
+    case NodeFit::kUnschedulable:
+      ++out.nodes_not_ready;
+      break;
+    case NodeFit::kTainted:
+      ++out.nodes_tainted;
+      break;
+    case NodeFit::kNotSelected:
+      ++out.nodes_not_selected;
+      break;
+  }
+}
+
+}  // namespace
+
+NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
+               const Grid& before, std::int64_t unplaced) {
+  const SetNeed& need = capacity.sets[set];
+  NoFit out;
+  out.role = role;
+  out.wanted = static_cast<int>(need.wanted);
+  out.unplaced = static_cast<int>(unplaced);
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < need.fits.size(); ++i) {
+    const NodeFit fit = need.fits[i];
+    const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
+    count_node(fit, times_in(need.each, before.row(i), 1) > 0, when_empty > 0, out);
+    if (may_use(fit)) most += when_empty;
+  }
+  out.most = static_cast<int>(std::min(most, need.wanted));
+  if (out.nodes_free + out.nodes_full + out.nodes_too_small == 0) return out;
+  out.never = most < need.wanted;
+  const auto left = out.never ? left_when_empty(capacity, need) : left_now(capacity, need);
+  const std::size_t scarce = bottleneck(capacity, need, left);
+  out.resource = capacity.resources[scarce];
+  out.each = need.each[scarce];
+  for (std::size_t i = 0; i < need.fits.size(); ++i) {
+    if (!may_use(need.fits[i])) continue;
+    out.largest_node = std::max(out.largest_node, capacity.empty.row(i)[scarce]);
+  }
+  return out;
+}
+
+// ---- the sentence
+
 namespace {
 
 std::string amount(const NoFit& no_fit) {

@@ -69,7 +69,7 @@ std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
   };
   std::vector<Ranked> ranked;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (need.verdicts[i] != NodeFit::kAllowed) continue;
+    if (need.fits[i] != NodeFit::kAllowed) continue;
     const std::int64_t times = times_in(need.each, capacity.free.row(i), need.wanted);
     if (times <= 0) continue;
     ranked.push_back({by == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
@@ -106,8 +106,8 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
   std::vector<std::int64_t> allowed(members.size(), 0);
   if (by == SetOrder::kMostConstrainedFirst) {
     for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto& verdicts = capacity.sets[i].verdicts;
-      allowed[i] = std::count(verdicts.begin(), verdicts.end(), NodeFit::kAllowed);
+      const auto& fits = capacity.sets[i].fits;
+      allowed[i] = std::count(fits.begin(), fits.end(), NodeFit::kAllowed);
     }
   }
   std::vector<std::size_t> order(members.size());
@@ -117,104 +117,6 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
            std::tuple(allowed[b], size_key(members[b]));
   });
   return order;
-}
-
-// ---- why was a set not placed as a whole?
-
-// Now, or once the node is back, without anybody changing the gang or the node's labels and taints.
-bool may_use(NodeFit verdict) {
-  return verdict == NodeFit::kAllowed || verdict == NodeFit::kNotReady ||
-         verdict == NodeFit::kUnschedulable;
-}
-
-// What is left on the nodes that count, when each took as many pods of the set as it could.
-std::vector<Amounts> left_now(const Capacity& capacity, const SetNeed& need) {
-  std::vector<Amounts> left;
-  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
-    if (need.verdicts[i] != NodeFit::kAllowed) continue;
-    const AmountsView free = capacity.free.row(i);
-    left.emplace_back(free.begin(), free.end());
-  }
-  return left;
-}
-
-std::vector<Amounts> left_when_empty(const Capacity& capacity, const SetNeed& need) {
-  std::vector<Amounts> left;
-  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
-    if (!may_use(need.verdicts[i])) continue;
-    const AmountsView empty = capacity.empty.row(i);
-    Amounts& amounts = left.emplace_back(empty.begin(), empty.end());
-    const std::int64_t times = times_in(need.each, amounts, need.wanted);
-    for (std::size_t r = 0; r < amounts.size(); ++r) amounts[r] -= times * need.each[r];
-  }
-  return left;
-}
-
-// The resource that keeps the most nodes from taking one more pod; of equals a device, then the
-// scarce one, then the first by name.
-std::size_t bottleneck(const Capacity& capacity, const SetNeed& need,
-                       const std::vector<Amounts>& left) {
-  std::size_t best = need.scarce;
-  std::tuple<std::ptrdiff_t, bool, bool> best_rank;
-  for (std::size_t r = 0; r < need.each.size(); ++r) {
-    if (need.each[r] <= 0) continue;
-    const auto lacking = std::count_if(left.begin(), left.end(), [&](const Amounts& amounts) {
-      return amounts[r] < need.each[r];
-    });
-    const std::tuple rank(lacking, bool{capacity.device[r]}, r == need.scarce);
-    if (rank > best_rank) std::tie(best, best_rank) = std::tie(r, rank);
-  }
-  return best;
-}
-
-void count_node(NodeFit verdict, bool fits_now, bool fits_empty, NoFit& out) {
-  switch (verdict) {
-    case NodeFit::kAllowed:
-      ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
-      break;
-    case NodeFit::kNotReady:
-    case NodeFit::kUnschedulable:
-      ++out.nodes_not_ready;
-      break;
-    case NodeFit::kTainted:
-      ++out.nodes_tainted;
-      break;
-    case NodeFit::kNotSelected:
-      ++out.nodes_not_selected;
-      break;
-  }
-}
-
-// The numbers that explain why `unplaced` pods of a set have no node: `capacity` is what was left
-// after the others of the set, `before` what was free before the set's first pod, with the sets
-// that chose earlier subtracted. `never` is only said with a proof: capacity for the set alone, in
-// a cluster where every node that it may use is empty, ready and not cordoned, is too small.
-NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
-               const Grid& before, std::int64_t unplaced) {
-  const SetNeed& need = capacity.sets[set];
-  NoFit out;
-  out.role = role;
-  out.wanted = static_cast<int>(need.wanted);
-  out.unplaced = static_cast<int>(unplaced);
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
-    const NodeFit verdict = need.verdicts[i];
-    const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
-    count_node(verdict, times_in(need.each, before.row(i), 1) > 0, when_empty > 0, out);
-    if (may_use(verdict)) most += when_empty;
-  }
-  out.most = static_cast<int>(std::min(most, need.wanted));
-  if (out.nodes_free + out.nodes_full + out.nodes_too_small == 0) return out;
-  out.never = most < need.wanted;
-  const auto left = out.never ? left_when_empty(capacity, need) : left_now(capacity, need);
-  const std::size_t scarce = bottleneck(capacity, need, left);
-  out.resource = capacity.resources[scarce];
-  out.each = need.each[scarce];
-  for (std::size_t i = 0; i < need.verdicts.size(); ++i) {
-    if (!may_use(need.verdicts[i])) continue;
-    out.largest_node = std::max(out.largest_node, capacity.empty.row(i)[scarce]);
-  }
-  return out;
 }
 
 // ---- the gang
@@ -268,14 +170,14 @@ Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, 
 
 Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
   const Capacity capacity = measure_capacity(members, nodes);
-  std::optional<Plan> verdict;
+  std::optional<Plan> first;
   for (const Strategy& strategy : kStrategies) {
     Plan plan = place(members, nodes, capacity, strategy);
     if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;
-    if (!verdict) verdict = std::move(plan);
-    if (std::get<NoFit>(*verdict).never) break;  // proven: no order helps
+    if (!first) first = std::move(plan);
+    if (std::get<NoFit>(*first).never) break;  // proven: no order helps
   }
-  return *std::move(verdict);
+  return *std::move(first);
 }
 
 }  // namespace nervex::gang

@@ -1,13 +1,14 @@
-// gang/plan.h - where do the pods of one gang go? Pure: no I/O, clock, locks or logging.
+// gang/plan.h - where do the pods of one gang go, or why does it wait? Pure: no I/O, clock, locks
+// or logging.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "gang/explain.h"
 #include "gang/pod_group.h"
 #include "kube/model/node.h"
 
@@ -15,8 +16,8 @@ namespace nervex::gang {
 
 struct NodeView {  // one node, as of the caller's snapshot
   std::shared_ptr<const kube::Node> node;
-  kube::Resources
-      free;  // allocatable - occupying pods - reserved capacity; below zero: overcommitted
+  // allocatable - occupying pods - reserved capacity; below zero: overcommitted
+  kube::Resources free;
 };
 
 struct Assignment {  // as Placement, without its number
@@ -24,6 +25,25 @@ struct Assignment {  // as Placement, without its number
   SlotId slot;
   std::string node;
   bool operator==(const Assignment&) const = default;
+};
+
+// The first set that could not be placed, beside what was placed before it.
+struct NoFit {
+  std::string role;
+  int wanted = 0;           // slots of the set
+  int unplaced = 0;         // of them
+  std::string resource;     // the scarcest resource for it; empty: no node is allowed at all
+  std::int64_t each = 0;    // of that resource
+  int nodes_free = 0;       // allowed nodes with capacity for one more now
+  int nodes_full = 0;       // allowed nodes that have too little free now, but would hold one empty
+  int nodes_too_small = 0;  // allowed nodes that could not hold one even when empty
+  int nodes_tainted = 0;
+  int nodes_not_selected = 0;
+  int nodes_not_ready = 0;        // not ready or cordoned
+  std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
+  int most = 0;        // slots of the set that fit when all nodes that it may use are empty
+  bool never = false;  // does not fit this cluster even when empty (most < wanted)
+  bool operator==(const NoFit&) const = default;
 };
 
 using Plan = std::variant<std::vector<Assignment>, NoFit>;
@@ -38,5 +58,15 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 // Not an optimal packer: may answer NoFit for a gang that an exhaustive search could place.
 // Cost: sets x nodes x log(nodes).
 [[nodiscard]] Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes);
+
+// ---- why does a gang wait? (gang/explain.cpp)
+
+// "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more are
+// full, 3 are tainted". Constant as long as the numbers are.
+std::string explain(const NoFit& no_fit);
+
+// Same role, resource, kind of proof and ways in which nodes are barred (tainted, not selected, not
+// ready): then an explanation is not worth an early rewrite.
+bool same_cause(const NoFit& a, const NoFit& b);
 
 }  // namespace nervex::gang

@@ -1,7 +1,7 @@
 // tests/cli/views.h - jobs as nervexctl finds them.
 #pragma once
 
-#include "cli/view.h"
+#include "cli/explain.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::cli {

@@ -1,5 +1,3 @@
-#include "gang/explain.h"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

@@ -1,0 +1,64 @@
+// cli/commands.h - the subcommands of nervexctl that act: their flags, and what they do and print.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "base/error.h"
+#include "base/program.h"
+#include "certs/cluster.h"
+#include "cli/replicas_call.h"
+#include "cli/text.h"
+
+namespace nervex::cli {
+
+// ---- nervexctl certs
+
+struct CertsFlags {
+  bool install = false;     // into the cluster
+  std::string out;          // into this folder
+  bool in_cluster = false;  // with the pod's ServiceAccount
+  std::string kubeconfig;
+  std::string service = "nervex-webhook-service";
+  std::vector<std::string> more_names;  // "DNS:..." or "IP:..."
+  certs::Places places;
+  certs::Terms terms;
+  bool dry_run = false;
+};
+
+CLI::App* add_certs_command(CLI::App& app, CertsFlags& flags);
+
+// Prints what was done, or both Secrets if neither --install nor --out is given. Returns the exit
+// code.
+int run_certs(CertsFlags flags);
+
+// ---- nervexctl replicas
+
+struct ReplicasFlags {
+  ReplicasAsk ask;
+  std::string server;  // a URL, or HOST:PORT
+  std::string token_file;
+  std::string ca_file;
+  std::string tls_server_name;
+  std::string idempotency_key;
+  bool as_json = false;
+};
+
+CLI::App* add_replicas_command(CLI::App& app, ReplicasFlags& flags);
+
+// Makes the call once and prints the answer. Returns the exit code: 1 with the server's message on
+// stderr if it did not do what was asked.
+int run_replicas(const ReplicasFlags& flags);
+
+// ---- all commands
+
+// Writes "nervexctl: WHAT: ERROR" to stderr. Returns the exit code.
+inline int fail(const std::string& what, const Error& error) {
+  std::fprintf(stderr, "nervexctl: %s: %s\n", what.c_str(), printable(error.message).c_str());
+  return kExitFailure;
+}
+
+}  // namespace nervex::cli
