@@ -89,7 +89,7 @@ What to do: wait, unless it can never fit: the requested replicas start as soon 
 )");
 }
 
-TEST_CASE("a job that nobody looked at yet is explained too", "[cli][explain][golden]") {
+TEST_CASE("a job without a status is explained", "[cli][explain][golden]") {
   JobView view = a_view(job::Phase::kNone);
   view.job.status = {};
   CHECK(explain(view) == R"(NerveXJob rl/dqn
@@ -114,7 +114,7 @@ TEST_CASE("a failed job shows the message of its condition", "[cli][explain]") {
   CHECK(text.find("Note   exit code 3: no data") != std::string::npos);
 }
 
-TEST_CASE("of many pod problems the first are listed, the rest counted", "[cli][explain]") {
+TEST_CASE("of many pod problems the first are listed and the rest counted", "[cli][explain]") {
   JobView view = a_view(job::Phase::kRunning);
   for (int i = 0; i < 20; ++i) {
     kube::Pod pod;
@@ -125,7 +125,7 @@ TEST_CASE("of many pod problems the first are listed, the rest counted", "[cli][
   CHECK(explain(view).find("\n  and 12 more\n") != std::string::npos);
 }
 
-TEST_CASE("advice follows from the first thing that is in the way", "[cli][advice]") {
+TEST_CASE("advice follows from the first problem", "[cli][advice]") {
   using job::Phase;
   struct Row {
     std::string when;

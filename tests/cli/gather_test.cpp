@@ -12,8 +12,8 @@ using testing::FakeApi;
 
 const SysTime kNow = at("2026-11-21T14:05:00Z");
 
-// rl/dqn in attempt 1 with its PodGroup, a pod of its own, one of a namesake of the past, two
-// events.
+// rl/dqn in attempt 1 with its PodGroup, a pod of its own, one of a deleted job of the same
+// name, two events.
 struct Cluster {
   FakeApi api;
 
@@ -75,12 +75,12 @@ TEST_CASE("what belongs to a job is gathered by its UID", "[cli][gather]") {
 TEST_CASE("a job that does not exist is not found", "[cli][gather]") {
   Cluster cluster;
   std::vector<std::string> left_out;
-  const auto view = gather(cluster.api, "rl", "nobody", kNow, left_out);
+  const auto view = gather(cluster.api, "rl", "absent", kNow, left_out);
   REQUIRE_FALSE(view);
   CHECK(view.error().code == Code::kNotFound);
 }
 
-TEST_CASE("what one may not read is left out, and named", "[cli][gather]") {
+TEST_CASE("objects that the caller may not read are left out and named", "[cli][gather]") {
   Cluster cluster;
   cluster.api.fail_next("GET", "/events", {Code::kForbidden, "forbidden"});
   std::vector<std::string> left_out;

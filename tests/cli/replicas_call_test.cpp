@@ -84,7 +84,7 @@ TEST_CASE("what is typed becomes one call of the replicas API", "[cli][replicas]
   CHECK(*call == row.want);
 }
 
-TEST_CASE("what makes no sense is said before anything is sent", "[cli][replicas]") {
+TEST_CASE("invalid arguments are rejected before anything is sent", "[cli][replicas]") {
   struct Row {
     std::string when;
     ReplicasAsk ask;
@@ -126,7 +126,7 @@ TEST_CASE("what makes no sense is said before anything is sent", "[cli][replicas
   CHECK(call.error().message.find(row.names) != std::string::npos);
 }
 
-TEST_CASE("an answer is its data, or the server's own words", "[cli][replicas]") {
+TEST_CASE("an answer is its data, or the server's message", "[cli][replicas]") {
   struct Row {
     std::string when;
     int status;
@@ -136,7 +136,7 @@ TEST_CASE("an answer is its data, or the server's own words", "[cli][replicas]")
   };
   const auto row = GENERATE(values<Row>({
       {"done", 200, R"({"success":true,"code":0,"message":"m","data":[1]})", std::nullopt, "[1]"},
-      {"to be asked again", 200, R"({"success":false,"code":1,"message":"wait","data":null})",
+      {"the call may be retried", 200, R"({"success":false,"code":1,"message":"wait","data":null})",
        Code::kTransient, "wait"},
       {"rejected", 409, R"({"success":false,"code":1,"message":"too many","data":null})",
        Code::kConflict, "409 too many"},

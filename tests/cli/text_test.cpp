@@ -4,13 +4,13 @@
 
 namespace nervex::cli {
 
-TEST_CASE("an age is told as kubectl tells it", "[cli][text]") {
+TEST_CASE("an age is formatted as by kubectl", "[cli][text]") {
   const SysTime then{};
   CHECK(duration_since(then, then + std::chrono::milliseconds(125'900)) == "2m5s");
   CHECK(duration_since(then, then - std::chrono::seconds(5)) == "0s");  // clocks differ
 }
 
-TEST_CASE("what objects say cannot command a terminal", "[cli][text]") {
+TEST_CASE("control characters of objects do not reach the terminal", "[cli][text]") {
   CHECK(printable("pull \x1b[31mred\x07") == "pull ?[31mred?");
   CHECK(printable("two\nlines\tand tabs") == "two lines and tabs");
   CHECK(printable("a \xC2\x9B b") == "a ? b");

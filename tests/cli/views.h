@@ -10,7 +10,7 @@ inline SysTime at(std::string_view text) { return *parse_rfc3339(text); }
 
 inline job::Condition a_condition(std::string type, bool status, std::string message,
                                   std::string_view since = "2026-11-21T14:00:00Z") {
-  return {std::move(type), status, "AsTold", std::move(message), at(since), 1};
+  return {std::move(type), status, "Reason", std::move(message), at(since), 1};
 }
 
 inline gang::MemberSet a_set(std::string gang, std::string role, int slots, int first = 0) {
@@ -54,7 +54,7 @@ inline JobView a_view(job::Phase phase) {
   return view;
 }
 
-// Its PodGroup, observed by the planner, without verdicts yet.
+// Its PodGroup, observed by the planner, nothing decided yet.
 inline gang::PodGroup a_group() {
   gang::PodGroup group;
   group.meta.name = "dqn-1";

@@ -66,9 +66,9 @@ TEST_CASE("many binds of one gang at once make one commit", "[extender][bind]") 
   for (const std::string& name : names) CHECK(c.node_of(name) == "n1");
 }
 
-TEST_CASE("many binds of a gang that cannot start bind nobody", "[extender][bind]") {
+TEST_CASE("many binds of a gang that cannot start bind no pod", "[extender][bind]") {
   Planned c;
-  c.add_plain_pod("thief", ask(1), "n2");
+  c.add_plain_pod("intruder", ask(1), "n2");
   c.see();
   std::vector<std::string> errors(2);
   {
@@ -85,41 +85,42 @@ TEST_CASE("many binds of a gang that cannot start bind nobody", "[extender][bind
   CHECK(c.api.writes().empty());
 }
 
-// A watch that was away while a pod was made, bound and deleted never tells of it.
+// No watch event reports a pod that was created, bound and deleted while the watch was down.
 struct Unwatched : Planned {
   kube::ReflectorSink sink = pod_sink(pods, plans, planner);
   Unwatched() {
-    for (const std::string& name : names) take_away(name);
+    for (const std::string& name : names) delete_pod(name);
     see_pods();
   }
-  std::string make() {
+  std::string create_pod() {
     const gang::PodGroup now = group("a");
     return add_gang_pod(now, now.status.gangs[0].placements[0]);
   }
-  void take_away(const std::string& name) { api.remove(kube::kPods, kNs, name); }
-  void bind_and_take_away() {
-    const std::string name = make();
+  void delete_pod(const std::string& name) { api.remove(kube::kPods, kNs, name); }
+  void bind_and_delete() {
+    const std::string name = create_pod();
     CHECK(bind(name, "n1").empty());
-    take_away(name);
+    delete_pod(name);
   }
 };
 
-TEST_CASE("a pod that came and went unseen leaves its slot to the next one", "[extender][bind]") {
+TEST_CASE("a pod that was created and deleted between two watches does not block its slot",
+          "[extender][bind]") {
   Unwatched c;
-  SECTION("whatever the lists say") {
+  SECTION("while a list was under way") {
     c.sink.begin_list();
-    c.bind_and_take_away();
+    c.bind_and_delete();
     c.sink.end_list(std::to_string(c.api.resource_version()));
   }
-  SECTION("without any list") { c.bind_and_take_away(); }
-  const std::string next = c.make();
+  SECTION("without any list") { c.bind_and_delete(); }
+  const std::string next = c.create_pod();
   CHECK(c.bind(next, "n1").empty());
   CHECK(c.node_of(next) == "n1");
 }
 
-TEST_CASE("a pod that was never seen but is there keeps its slot", "[extender][bind]") {
+TEST_CASE("a pod that the cache lacks but the API server has keeps its slot", "[extender][bind]") {
   Unwatched c;
-  const std::string first = c.make();
+  const std::string first = c.create_pod();
   Json second = c.api.get(kube::kPods, kNs, first);
   second["metadata"]["name"] = "second";
   second["metadata"].erase("uid");
@@ -128,13 +129,13 @@ TEST_CASE("a pod that was never seen but is there keeps its slot", "[extender][b
   CHECK(c.bind("second", "n1") == "learner/0 is pod " + first + " already");
 }
 
-TEST_CASE("a list gives back the capacity of a pod that came and went unseen before it",
+TEST_CASE("a list frees the capacity of an assumed pod that was deleted before it",
           "[extender][bind]") {
   Unwatched c;
   const auto has_capacity = [&] { return !c.filter("plain", {"n1"}).node_names.empty(); };
   c.add_plain_pod("plain", ask(8));
-  SECTION("it was asked for later") {
-    c.bind_and_take_away();
+  SECTION("the list began after the bind") {
+    c.bind_and_delete();
     c.set_members("a", {});
     c.see_groups();
     c.planner.schedule_once();
@@ -142,9 +143,9 @@ TEST_CASE("a list gives back the capacity of a pod that came and went unseen bef
     c.see_pods();
     CHECK(has_capacity());
   }
-  SECTION("not if it was asked for before: it may not have it yet") {
+  SECTION("not if the list began before the bind: it may lack the pod") {
     c.sink.begin_list();
-    c.bind_and_take_away();
+    c.bind_and_delete();
     c.set_members("a", {});
     c.see_groups();
     c.planner.schedule_once();
@@ -153,7 +154,7 @@ TEST_CASE("a list gives back the capacity of a pod that came and went unseen bef
   }
 }
 
-TEST_CASE("a gang is not committed when a node became unfit", "[extender][bind]") {
+TEST_CASE("a gang is not committed when one of its nodes is not ready", "[extender][bind]") {
   Planned c;
   c.set_ready("n2", false);
   c.see_nodes();
@@ -167,7 +168,7 @@ TEST_CASE("plans of others count only once they are committed", "[extender][bind
   c.add_group("a", {a_set("learner", 1, ask(8))});
   c.see();
   c.planner.schedule_once();
-  // As if another planner had not seen it: both are planned on n1.
+  // As if another planner had not seen it: both gangs are planned on n1.
   c.add_group("b", {a_set("learner", 1, ask(8))});
   c.api.change(kube::kPodGroups, kNs, "b", {{"status", gang::encode_status(c.group("a").status)}});
   const auto a = c.add_gang_pods("a");
@@ -183,7 +184,7 @@ TEST_CASE("plans of others count only once they are committed", "[extender][bind
   CHECK(c.planned_nodes("b") == "n1!");
 }
 
-TEST_CASE("a commit that meets another write reads again and tries again", "[extender][bind]") {
+TEST_CASE("a commit that meets a conflict reads the PodGroup and retries", "[extender][bind]") {
   Planned c;
   SECTION("the plan is as it was") {
     c.api.change(kube::kPodGroups, kNs, "a", {{"metadata", {{"labels", {{"x", "y"}}}}}});
@@ -191,7 +192,7 @@ TEST_CASE("a commit that meets another write reads again and tries again", "[ext
     CHECK(c.planned_nodes("a") == "n1 n2!");
     CHECK(c.api.writes("PATCH", kStatus).size() == 2);
   }
-  SECTION("somebody else committed it") {
+  SECTION("another writer committed it") {
     auto status = c.group("a").status;
     status.gangs[0].committed = true;
     c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(status)}});
@@ -206,7 +207,7 @@ TEST_CASE("a commit that meets another write reads again and tries again", "[ext
     CHECK(c.bind(c.names[0], "n1") == "gang base cannot start now: gang base has no plan");
     CHECK(c.node_of(c.names[0]).empty());
   }
-  SECTION("the PodGroup is gone") {
+  SECTION("the PodGroup was deleted") {
     c.api.remove(kube::kPodGroups, kNs, "a");
     CHECK_FALSE(c.bind(c.names[0], "n1").empty());
     CHECK(c.node_of(c.names[0]).empty());
@@ -218,7 +219,7 @@ TEST_CASE("a commit that meets another write reads again and tries again", "[ext
   }
 }
 
-TEST_CASE("a commit whose reply was lost is found or made again", "[extender][bind]") {
+TEST_CASE("a commit whose reply was lost is found or repeated", "[extender][bind]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   const bool also_lost = GENERATE(false, true);  // the read after it
   Planned c;
@@ -227,12 +228,12 @@ TEST_CASE("a commit whose reply was lost is found or made again", "[extender][bi
   const std::string first = c.bind(c.names[0], "n1");
   CHECK(first.empty() == (applied == Applied::kYes && !also_lost));
   if (!first.empty()) {
-    // Its capacity is nobody else's until the outcome is known.
+    // Its capacity stays reserved until the outcome is known.
     c.add_group("b", {a_set("learner", 1, ask(8))}, 0, 9);
     c.api.change(kube::kPodGroups, kNs, "b",
                  {{"status", gang::encode_status(c.group("a").status)}});
-    const auto held = c.plans.reserved_nodes({"n1", "n2"});
-    CHECK(held.size() == 2);
+    const auto reserved = c.plans.reserved_nodes({"n1", "n2"});
+    CHECK(reserved.size() == 2);
     CHECK(c.bind(c.names[0], "n1").empty());
   }
   CHECK(c.planned_nodes("a") == "n1 n2!");
@@ -241,7 +242,7 @@ TEST_CASE("a commit whose reply was lost is found or made again", "[extender][bi
 
 TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
   Planned c;
-  SECTION("its place moved to another node") {
+  SECTION("its placement moved to another node") {
     c.set_ready("n1", false);
     c.add_node("n3", 8);
     c.see();
@@ -263,7 +264,7 @@ TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
   CHECK(c.api.writes("POST", "/binding").empty());
 }
 
-TEST_CASE("a pod that the cache lacks is read", "[extender][bind]") {
+TEST_CASE("a pod that the cache lacks is read from the API server", "[extender][bind]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
@@ -283,7 +284,7 @@ TEST_CASE("already bound to the node is success, to another one is not", "[exten
   CHECK_FALSE(c.bind("plain", "n1").empty());
 }
 
-TEST_CASE("a binding whose reply was lost is found", "[extender][bind]") {
+TEST_CASE("a binding whose reply was lost is read from the pod", "[extender][bind]") {
   Planned c;
   c.api.fail_next("POST", "/binding", {Code::kTransient, "timeout"}, Applied::kYes);
   CHECK(c.bind(c.names[0], "n1").empty());
@@ -292,7 +293,7 @@ TEST_CASE("a binding whose reply was lost is found", "[extender][bind]") {
   CHECK(c.bind(c.names[1], "n2").empty());
 }
 
-TEST_CASE("of two pods for one slot one is bound", "[extender][bind]") {
+TEST_CASE("only one of two pods for the same slot is bound", "[extender][bind]") {
   Planned c;
   gang::PodGroup renamed = c.group("a");
   const auto placement = renamed.status.gangs[0].placements[0];
@@ -305,7 +306,7 @@ TEST_CASE("of two pods for one slot one is bound", "[extender][bind]") {
   CHECK(c.node_of(twin).empty());
 }
 
-TEST_CASE("a plain pod is bound without a word about gangs", "[extender][bind]") {
+TEST_CASE("a pod of no gang is bound by one write", "[extender][bind]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_plain_pod("plain", ask(1));

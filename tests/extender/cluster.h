@@ -1,4 +1,4 @@
-// tests/extender/cluster.h - the extender's parts over an API server in memory, driven by hand.
+// tests/extender/cluster.h - the extender's parts over an API server in memory, driven by the test.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ namespace nervex::testing {
 
 inline constexpr const char* kNs = "rl";
 
-// Nothing is watched: the caches know what the last see...() showed them, and what the extender's
-// own writes answered.
+// Nothing is watched: the caches have what the last see...() read, and the replies to the
+// extender's own writes.
 struct Cluster {
   FakeClock clock;
   FakeApi api{&clock};
@@ -47,12 +47,12 @@ struct Cluster {
   std::string planned_nodes(const std::string& group,
                             std::string_view gang = gang::kBaseGang) const;
 
-  // What the controller makes for a place: named <group>-<role>-<ordinal>-<incarnation>.
+  // What the controller creates for a placement: named <group>-<role>-<ordinal>-<incarnation>.
   std::string add_gang_pod(const gang::PodGroup& group, const gang::Placement& placement);
   // All pods that a gang's plan asks for; their names.
   std::vector<std::string> add_gang_pods(const std::string& group,
                                          std::string_view gang = gang::kBaseGang);
-  // With a node it is bound to it, by somebody else.
+  // With a node: it is bound to it, by another scheduler.
   void add_plain_pod(const std::string& name, const kube::Resources& requests,
                      const std::string& node = "");
   kube::Pod pod(const std::string& name) const;  // the live one

@@ -29,7 +29,8 @@ gang::PodGroup job() {
                  {"n2", "n1", "n1"});
 }
 
-TEST_CASE("a gang is committed only if every member still has its place", "[extender][commit]") {
+TEST_CASE("a gang is committed only if every member still has its placement",
+          "[extender][commit]") {
   struct Row {
     std::string when;
     gang::PodGroup group;
@@ -51,7 +52,7 @@ TEST_CASE("a gang is committed only if every member still has its place", "[exte
        job(),
        {view(a_node("n1", 8), capacity(1, 0, 0)), n2},
        "learner/1: node n1 has 3 nvidia.com/gpu left and learner needs 4"},
-      {"a node is gone", job(), {view(a_node("n1", 8))}, "coordinator/0: node n2 was deleted"},
+      {"a node was deleted", job(), {view(a_node("n1", 8))}, "coordinator/0: node n2 was deleted"},
       {"a node is not ready",
        job(),
        {view(not_ready(a_node("n1", 8))), n2},
@@ -60,11 +61,11 @@ TEST_CASE("a gang is committed only if every member still has its place", "[exte
        job(),
        {view(tainted(a_node("n1", 8))), n2},
        "learner/0: node n1 is tainted"},
-      {"a slot has no place",
+      {"a slot has no placement",
        lacking,
        {view(a_node("n1", 8)), n2},
        "gang base lacks a placement for learner/1"},
-      {"a slot's incarnation has no place",
+      {"a slot's incarnation has no placement",
        replaced,
        {view(a_node("n1", 8)), n2},
        "gang base lacks a placement for learner/1"},
@@ -86,7 +87,7 @@ TEST_CASE("only the gang itself is checked", "[extender][commit]") {
   CHECK(reason(check_commit(group, "request-1", nodes)) == "gang request-1 has no plan");
 }
 
-TEST_CASE("a pod is bound only for the place that its slot has now", "[extender][commit]") {
+TEST_CASE("a pod is bound only for the current placement of its slot", "[extender][commit]") {
   struct Row {
     std::string when;
     gang::PodSlot slot;
@@ -106,8 +107,9 @@ TEST_CASE("a pod is bound only for the place that its slot has now", "[extender]
       {"the PodGroup is not known", slot, {}, "rl", "n1", "the pod's PodGroup was not seen yet"},
       {"the PodGroup is of another namespace", slot, seen, "x", "n1",
        "the pod names a PodGroup of another namespace"},
-      {"the place moved", slot, moved, "rl", "n1", "placement 2 of learner/0 was superseded"},
-      {"the slot has no place", slot, none, "rl", "n1", "placement 2 of learner/0 was superseded"},
+      {"the placement moved", slot, moved, "rl", "n1", "placement 2 of learner/0 was superseded"},
+      {"the slot has no placement", slot, none, "rl", "n1",
+       "placement 2 of learner/0 was superseded"},
       {"the slot has a newer incarnation", slot, newer, "rl", "n1",
        "placement 2 of learner/0 was superseded"},
       {"the scheduler chose another node", slot, seen, "rl", "n3",

@@ -13,7 +13,7 @@ using testing::a_set;
 using testing::ask;
 using testing::planned;
 
-// learner/0 with place 1 on n1, learner/1 with place 2 on n2; next is 3.
+// learner/0 with placement 1 on n1, learner/1 with placement 2 on n2; next is 3.
 gang::PodGroup two_learners() {
   return planned(a_group("dqn-1", {a_set("learner", 2, ask(8))}), {"n1", "n2"});
 }
@@ -30,7 +30,7 @@ SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placem
 kube::FilterResult error(std::string text) { return {{}, {}, std::move(text)}; }
 kube::FilterResult no_node(std::string text) { return {{}, {{"n1", std::move(text)}}, ""}; }
 
-TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]") {
+TEST_CASE("a gang's pod passes filter on its planned node only", "[extender][filter]") {
   struct Row {
     std::string when;
     gang::PodSlot pod;
@@ -55,18 +55,18 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
        {},
        {"n1"},
        error("the pod's PodGroup was not seen yet, retrying")},
-      {"its place is newer than what was seen",
+      {"its placement is newer than the cache",
        slot(0, 0, 3),
        seen(group, first),
        {"n1"},
        error("placement 3 of podgroup dqn-1 was not seen yet, retrying")},
-      {"its place was given to another number since",
+      {"its slot has another placement since",
        slot(0, 0, 1),
        seen(planned(group, {"n1", "n2"}), gang::Placement{"learner", {0, 0}, "n1", 3}),
        {"n1"},
        no_node("placement 1 of learner/0 was superseded: delete this pod, its gang is planned "
                "again with new pods")},
-      {"its gang lost its places",
+      {"its gang lost its placements",
        slot(0, 0, 1),
        seen(group, std::nullopt),
        {"n1"},
@@ -88,7 +88,7 @@ TEST_CASE("a gang's pod may go to its planned node alone", "[extender][filter]")
        seen(elsewhere, first),
        {"n1"},
        no_node("the pod names a PodGroup of another namespace")},
-      {"no node is left to ask about", slot(0, 0, 1), seen(group, first), {}, {}},
+      {"kube-scheduler names no node", slot(0, 0, 1), seen(group, first), {}, {}},
   }));
   INFO("when " << row.when);
   kube::FilterArgs args;
@@ -111,13 +111,13 @@ TEST_CASE("a pod that admission made larger than planned fits no node", "[extend
                 "injected sidecar enlarged the pod; state its requests in the job's template"));
 }
 
-TEST_CASE("nothing is said before the caches are synced", "[extender][filter]") {
+TEST_CASE("filter answers an error until the caches are synced", "[extender][filter]") {
   kube::FilterArgs args;
   args.node_names = {"n1"};
   CHECK(filter(args, {}) == error("nervex-extender has not read the cluster yet, retrying"));
 }
 
-TEST_CASE("a pod whose annotations are damaged is no plain pod", "[extender][filter]") {
+TEST_CASE("a pod with invalid gang annotations fits no node", "[extender][filter]") {
   kube::FilterArgs args;
   args.pod.meta.annotations.emplace(gang::kPodGroupUidAnnotation, "uid-dqn-1");
   args.node_names = {"n1"};
@@ -125,18 +125,20 @@ TEST_CASE("a pod whose annotations are damaged is no plain pod", "[extender][fil
         no_node("the pod's gang annotations are damaged"));
 }
 
-TEST_CASE("a plain pod takes no capacity that is held for gangs", "[extender][filter]") {
+TEST_CASE("a pod of no gang takes no capacity that is reserved for gangs", "[extender][filter]") {
   struct Row {
     std::string when;
-    std::vector<ReservedNode> held;
+    std::vector<ReservedNode> reserved;
     kube::FilterResult want;
   };
   const auto row = GENERATE(values<Row>({
-      {"nothing is held anywhere", {}, {{"n1", "n2"}, {}, ""}},
-      {"a node has capacity beside what is held", {{"n1", ask(4)}}, {{"n1", "n2"}, {}, ""}},
-      {"a node has none", {{"n1", ask(3)}}, {{"n2"}, {}, ""}},
-      {"no node has any", {{"n1", ask(3)}, {"n2", ask(0)}}, no_node("capacity is held for gangs")},
-      {"a node is overcommitted by what is held",
+      {"nothing is reserved anywhere", {}, {{"n1", "n2"}, {}, ""}},
+      {"a node has enough unreserved capacity", {{"n1", ask(4)}}, {{"n1", "n2"}, {}, ""}},
+      {"a node has too little", {{"n1", ask(3)}}, {{"n2"}, {}, ""}},
+      {"no node has enough",
+       {{"n1", ask(3)}, {"n2", ask(0)}},
+       no_node("capacity is held for gangs")},
+      {"a node is overcommitted by reservations",
        {{"n1", kube::Resources{{"cpu", -1}}}},
        {{"n2"}, {}, ""}},
   }));
@@ -144,7 +146,7 @@ TEST_CASE("a plain pod takes no capacity that is held for gangs", "[extender][fi
   kube::FilterArgs args;
   args.pod.requests = ask(4);
   args.node_names = {"n1", "n2"};
-  CHECK(filter(args, {true, std::nullopt, {}, row.held}) == row.want);
+  CHECK(filter(args, {true, std::nullopt, {}, row.reserved}) == row.want);
 }
 
 }  // namespace

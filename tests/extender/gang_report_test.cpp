@@ -80,7 +80,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
         report.message);  // what it will be compared with
 }
 
-TEST_CASE("a planned gang says since when", "[extender][gang_report]") {
+TEST_CASE("a planned gang reports since when it is planned", "[extender][gang_report]") {
   const GangReport fresh = planned_report(nullptr, 1, at(100));
   CHECK(fresh.reason == "Planned");
   CHECK(fresh.message == "1 pod is placed");

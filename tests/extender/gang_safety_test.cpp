@@ -1,11 +1,11 @@
 // Random clusters, gangs, foreign pods, faults and stale caches: no node is ever filled beyond what
-// it has, no pod of a gang runs whose gang was not committed as a whole, no committed place moves,
-// and no slot has two pods that run, however its incarnation and its gang change.
+// it has, no pod of a gang runs whose gang was not committed as a whole, no committed placement
+// moves, and no slot has two pods that run, however its incarnation and its gang change.
 //
 // What must hold is added up from the API server's objects alone, not by the extender's own code.
 // A member that cannot be bound after its gang's commit (a foreign pod took its port, its node was
-// cordoned) waits until that is over: nothing gives it another place yet. So all of a gang runs is
-// only checked at the end, when nothing is in its way.
+// cordoned) waits until that is over: nothing gives it another placement yet. That all of a gang
+// runs is only checked at the end, without faults.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_adapters.hpp>
@@ -34,8 +34,8 @@ constexpr int kPort = 8080;
 struct Counts {
   int committed = 0;
   int rejected_commits = 0;
-  int taken_back = 0;
-  int taken_back_committed = 0;
+  int requeued = 0;
+  int requeued_committed = 0;
   int merged = 0;
   int port_conflicts = 0;
   int foreign_bound = 0;
@@ -81,7 +81,7 @@ struct Sim : testing::Cluster {
   const bool scheduler_counts;
   Counts& counts;
   int created = 0;
-  bool caches_are_fresh = false;  // whatever a bind does now, it knew all there is to know
+  bool caches_are_fresh = false;  // binds see all changes
   std::map<SlotKey, std::pair<std::string, std::int64_t>> committed_placements;
   std::set<std::pair<std::string, std::string>> committed_gangs;  // ever; uid and gang
 
@@ -131,7 +131,7 @@ struct Sim : testing::Cluster {
     return left;
   }
 
-  // ---- what the others do
+  // ---- what users, the controller and other schedulers do
 
   static gang::MemberSet collectors(int id, int first, int count) {
     auto set = testing::in_gang(testing::a_set("collector", 0, ask(0, 2)),
@@ -164,14 +164,14 @@ struct Sim : testing::Cluster {
 
   // As the controller does it: the base gang with its whole PodGroup, which comes back under its
   // name; any other gang by its slots' incarnations.
-  void take_back() {
+  void requeue() {
     const auto all = live_groups();
     if (all.empty()) return;
     const gang::PodGroup& group = any(all);
     if (group.status.gangs.empty()) return;
     const gang::GangStatus& gang = any(group.status.gangs);
-    ++counts.taken_back;
-    if (gang.committed) ++counts.taken_back_committed;
+    ++counts.requeued;
+    if (gang.committed) ++counts.requeued_committed;
     if (gang.name == gang::kBaseGang) {
       delete_group(group);
       add_group(group.meta.name, group.spec.members, created, group.spec.priority);
@@ -267,7 +267,7 @@ struct Sim : testing::Cluster {
         });
   }
 
-  // A bound pod that its slot does not want any more goes, some time.
+  // Deletes some of the bound pods that their slots do not want any more.
   void delete_superseded() {
     const auto all = live_groups();
     for (const Json& pod : live_pods()) {
@@ -280,8 +280,8 @@ struct Sim : testing::Cluster {
     }
   }
 
-  // Makes pods for places, and deletes unbound ones whose place was given up. Hasty as no
-  // controller should be: a slot's next pod is made while the one before may still run.
+  // Creates pods for placements, and deletes unbound ones whose placement was released. Hastier
+  // than any controller should be: a slot's next pod is created while the one before may still run.
   void control() {
     std::map<std::pair<std::string, std::int64_t>, std::string> pod_for;
     for (const Json& pod : live_pods()) {
@@ -304,7 +304,7 @@ struct Sim : testing::Cluster {
         }
       }
     }
-    for (const auto& [place, name] : pod_for) {
+    for (const auto& [number, name] : pod_for) {
       if (!name.empty()) api.remove(kube::kPods, kNs, name);
     }
   }
@@ -337,7 +337,7 @@ struct Sim : testing::Cluster {
         return false;
       }
     }
-    // For gangs the extender's own checks must do, unless other schedulers are about.
+    // For gangs the extender's own checks must be enough, unless other schedulers bind pods too.
     if (slot_of(pod) && !scheduler_counts) return true;
     const Sums left = left_on(node);
     for (const auto& [name, amount] : requests_of(pod)) {
@@ -369,7 +369,7 @@ struct Sim : testing::Cluster {
     }
   }
 
-  // Another scheduler binds a pod of its own where it fits, held or not.
+  // Another scheduler binds a pod of its own where it fits, reserved or not.
   void foreign_pod() {
     const std::string name = "foreign" + std::to_string(created++);
     const int node = below(kNodes);
@@ -393,17 +393,17 @@ struct Sim : testing::Cluster {
 
   void change_node() {
     const std::string node = any_node();
-    const bool well = below(3) > 0;
+    const bool healthy = below(3) > 0;
     switch (below(3)) {
       case 0:
-        return set_ready(node, well);
+        return set_ready(node, healthy);
       case 1:
-        api.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", !well}}}});
+        api.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", !healthy}}}});
         return;
       default:
         const Json taint{{"key", "maintenance"}, {"effect", "NoSchedule"}};
         api.change(kube::kNodes, "", node,
-                   {{"spec", {{"taints", well ? Json::array() : Json::array({taint})}}}});
+                   {{"spec", {{"taints", healthy ? Json::array() : Json::array({taint})}}}});
     }
   }
 
@@ -452,7 +452,7 @@ struct Sim : testing::Cluster {
       case 16:
         return merge();
       case 17:
-        return below(2) == 0 ? take_back() : finish_pod();
+        return below(2) == 0 ? requeue() : finish_pod();
       case 18:
         return foreign_pod();
       default:
@@ -478,7 +478,7 @@ struct Sim : testing::Cluster {
       const auto group = by_uid.find(slot->pod_group_uid);
       if (group == by_uid.end()) continue;
       const auto* placement = gang::find_placement(group->second.status, slot->role, slot->slot);
-      if (placement == nullptr) continue;  // given up while it ran
+      if (placement == nullptr) continue;  // released while it ran
       CHECK(placement->number == slot->placement);
       CHECK(placement->node == bound_to(pod));
       CHECK(gang::gang_of(group->second.status, slot->role, slot->slot)->committed);
@@ -504,8 +504,8 @@ struct Sim : testing::Cluster {
     }
   }
 
-  // A committed place stays where it is under its number for as long as its slot is wanted,
-  // whichever gang it stands in.
+  // A committed placement keeps its node and number for as long as its slot is wanted, whichever
+  // gang it is in.
   void check_committed(const gang::PodGroup& group) {
     const std::string& uid = group.meta.uid;
     for (const gang::GangStatus& gang : group.status.gangs) {
@@ -534,8 +534,8 @@ struct Sim : testing::Cluster {
     }
   }
 
-  // Nothing is in anybody's way any more: until nothing changes.
-  void settle() {
+  // Removes all faults and foreign pods, and runs until nothing changes.
+  void converge() {
     for (int i = 0; i < kNodes; ++i) {
       set_ready(node_name(i), true);
       api.change(kube::kNodes, "", node_name(i),
@@ -581,7 +581,7 @@ struct Sim : testing::Cluster {
   }
 };
 
-TEST_CASE("gangs start as a whole and nodes never overflow", "[extender][sim][property]") {
+TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim][property]") {
   const auto first_seed = GENERATE(take(1, random(0U, 1'000'000'000U)));
   Counts counts;
   for (unsigned seed = first_seed; seed < first_seed + testing::cases(40); ++seed) {
@@ -591,20 +591,20 @@ TEST_CASE("gangs start as a whole and nodes never overflow", "[extender][sim][pr
       sim.step();
       sim.check();
     }
-    sim.settle();
+    sim.converge();
     sim.check();
     sim.check_end();
   }
-  // Otherwise the above has shown nothing.
+  // Otherwise the above has tested nothing.
   INFO(counts.committed << " committed, " << counts.rejected_commits << " rejected, "
-                        << counts.taken_back << " taken back (" << counts.taken_back_committed
+                        << counts.requeued << " requeued (" << counts.requeued_committed
                         << " committed), " << counts.merged << " merged, " << counts.port_conflicts
                         << " ports, " << counts.foreign_bound << " foreign");
   if (testing::kSanitized) return;
   CHECK(counts.committed > 100);
   CHECK(counts.rejected_commits > 3);
-  CHECK(counts.taken_back > 20);
-  CHECK(counts.taken_back_committed > 2);
+  CHECK(counts.requeued > 20);
+  CHECK(counts.requeued_committed > 2);
   CHECK(counts.merged > 8);
   CHECK(counts.port_conflicts > 10);
   CHECK(counts.foreign_bound > 30);

@@ -16,7 +16,7 @@ using testing::in_gang;
 
 std::vector<gang::MemberSet> learners(int count) { return {a_set("learner", count, ask(8))}; }
 
-TEST_CASE("the planner writes a plan once and then leaves it alone", "[extender][planner]") {
+TEST_CASE("the planner writes a plan once and does not rewrite it", "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -28,11 +28,11 @@ TEST_CASE("the planner writes a plan once and then leaves it alone", "[extender]
   CHECK(c.group("a").status.next_placement == 3);
   c.planner.schedule_once();  // on what it wrote itself
   c.see();
-  c.planner.schedule_once();  // on what the watch tells
+  c.planner.schedule_once();  // on what the watch has read
   CHECK(c.api.writes().size() == 1);
 }
 
-TEST_CASE("the second gang sees the capacity of the first before any watch",
+TEST_CASE("a second gang does not get the capacity of the first before the watch has it",
           "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -68,7 +68,7 @@ TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and
   CHECK(c.planned_nodes("a") == "n1 n2");
 }
 
-TEST_CASE("a waiting gang costs no writes while foreign pods come and go", "[extender][planner]") {
+TEST_CASE("a waiting gang causes no writes while other pods start and end", "[extender][planner]") {
   Cluster c;
   for (const char* name : {"n1", "n2", "n3"}) c.add_node(name, 8);
   c.add_group("a", learners(4));
@@ -103,7 +103,8 @@ TEST_CASE("a write that meets a conflict is decided again on the live object",
   CHECK(c.group("a").status.observed_generation == 2);
 }
 
-TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extender][planner]") {
+TEST_CASE("capacity of a write whose reply was lost stays reserved until the outcome is known",
+          "[extender][planner]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   Cluster c;
   c.add_node("n1", 8);
@@ -117,7 +118,7 @@ TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extend
   c.see_groups();
   c.planner.schedule_once();
   if (applied == Applied::kYes) {
-    CHECK(c.plans.unconfirmed().empty());  // the watch told
+    CHECK(c.plans.unconfirmed().empty());  // the watch has read it
   } else {
     CHECK(c.plans.unconfirmed().size() == 1);  // and is not written again before the back-off
   }
@@ -131,7 +132,7 @@ TEST_CASE("a lost reply keeps the capacity until the outcome is known", "[extend
   CHECK(c.group("a").status.next_placement == 2);
 }
 
-TEST_CASE("a lost reply that the watch does not tell of is found by writing again",
+TEST_CASE("a lost reply is resolved by repeating the write when no watch event comes",
           "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -155,7 +156,7 @@ TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kForbidden, "forbidden"}, Applied::kNo, 2);
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "undecided");
-  CHECK(c.planned_nodes("b") == "waits");  // decided in the same pass
+  CHECK(c.planned_nodes("b") == "waits");  // decided in the same cycle
   const auto requests = c.api.writes("PATCH", "/podgroups/a/status").size();
   c.planner.schedule_once();
   CHECK(c.api.writes("PATCH", "/podgroups/a/status").size() == requests);
@@ -166,7 +167,7 @@ TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]
   CHECK(c.planned_nodes("a") == "n1");
 }
 
-// The API server stores no status of PodGroup a that holds more places than `most`.
+// The API server stores no status of PodGroup a with more placements than `most`.
 void limit_placements(Cluster& c, std::size_t most) {
   c.api.fail_next(
       [most](const kube::ApiRequest& request) {
@@ -175,16 +176,17 @@ void limit_placements(Cluster& c, std::size_t most) {
         const auto body = kube::parse_json(request.body);
         const auto group =
             gang::decode_pod_group({{"metadata", {{"name", "a"}}}, {"status", (*body)["status"]}});
-        std::size_t places = 0;
-        for (const gang::GangStatus& gang : group->status.gangs) places += gang.placements.size();
-        return places > most;
+        std::size_t placements = 0;
+        for (const gang::GangStatus& gang : group->status.gangs)
+          placements += gang.placements.size();
+        return placements > most;
       },
       {Code::kInvalid, "etcdserver: request is too large"}, Applied::kNo, 1000);
 }
 
 std::size_t tries(const Cluster& c) { return c.api.writes("PATCH", "/podgroups/a/status").size(); }
 
-TEST_CASE("a plan that is too large to be stored holds nothing and says so",
+TEST_CASE("a plan that is too large to be stored reserves nothing and is reported",
           "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -199,15 +201,15 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "waits");
   CHECK(c.planned_nodes("b") == "n1 n2");
-  const gang::PodGroup told = c.group("a");
-  CHECK(told.status.observed_generation == 1);
-  CHECK(told.status.next_placement == 1);
-  CHECK(told.status.gangs[0].reason == "PlanRefused");
-  CHECK(told.status.gangs[0].message ==
+  const gang::PodGroup reported = c.group("a");
+  CHECK(reported.status.observed_generation == 1);
+  CHECK(reported.status.next_placement == 1);
+  CHECK(reported.status.gangs[0].reason == "PlanRefused");
+  CHECK(reported.status.gangs[0].message ==
         "the API server does not store the plan of 2 pods: etcdserver: request is too large; ask "
         "for fewer pods");
 
-  SECTION("it is not tried again and again") {
+  SECTION("it is not retried within five minutes") {
     REQUIRE(tries(c) == 2);
     for (int i = 0; i < 20; ++i) {
       c.clock.advance(std::chrono::seconds(10));
@@ -216,16 +218,16 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
     }
     CHECK(tries(c) == 2);
   }
-  SECTION("it is tried after a while: the limit may be another one") {
+  SECTION("it is retried after five minutes: the limit may have changed") {
     c.api.remove(kube::kPodGroups, testing::kNs, "b");
     c.clock.advance(std::chrono::minutes(5));
     c.see();
     c.planner.schedule_once();
     c.planner.schedule_once();
     CHECK(tries(c) == 3);
-    CHECK(c.group("a").meta.resource_version == told.meta.resource_version);
+    CHECK(c.group("a").meta.resource_version == reported.meta.resource_version);
   }
-  SECTION("a spec that asks for less is tried at once") {
+  SECTION("a spec that asks for less is planned at once") {
     c.api.remove(kube::kPodGroups, testing::kNs, "b");
     c.set_members("a", learners(1));
     c.see();
@@ -234,7 +236,7 @@ TEST_CASE("a plan that is too large to be stored holds nothing and says so",
   }
 }
 
-TEST_CASE("growth that is too large to be stored leaves what is committed alone",
+TEST_CASE("growth that is too large to be stored does not change committed gangs",
           "[extender][planner]") {
   Cluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
@@ -255,7 +257,7 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
     CHECK(c.planned_nodes("a", "request-1") == "waits");
     CHECK(c.group("a").status.gangs[1].reason == "PlanRefused");
   }
-  SECTION("a slot of the committed gang that needs another place still gets it") {
+  SECTION("a slot of the committed gang that needs another placement still gets it") {
     members[0].slots = {{0, 1}};
     c.set_members("a", members);
     c.see();
@@ -264,7 +266,7 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
     CHECK(c.planned_nodes("a") == "n2!");
     CHECK(c.planned_nodes("a", "request-1") == "waits");
   }
-  SECTION("slots of the committed gang that are too many wait, the others keep their places") {
+  SECTION("further slots of the committed gang wait, the others keep their placements") {
     members = learners(1);
     members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
     c.set_members("a", members);
@@ -278,7 +280,7 @@ TEST_CASE("growth that is too large to be stored leaves what is committed alone"
   }
 }
 
-TEST_CASE("a PodGroup of which not even a word can be stored takes nothing from others",
+TEST_CASE("a PodGroup whose status can never be stored takes no capacity from others",
           "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -293,8 +295,8 @@ TEST_CASE("a PodGroup of which not even a word can be stored takes nothing from 
 }
 
 TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][planner]") {
-  const bool is_away = GENERATE(false, true);
-  INFO("the API server does not answer the read: " << is_away);
+  const bool is_down = GENERATE(false, true);
+  INFO("the API server does not answer the read: " << is_down);
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
@@ -303,19 +305,19 @@ TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][
   c.planner.schedule_once();
   REQUIRE(c.plans.unconfirmed().size() == 1);
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1);
-  if (is_away) c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"});
+  if (is_down) c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"});
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
-  // Whether the first try was stored only a read can tell.
-  CHECK(c.plans.unconfirmed().size() == (is_away ? 1U : 0U));
+  // Only a read shows whether the first write was stored.
+  CHECK(c.plans.unconfirmed().size() == (is_down ? 1U : 0U));
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
-  CHECK(c.planned_nodes("a") == (is_away ? "n1" : "waits"));
+  CHECK(c.planned_nodes("a") == (is_down ? "n1" : "waits"));
 }
 
-TEST_CASE("the capacity that is there goes to the higher priority, then to the older one",
+TEST_CASE("free capacity goes to the higher priority, then to the older PodGroup",
           "[extender][planner]") {
   Cluster c;
   c.add_group("low", learners(1), 1, -5);
@@ -333,7 +335,8 @@ TEST_CASE("the capacity that is there goes to the higher priority, then to the o
   CHECK(c.planned_nodes("low") == "waits");
 }
 
-TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][planner]") {
+TEST_CASE("a PodGroup that was deleted before its status is written is forgotten",
+          "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1));
@@ -341,7 +344,7 @@ TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][plann
   c.api.remove(kube::kPodGroups, testing::kNs, "a");
   c.planner.schedule_once();
   CHECK(c.plans.unconfirmed().empty());
-  c.add_group("a", learners(1));  // a namesake
+  c.add_group("a", learners(1));  // another one of the same name
   c.planner.schedule_once();      // still on the old one
   CHECK(c.planned_nodes("a") == "undecided");
   c.see();
@@ -349,9 +352,9 @@ TEST_CASE("a PodGroup that went away meanwhile is no trouble", "[extender][plann
   CHECK(c.planned_nodes("a") == "n1");
 }
 
-TEST_CASE("a plan moves away from a node that became unfit before its commit",
+TEST_CASE("a plan that is not committed moves when its node is lost or taken",
           "[extender][planner]") {
-  const std::string when = GENERATE("not ready", "cordoned", "gone", "taken by a foreign pod");
+  const std::string when = GENERATE("not ready", "cordoned", "deleted", "taken by another pod");
   INFO("the node is " << when);
   Cluster c;
   c.add_node("n1", 8);
@@ -364,19 +367,18 @@ TEST_CASE("a plan moves away from a node that became unfit before its commit",
   if (when == "cordoned") {
     c.api.change(kube::kNodes, "", "n1", {{"spec", {{"unschedulable", true}}}});
   }
-  if (when == "gone") c.api.remove(kube::kNodes, "", "n1");
-  if (when == "taken by a foreign pod") c.add_plain_pod("thief", ask(1), "n1");
+  if (when == "deleted") c.api.remove(kube::kNodes, "", "n1");
+  if (when == "taken by another pod") c.add_plain_pod("intruder", ask(1), "n1");
   c.see();
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "n2");
   CHECK(c.group("a").status.gangs[0].placements[0].number == 2);
 }
 
-TEST_CASE("an unconfirmed commit does not tie a gang to a node that was lost",
-          "[extender][planner]") {
+TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extender][planner]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
-  const bool stays_away = GENERATE(false, true);  // the API server, for one more read
-  INFO("the commit was stored: " << (applied == Applied::kYes) << ", longer away: " << stays_away);
+  const bool stays_down = GENERATE(false, true);  // the API server, for one more read
+  INFO("the commit was stored: " << (applied == Applied::kYes) << ", longer down: " << stays_down);
   Cluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
@@ -386,19 +388,19 @@ TEST_CASE("an unconfirmed commit does not tie a gang to a node that was lost",
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
   c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"}, Applied::kNo,
-                  stays_away ? 2 : 1);
+                  stays_down ? 2 : 1);
   REQUIRE_FALSE(c.bind(names[0], "n1").empty());
 
   c.set_ready("n1", false);
   c.see_nodes();
   c.planner.schedule_once();
-  if (stays_away) {
+  if (stays_down) {
     CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n1 n2"));
     c.clock.advance(std::chrono::seconds(1));
     c.planner.schedule_once();
   }
   CHECK(c.plans.open_commits().unconfirmed.empty());
-  // A committed gang is never moved by a plan that only thinks it is not.
+  // A gang that is committed at the API server is not moved, though the cache lacks that.
   CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2"));
 }
 

@@ -13,10 +13,10 @@ using testing::ask;
 using testing::Cluster;
 using testing::kNs;
 
-// GPUs that are left on a node beside all that is held; -1: nothing is held there.
+// GPUs of a node that are neither used nor reserved; -1: nothing is reserved there.
 std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
-  const auto held = c.plans.reserved_nodes({node});
-  return held.empty() ? -1 : held[0].spare.get("nvidia.com/gpu");
+  const auto reserved = c.plans.reserved_nodes({node});
+  return reserved.empty() ? -1 : reserved[0].spare.get("nvidia.com/gpu");
 }
 
 std::int64_t free_gpus(const Cluster& c, const std::string& node) {
@@ -26,7 +26,7 @@ std::int64_t free_gpus(const Cluster& c, const std::string& node) {
   return -1;
 }
 
-TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
+TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -34,7 +34,7 @@ TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
   CHECK(spare_gpus(c, "n1") == -1);
   c.planner.schedule_once();
   CHECK(spare_gpus(c, "n1") == 2);
-  CHECK(free_gpus(c, "n1") == 8);  // plans that are not committed are the pass's own business
+  CHECK(free_gpus(c, "n1") == 8);  // plans that are not committed are subtracted by the cycle
 
   const auto names = c.add_gang_pods("a");
   c.see();
@@ -51,10 +51,10 @@ TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
 
   c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
   c.see_pods();
-  CHECK(free_gpus(c, "n1") == 5);  // over: neither used nor held
+  CHECK(free_gpus(c, "n1") == 5);  // finished: neither used nor reserved
   c.api.remove(kube::kPods, kNs, names[1]);
   c.see_pods();
-  CHECK(free_gpus(c, "n1") == 5);  // gone before it ended: its place is there for its successor
+  CHECK(free_gpus(c, "n1") == 5);  // deleted before it finished: reserved for its successor
   CHECK(spare_gpus(c, "n1") == 5);
 
   c.api.remove(kube::kPodGroups, kNs, "a");
@@ -63,7 +63,7 @@ TEST_CASE("a place is held until its pod is bound", "[extender][plans]") {
   CHECK(free_gpus(c, "n1") == 8);
 }
 
-TEST_CASE("capacity of a pod that is being bound is held though its place is given up",
+TEST_CASE("capacity of a pod that is being bound stays reserved when its placement is released",
           "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
@@ -87,7 +87,7 @@ TEST_CASE("capacity of a pod that is being bound is held though its place is giv
   CHECK(free_gpus(c, "n1") == 5);
 }
 
-TEST_CASE("capacity of a superseded slot is free when its pod is gone", "[extender][plans]") {
+TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(6))});
@@ -104,14 +104,14 @@ TEST_CASE("capacity of a superseded slot is free when its pod is gone", "[extend
   c.planner.schedule_once();
   c.see_groups();
   CHECK(c.planned_nodes("a") == "waits!");
-  CHECK_FALSE(c.bind(names[0], "n1").empty());  // it is not its place any more
+  CHECK_FALSE(c.bind(names[0], "n1").empty());  // its placement was superseded
   c.api.remove(kube::kPods, kNs, names[0]);
   c.see_pods();
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "n1!");
 }
 
-TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][plans]") {
+TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -130,7 +130,7 @@ TEST_CASE("pods may be seen before their node and their PodGroup", "[extender][p
   CHECK(free_gpus(late, "n1") == 5);
 }
 
-TEST_CASE("a pod that only assumed pods to be of a gang frees no capacity", "[extender][plans]") {
+TEST_CASE("a pod with forged gang annotations frees no capacity", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -145,7 +145,8 @@ TEST_CASE("a pod that only assumed pods to be of a gang frees no capacity", "[ex
   CHECK(spare_gpus(c, "n1") == 5);
 }
 
-TEST_CASE("slots that are not wanted hold no capacity and have no place", "[extender][plans]") {
+TEST_CASE("slots that are not wanted reserve no capacity and have no placement",
+          "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -161,7 +162,7 @@ TEST_CASE("slots that are not wanted hold no capacity and have no place", "[exte
   CHECK(c.plans.slot_seen({"unknown", "learner", {0, 0}, 1}).group == nullptr);
 }
 
-TEST_CASE("a namesake of a PodGroup is another PodGroup", "[extender][plans]") {
+TEST_CASE("a PodGroup that was deleted and created again is another one", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -176,8 +177,7 @@ TEST_CASE("a namesake of a PodGroup is another PodGroup", "[extender][plans]") {
   CHECK(c.plans.snapshot().groups.size() == 1);
 }
 
-TEST_CASE("what was planned beside an unconfirmed write is held twice, not lost",
-          "[extender][plans]") {
+TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -195,7 +195,7 @@ TEST_CASE("what was planned beside an unconfirmed write is held twice, not lost"
   CHECK(spare_gpus(c, "n2") == -1);
 }
 
-TEST_CASE("a late reply brings back nothing that was deleted", "[extender][plans]") {
+TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -274,8 +274,7 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
   CHECK(c.api.writes().empty());
 }
 
-TEST_CASE("a gang whose slots have moved away is not committed on what is left of it",
-          "[extender][plans]") {
+TEST_CASE("a gang whose slots have moved to another one is not committed", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
   std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
@@ -295,7 +294,7 @@ TEST_CASE("a gang whose slots have moved away is not committed on what is left o
   members.pop_back();
   c.set_members("a", members);
   c.see();
-  // Nobody has checked its place for request-5, though that one is committed.
+  // Its placement was not checked for request-5, though that gang is committed.
   CHECK(c.bind(six[0], "n1").find("collector/4097 belongs to gang request-5 now") !=
         std::string::npos);
   c.planner.schedule_once();

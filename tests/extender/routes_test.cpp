@@ -40,7 +40,7 @@ struct Server : Cluster {
   }
 };
 
-TEST_CASE("kube-scheduler is answered in its own words", "[extender][routes]") {
+TEST_CASE("filter and bind answer in the format of kube-scheduler", "[extender][routes]") {
   Server s;
   s.add_node("n1", 8);
   s.add_group("a", {a_set("learner", 1, ask(8))});
@@ -62,7 +62,7 @@ TEST_CASE("kube-scheduler is answered in its own words", "[extender][routes]") {
   CHECK(s.node_of(names[0]) == "n1");
 }
 
-TEST_CASE("what cannot be answered is an Error with status 200", "[extender][routes]") {
+TEST_CASE("a failed call is answered with an Error and status 200", "[extender][routes]") {
   struct Row {
     std::string when;
     std::string path;
@@ -76,7 +76,7 @@ TEST_CASE("what cannot be answered is an Error with status 200", "[extender][rou
       {"bind gets no JSON", "/bind", "", ""},
       {"filter comes before the caches are synced", "/filter", filter_args, "nodes"},
       {"bind comes before the caches are synced", "/bind", bind_args, "nodes"},
-      {"the pod to be bound is gone", "/bind", bind_args, ""},
+      {"the pod to be bound was deleted", "/bind", bind_args, ""},
   }));
   INFO("when " << row.when);
   Server s;
@@ -130,7 +130,7 @@ TEST_CASE("calls are counted by verb and result", "[extender][routes]") {
   CHECK(has(R"(result="success",verb="bind")", 0));
 }
 
-TEST_CASE("gangs are counted by how far they are", "[extender][metrics]") {
+TEST_CASE("gangs are counted by state", "[extender][metrics]") {
   Cluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))}, 1);

@@ -1,5 +1,5 @@
-// Random clusters, gangs and changes: what must hold of every pass. What a node is given is added
-// up here, in plain numbers.
+// Random clusters, gangs and changes: what must be true after every cycle. What a node is given is
+// added up here, in plain numbers.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_adapters.hpp>
@@ -18,13 +18,13 @@ namespace {
 
 constexpr int kCores = 16;
 
-struct Counts {  // of what the test is about; see the end
+struct Counts {  // how often each case occurred; see the end
   int committed = 0;
-  int healed = 0;
-  int taken_back = 0;
+  int completed = 0;  // committed gangs that got a missing placement
+  int requeued = 0;
   int merged = 0;
   int rejected = 0;
-  int dropped = 0;  // plans that lost their places
+  int dropped = 0;  // plans that lost their placements
 };
 
 struct Use {
@@ -40,13 +40,13 @@ struct Use {
 // One node of the world, with what foreign pods use of it.
 struct WorldNode {
   std::int64_t gpus = 0;
-  bool is_gone = false;
+  bool is_deleted = false;
   bool is_ready = true;
   bool is_tainted = false;
   bool is_cordoned = false;
   Use foreign;
 
-  bool lets_in() const { return !is_gone && is_ready && !is_tainted && !is_cordoned; }
+  bool lets_in() const { return !is_deleted && is_ready && !is_tainted && !is_cordoned; }
 };
 
 struct World {
@@ -81,7 +81,7 @@ struct World {
 
   void change_nodes() {
     for (auto& [name, node] : nodes) {
-      node.is_gone = one_in(12);
+      node.is_deleted = one_in(12);
       node.is_ready = !one_in(10);
       node.is_tainted = one_in(10);
       node.is_cordoned = one_in(10);
@@ -116,12 +116,12 @@ struct World {
     return sums;
   }
 
-  // Committed places are used capacity to a pass; other plans are its own business.
+  // Committed placements count as used in a snapshot; the cycle subtracts other plans itself.
   Snapshot look() const {
     Snapshot snapshot;
     const auto committed = uses(true);
     for (const auto& [name, node] : nodes) {
-      if (node.is_gone) continue;
+      if (node.is_deleted) continue;
       kube::Node shown = testing::a_node(name, node.gpus, kCores);
       shown.ready = node.is_ready;
       shown.unschedulable = node.is_cordoned;
@@ -138,7 +138,7 @@ struct World {
   }
 
   // The API server may reject a write: nothing of it is stored.
-  CycleResult pass(bool may_reject) {
+  CycleResult cycle(bool may_reject) {
     CycleResult result = run_cycle(look(), memory, SysTime(std::chrono::seconds(100)), rejections);
     memory = result.memory;
     for (const StatusWrite& write : result.writes) {
@@ -148,7 +148,7 @@ struct World {
         rejections[uid] = {
             one_in(2) ? Rejection::Extent::kNewGangs : Rejection::Extent::kNewPlacements,
             write.group->meta.generation, "too large"};
-        std::erase_if(memory, [&](const auto& told) { return told.first.first == uid; });
+        std::erase_if(memory, [&](const auto& reported) { return reported.first.first == uid; });
         continue;
       }
       for (gang::PodGroup& group : groups) {
@@ -163,12 +163,12 @@ struct World {
       const auto* now = gang::find_gang(status, gang.name);
       if (now == nullptr) continue;
       if (gang.planned && !gang.committed && now->placements.empty()) ++counts.dropped;
-      if (gang.committed && now->planned && now->placements != gang.placements) ++counts.healed;
+      if (gang.committed && now->planned && now->placements != gang.placements) ++counts.completed;
     }
     group.status = status;
   }
 
-  // The controller adds and takes away slots, merges and takes back; the first bind commits.
+  // The controller adds and takes away slots, merges and requeues; the first bind commits.
   void change() {
     for (gang::PodGroup& group : groups) {
       for (gang::GangStatus& gang : group.status.gangs) {
@@ -194,12 +194,12 @@ struct World {
       case 2:
         return merge(group);
       case 3:  // the base gang: all of it
-        ++counts.taken_back;
+        ++counts.requeued;
         group = random_group();
         return;
       default:
         if (members.size() < 3) return;
-        ++counts.taken_back;
+        ++counts.requeued;
         for (gang::SlotId& slot : members.back().slots) ++slot.incarnation;
     }
   }
@@ -216,13 +216,13 @@ struct World {
     members.erase(members.begin() + 3);
   }
 
-  // ---- what must hold
+  // ---- what must be true
 
   using SlotKey = std::tuple<std::string, std::string, int, int>;
   std::map<SlotKey, gang::Placement> committed_placements;
   std::map<std::pair<std::string, std::int64_t>, std::string> owner_of;  // of every number ever
 
-  // `before`: which places stood before the pass that is checked.
+  // `before`: the placements before the cycle that is checked.
   using Known = std::set<std::pair<std::string, std::int64_t>>;
   Known numbers() const {
     Known known;
@@ -238,7 +238,7 @@ struct World {
   void check_nodes(const Known& before) const {
     const auto committed = uses(true);
     const auto planned = uses(false);
-    std::map<std::string, Use> given = planned;  // what each node got or could have lost
+    std::map<std::string, Use> given = planned;  // what each node was given or kept
     for (const gang::PodGroup& group : groups) {
       for (const gang::GangStatus& gang : group.status.gangs) {
         for (const gang::Placement& placement : gang.placements) {
@@ -254,7 +254,7 @@ struct World {
       Use sum = node.foreign;
       if (committed.count(name) > 0) sum += committed.at(name);
       if (planned.count(name) > 0) sum += planned.at(name);
-      // Foreign pods may have come on top of what is committed: then there is no more for anybody.
+      // Foreign pods may have come on top of what is committed: then it may get no more.
       if (use.gpus > 0) CHECK(sum.gpus <= node.gpus);
       if (use.cores > 0) CHECK(sum.cores <= kCores);
     }
@@ -291,7 +291,7 @@ struct World {
     const std::string owner = placement.role + "/" + std::to_string(placement.slot.ordinal) + "/" +
                               std::to_string(placement.slot.incarnation) + "@" + placement.node;
     const auto [known, is_new] = owner_of.try_emplace({group.meta.uid, placement.number}, owner);
-    CHECK(known->second == owner);  // a number means one slot on one node, for ever
+    CHECK(known->second == owner);  // a number is never used for another slot or node
     if (!gang.committed) return;
     committed_placements.try_emplace(
         SlotKey(group.meta.uid, placement.role, placement.slot.ordinal, placement.slot.incarnation),
@@ -299,8 +299,8 @@ struct World {
   }
 };
 
-TEST_CASE("passes never overcommit, never place a gang in part, and settle",
-          "[extender][pass][property]") {
+TEST_CASE("cycles never overcommit, place whole gangs only, and converge",
+          "[extender][scheduling_cycle][property]") {
   const auto first_seed = GENERATE(take(1, random(0U, 1'000'000'000U)));
   Counts counts;
   for (unsigned seed = first_seed; seed < first_seed + 150; ++seed) {
@@ -309,13 +309,13 @@ TEST_CASE("passes never overcommit, never place a gang in part, and settle",
     for (int step = 0; step < 12; ++step) {
       world.change_nodes();
       auto before = world.numbers();
-      world.pass(true);
+      world.cycle(true);
       world.check_gangs();
       before = world.numbers();
-      world.pass(false);  // what was rejected says so
+      world.cycle(false);  // what was rejected says so
       world.check_nodes(before);
       world.check_gangs();
-      const CycleResult again = world.pass(false);
+      const CycleResult again = world.cycle(false);
       for (const StatusWrite& write : again.writes) {
         UNSCOPED_INFO(kube::to_text(gang::encode_status(write.group->status))
                       << "\n became " << kube::to_text(gang::encode_status(write.status)));
@@ -324,13 +324,13 @@ TEST_CASE("passes never overcommit, never place a gang in part, and settle",
       world.change();
     }
   }
-  // Otherwise the above has shown little.
-  INFO(counts.committed << " committed, " << counts.healed << " healed, " << counts.taken_back
-                        << " taken back, " << counts.merged << " merged, " << counts.rejected
+  // Otherwise the above has tested little.
+  INFO(counts.committed << " committed, " << counts.completed << " completed, " << counts.requeued
+                        << " requeued, " << counts.merged << " merged, " << counts.rejected
                         << " rejected, " << counts.dropped << " dropped");
   CHECK(counts.committed > 500);
-  CHECK(counts.healed > 50);
-  CHECK(counts.taken_back > 300);
+  CHECK(counts.completed > 50);
+  CHECK(counts.requeued > 300);
   CHECK(counts.merged > 10);
   CHECK(counts.rejected > 100);
   CHECK(counts.dropped > 50);

@@ -38,7 +38,7 @@ gang::PodGroup learners(const std::string& name, int count, int queued = 0, int 
   return a_group(name, {a_set("learner", count, ask(8))}, queued, priority);
 }
 
-// What a pass wrote, one line per gang: "a base: n1#1 n2#2", or "a base: waits".
+// What a cycle wrote, one line per gang: "a base: n1#1 n2#2", or "a base: waits".
 std::vector<std::string> written(const CycleResult& result) {
   std::vector<std::string> lines;
   for (const StatusWrite& write : result.writes) {
@@ -57,7 +57,7 @@ std::vector<std::string> written(const CycleResult& result) {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pass]") {
+TEST_CASE("a cycle places whole gangs in the order of the queue", "[extender][scheduling_cycle]") {
   struct Row {
     std::string when;
     std::vector<gang::NodeView> nodes;
@@ -77,7 +77,7 @@ TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pas
        {n1},
        {seen(learners("a", 1, 10)), seen(learners("b", 1, 20, 5))},
        {"b base: n1#1", "a base: waits"}},
-      {"of equals the first by name",
+      {"of two with the same priority and age the first by name",
        {n1},
        {seen(learners("b", 1)), seen(learners("a", 1))},
        {"a base: n1#1", "b base: waits"}},
@@ -89,7 +89,7 @@ TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pas
        {n1},
        {seen(planned(learners("a", 1), {"n1"})), seen(learners("b", 1, 0, 5))},
        {"b base: waits"}},
-      {"each gang of a PodGroup stands for itself",
+      {"each gang of a PodGroup is placed or waits by itself",
        {n1},
        {seen(a_group("a", {a_set("learner", 1, ask(8)), in_gang(a_set("collector", 1, ask(0)), "request-1"),
                            in_gang(a_set("learner", 9, ask(8)), "request-2")}))},
@@ -110,7 +110,7 @@ TEST_CASE("a pass places whole gangs in the order of the queue", "[extender][pas
   CHECK(written(run_cycle({row.nodes, row.groups}, {}, kNow)) == row.want);
 }
 
-TEST_CASE("plans that were not committed are checked again", "[extender][pass]") {
+TEST_CASE("plans that were not committed are checked again", "[extender][scheduling_cycle]") {
   struct Row {
     std::string when;
     std::vector<gang::NodeView> nodes;
@@ -121,7 +121,7 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
   const auto n1 = view(a_node("n1", 8));
   const auto n2 = view(a_node("n2", 8));
   const auto row = GENERATE_COPY(values<Row>({
-      {"a node is gone and there is another",
+      {"a node was deleted and there is another",
        {n2},
        {seen(planned(learners("a", 1), {"n1"}))},
        {"a base: n2#2"}},
@@ -140,7 +140,7 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
       {"it is planned again if the rest does not fit beside what stays",
        {view(a_node("n1", 8)), view(a_node("n2", 4))},
        {seen(planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("collector", 1, ask(4))}),
-                     {"gone", "n1"}))},
+                     {"deleted", "n1"}))},
        {"a base: n2#3 n1#4"}},
       {"two overlap: the later one in the queue moves",
        {n1, n2},
@@ -151,15 +151,15 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
        {seen(planned(learners("a", 1, 10), {"n1"})),
         seen(planned(learners("b", 1, 20, 5), {"n1"}))},
        {"a base: waits"}},
-      {"a committed gang's node is gone: it is left alone",
+      {"a committed gang's node was deleted: it keeps its placements",
        {},
        {seen(planned(learners("a", 1), {"n1"}, true))},
        {}},
-      {"a gang whose commit is under way is left alone",
+      {"a gang whose commit is being written keeps its placements",
        {},
        {committing(planned(learners("a", 1), {"n1"}))},
        {}},
-      {"a written plan whose reply was lost holds its capacity, and nothing is decided about it",
+      {"a plan whose reply was lost keeps its capacity, and its status is not written",
        {n1, n2},
        {unconfirmed(planned(learners("a", 1, 20), {"n1"})), seen(learners("b", 2, 10))},
        {"b base: waits"}},
@@ -168,7 +168,7 @@ TEST_CASE("plans that were not committed are checked again", "[extender][pass]")
   CHECK(written(run_cycle({row.nodes, row.groups}, {}, kNow)) == row.want);
 }
 
-TEST_CASE("a plan follows the spec", "[extender][pass]") {
+TEST_CASE("a plan follows the spec", "[extender][scheduling_cycle]") {
   const std::vector nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
   gang::PodGroup group = planned(learners("a", 1), {"n1"});
   group.meta.generation = 2;
@@ -186,43 +186,43 @@ TEST_CASE("a plan follows the spec", "[extender][pass]") {
     CHECK(result.writes[0].status.observed_generation == 2);
     CHECK(written(result) == Lines{"a base: n1#1", "a request-1: waits"});
   }
-  SECTION("a slot that was added gets a place beside the others") {
+  SECTION("an added slot gets a placement beside the others") {
     group.spec.members[0].slots.push_back({1, 0});
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#1 n2#2"});
   }
-  SECTION("a slot that was added does not fit: nobody has a place") {
+  SECTION("an added slot does not fit: no slot has a placement") {
     group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: waits"});
   }
-  SECTION("a committed gang keeps its places when an added slot does not fit") {
+  SECTION("a committed gang keeps its placements when an added slot does not fit") {
     group.status.gangs[0].committed = true;
     group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
     const std::vector left{view(a_node("n1", 8), capacity(8, 0, 0)), nodes[1]};
     CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#1 waits committed"});
   }
-  SECTION("a slot that was removed loses its place") {
+  SECTION("a removed slot loses its placement") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     group.meta.generation = 2;
     group.spec.members[0].slots = {{1, 0}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n2#2 committed"});
   }
-  SECTION("the next incarnation gets a place and a number of its own") {
+  SECTION("the next incarnation gets a placement with a new number") {
     group.spec.members[0].slots = {{0, 1}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
   }
-  SECTION("the next incarnation in a committed gang moves nobody else") {
+  SECTION("the next incarnation in a committed gang moves no other slot") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     group.meta.generation = 2;
     group.spec.members[0].slots = {{0, 1}, {1, 0}};
     const std::vector left{nodes[0], view(a_node("n2", 8), capacity(8, 0, 0))};
     CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#3 n2#2 committed"});
-    const std::vector full{view(a_node("n1", 8), capacity(8, 0, 0)), left[1]};  // by the one before
+    const std::vector full{view(a_node("n1", 8), capacity(8, 0, 0)), left[1]};  // by the pod before
     CHECK(written(run_cycle({full, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n2#2 waits committed"});
   }
-  SECTION("what somebody took out of the status comes back") {
+  SECTION("placements that were deleted from the status are planned again") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     const std::vector left{nodes[0], view(a_node("n2", 8), capacity(8, 0, 0))};
     group.status.gangs[0].placements.erase(group.status.gangs[0].placements.begin());
@@ -231,7 +231,7 @@ TEST_CASE("a plan follows the spec", "[extender][pass]") {
     group.status.gangs.clear();
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#3 n2#4"});
   }
-  SECTION("a gang that left the spec leaves the status") {
+  SECTION("a gang that is not in the spec any more is removed from the status") {
     group.spec.members = {in_gang(a_set("collector", 1, ask(0)), "request-1")};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});
   }
@@ -250,7 +250,7 @@ gang::PodGroup grown(const std::vector<std::string>& nodes, bool first_committed
   return planned(group, {nodes[2]}, second_committed, "request-6");
 }
 
-TEST_CASE("slots that move to another gang take their places along", "[extender][pass]") {
+TEST_CASE("slots that move to another gang keep their placements", "[extender][scheduling_cycle]") {
   struct Row {
     std::string when;
     bool from_committed;
@@ -269,7 +269,7 @@ TEST_CASE("slots that move to another gang take their places along", "[extender]
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
-      {"the committed places' nodes are full",
+      {"the nodes of the committed placements are full",
        true,
        true,
        "request-5",
@@ -290,21 +290,21 @@ TEST_CASE("slots that move to another gang take their places along", "[extender]
        both,
        "n2",
        {"a base: n0#1 committed", "a request-5: n1#2 n1#4"}},
-      {"a gang that is not committed becomes so with a committed place",
+      {"a gang that is not committed becomes so with a committed placement",
        true,
        false,
        "request-5",
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
-      {"a place that is not committed moves to a committed gang",
+      {"a placement that is not committed moves to a committed gang",
        false,
        true,
        "request-5",
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
-      {"such a place does not fit any more",
+      {"a placement that is not committed does not fit any more",
        false,
        true,
        "request-5",
@@ -332,7 +332,7 @@ TEST_CASE("slots that move to another gang take their places along", "[extender]
        {{4096, 0}, {4097, 3}},
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n0#4 committed"}},
-      {"one was given up on the way",
+      {"one slot was removed at the same time",
        true,
        true,
        "request-5",
@@ -358,14 +358,15 @@ TEST_CASE("slots that move to another gang take their places along", "[extender]
   CHECK(run_cycle({nodes, {seen(group)}}, {}, kNow).writes.empty());
 }
 
-TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody else",
-          "[extender][pass]") {
+TEST_CASE("a placement that moves to a committed gang keeps its capacity",
+          "[extender][scheduling_cycle]") {
   gang::PodGroup group = grown({"n0", "n1", "n1"}, true, false);
   auto merged = group.spec.members[1];
   merged.slots.push_back({4097, 2});
   group.spec.members = {group.spec.members[0], merged};
   ++group.meta.generation;
-  // request-6 is not committed, so its place counts as free here; the other group is first in line.
+  // request-6 is not committed, so its placement counts as free here; the other group is first in
+  // the queue.
   const auto n1 = view(a_node("n1", 1));
   const auto other = a_group("b", {a_set("learner", 1, ask(1))}, 0, 5);
   CHECK(written(run_cycle({{n1}, {seen(group), seen(other)}}, {}, kNow)) ==
@@ -374,26 +375,26 @@ TEST_CASE("a place that moves to a committed gang leaves its capacity to nobody 
   CHECK(written(run_cycle({{n1}, {unknown, seen(other)}}, {}, kNow)) == Lines{"b base: waits"});
 }
 
-TEST_CASE("what the API server rejected is not planned again", "[extender][pass]") {
+TEST_CASE("what the API server rejected is not planned again", "[extender][scheduling_cycle]") {
   const auto nodes = std::vector{view(a_node("n1", 8), capacity(8, 1, 1)), view(a_node("n2", 8))};
   gang::PodGroup group = planned(learners("a", 1), {"n1"}, true);
   group.spec.members[0].slots.push_back({1, 0});
   group.spec.members.push_back(in_gang(a_set("collector", 1, ask(0)), "request-1"));
   ++group.meta.generation;
-  const auto pass = [&](Rejection::Extent extent, std::int64_t generation) {
+  const auto cycle = [&](Rejection::Extent extent, std::int64_t generation) {
     const Rejections rejections{{group.meta.uid, {extent, generation, "too large"}}};
     return written(run_cycle({nodes, {seen(group)}}, {}, kNow, rejections));
   };
-  CHECK(pass(Rejection::Extent::kNewGangs, 2) ==
+  CHECK(cycle(Rejection::Extent::kNewGangs, 2) ==
         Lines{"a base: n1#1 n2#2 committed", "a request-1: waits"});
-  CHECK(pass(Rejection::Extent::kNewPlacements, 2) ==
+  CHECK(cycle(Rejection::Extent::kNewPlacements, 2) ==
         Lines{"a base: n1#1 waits committed", "a request-1: waits"});
-  CHECK(pass(Rejection::Extent::kAnyStatus, 2).empty());
-  CHECK(pass(Rejection::Extent::kAnyStatus, 1) ==  // of an older spec
+  CHECK(cycle(Rejection::Extent::kAnyStatus, 2).empty());
+  CHECK(cycle(Rejection::Extent::kAnyStatus, 1) ==  // of an older spec
         Lines{"a base: n1#1 n2#2 committed", "a request-1: n1#3"});
 }
 
-TEST_CASE("numbers of places are never used again", "[extender][pass]") {
+TEST_CASE("placement numbers are never used again", "[extender][scheduling_cycle]") {
   const auto n1 = view(a_node("n1", 8));
   gang::PodGroup group = planned(learners("a", 1), {"n1"});
   auto dropped = run_cycle({{}, {seen(group)}}, {}, kNow);
@@ -403,8 +404,8 @@ TEST_CASE("numbers of places are never used again", "[extender][pass]") {
   CHECK(written(run_cycle({{n1}, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
 }
 
-TEST_CASE("a gang that waits says why, and numbers alone are told once a minute",
-          "[extender][pass]") {
+TEST_CASE("a gang that waits reports why; changed numbers alone once a minute",
+          "[extender][scheduling_cycle]") {
   const auto nodes = [](int full) {
     std::vector<gang::NodeView> views;
     views.reserve(3);

@@ -48,7 +48,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
            copies(3, "tainted", view(tainted(a_node("", 8)))),
        "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more "
        "are full, 3 are tainted"},
-      {"only one of a set is left over",
+      {"one pod of a set does not fit",
        {a_set("learner", 2, ask(8))},
        copies(1, "free", gpu) + copies(1, "full", full),
        "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 1 more is "
@@ -66,7 +66,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        {view(a_node("a", 8), capacity(1, 0, 0)), view(a_node("b", 4)), view(a_node("c", 0))},
        "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full, 2 are "
        "too small"},
-      {"memory is what lacks",
+      {"memory is short",
        {a_set("learner", 2, kube::Resources{{"cpu", 1000}, {"memory", 200 * testing::kGi}})},
        {view(a_node("a", 8), capacity(0, 32, 0)), view(a_node("b", 8))},
        "learner: 1 of 2 does not fit: each needs memory 200Gi; 1 node has it free, 1 more is full"},
@@ -75,7 +75,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 16)))},
        "learner: 4 of 4 can never fit: each needs nvidia.com/gpu 16; the largest node has 8 even "
        "when empty, 1 is tainted"},
-      {"what lacks when the cluster is empty is named, not what lacks now",
+      {"the resource that is short in an empty cluster is named, not the one that is short now",
        {a_set("learner", 1, ask(8, 100))},
        {view(a_node("a", 8), capacity(8, 0, 0))},
        "learner: can never fit: it needs cpu 100; the largest node has 64 even when empty"},
@@ -108,7 +108,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
-TEST_CASE("a verdict is the same until role, resource, proof or what bars nodes changes",
+TEST_CASE("the cause is the same unless role, resource, proof or the kind of barred nodes changes",
           "[gang][explain]") {
   struct Row {
     std::string when;
@@ -124,7 +124,7 @@ TEST_CASE("a verdict is the same until role, resource, proof or what bars nodes 
   const auto row = GENERATE_COPY(values<Row>({
       {"only numbers changed", with([](NoFit& x) { x.unplaced = 1, x.nodes_free = 3; }), true},
       {"another role waits", with([](NoFit& x) { x.role = "collector"; }), false},
-      {"another resource lacks", with([](NoFit& x) { x.resource = "cpu"; }), false},
+      {"another resource is short", with([](NoFit& x) { x.resource = "cpu"; }), false},
       {"it can never fit now", with([](NoFit& x) { x.never = true; }), false},
       {"no node is allowed any more", with([](NoFit& x) { x.resource = ""; }), false},
       {"the last free node was taken", with([](NoFit& x) { x.nodes_free = 0; }), true},

@@ -1,4 +1,4 @@
-// Random clusters and gangs: what must hold of every plan, and how often a plan is missed.
+// Random clusters and gangs: what must be true of every plan, and how often a plan is missed.
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -114,7 +114,7 @@ bool can_fit(const Case& c, std::vector<kube::Resources>& free, std::size_t set,
   return false;
 }
 
-TEST_CASE("few gangs that an exhaustive search places are missed", "[gang][plan][property]") {
+TEST_CASE("plan_gang misses few gangs that an exhaustive search places", "[gang][plan][property]") {
   const unsigned seed = GENERATE(take(1, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);

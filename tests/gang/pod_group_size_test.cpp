@@ -92,7 +92,7 @@ TEST_CASE("a PodGroup of 5,000 slots stays below 1 MiB", "[gang][pod_group][size
   CHECK(decoded->status == group.status);
 }
 
-TEST_CASE("slots that are neighbours cost no more than a few", "[gang][pod_group][size]") {
+TEST_CASE("neighbouring slots are stored as one entry", "[gang][pod_group][size]") {
   const PodGroup group = a_large_group({"", 63, kSlots, 1, false});
   CHECK(kube::to_text(json_of(group)).size() < 2000);
 }

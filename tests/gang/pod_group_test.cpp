@@ -57,7 +57,7 @@ Json as_json(const PodGroup& group) {
               {"status", encode_status(group.status)}};
 }
 
-TEST_CASE("a PodGroup survives the way through JSON", "[gang][pod_group]") {
+TEST_CASE("a PodGroup is the same after encoding and decoding", "[gang][pod_group]") {
   const PodGroup group = a_pod_group();
   auto text = kube::parse_json(kube::to_text(as_json(group)));  // as the API server sends it
   REQUIRE(text.has_value());
@@ -66,7 +66,7 @@ TEST_CASE("a PodGroup survives the way through JSON", "[gang][pod_group]") {
   CHECK(*decoded == group);
 }
 
-TEST_CASE("a PodGroup without a status has decided nothing", "[gang][pod_group]") {
+TEST_CASE("a PodGroup without a status decodes to an empty status", "[gang][pod_group]") {
   Json object = as_json(a_pod_group());
   object.erase("status");
   const auto decoded = decode_pod_group(object);

@@ -12,19 +12,19 @@ kube::Pod pod_with(const std::map<std::string, std::string>& annotations) {
   return pod;
 }
 
-TEST_CASE("a slot survives the way through annotations", "[gang][slot]") {
+TEST_CASE("a slot is the same after writing and reading annotations", "[gang][slot]") {
   const PodSlot slot{"uid-1", "ddp-learner", {4097, 3}, 12};
   CHECK(slot_of(pod_with(annotations_for(slot))) == slot);
 }
 
-TEST_CASE("the annotations of a slot are kept of pods", "[gang][slot]") {
+TEST_CASE("the pod filter keeps the annotations of a slot", "[gang][slot]") {
   for (const auto& [key, value] : annotations_for({"uid-1", "learner", {0, 0}, 1})) {
     const auto kept = slot_annotation_keys();
     CHECK(std::find(kept.begin(), kept.end(), key) != kept.end());
   }
 }
 
-TEST_CASE("a pod without whole annotations has no slot", "[gang][slot]") {
+TEST_CASE("a pod with missing or invalid annotations has no slot", "[gang][slot]") {
   struct Row {
     std::string when;
     std::string_view key;
