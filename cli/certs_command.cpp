@@ -54,10 +54,10 @@ void add_what(CLI::App* command, CertsFlags& flags) {
   add_period(command, "--valid-for", flags.terms.serving_validity, "90d",
              "of a new serving certificate");
   add_period(command, "--renew-before", flags.terms.renew_before, "30d",
-             "a certificate that is valid for longer than this stays");
+             "a certificate that is valid for longer than this is kept");
   command->add_flag("--renew-now", flags.terms.renew_now,
                     "a new serving certificate, whatever the age of the old one");
-  command->add_flag("--dry-run", flags.dry_run, "only say what would be done");
+  command->add_flag("--dry-run", flags.dry_run, "only print what would be done");
 }
 
 Result<kube::ConnectionConfig> connection(const CertsFlags& flags) {
@@ -68,18 +68,18 @@ int install(const CertsFlags& flags) {
   const auto config = connection(flags);
   if (!config) return fail("find the API server", config.error());
   kube::Client api(*config, "nervexctl");
-  const auto said = certs::install(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
-  if (!said) return fail("install certificates", said.error());
-  for (const std::string& line : *said) std::printf("%s\n", printable(line).c_str());
+  const auto done = certs::install(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
+  if (!done) return fail("install certificates", done.error());
+  for (const std::string& line : *done) std::printf("%s\n", printable(line).c_str());
   return kExitOk;
 }
 
 int keep_in_folder(const CertsFlags& flags) {
   const SysTime now = SystemClock().now();
   const auto stored = certs::read_folder(flags.out);
-  if (!stored) return fail("look into the folder", stored.error());
-  const certs::RenewalPlan verdict = certs::judge(*stored, flags.terms, now);
-  const auto wanted = certs::renew(*stored, verdict, flags.terms, now);
+  if (!stored) return fail("read the folder", stored.error());
+  const certs::RenewalPlan plan = certs::judge(*stored, flags.terms, now);
+  const auto wanted = certs::renew(*stored, plan, flags.terms, now);
   if (!wanted) return fail("make certificates", wanted.error());
   const bool same = *wanted == *stored;
   if (!same && !flags.dry_run) {
@@ -111,7 +111,8 @@ CLI::App* add_certs_command(CLI::App& app, CertsFlags& flags) {
   CLI::App* command = app.add_subcommand(
       "certs",
       "Makes the webhook's certificates, for clusters without cert-manager: an authority for ten\n"
-      "years and a serving certificate. What is there and fresh stays, so that it can run daily.\n"
+      "years and a serving certificate. A certificate that is still fresh is kept, so that it can "
+      "run daily.\n"
       "Without --install and --out both Secrets are printed, keys included.\n"
       "Exit status: 0 all is well, 1 not done, 2 wrong usage.");
   add_where(command, flags);

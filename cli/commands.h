@@ -1,4 +1,4 @@
-// cli/commands.h - the subcommands of nervexctl that act: their flags, and what they do and print.
+// cli/commands.h - which flags have the subcommands of nervexctl, and what do they do?
 #pragma once
 
 #include <cstdio>

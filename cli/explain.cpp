@@ -54,15 +54,15 @@ std::string gang_title(const JobView& view, const gang::GangStatus& gang) {
   return gang.name;
 }
 
-// The messages of the conditions that tell of a problem.
+// The messages of the conditions that report a problem.
 std::vector<std::string> notes(const JobView& view) {
   std::vector<std::string> notes;
-  // Of the gangs' own verdicts the PodGroup is the better source.
-  const bool verdict_shown = !waiting_gangs(view).empty();
+  // The PodGroup has the newer message of a waiting gang.
+  const bool message_shown = !waiting_gangs(view).empty();
   for (const auto& [type, status] :
        {std::pair{"Scheduled", false}, std::pair{"PodsCreated", false},
         std::pair{"AggregatorMissing", true}, std::pair{"Failed", true}}) {
-    if (verdict_shown && type == std::string_view("Scheduled")) continue;
+    if (message_shown && type == std::string_view("Scheduled")) continue;
     const job::Condition* found = condition(view, type, status);
     if (found != nullptr && !found->message.empty()) notes.push_back(printable(found->message));
   }
@@ -104,7 +104,8 @@ std::size_t placed(const JobView& view, Role role) {
   std::size_t count = 0;
   if (!view.group) return count;
   for (const auto& gang : view.group->status.gangs) {
-    for (const auto& placement : gang.placements) count += placement.role == to_string(role) ? 1 : 0;
+    for (const auto& placement : gang.placements)
+      count += placement.role == to_string(role) ? 1 : 0;
   }
   return count;
 }
@@ -143,7 +144,8 @@ Rows planned_nodes(const JobView& view) {
   for (const auto& gang : view.group->status.gangs) {
     for (const auto& placement : gang.placements) {
       std::string& pods = pods_by_node[placement.node];
-      pods += fmt::format("{}{}/{}", pods.empty() ? "" : ", ", placement.role, placement.slot.ordinal);
+      pods +=
+          fmt::format("{}{}/{}", pods.empty() ? "" : ", ", placement.role, placement.slot.ordinal);
     }
   }
   Rows rows;
@@ -151,7 +153,7 @@ Rows planned_nodes(const JobView& view) {
   return rows;
 }
 
-// "Error, exit code 1: what it said last"; "" if the container is well.
+// "Error, exit code 1: last message"; "" if the container has no problem.
 std::string problem_of(const kube::ContainerState& container) {
   const bool ended_badly = container.terminated && container.exit_code != 0;
   const bool waits_badly = !container.terminated && !container.reason.empty() &&

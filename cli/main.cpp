@@ -1,4 +1,4 @@
-// nervexctl, also kubectl-nervex: what people type.
+// nervexctl, also kubectl-nervex: the command line for users.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   Flags flags;
   CLI::App* explain = app.add_subcommand(
       "explain",
-      "Says how a job is, why it waits, where its pods go, and what can be done.\n"
+      "Shows how a job is, why it waits, where its pods go, and what can be done.\n"
       "Exit status: 0 found, 1 not found or not readable, 2 wrong usage.");
   explain->add_option("job", flags.job, "name of the NerveXJob")->required();
   explain->add_option("-n,--namespace", flags.ns,

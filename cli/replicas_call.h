@@ -33,11 +33,11 @@ struct ReplicasCall {
   bool operator==(const ReplicasCall&) const = default;
 };
 
-// The one call that does it. kInvalid: what was typed makes no sense, in words for people.
+// The one call that does it. kInvalid: the arguments are wrong; the message is for people.
 Result<ReplicasCall> call_for(const ReplicasAsk& ask);
 
 // The answer's data; else an Error with the server's own message: kTransient where the same call
-// may be made again (200 with success:false), kInvalid for what does not look like this API at all.
+// may be made again (200 with success:false), kInvalid for a reply that is not of this API.
 Result<Json> data_of(int status, std::string_view body);
 
 // One line per replica: namespace, coordinator, role, address. `data` is one job or an array of

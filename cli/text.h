@@ -1,4 +1,4 @@
-// cli/text.h - how do times, tables and other people's words look on a terminal? Pure.
+// cli/text.h - how are times, tables and text of objects printed on a terminal? Pure.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string duration_since(SysTime then, SysTime now);
 // "2026-11-21T14:03:12Z, 2m5s ago"
 std::string moment(SysTime then, SysTime now);
 
-// Control characters become "?": what objects say must not command the terminal.
+// Control characters become "?": text of objects must not control the terminal.
 std::string printable(std::string_view text);
 
 // Columns are as wide as their widest cell, two spaces apart; each line starts with `indent`.

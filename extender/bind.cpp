@@ -12,7 +12,7 @@
 namespace nervex::extender {
 namespace {
 
-// Each 409 means that somebody else's write got in between; there are few writers.
+// Each 409 means that another write came first; there are few writers.
 constexpr int kMostTries = 5;
 
 Json binding_for(const kube::BindArgs& args) {
@@ -34,12 +34,12 @@ Result<kube::Pod> read_pod(kube::Api& api, const kube::BindArgs& args) {
   return pod;
 }
 
-// Ends the commit that Plans::begin_commit() began, whatever happens.
+// Ends the commit that Plans::begin_commit() began, on every way out of the scope.
 struct CommitGuard {
   Plans& plans;
   const std::string& uid;
   const std::string& gang;
-  Result<Nothing> result = Error{Code::kTransient, "the commit was broken off"};
+  Result<Nothing> result = Error{Code::kTransient, "the commit was interrupted"};
   Plans::Outcome outcome = Plans::Outcome::kUnconfirmed;
 
   ~CommitGuard() { plans.end_commit(uid, gang, result, outcome); }
@@ -92,7 +92,7 @@ Result<Nothing> Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Po
   if (auto done = commit(slot.pod_group_uid, plans_.slot_seen(slot).gang); !done) return done;
   if (auto may = check(); !may) return may;  // the placement may have moved since
   auto other = plans_.assume(slot, pod, args.node);
-  if (other && is_gone_unseen(args.pod_namespace, *other)) {
+  if (other && was_deleted_unseen(args.pod_namespace, *other)) {
     plans_.forget(slot, other->uid);
     other = plans_.assume(slot, pod, args.node);
   }
@@ -107,10 +107,10 @@ Result<Nothing> Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Po
   return bound;
 }
 
-// One that came and went while a list of all pods was under way is in no watch event.
-bool Binder::is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const {
+// No watch event reports a pod that was created and deleted while a list of all pods was under way.
+bool Binder::was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const {
   const PodPtr known = pods_.get(ns + "/" + pod.name);
-  if (known && known->meta.uid == pod.uid) return false;  // its end will be reported
+  if (known && known->meta.uid == pod.uid) return false;  // the watch will report its deletion
   const auto live = read_pod(api_, {pod.name, ns, pod.uid, ""});
   return !live && live.error().code == Code::kNotFound;
 }
@@ -139,8 +139,8 @@ Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::str
   }
   if (written) return Error{Code::kInternal, "the commit was answered without being stored"};
   commit.result = written.error();
-  if (written.error().code == Code::kConflict) commit.result = ok();  // others may go on trying
-  // An earlier try whose reply was lost may be stored: without a look at the object nobody knows.
+  if (written.error().code == Code::kConflict) commit.result = ok();  // other calls may retry
+  // An earlier write whose reply was lost may be stored: only a read shows it.
   if (stored) commit.outcome = Plans::Outcome::kKnown;
   return written.error();
 }

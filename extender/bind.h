@@ -21,7 +21,7 @@ class Binder {
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
-  // Ok: the pod is bound to that node. Else the scheduler tries again later, whatever the code; the
+  // Ok: the pod is bound to that node. Else kube-scheduler retries later, whatever the code; the
   // message is for people. May wait for the API server and for another call that commits the gang.
   Result<Nothing> bind(const kube::BindArgs& args);
 
@@ -29,7 +29,7 @@ class Binder {
   Result<PodPtr> find_pod(const kube::BindArgs& args) const;
   Result<Nothing> bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
                                 const gang::PodSlot& slot);
-  bool is_gone_unseen(const std::string& ns, const SlotPods::Named& pod) const;
+  bool was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const;
   Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
   Result<Nothing> write_binding(const kube::BindArgs& args) const;
@@ -39,7 +39,7 @@ class Binder {
   const kube::Store<kube::Pod>& pods_;
 };
 
-// What is kept of pods: the annotations of slots.
+// The cache keeps of each pod the annotations of its slot.
 kube::PodFilter pod_filter();
 
 }  // namespace nervex::extender

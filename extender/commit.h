@@ -1,4 +1,4 @@
-// extender/commit.h - may this gang's first pod be bound, on what is known now? Pure.
+// extender/commit.h - may this gang be committed, and may this pod be bound to that node? Pure.
 #pragma once
 
 #include <span>

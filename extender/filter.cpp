@@ -8,7 +8,7 @@
 namespace nervex::extender {
 namespace {
 
-kube::FilterResult cannot_tell(std::string why) {
+kube::FilterResult retry_later(std::string why) {
   kube::FilterResult result;
   result.error = std::move(why);
   return result;
@@ -43,13 +43,13 @@ std::string outgrown_text(const kube::Pod& pod, const gang::PodSlot& slot, const
 
 kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::PodSlot& slot,
                                    const SlotSeen& seen) {
-  if (!seen.group) return cannot_tell("the pod's PodGroup was not seen yet, retrying");
+  if (!seen.group) return retry_later("the pod's PodGroup was not seen yet, retrying");
   const gang::PodGroup& group = *seen.group;
   if (group.meta.ns != args.pod.meta.ns) {
     return fail_all_nodes(args, "the pod names a PodGroup of another namespace");
   }
   if (slot.placement >= group.status.next_placement) {
-    return cannot_tell(fmt::format("placement {} of podgroup {} was not seen yet, retrying",
+    return retry_later(fmt::format("placement {} of podgroup {} was not seen yet, retrying",
                                    slot.placement, group.meta.name));
   }
   if (!seen.placement || seen.placement->number != slot.placement ||
@@ -91,7 +91,7 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
 }  // namespace
 
 kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view) {
-  if (!view.synced) return cannot_tell("nervex-extender has not read the cluster yet, retrying");
+  if (!view.synced) return retry_later("nervex-extender has not read the cluster yet, retrying");
   if (view.slot) return filter_gang_pod(args, *view.slot, view.seen);
   if (!kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
     return fail_all_nodes(args, "the pod's gang annotations are damaged");

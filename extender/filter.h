@@ -1,7 +1,8 @@
 // extender/filter.h - on which of these nodes may the pod be bound? Pure; O(1) for gang pods.
 //
-// Filter may run twice, or for nothing: it has no side effects. Its texts are constant while the
-// state is: a changed text patches the pod's condition, which wakes the pod again.
+// Filter may run twice, or without a bind after it: it has no side effects. Its messages are
+// constant while the state is: a changed message patches the pod's condition, which requeues the
+// pod.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,8 @@ struct FilterView {
 };
 
 // A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no
-// reserved capacity. Error "cannot tell yet": the caches are not synced, or older than the pod.
+// reserved capacity. Error, so that kube-scheduler retries:
+// the caches are not synced, or older than the pod.
 kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view);
 
 }  // namespace nervex::extender

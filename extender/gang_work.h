@@ -1,4 +1,4 @@
-// extender/gang_work.h - what is there and what is missing of one gang's plan? Pure.
+// extender/gang_work.h - which slots of one gang have a placement, and which need one? Pure.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace nervex::extender {
 struct PlacedSlot {
   const gang::MemberSet* set = nullptr;
   gang::Placement placement;
-  bool is_counted = false;  // the snapshot has subtracted it: it stands in a committed gang
+  bool is_counted = false;  // the snapshot has subtracted it: it is of a committed gang
 };
 
 // Points into the PodGroup that it was made from.

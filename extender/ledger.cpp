@@ -7,7 +7,7 @@
 namespace nervex::extender {
 namespace {
 
-const char* word(kube::NodeFit fit) {
+const char* reason_text(kube::NodeFit fit) {
   switch (fit) {
     case kube::NodeFit::kAllowed:
       break;
@@ -41,7 +41,7 @@ Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node)
   if (view == nullptr) return Error{Code::kConflict, fmt::format("node {} was deleted", node)};
   const kube::NodeFit fit = kube::judge(*view->node, set.shape.constraints);
   if (fit != kube::NodeFit::kAllowed) {
-    return Error{Code::kConflict, fmt::format("node {} is {}", node, word(fit))};
+    return Error{Code::kConflict, fmt::format("node {} is {}", node, reason_text(fit))};
   }
   const std::string lacking(set.shape.requests.first_lacking(view->free));
   if (lacking.empty()) return ok();

@@ -17,11 +17,11 @@ class Ledger {
   // `nodes` sorted by name.
   explicit Ledger(std::vector<gang::NodeView> nodes) : nodes_(std::move(nodes)) {}
 
-  // kConflict, with a reason for people, unless the node is there, lets such a pod in and has
-  // capacity for one more.
+  // kConflict, with a reason for people, unless the node exists, allows such a pod and has capacity
+  // for one more.
   Result<Nothing> check(const gang::MemberSet& set, std::string_view node) const;
   bool fits(const gang::MemberSet& set, std::string_view node) const;
-  // Unknown nodes are ignored: nobody else can take their capacity either.
+  // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
 

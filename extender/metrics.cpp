@@ -17,7 +17,7 @@ struct GangCounts {
   double committed = 0;
 };
 
-// A gang that the planner has not looked at yet waits, too.
+// A gang that the planner has not decided on yet waits, too.
 void count_gangs(const gang::PodGroup& group, GangCounts& counts) {
   std::set<std::string_view> names;
   for (const auto& set : group.spec.members) names.insert(set.gang);

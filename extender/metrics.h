@@ -30,7 +30,7 @@ class VerbMetrics {
   const Histogram seconds_;
 };
 
-// nervex_gangs{state}: read from the PodGroups when somebody looks. `groups` is borrowed until the
+// nervex_gangs{state}: read from the PodGroups at each scrape. `groups` is borrowed until the
 // last Metrics::text().
 void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups);
 

@@ -21,7 +21,7 @@ constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kCommitTime{1'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
-// A status of some hundred kB, sent for nothing.
+// A rejected status may have some hundred kB: it is not sent often.
 constexpr milliseconds kRejectedRetry{300'000};
 constexpr std::size_t kMaxMessage = 512;
 
@@ -53,7 +53,7 @@ void Planner::run(const std::stop_token& stop) {
       const MonoTime began = clock_.mono();
       schedule_once();
       observe_(clock_.mono() - began);
-    } catch (const std::exception& error) {  // a bug: say so and go on with what can be done
+    } catch (const std::exception& error) {  // a bug: log it and retry
       log_error("planning failed", {{"error", error.what()}});
       queue_.add_failed(*key);
     }
@@ -65,7 +65,7 @@ void Planner::schedule_once() {
   repeat_unconfirmed();
   resolve_commits();
   const Snapshot snapshot = plans_.snapshot();
-  forget_gone(snapshot);
+  forget_deleted(snapshot);
   CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections());
   memory_ = std::move(result.memory);
   for (const StatusWrite& decided : result.writes) {
@@ -78,13 +78,13 @@ void Planner::schedule_once() {
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }
 
-void Planner::forget_gone(const Snapshot& snapshot) {
+void Planner::forget_deleted(const Snapshot& snapshot) {
   if (retries_.empty() && rejected_.empty()) return;
   std::set<std::string_view> known;
   for (const auto& seen : snapshot.groups) known.insert(seen.group->meta.uid);
-  const auto is_gone = [&known](const auto& entry) { return known.count(entry.first) == 0; };
-  std::erase_if(retries_, is_gone);
-  std::erase_if(rejected_, is_gone);
+  const auto is_deleted = [&known](const auto& entry) { return known.count(entry.first) == 0; };
+  std::erase_if(retries_, is_deleted);
+  std::erase_if(rejected_, is_deleted);
 }
 
 Rejections Planner::rejections() {
@@ -107,7 +107,7 @@ void Planner::repeat_unconfirmed() {
 
 void Planner::resolve_commits() {
   const Plans::OpenCommits open = plans_.open_commits();
-  // If it ends unconfirmed, no watch event says what became of it.
+  // If it ends unconfirmed, no watch event has to follow.
   if (open.any_running) queue_.add_after(kCycle, kCommitTime);
   for (const Plans::UnconfirmedCommit& commit : open.unconfirmed) {
     const std::string& uid = commit.group->meta.uid;
@@ -116,7 +116,7 @@ void Planner::resolve_commits() {
     if (live) {
       plans_.fold(*live);
       plans_.resolve_commit(commit);
-    } else if (live.error().code != Code::kNotFound) {  // if it is gone the watch will tell
+    } else if (live.error().code != Code::kNotFound) {  // the watch reports a deletion
       back_off(uid);
     }
   }
@@ -170,10 +170,10 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   }
   // This write was rejected and is not stored. An earlier one may be: only a read can show it.
   const auto live = read_pod_group(api_, base);
-  const bool is_gone = !live && live.error().code == Code::kNotFound;
+  const bool is_deleted = !live && live.error().code == Code::kNotFound;
   if (live) plans_.fold(*live);
-  if (live || is_gone) plans_.resolve(uid);
-  if (is_gone) {  // the watch will tell, too
+  if (live || is_deleted) plans_.resolve(uid);
+  if (is_deleted) {  // the watch reports it, too
     retries_.erase(uid);
   } else if (live && error.code == Code::kInvalid) {
     note_rejection(base, error);

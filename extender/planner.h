@@ -1,5 +1,5 @@
-// extender/planner.h - who makes the plans, and when? Runs a scheduling cycle when something
-// changed and writes what it decided. Only the leader's planner runs.
+// extender/planner.h - when does a scheduling cycle run, and how are its decisions written? It runs
+// after each change that matters. Only the leader's planner runs.
 #pragma once
 
 #include <chrono>
@@ -46,18 +46,18 @@ class Planner {
     int failures = 0;
     MonoTime due{};
   };
-  // What the API server said for good to the spec's generation. It is asked again much later: its
+  // The write is tried again much later for the same generation of the spec: the API server's
   // limits or the CRD may have changed.
   struct Rejected {
     Rejection rejection;
     MonoTime due{};
   };
 
-  // What must come first: writes whose outcome is not known are made once more. They are
-  // conditional, so this resolves it whichever way the first one went.
+  // Comes first in a cycle: repeats writes whose outcome is not known. They are conditional, so
+  // this resolves them whether the first write was stored or not.
   void repeat_unconfirmed();
   // Back-off and rejections of PodGroups that do not exist any more.
-  void forget_gone(const Snapshot& snapshot);
+  void forget_deleted(const Snapshot& snapshot);
   // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
   // node that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
   void resolve_commits();
@@ -67,7 +67,7 @@ class Planner {
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);
-  void forget(const std::string& uid);  // what was reported of it: it was not stored
+  void forget(const std::string& uid);  // its last reported explanations: they were not stored
 
   kube::Api& api_;
   Plans& plans_;

@@ -162,7 +162,7 @@ Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std:
 }
 
 Result<Nothing> Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
-  // Capacity of an unconfirmed earlier attempt is the gang's own.
+  // Capacity that an unconfirmed commit has reserved is the gang's own.
   const bool unconfirmed = entry.placements.committing().count(gang) > 0;
   entry.placements.set_committing(gang, false);
   const gang::PodGroup& group = *entry.placements.group();

@@ -2,7 +2,7 @@
 // one view of the cluster.
 //
 // Kept up to date change by change, so that filter costs a look-up. Everything in it can be read
-// from the API again; what exists here alone is the capacity of writes that are under way.
+// from the API again, except the capacity of writes that are under way.
 #pragma once
 
 #include <functional>
@@ -35,9 +35,9 @@ class Plans {
   // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
   void node_changed(const NodePtr& before, const NodePtr& after);
   void pod_changed(const PodPtr& before, const PodPtr& after);
-  // All pods are about to be listed, and were listed: `pods` has them. A list alone can tell of a
-  // pod that came and went while nobody watched, so it ends the assumed pods made before it of pods
-  // that are not there. True if there were any: their capacity is free.
+  // All pods are about to be listed, and were listed: `pods` has them. No watch event reports a pod
+  // that was created and deleted while the watch was down, so a list forgets the pods that were
+  // assumed before it began and that it lacks. True if there were any: their capacity is free.
   void pod_list_begins();
   bool pods_listed(const kube::Store<kube::Pod>& pods);
   // The store has another state of this PodGroup, or none. By any thread.
@@ -69,8 +69,8 @@ class Plans {
   using CommitStep = std::variant<Committed, Commit>;
   Result<CommitStep> begin_commit(const std::string& uid, const std::string& gang);
   enum class Outcome { kKnown, kUnconfirmed };
-  // Those who wait get the error of `result`, or else look again. Unconfirmed, the gang's capacity
-  // stays committed until the PodGroup was read.
+  // The callers that wait get the error of `result`, or else check again. Unconfirmed, the gang's
+  // capacity stays committed until the PodGroup was read.
   void end_commit(const std::string& uid, const std::string& gang, const Result<Nothing>& result,
                   Outcome outcome);
 
@@ -92,7 +92,7 @@ class Plans {
   // Two pods for one slot may be in bind at the same time: only the one that assumes the slot may
   // go on. Returns the other pod, if there is one. An assumption ends when its pod is seen bound or
   // deleted, or is missing in a later list, or with forget(), or with its PodGroup. Till then the
-  // pod's capacity on `node` is nobody else's, even if its placement is released meanwhile.
+  // pod's capacity on `node` stays reserved, even if its placement is released meanwhile.
   std::optional<SlotPods::Named> assume(const gang::PodSlot& slot, const kube::Pod& pod,
                                         const std::string& node);
   void forget(const gang::PodSlot& slot, const std::string& pod_uid);

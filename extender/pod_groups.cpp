@@ -10,7 +10,7 @@ Result<gang::PodGroup> read_pod_group(kube::Api& api, const gang::PodGroup& know
   auto group = gang::decode_pod_group(*object);
   if (group && group->meta.uid != known.meta.uid) {
     return Error{Code::kNotFound,
-                 fmt::format("podgroup {}: uid {} is gone", known.meta.key(), known.meta.uid)};
+                 fmt::format("podgroup {}: uid {} was deleted", known.meta.key(), known.meta.uid)};
   }
   return group;
 }
@@ -24,7 +24,7 @@ Result<gang::PodGroup> write_status(kube::Api& api, const gang::PodGroup& base,
       kube::merge_patch(api, kube::kPodGroups, base.meta.ns, base.meta.name, patch, "status");
   if (!object) return object.error();
   auto group = gang::decode_pod_group(*object);
-  if (!group) return Error{Code::kTransient, group.error().message};  // stored, but what?
+  if (!group) return Error{Code::kTransient, group.error().message};  // stored, but not readable
   return group;
 }
 

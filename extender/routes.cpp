@@ -26,7 +26,7 @@ Answer answer_with(const kube::FilterResult& filtered) {
 Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
   const auto args = kube::decode_filter_args(body, pod_filter());
   if (!args) return answer_with({{}, {}, args.error().message});
-  return answer_with(filter(*args, synced ? look(plans, *args) : FilterView{}));
+  return answer_with(filter(*args, synced ? filter_view(plans, *args) : FilterView{}));
 }
 
 Answer answer_bind(const std::string& body, Binder& binder, const Result<Nothing>& ready) {
@@ -64,7 +64,7 @@ HttpReply reject_request(int status, const std::string& reason) {
 
 }  // namespace
 
-FilterView look(const Plans& plans, const kube::FilterArgs& args) {
+FilterView filter_view(const Plans& plans, const kube::FilterArgs& args) {
   FilterView view{true, gang::slot_of(args.pod), {}, {}};
   if (view.slot) {
     view.seen = plans.slot_seen(*view.slot);

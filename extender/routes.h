@@ -1,4 +1,4 @@
-// extender/routes.h - what does kube-scheduler get for its calls? HTTP in front of filter and bind.
+// extender/routes.h - how are calls of kube-scheduler answered? HTTP in front of filter and bind.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace nervex::extender {
 
 // What filter() needs of the plans for this pod, once all caches are synced.
-FilterView look(const Plans& plans, const kube::FilterArgs& args);
+FilterView filter_view(const Plans& plans, const kube::FilterArgs& args);
 
 // The server for kube-scheduler on `listen`. Any status but 200 would lose the body, so a handler
 // that throws and a request that is too large are answered 200 with the error in `Error`, too:

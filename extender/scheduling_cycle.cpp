@@ -20,7 +20,7 @@ struct GroupWork {
   bool is_rejected(Rejection::Extent extent) const {
     return rejection != nullptr && rejection->extent >= extent;
   }
-  // Its status stays as it is.
+  // Its status is not written.
   bool is_left_alone() const {
     return seen->unconfirmed || is_rejected(Rejection::Extent::kAnyStatus);
   }
@@ -211,7 +211,7 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   return out;
 }
 
-// -- what does a gang's status say?
+// -- what does a gang's status report?
 
 namespace {
 

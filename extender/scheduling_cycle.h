@@ -63,7 +63,7 @@ struct CycleResult {
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
                       const Rejections& rejections = {});
 
-// -- what does a gang's status say, and when is it worth saying again?
+// -- what does a gang's status report, and when is it written again?
 
 // An explanation whose numbers alone changed is rewritten at most this often.
 inline constexpr std::chrono::milliseconds kMessageRefreshPeriod{60'000};
@@ -73,7 +73,7 @@ struct GangReport {
   std::string message;
   SysTime since{};
   std::optional<LastReported> last_reported;  // of a gang that waits: to be given again next time
-  // The message says less than is known; look again after this.
+  // The message is older than the numbers; look again after this.
   std::optional<std::chrono::milliseconds> refresh_after;
 };
 
@@ -83,7 +83,7 @@ GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysT
 GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now);
 
-// `last_reported` is what the same function answered when `before` was written; null: not known.
+// `last_reported` is what this function returned when `before` was written; null: not known.
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now);
 

@@ -1,4 +1,4 @@
-// extender/view.h - what do the extender's decisions look at? Values, copied out of Plans.
+// extender/view.h - on what are the extender's decisions made? Values, copied out of Plans.
 #pragma once
 
 #include <cstdint>

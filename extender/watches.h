@@ -12,8 +12,8 @@
 
 namespace nervex::extender {
 
-// What a reflector does with each kind: into the store, told to `plans`, and `planner` woken if it
-// matters.
+// What a reflector does with each kind: it updates the store and `plans`, and wakes `planner` if
+// the change matters.
 kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner);
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Planner& planner);
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Planner& planner);

@@ -34,7 +34,7 @@ OtherDevices other_devices(const NodeView& view, const std::vector<std::string>&
   return other;
 }
 
-// Devices come first: whole nodes are kept for their sake. Then cpu, then whatever is asked for.
+// Devices come first: whole nodes are kept free for them. Then cpu, then other resources.
 std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resources) {
   std::size_t best = 0;
   const auto rank = [&](std::size_t i) {

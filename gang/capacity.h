@@ -58,7 +58,7 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
 
 // The numbers that explain why `unplaced` pods of a set have no node: `capacity` is what was left
 // after the others of the set, `before` what was free before the set's first pod, with the sets
-// that chose earlier subtracted. `never` is only said with a proof: capacity for the set alone, in
+// that chose earlier subtracted. `never` is only set with a proof: capacity for the set alone, in
 // a cluster where every node that it may use is empty, ready and not cordoned, is too small.
 NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
                const Grid& before, std::int64_t unplaced);

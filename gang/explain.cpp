@@ -20,7 +20,7 @@ bool may_use(NodeFit fit) {
   return fit == NodeFit::kAllowed || fit == NodeFit::kNotReady || fit == NodeFit::kUnschedulable;
 }
 
-// What is left on the nodes that count, when each took as many pods of the set as it could.
+// What is left on the allowed nodes, when each took as many pods of the set as it could.
 std::vector<Amounts> left_now(const Capacity& capacity, const SetNeed& need) {
   std::vector<Amounts> left;
   for (std::size_t i = 0; i < need.fits.size(); ++i) {
@@ -174,8 +174,8 @@ std::string explain(const NoFit& no_fit) {
 }
 
 bool same_cause(const NoFit& a, const NoFit& b) {
-  // Whether any node is barred, not how many: that is what an administrator has changed and looks
-  // for. Free and full nodes come and go with every pod.
+  // Whether any node is barred, not how many: an administrator who changes that looks for it. Free
+  // and full nodes come and go with every pod.
   const auto kind = [](const NoFit& x) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource), x.never,
                       x.never && x.most == 0, x.nodes_tainted > 0, x.nodes_not_selected > 0,

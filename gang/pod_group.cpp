@@ -37,7 +37,7 @@ Json encode_slots(const std::vector<SlotId>& slots) {
   return out;
 }
 
-// By role, then by node. What neighbours on one node share is written once.
+// By role, then by node. Neighbours on one node are written as one entry.
 Json encode_placements(const std::vector<Placement>& placements) {
   std::vector<const Placement*> sorted;
   sorted.reserve(placements.size());

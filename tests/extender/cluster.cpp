@@ -136,7 +136,7 @@ kube::Pod Cluster::pod(const std::string& name) const {
 kube::FilterResult Cluster::filter(const std::string& pod_name,
                                    const std::vector<std::string>& node_names) const {
   const kube::FilterArgs args{pod(pod_name), node_names};
-  return extender::filter(args, extender::look(plans, args));
+  return extender::filter(args, extender::filter_view(plans, args));
 }
 
 std::string Cluster::bind(const std::string& pod_name, const std::string& node) {

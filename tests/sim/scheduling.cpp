@@ -84,7 +84,8 @@ int Scheduling::schedule() {
     const std::string node = node_for(pod, constraints);
     if (node.empty()) continue;
     const kube::FilterArgs args{pod, {node}};
-    if (extender::filter(args, extender::look(extender_->plans, args)).node_names.empty()) continue;
+    if (extender::filter(args, extender::filter_view(extender_->plans, args)).node_names.empty())
+      continue;
     if (extender_->binder.bind({pod.meta.name, pod.meta.ns, pod.meta.uid, node})) ++bound;
     see();
   }
