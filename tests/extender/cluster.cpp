@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "tests/support/error_message.h"
 
 namespace nervex::testing {
 namespace {
@@ -140,8 +141,7 @@ kube::FilterResult Cluster::filter(const std::string& pod_name,
 }
 
 std::string Cluster::bind(const std::string& pod_name, const std::string& node) {
-  const auto bound = binder.bind({pod_name, kNs, pod(pod_name).meta.uid, node});
-  return bound ? "" : bound.error().message;
+  return error_message(binder.bind({pod_name, kNs, pod(pod_name).meta.uid, node}));
 }
 
 }  // namespace nervex::testing

@@ -60,6 +60,7 @@ struct Cluster {
 
   kube::FilterResult filter(const std::string& pod_name,
                             const std::vector<std::string>& node_names) const;
+  // The error's message; "" if it was bound.
   std::string bind(const std::string& pod_name, const std::string& node);
 };
 

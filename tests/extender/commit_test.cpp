@@ -3,21 +3,18 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "tests/support/error_message.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {
 namespace {
-
-// Why not; "" if it may.
-std::string reason(const Result<Nothing>& checked) {
-  return checked ? "" : checked.error().message;
-}
 
 using testing::a_group;
 using testing::a_node;
 using testing::a_set;
 using testing::ask;
 using testing::capacity;
+using testing::error_message;
 using testing::in_gang;
 using testing::not_ready;
 using testing::planned;
@@ -76,15 +73,15 @@ TEST_CASE("a gang is committed only if every member still has its placement",
        ""},
   }));
   INFO("when " << row.when);
-  CHECK(reason(check_commit(row.group, "base", row.nodes)) == row.want);
+  CHECK(error_message(check_commit(row.group, "base", row.nodes)) == row.want);
 }
 
 TEST_CASE("only the gang itself is checked", "[extender][commit]") {
   gang::PodGroup group = job();
   group.spec.members.push_back(in_gang(a_set("collector", 1, ask(8)), "request-1"));
   const std::vector nodes{view(a_node("n1", 8)), view(a_node("n2", 0))};
-  CHECK(reason(check_commit(group, "base", nodes)).empty());
-  CHECK(reason(check_commit(group, "request-1", nodes)) == "gang request-1 has no plan");
+  CHECK(error_message(check_commit(group, "base", nodes)).empty());
+  CHECK(error_message(check_commit(group, "request-1", nodes)) == "gang request-1 has no plan");
 }
 
 TEST_CASE("a pod is bound only for the current placement of its slot", "[extender][commit]") {
@@ -116,7 +113,7 @@ TEST_CASE("a pod is bound only for the current placement of its slot", "[extende
        "learner/0 is planned on node n1"},
   }));
   INFO("when " << row.when);
-  CHECK(reason(check_bind(row.slot, row.seen, row.ns, row.node)) == row.want);
+  CHECK(error_message(check_bind(row.slot, row.seen, row.ns, row.node)) == row.want);
 }
 
 }  // namespace
