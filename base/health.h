@@ -1,4 +1,4 @@
-// base/health.h - is this program alive, and can it do its work? What probes are told.
+// base/health.h - is this program alive, and can it do its work? What probes get.
 #pragma once
 
 #include <atomic>

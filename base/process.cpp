@@ -37,7 +37,7 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-// What posix_spawn wants to be told, freed with the scope.
+// The arguments of posix_spawn, freed with the scope.
 class SpawnPlan {
  public:
   SpawnPlan() {

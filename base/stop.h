@@ -28,7 +28,8 @@ inline constexpr std::chrono::milliseconds kLongestShutdownDelay{3000};
 class StopSignal {
  public:
   StopSignal();
-  ~StopSignal();  // after wait(): logs how long the end took; all later objects of main are gone
+  ~StopSignal();  // after wait(): logs how long the end took; all later objects of main are
+                  // destroyed
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
   // Waits for SIGTERM, SIGINT or one of the calls below; returns the exit code. Call from main

@@ -59,7 +59,7 @@ Result<Hooks> read_hooks(kube::Api& api, const kube::ResourceKind& kind, const s
 }
 
 // What the callers of one configuration trust so far and the certificate in use needs. Only that:
-// else whoever may write caBundle could bring any authority into ours.
+// else anybody who may write caBundle could bring any authority into ours.
 std::string signers_in(const Hooks& hooks, const std::string& in_use) {
   std::string found;
   for (const Json& hook : kube::array_at(hooks.object, {"webhooks"})) {

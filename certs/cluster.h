@@ -31,7 +31,7 @@ Json serving_secret(const Places& places, const StoredCerts& certs);
 //
 // Order: the authority's Secret, then caBundle, then the serving certificate: nobody is shown a
 // certificate before its signer is trusted, and a run that was cut off anywhere is completed by the
-// next. Each write is bound to the version that was read; whoever comes second reads and decides
+// next. Each write is bound to the version that was read; the second writer reads and decides
 // again, five times at most. kNotFound: a webhook configuration is missing; nothing was written
 // then.
 Result<std::vector<std::string>> install(kube::Api& api, const Places& places, const Terms& terms,

@@ -167,7 +167,7 @@ KeyPair make_authority(const std::string& common_name, const Validity& validity)
   const bool added =
       add_extension(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
       add_extension(self, self, NID_key_usage, "critical,keyCertSign,cRLSign") &&
-      // Authorities of one name, as after a rotation, are told apart by this.
+      // Authorities of one name, as after a rotation, are distinguished by this.
       add_extension(self, self, NID_subject_key_identifier, "hash");
   NERVEX_CHECK(added);
   sign(self, self, key.get());

@@ -37,14 +37,16 @@ std::optional<std::string_view> find(const std::array<Row, kSize>& rows, std::st
   return row == rows.end() ? std::nullopt : std::optional(row->ours);
 }
 
-bool lacks_room(std::string_view reason) { return reason.starts_with("OutOf"); }  // OutOfcpu ...
+bool lacks_capacity(std::string_view reason) {
+  return reason.starts_with("OutOf");
+}  // OutOfcpu ...
 
 }  // namespace
 
 // The kubelet's own word is the more exact one: it marks every pod it stops TerminationByKubelet.
 std::optional<std::string_view> disruption_of(const kube::Pod& pod) {
   if (const auto known = find(kPodReasons, pod.reason.str())) return known;
-  if (lacks_room(pod.reason.str())) return kRejected;
+  if (lacks_capacity(pod.reason.str())) return kRejected;
   if (!pod.disruption_target) return std::nullopt;
   return find(kConditionReasons, pod.disruption_reason.str()).value_or(kDisrupted);
 }

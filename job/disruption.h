@@ -15,11 +15,12 @@ inline constexpr std::string_view kNodeLost = "NodeLost";          // gone, or n
 inline constexpr std::string_view kNodeTainted = "NodeTainted";    // NoExecute
 inline constexpr std::string_view kNodeShutdown = "NodeShutdown";  // a graceful one
 inline constexpr std::string_view kRejected = "Rejected";          // by the kubelet, before it ran
-inline constexpr std::string_view kDisrupted = "Disrupted";  // by whoever set DisruptionTarget
+inline constexpr std::string_view kDisrupted = "Disrupted";        // by who set DisruptionTarget
 
 // The reason for condition Requeued: Evicted, Preempted, NodeLost, Rejected ... nullopt: nobody but
 // the pod's own program, or a person, is to blame. Judges pods that have failed, are being deleted
-// or are gone; a mark on a pod that goes on running means nothing yet, so do not ask about those.
+// or were deleted; a mark on a pod that goes on running means nothing yet, so do not ask about
+// those.
 std::optional<std::string_view> disruption_of(const kube::Pod& pod);
 
 // The pod has finished because of where it was, not because of what it did: evicted, preempted,

@@ -24,8 +24,8 @@ inline constexpr std::string_view kMainPort = "nervex-port";
 // spec, so the first of them would be a guess.
 inline constexpr std::string_view kMainContainerAnnotation = "nervex.sensetime.com/main-container";
 // Keeps a pod of coordinator, collector, learner or ddp-learner until the controller has recorded
-// how it ended, however it goes and whoever deletes it, as batch/v1 Job does with its pods. The
-// job's own aggregator has none: nothing is counted of it when it is gone.
+// how it ended, however it ends and no matter who deletes it, as batch/v1 Job does with its pods.
+// The job's own aggregator has none: nothing is counted of it after its deletion.
 inline constexpr std::string_view kTrackingFinalizer = "nervex.sensetime.com/job-tracking";
 inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
 

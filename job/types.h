@@ -152,7 +152,7 @@ struct RoleCounts {
   bool operator==(const RoleCounts&) const = default;
 };
 
-// How an attempt ended, kept when its pods are gone.
+// How an attempt ended, kept after its pods were deleted.
 struct LastAttempt {
   int attempt = 0;
   std::string reason;  // as status.reason: CoordinatorFailed, CoordinatorLost, Evicted

@@ -132,16 +132,16 @@ Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
   return ok();
 }
 
-// What a plugin may be told about the cluster: spec.cluster of client.authentication.k8s.io.
+// What a plugin may know about the cluster: spec.cluster of client.authentication.k8s.io.
 std::string describe_cluster(const Entry& cluster, const ConnectionConfig& config) {
-  Json told = {{"server", config.url}};
-  if (!config.server_name.empty()) told["tls-server-name"] = config.server_name;
-  if (!config.ca.empty()) told["certificate-authority-data"] = base64_encode(config.ca);
+  Json info = {{"server", config.url}};
+  if (!config.server_name.empty()) info["tls-server-name"] = config.server_name;
+  if (!config.ca.empty()) info["certificate-authority-data"] = base64_encode(config.ca);
   for (const auto& item : cluster.body["extensions"]) {
     if (text_at(item, "name") != kExecExtension || !item["extension"]) continue;
-    told["config"] = to_json(item["extension"]);
+    info["config"] = to_json(item["extension"]);
   }
-  return to_text(told);
+  return to_text(info);
 }
 
 Result<ExecPlugin::Interactive> read_interactive(const YAML::Node& exec,

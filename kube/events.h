@@ -29,8 +29,8 @@ struct EventStats {  // since the recorder was made
 // Writes v1 Events as EventCorrelator decides: repeats become patches of one Event's count. Best
 // effort: nothing that happens here reaches the caller, and when the queue is full the newest event
 // is dropped, since what happened first explains more. After start() a thread of its own does the
-// writing, so that a slow API server never slows down whoever records; until then (tests, programs
-// that run once) the caller's thread does. Thread-safe.
+// writing, so that a slow API server never slows down the thread that records; until then (tests,
+// programs that run once) the caller's thread does. Thread-safe.
 class EventRecorder {
  public:
   EventRecorder(Api& api, const Clock& clock, std::string component);

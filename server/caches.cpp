@@ -20,8 +20,8 @@ std::string path_of_one(const kube::ResourceKind& kind, const kube::NamespacedNa
 template <typename T>
 using Live = Result<std::shared_ptr<const T>>;
 
-// A null pointer if the object does not exist. Every other failure may pass by itself, be it that a
-// person mends our role: the caller of this server did nothing wrong.
+// A null pointer if the object does not exist. Every other failure may pass by itself, for example
+// when a person fixes our role: the caller of this server did nothing wrong.
 template <typename T>
 Live<T> read(kube::Api& api, const kube::ResourceKind& kind, const std::string& ns,
              const std::string& name, Result<T> (*decode)(std::string_view)) {
@@ -52,11 +52,11 @@ Result<kube::Pod> decode_pod(std::string_view text) {
   return kube::decode_pod(text, kFilter);
 }
 
-ClusterView view_of_cluster(const Stores& stores) {
+ClusterView cluster_view(const Stores& stores) {
   const auto configs = stores.aggregator_configs.all();
-  ClusterView around{gpus_of(stores.gpu_nodes.all()), std::nullopt};
-  if (!configs.empty()) around.aggregator_port = configs.front()->port;
-  return around;
+  ClusterView cluster{gpus_of(stores.gpu_nodes.all()), std::nullopt};
+  if (!configs.empty()) cluster.aggregator_port = configs.front()->port;
+  return cluster;
 }
 
 int aggregator_port(const Stores& stores) {

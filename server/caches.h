@@ -32,7 +32,7 @@ struct Stores {
 };
 
 // What is known now. Cost: the nodes with GPUs.
-ClusterView view_of_cluster(const Stores& stores);
+ClusterView cluster_view(const Stores& stores);
 // Where aggregators listen; the role's default if there is no AggregatorConfig (any more).
 int aggregator_port(const Stores& stores);
 

@@ -15,7 +15,7 @@ namespace {
 // Against other servers and people who edit the job; each costs one re-read.
 constexpr int kMaxTries = 10;
 // A client that names more pods that nobody has heard of is answered for the first of them.
-constexpr std::size_t kMaxLiveLooks = 16;
+constexpr std::size_t kMaxLiveReads = 16;
 
 bool is_same(const job::CallRecord& a, const job::CallRecord& b) {
   return a.writer == b.writer && a.number == b.number;
@@ -59,16 +59,16 @@ Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
   return patch;
 }
 
-// Would one of the tests fail by now?
-bool is_overtaken(const job::Job& job, bool live, const job::Job* now) {
+// One of the tests would fail by now.
+bool has_conflict(const job::Job& job, bool live, const job::Job* now) {
   return now == nullptr || tests_of(job, live) != tests_of(*now, live);
 }
 
-// Without a node to go by all GPUs of a learner are put into one pod: a guess, which whoever adds
-// nodes later may wonder about.
-void say_guessed_split(const AddRequest& request, const ClusterView& around) {
+// Without a node to go by all GPUs of a learner are put into one pod: a guess
+// that may surprise a person who adds nodes later.
+void warn_of_guessed_split(const AddRequest& request, const ClusterView& cluster) {
   const auto gpus = gpus_of(request.learners);
-  if (!around.node_gpus.empty() || !gpus || *gpus <= 1) return;
+  if (!cluster.node_gpus.empty() || !gpus || *gpus <= 1) return;
   log_warn("no node with GPUs is known: each learner's GPUs are in one pod",
            {{"namespace", request.ns},
             {"coordinator", request.coordinator},
@@ -100,102 +100,105 @@ void Replies::set(const job::CallRecord& record, ReplyState state) {
 }
 
 Result<Listing> Changes::add(const AddRequest& request, const Call& call) {
-  const ClusterView around = view_of_cluster(stores_);
-  auto added = change(request.ns, request.coordinator, call, [&](const JobView& view, const Look&) {
-    return grow(view.job, view.pods, request, options_.limits, view.group, around);
-  });
-  if (added) say_guessed_split(request, around);
+  const ClusterView cluster = cluster_view(stores_);
+  auto added =
+      change(request.ns, request.coordinator, call, [&](const JobView& view, const Snapshot&) {
+        return grow(view.job, view.pods, request, options_.limits, view.group, cluster);
+      });
+  if (added) warn_of_guessed_split(request, cluster);
   return added;
 }
 
 Result<Listing> Changes::remove(const RemoveRequest& request, const Call& call) {
   return change(request.ns, request.coordinator, call,
-                [&](const JobView& view, const Look&) { return shrink(view, request); });
+                [&](const JobView& view, const Snapshot&) { return shrink(view, request); });
 }
 
 Result<Listing> Changes::replace(const ReplaceRequest& request, const Call& call) {
-  return change(request.ns, request.coordinator, call, [&](const JobView& view, const Look& look) {
-    return replace_seen(view, request, look.live);
-  });
+  return change(request.ns, request.coordinator, call,
+                [&](const JobView& view, const Snapshot& snapshot) {
+                  return replace_seen(view, request, snapshot.live);
+                });
 }
 
-void Changes::reply_done(Delivery& delivery, bool written) {
-  if (written && delivery.record) replies_.set(*delivery.record, ReplyState::kWritten);
-  delivery.lock.reset();
+void Changes::reply_done(PendingReply& pending_reply, bool written) {
+  if (written && pending_reply.record) replies_.set(*pending_reply.record, ReplyState::kWritten);
+  pending_reply.lock.reset();
 }
 
 Result<Listing> Changes::change(const std::string& ns, const std::string& coordinator,
                                 const Call& call, const Decide& decide) {
   auto lock = std::make_unique<KeyedMutex::Lock>(job_mutex_, fmt::format("{}/{}", ns, coordinator));
-  if (call.delivery != nullptr) call.delivery->lock = std::move(lock);
-  auto look = first_look(ns, coordinator, call, decide);
-  if (!look) return look.error();
+  if (call.pending_reply != nullptr) call.pending_reply->lock = std::move(lock);
+  auto snapshot = read(ns, coordinator, call, decide);
+  if (!snapshot) return snapshot.error();
   const job::CallRecord blank = record_of(call);
-  Error overtaken;
+  Error refused;
   for (int attempt = 0; attempt < kMaxTries; ++attempt) {
-    auto verdict = judge(*look, call, decide);
-    if (!verdict) return verdict.error();
-    if (verdict->repeated) return answer_again(look->caller, *verdict->repeated, call);
-    Change& change = verdict->change;
+    auto decision = decide_on(*snapshot, call, decide);
+    if (!decision) return decision.error();
+    if (decision->repeated) return replay(snapshot->caller, *decision->repeated, call);
+    Change& change = decision->change;
     // A call with a key is kept even if it found nothing to do: its repeat shall find no more.
-    if (!change.changes && call.id.key.empty()) return change.named;
+    if (!change.changes && call.id.key.empty()) return change.answer;
 
     job::CallRecord record = blank;
-    record.attempt = look->caller.job->status.attempt;
-    record.replicas = runs_of(*look->caller.job, change.named);
+    record.attempt = snapshot->caller.job->status.attempt;
+    record.replicas = runs_of(*snapshot->caller.job, change.answer);
     record.time = clock_.now();  // of this write: the tries before it may have taken long
     remember_call(change.requests.calls, record, record.time);
-    const auto written = write(*look, change.requests, record);
+    const auto written = write(*snapshot, change.requests, record);
     if (written) {
-      if (call.delivery != nullptr) call.delivery->record = record;
-      return change.named;
+      if (call.pending_reply != nullptr) call.pending_reply->record = record;
+      return change.answer;
     }
-    overtaken = written.error();
-    if (overtaken.code == Code::kTransient) return overtaken;
-    look = look_again(*look, overtaken);
-    if (!look) return look.error();
+    refused = written.error();
+    if (refused.code == Code::kTransient) return refused;
+    snapshot = reread(*snapshot, refused);
+    if (!snapshot) return snapshot.error();
     ++conflicts_;
   }
   return about_pod(
       ns, coordinator,
-      {Code::kTransient, "the job is being changed by others, ask again: " + overtaken.message});
+      {Code::kTransient, "the job is being changed by others, ask again: " + refused.message});
 }
 
 // What the cache would refuse, or leave as it is, is looked up: it may be old, and a client never
 // gets over a refusal nor connects to a replica that was replaced since.
-Result<Changes::Look> Changes::first_look(const std::string& ns, const std::string& coordinator,
-                                          const Call& call, const Decide& decide) const {
-  Look cached{ns, coordinator, lookup_.cached(ns, coordinator)};
-  const auto verdict = judge(cached, call, decide);
-  if (verdict && (verdict->repeated || verdict->change.changes)) return cached;
+Result<Changes::Snapshot> Changes::read(const std::string& ns, const std::string& coordinator,
+                                        const Call& call, const Decide& decide) const {
+  Snapshot cached{ns, coordinator, lookup_.cached(ns, coordinator)};
+  const auto decision = decide_on(cached, call, decide);
+  if (decision && (decision->repeated || decision->change.changes)) return cached;
   auto live = lookup_.live(ns, coordinator);
   if (!live) return live.error();
-  return Look{ns, coordinator, *std::move(live), true};
+  return Snapshot{ns, coordinator, *std::move(live), true};
 }
 
-Result<Changes::Decided> Changes::judge(const Look& look, const Call& call,
-                                        const Decide& decide) const {
-  const Caller& caller = look.caller;
-  if (const auto may = may_grow(caller); !may) return about_pod(look.ns, look.pod, may.error());
+Result<Changes::Decision> Changes::decide_on(const Snapshot& snapshot, const Call& call,
+                                             const Decide& decide) const {
+  const Caller& caller = snapshot.caller;
+  const auto may = may_grow(caller);
+  if (!may) return about_pod(snapshot.ns, snapshot.pod, may.error());
   const auto repeated =
       find_repeat(*caller.job, call.id, clock_.now(),
                   [this](const job::CallRecord& record) { return replies_.state_of(record); });
   if (!repeated) return repeated.error();
-  if (*repeated != nullptr) return Decided{{}, **repeated};
+  if (*repeated != nullptr) return Decision{{}, **repeated};
   const auto pods = stores_.pods.by_index(caller.job->meta.uid);
   const JobView view{*caller.job, pods, caller.group.get(), aggregator_port(stores_)};
-  const auto continued = continue_exhausted(view);
+  const auto renumbered = renumber_exhausted(view);
   auto change = decide(
-      {continued ? *continued : view.job, view.pods, view.group, view.aggregator_port}, look);
+      {renumbered ? *renumbered : view.job, view.pods, view.group, view.aggregator_port}, snapshot);
   if (!change) return change.error();
-  if (continued) change->changes = true;
-  return Decided{*std::move(change), std::nullopt};
+  if (renumbered) change->changes = true;
+  return Decision{*std::move(change), std::nullopt};
 }
 
-Result<Listing> Changes::answer_again(const Caller& caller, const job::CallRecord& record,
-                                      const Call& call) {
+Result<Listing> Changes::replay(const Caller& caller, const job::CallRecord& record,
+                                const Call& call) {
   ++repeats_;
-  if (call.delivery != nullptr) call.delivery->record = record;
+  if (call.pending_reply != nullptr) call.pending_reply->record = record;
   return listing_of(*caller.job, caller.pod->meta.name, record.replicas, aggregator_port(stores_));
 }
 
@@ -212,11 +215,11 @@ job::CallRecord Changes::record_of(const Call& call) {
 }
 
 // kTransient: not known whether it was written. All other errors: it was not.
-Result<Nothing> Changes::write(const Look& look, const job::Requests& requests,
+Result<Nothing> Changes::write(const Snapshot& snapshot, const job::Requests& requests,
                                const job::CallRecord& record) {
-  const job::Job& job = *look.caller.job;
+  const job::Job& job = *snapshot.caller.job;
   const auto stored = kube::json_patch(api_, kube::kNervexJobs, job.meta.ns, job.meta.name,
-                                       patch_of(job, look.live, requests));
+                                       patch_of(job, snapshot.live, requests));
   if (!stored) {
     const Error& error = stored.error();
     switch (error.code) {
@@ -226,8 +229,9 @@ Result<Nothing> Changes::write(const Look& look, const job::Requests& requests,
         return error;
       default:
         if (error.code == Code::kTransient && was_applied(job, record)) return ok();
-        // It may have been, or be yet: then the caller, who is told to ask again, finds its record.
-        replies_.set(record, ReplyState::kOwed);
+        // It may have been, or be yet: then the caller, which is asked to try again, finds its
+        // record.
+        replies_.set(record, ReplyState::kRetryRequested);
         return Error{Code::kTransient, error.message};
     }
   }
@@ -236,21 +240,22 @@ Result<Nothing> Changes::write(const Look& look, const job::Requests& requests,
   return ok();
 }
 
-// For a write that was not taken. kConflict if it was not overtaken: by the schema or a webhook, or
-// for its size, the same would be refused again. To the caller that is a limit of its job as
-// maxReplicas is (409): its body is not at fault (kInvalid, 400), nor its rights (kForbidden, 403).
-Result<Changes::Look> Changes::look_again(const Look& look, const Error& refused) const {
-  const job::Job& job = *look.caller.job;
-  auto again = lookup_.live_job(look.caller);
+// For a write that was not taken. kConflict if the job had not changed: the schema or a webhook
+// refused it, or for its size, the same would be refused again. To the caller that is a limit of
+// its job as maxReplicas is (409): its body is not at fault (kInvalid, 400), nor its rights
+// (kForbidden, 403).
+Result<Changes::Snapshot> Changes::reread(const Snapshot& snapshot, const Error& refused) const {
+  const job::Job& job = *snapshot.caller.job;
+  auto again = lookup_.live_job(snapshot.caller);
   if (!again) return again.error();
-  if (refused.code == Code::kInvalid && !is_overtaken(job, look.live, again->job.get())) {
+  if (refused.code == Code::kInvalid && !has_conflict(job, snapshot.live, again->job.get())) {
     return Error{Code::kConflict, fmt::format("nervexjob {} cannot be changed so: {}",
                                               job.meta.key(), refused.message)};
   }
-  return Look{look.ns, look.pod, *std::move(again), true};
+  return Snapshot{snapshot.ns, snapshot.pod, *std::move(again), true};
 }
 
-// A lost reply is no refusal, and a client that is told to ask again may come too late.
+// A lost reply is no refusal, and a client that is asked to try again may come too late.
 bool Changes::was_applied(const job::Job& job, const job::CallRecord& record) const {
   const auto object = kube::get_object(api_, kube::kNervexJobs, job.meta.ns, job.meta.name);
   if (!object) return false;
@@ -276,7 +281,7 @@ Result<Change> Changes::replace_seen(const JobView& view, const ReplaceRequest& 
 Result<std::vector<PodPtr>> Changes::live_pods(const job::Job& job,
                                                const std::vector<std::string>& names) const {
   std::vector<PodPtr> pods;
-  for (std::size_t i = 0; i < std::min(names.size(), kMaxLiveLooks); ++i) {
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxLiveReads); ++i) {
     const auto named = lookup_.live(job.meta.ns, names[i]);
     if (!named) return named.error();
     if (is_known(*named) && named->job->meta.uid == job.meta.uid) pods.push_back(named->pod);

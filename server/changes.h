@@ -29,14 +29,14 @@ namespace nervex::server {
 // What is kept until the reply is written: the job's lock, so that an equal call which waits can be
 // judged by whether this one's caller got its reply; and the record that the reply rests on.
 // The caller gives it to Changes::reply_done(); merely dropped, it counts as not written.
-struct Delivery {
+struct PendingReply {
   std::unique_ptr<KeyedMutex::Lock> lock;
   std::optional<job::CallRecord> record;
 };
 
 struct Call {
   CallId id;
-  Delivery* delivery = nullptr;  // borrowed; null: nobody will know about the reply
+  PendingReply* pending_reply = nullptr;  // borrowed; null: nobody will know about the reply
 };
 
 // Which replies does this process know its callers to have? Of the newest few thousand calls; what
@@ -62,13 +62,13 @@ struct ChangeOptions {
 };
 
 // Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
-// would refuse, or answer without a write, is decided again on a live read. A write that was
-// overtaken is decided again on a live read, too, and then only another change of the spec, another
-// attempt or phase overtakes it: the status of a job whose pods start changes all the time. A write
-// whose reply is lost is looked for; a call that was made before is answered with what it did then
-// (server/decide/idempotency.h).
+// would refuse, or answer without a write, is decided again on a live read. A write that met a
+// conflict is decided again on a live read, too, and then only another change of the spec, another
+// attempt or phase is a conflict: the status of a job whose pods start changes all the time. A
+// write whose reply is lost is looked for; a call that was made before is answered with what it did
+// then (server/decide/idempotency.h).
 //
-// Thread-safe. Errors carry the code that envelope.h turns into a status; kTransient also when the
+// Thread-safe. Errors carry the code from which envelope.h makes a status; kTransient also when the
 // job was changed by others on every try.
 class Changes {
  public:
@@ -85,36 +85,36 @@ class Changes {
   Result<Listing> replace(const ReplaceRequest& request, const Call& call);
 
   // The reply to a call was written, or could not be. The next call for its job goes on.
-  void reply_done(Delivery& delivery, bool written);
+  void reply_done(PendingReply& pending_reply, bool written);
 
   const Limits& limits() const { return options_.limits; }
   std::uint64_t repeats() const { return repeats_; }      // calls recognised as repeats
   std::uint64_t conflicts() const { return conflicts_; }  // writes that were decided again
 
  private:
-  struct Look {  // at the job, by the pod that asks
+  struct Snapshot {  // of the job, as the pod that asks finds it
     std::string ns;
     std::string pod;
     Caller caller;
     bool live = false;  // else from the cache, which may be old
   };
-  struct Decided {
+  struct Decision {
     Change change;
     std::optional<job::CallRecord> repeated;  // then the rest says nothing
   };
-  using Decide = std::function<Result<Change>(const JobView& view, const Look& look)>;
+  using Decide = std::function<Result<Change>(const JobView& view, const Snapshot& snapshot)>;
 
   Result<Listing> change(const std::string& ns, const std::string& coordinator, const Call& call,
                          const Decide& decide);
-  Result<Decided> judge(const Look& look, const Call& call, const Decide& decide) const;
-  Result<Look> first_look(const std::string& ns, const std::string& coordinator, const Call& call,
-                          const Decide& decide) const;
-  Result<Listing> answer_again(const Caller& caller, const job::CallRecord& record,
-                               const Call& call);
+  Result<Decision> decide_on(const Snapshot& snapshot, const Call& call,
+                             const Decide& decide) const;
+  Result<Snapshot> read(const std::string& ns, const std::string& coordinator, const Call& call,
+                        const Decide& decide) const;
+  Result<Listing> replay(const Caller& caller, const job::CallRecord& record, const Call& call);
   job::CallRecord record_of(const Call& call);
-  Result<Nothing> write(const Look& look, const job::Requests& requests,
+  Result<Nothing> write(const Snapshot& snapshot, const job::Requests& requests,
                         const job::CallRecord& record);
-  Result<Look> look_again(const Look& look, const Error& refused) const;
+  Result<Snapshot> reread(const Snapshot& snapshot, const Error& refused) const;
   bool was_applied(const job::Job& job, const job::CallRecord& record) const;
   Result<Change> replace_seen(const JobView& view, const ReplaceRequest& request, bool live) const;
   Result<std::vector<PodPtr>> live_pods(const job::Job& job,

@@ -15,7 +15,7 @@
 
 namespace nervex::server {
 
-// Thread-safe. Errors carry the code that envelope.h turns into a status.
+// Thread-safe. Errors carry the code from which envelope.h makes a status.
 class Replicas {
  public:
   Replicas(kube::Api& api, Stores& stores, const Clock& clock, ChangeOptions options = {})

@@ -19,7 +19,7 @@ Result<std::string> get(kube::Api& api, std::string_view path) {
 }
 
 // What the index has for the core document: "/openapi/v3/api/v1?hash=...", other content having
-// another hash. "" if this cannot be told: then only the document itself can.
+// another hash. "" if it is not known: then only the document itself can.
 std::string version_in(const std::string& index) {
   const auto json = kube::parse_json(index);
   if (!json) return "";

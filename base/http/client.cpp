@@ -24,7 +24,7 @@ class ConnectionPool {
  public:
   explicit ConnectionPool(std::size_t size) : free_places_(std::max<std::size_t>(size, 1)) {}
 
-  // A place in the pool for the length of a scope, waited for until `limit` or `deadline`.
+  // A permit of the pool for the length of a scope, waited for until `limit` or `deadline`.
   class Checkout {
    public:
     Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline);
@@ -47,13 +47,13 @@ class ConnectionPool {
     Dialed kept_;
   };
 
-  // Makes those who wait for a place look at their limit again.
+  // Makes those who wait for a permit look at their limit again.
   void wake_waiting();
   // Closes what is kept; what is in use is closed when it comes back.
   void close_all();
 
  private:
-  bool wait_for_place(const CallLimit& limit, MonoTime deadline, std::uint64_t& generation);
+  bool wait_for_permit(const CallLimit& limit, MonoTime deadline, std::uint64_t& generation);
   Dialed take_kept();
   void give_back(Dialed connection, std::uint64_t generation);
 
@@ -65,7 +65,7 @@ class ConnectionPool {
 };
 
 ConnectionPool::Checkout::Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline)
-    : pool_(pool), has_place_(pool.wait_for_place(limit, deadline, generation_)) {}
+    : pool_(pool), has_place_(pool.wait_for_permit(limit, deadline, generation_)) {}
 
 ConnectionPool::Checkout::~Checkout() {
   if (has_place_) pool_.give_back(std::move(kept_), generation_);
@@ -78,8 +78,8 @@ Dialed ConnectionPool::Checkout::take_fresh() {
   return nullptr;
 }
 
-bool ConnectionPool::wait_for_place(const CallLimit& limit, MonoTime deadline,
-                                    std::uint64_t& generation) {
+bool ConnectionPool::wait_for_permit(const CallLimit& limit, MonoTime deadline,
+                                     std::uint64_t& generation) {
   MutexLock lock(mutex_);
   while (free_places_ == 0) {
     if (limit.is_over() || SystemClock().mono() >= deadline) return false;
@@ -154,7 +154,7 @@ Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredential
 struct HttpClient::Impl {
   explicit Impl(HttpClientOptions given) : options(std::move(given)), pool(options.pool_size) {
     auto plan = plan_for(options, {options.ca, options.client_cert, options.client_key});
-    // Told to every caller, for a constructor cannot.
+    // An error is returned by every call, for a constructor cannot return it.
     setup = plan ? Setup{*std::move(plan), std::nullopt} : Setup{{}, plan.error()};
   }
 
@@ -205,7 +205,7 @@ Result<HttpResponse> HttpClient::Impl::send(
   if (!checkout.has_place() || limit.is_over()) {
     return failure(exchange, "not sent: no other request ended in time");
   }
-  // After the place was taken: a connection made with credentials that are replaced meanwhile is
+  // After the permit was taken: a connection made with credentials that are replaced meanwhile is
   // not kept.
   const auto [plan, problem] = current();
   if (problem) return *problem;

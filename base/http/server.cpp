@@ -13,8 +13,8 @@ namespace nervex {
 
 namespace {
 
-// For a newcomer that finds no room. A TLS caller could not read it: there is no time to agree on
-// keys with somebody for whom there is no thread.
+// For a new connection above the limit. A TLS caller could not read it: there is no time to agree
+// on keys with somebody for whom there is no thread.
 std::string full_text(const HttpServerOptions& options) {
   if (options.tls) return "";
   HttpReply reply = options.refusal(503, "too many connections");
@@ -29,12 +29,12 @@ struct HttpServer::Impl {
       : site(std::move(options)),
         listener({site.options.max_connections, site.options.high_watermark_percent,
                   full_text(site.options)},
-                 [this](Listener::Place& place) { serve(place); }) {}
+                 [this](Listener::Permit& permit) { serve(permit); }) {}
 
-  void serve(Listener::Place& place) {
-    Connection connection(place.socket(),
+  void serve(Listener::Permit& permit) {
+    Connection connection(permit.socket(),
                           certificate ? accepting_session(certificate->current()) : nullptr);
-    HttpSession(site, listener, place, connection).hold();
+    HttpSession(site, listener, permit, connection).hold();
   }
 
   HttpSite site;

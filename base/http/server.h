@@ -25,7 +25,7 @@ struct HttpServerOptions {
   std::optional<TlsFiles> tls{};
   std::size_t max_connections = 256;  // live connections = threads
   // Of max_connections. With more than that, replies ask callers to close, and idle connections
-  // make room for newcomers. Low for many short-lived callers, high for few that keep connections.
+  // are closed for new ones. Low for many short-lived callers, high for few that keep connections.
   int high_watermark_percent = 90;
   std::size_t max_body_bytes = 1 << 20;  // larger: 413
   // Held by all requests at once whose body is over 64 KiB; beyond it they are refused with 503.

@@ -11,7 +11,7 @@ namespace nervex {
 
 namespace {
 
-using State = Listener::Place::State;
+using State = Listener::Permit::State;
 
 constexpr std::chrono::seconds kLingerTimeout{1};
 constexpr std::size_t kSmallBody = 64 << 10;  // copied, to leave in one packet with its head
@@ -64,7 +64,8 @@ void HttpSession::set_deadline_in(std::chrono::milliseconds time) {
 }
 
 void HttpSession::hold() {
-  // Until it has said something, a TLS caller is as idle as any other, and makes room like them.
+  // Until it has said something, a TLS caller is as idle as any other: it may be closed for a new
+  // one.
   if (connection_.is_tls() && !wait_for_bytes(Wait::kHandshake)) return;
   set_deadline_in(site_.options.read_timeout);
   if (!connection_.handshake()) return;
@@ -74,18 +75,18 @@ void HttpSession::hold() {
   if (closing_) linger();
 }
 
-// Idle: only here may the connection be taken down to make room or because the server stops.
+// Idle: only here may the connection be shut down for a new one or because the server stops.
 bool HttpSession::wait_for_bytes(Wait wait) {
   const auto& options = site_.options;
   bool came = !connection_.buffered().empty();  // the caller sends ahead
   if (!came) {
-    place_.set_state(State::kIdle);
+    permit_.set_state(State::kIdle);
     set_deadline_in(wait == Wait::kRequest ? options.idle_timeout : options.read_timeout);
     connection_.set_wake_fd(listener_.stop_fd());
     came = connection_.wait_readable();
     connection_.set_wake_fd(-1);
   }
-  place_.set_state(State::kReceiving);
+  permit_.set_state(State::kReceiving);
   return came;
 }
 
@@ -100,9 +101,9 @@ bool HttpSession::take_request() {
   BodyShare share(site_.budget);
   auto body = read_body(good, share);
   if (const auto* refusal = std::get_if<HttpRefusal>(&body)) return refuse(*refusal);
-  place_.set_state(State::kBusy);
+  permit_.set_state(State::kBusy);
   return reply_to(
-      good, site_.answer(request_of(good, std::get<std::string>(std::move(body)), place_.peer())));
+      good, site_.answer(request_of(good, std::get<std::string>(std::move(body)), permit_.peer())));
 }
 
 std::variant<HttpHead, HttpRefusal> HttpSession::read_head() {
@@ -150,7 +151,7 @@ bool HttpSession::reply_to(const HttpHead& head, const HttpReply& reply) {
 // The last word to a caller whose request no handler gets to see. What may follow in the connection
 // is not looked at: where the next request begins is anybody's guess.
 bool HttpSession::refuse(const HttpRefusal& refusal) {
-  log_debug("request refused", {{"peer", place_.peer()},
+  log_debug("request refused", {{"peer", permit_.peer()},
                                 {"status", std::to_string(refusal.status)},
                                 {"reason", refusal.reason}});
   closing_ = true;

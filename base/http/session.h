@@ -30,9 +30,9 @@ struct HttpSite {
 class HttpSession {
  public:
   // All are borrowed for its life.
-  HttpSession(HttpSite& site, const Listener& listener, Listener::Place& place,
+  HttpSession(HttpSite& site, const Listener& listener, Listener::Permit& permit,
               Connection& connection)
-      : site_(site), listener_(listener), place_(place), connection_(connection) {}
+      : site_(site), listener_(listener), permit_(permit), connection_(connection) {}
 
   // Until one side ends it, or the listener stops.
   void hold();
@@ -51,7 +51,7 @@ class HttpSession {
 
   HttpSite& site_;
   const Listener& listener_;
-  Listener::Place& place_;
+  Listener::Permit& permit_;
   Connection& connection_;
   bool closing_ = false;  // the last reply told the caller so
 };

@@ -23,9 +23,9 @@ namespace {
 // space, and memory only as far as it is used.
 constexpr std::size_t kStackBytes = 2 << 20;
 
-// Who needs longer than this for a request loses its place to a newcomer that finds none.
+// Who needs longer than this for a request may be evicted for a new connection.
 constexpr std::chrono::seconds kSlowSender{1};
-// How long a refused newcomer may take to read why, and how many may do so at a time.
+// How long a refused caller may take to read why, and how many may do so at a time.
 constexpr std::chrono::seconds kRefusedStay{1};
 constexpr std::size_t kMaxRefused = 64;
 
@@ -91,7 +91,7 @@ std::size_t part_of(std::size_t whole, int percent) {
 
 }  // namespace
 
-void Listener::Place::set_state(State state) {
+void Listener::Permit::set_state(State state) {
   const MonoTime now = SystemClock().mono();
   const MutexLock lock(listener_->mutex_);
   state_ = state;
@@ -141,15 +141,15 @@ void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
   const SystemClock clock;
   const MonoTime deadline = clock.mono() + timeout;
   MutexLock lock(mutex_);
-  while (!all_finished() && clock.mono() < deadline) place_finished_.wait_until(mutex_, deadline);
-  for (const Place& place : places_) {
-    if (!place.finished_) shutdown(place.socket_.get(), how);
+  while (!all_finished() && clock.mono() < deadline) permit_finished_.wait_until(mutex_, deadline);
+  for (const Permit& permit : permits_) {
+    if (!permit.finished_) shutdown(permit.socket_.get(), how);
   }
 }
 
 bool Listener::all_finished() const {
-  return std::all_of(places_.begin(), places_.end(),
-                     [](const Place& place) { return place.finished_; });
+  return std::all_of(permits_.begin(), permits_.end(),
+                     [](const Permit& permit) { return permit.finished_; });
 }
 
 void* Listener::accept_entry(void* listener) {
@@ -176,7 +176,7 @@ bool Listener::accept_one() {
   if (socket) {
     starved_ = false;
     set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY);
-    place_or_refuse(std::move(socket), ip_of(peer));
+    if (!serve_with_permit(socket, ip_of(peer))) refuse(std::move(socket));
     return true;
   }
   // Most errors concern that one caller only (accept(2): treat them like EAGAIN).
@@ -194,30 +194,25 @@ void Listener::wait_for_resources() {
   }
   {
     const MutexLock lock(mutex_);
-    make_room();
+    evict_one();
   }
   pollfd stop{stop_.get(), POLLIN, 0};
   poll(&stop, 1, 100);
 }
 
-void Listener::place_or_refuse(UniqueFd socket, std::string peer) {
-  if (!place(socket, std::move(peer))) refuse(std::move(socket));
-}
-
-// Takes the socket if there is room for it.
-bool Listener::place(UniqueFd& socket, std::string peer) {
+bool Listener::serve_with_permit(UniqueFd& socket, std::string peer) {
   const MutexLock lock(mutex_);
-  if (is_above_high_watermark() || live_ >= max_connections_) make_room();
+  if (is_above_high_watermark() || live_ >= max_connections_) evict_one();
   if (live_ >= max_connections_) return false;
-  Place& place = places_.emplace_back();
-  place.listener_ = this;
-  place.socket_ = std::move(socket);
-  place.peer_ = std::move(peer);
+  Permit& permit = permits_.emplace_back();
+  permit.listener_ = this;
+  permit.socket_ = std::move(socket);
+  permit.peer_ = std::move(peer);
   ++live_;
-  if (start_thread(place.thread_, "http", serve_entry, &place)) return true;
+  if (start_thread(permit.thread_, "http", serve_entry, &permit)) return true;
   --live_;
-  socket = std::move(place.socket_);
-  places_.pop_back();
+  socket = std::move(permit.socket_);
+  permits_.pop_back();
   return false;
 }
 
@@ -239,65 +234,65 @@ int Listener::accept_timeout() const {
   return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
 }
 
-// Idle ones go above the high watermark; slow senders only when nothing else helps.
-bool Listener::make_room() {
+// Above the high watermark idle ones; slow senders only when no permit is free.
+bool Listener::evict_one() {
   const MonoTime now = SystemClock().mono();
-  if (drop_oldest(Place::State::kIdle, now)) return true;
-  return live_ >= max_connections_ && drop_oldest(Place::State::kReceiving, now - kSlowSender);
+  if (evict_oldest(Permit::State::kIdle, now)) return true;
+  return live_ >= max_connections_ && evict_oldest(Permit::State::kReceiving, now - kSlowSender);
 }
 
 // Shuts down the connection that has been in this state for longest, and since `since` at least.
-// Its thread sees the end and leaves.
-bool Listener::drop_oldest(Place::State state, MonoTime since) {
-  Place* oldest = nullptr;
-  for (Place& place : places_) {
-    if (place.state_ != state || place.leaving_ || place.finished_) continue;
-    if (place.since_ > since) continue;
-    if (oldest == nullptr || place.since_ < oldest->since_) oldest = &place;
+// Its thread sees the end of the stream and returns.
+bool Listener::evict_oldest(Permit::State state, MonoTime since) {
+  Permit* oldest = nullptr;
+  for (Permit& permit : permits_) {
+    if (permit.state_ != state || permit.evicted_ || permit.finished_) continue;
+    if (permit.since_ > since) continue;
+    if (oldest == nullptr || permit.since_ < oldest->since_) oldest = &permit;
   }
   if (oldest == nullptr) return false;
-  oldest->leaving_ = true;
+  oldest->evicted_ = true;
   --live_;
   shutdown(oldest->socket_.get(), SHUT_RDWR);
   return true;
 }
 
 void* Listener::serve_entry(void* argument) {
-  auto& place = *static_cast<Place*>(argument);
-  place.listener_->serve_(place);
-  place.listener_->finish(place);
+  auto& permit = *static_cast<Permit*>(argument);
+  permit.listener_->serve_(permit);
+  permit.listener_->finish(permit);
   return nullptr;
 }
 
-void Listener::finish(Place& place) {
-  // Closed under the lock: make_room() must never shut down a later socket of the same number.
+void Listener::finish(Permit& permit) {
+  // Closed under the lock: evict_one() must never shut down a later socket of the same number.
   const MutexLock lock(mutex_);
-  place.socket_ = UniqueFd();
-  place.finished_ = true;
-  place_finished_.notify_all();
-  if (!place.leaving_) --live_;
+  permit.socket_ = UniqueFd();
+  permit.finished_ = true;
+  permit_finished_.notify_all();
+  if (!permit.evicted_) --live_;
 }
 
 void Listener::join_finished() {
-  std::list<Place> finished;
+  std::list<Permit> finished;
   {
     const MutexLock lock(mutex_);
-    for (auto place = places_.begin(); place != places_.end();) {
-      const auto next = std::next(place);
-      if (place->finished_) finished.splice(finished.end(), places_, place);
-      place = next;
+    for (auto permit = permits_.begin(); permit != permits_.end();) {
+      const auto next = std::next(permit);
+      if (permit->finished_) finished.splice(finished.end(), permits_, permit);
+      permit = next;
     }
   }
-  for (const Place& place : finished) pthread_join(place.thread_, nullptr);
+  for (const Permit& permit : finished) pthread_join(permit.thread_, nullptr);
 }
 
 void Listener::join_all() {
-  std::list<Place> places;
+  std::list<Permit> permits;
   {
     const MutexLock lock(mutex_);
-    places.swap(places_);
+    permits.swap(permits_);
   }
-  for (const Place& place : places) pthread_join(place.thread_, nullptr);
+  for (const Permit& permit : permits) pthread_join(permit.thread_, nullptr);
 }
 
 }  // namespace nervex

@@ -1,9 +1,10 @@
 // base/net/listener.h - who may connect, and which thread serves whom? One thread per connection.
 //
-// Threads start on demand and end with their connection. Above the high watermark every newcomer
-// takes the place of the connection that has been idle for longest. When all places are taken and
-// none is idle, the slowest sender goes; when all are busy, the newcomer is told so and closed at
-// once, so that it can turn to another replica instead of waiting.
+// Each connection needs a permit, of which there are `max_connections`. Threads start on demand and
+// end with their connection. Above the high watermark every new connection evicts the one that has
+// been idle for longest. When no permit is free and no connection is idle, the slowest sender is
+// evicted; when all are busy, the new one gets an answer that says so and is closed at once, so
+// that its caller can try another replica instead of waiting.
 #pragma once
 
 #include <atomic>
@@ -26,18 +27,18 @@ namespace nervex {
 struct ListenerOptions {
   std::size_t max_connections = 256;
   int high_watermark_percent = 100;  // of max_connections
-  std::string full{};  // what a newcomer reads for whom there is no room; empty: nothing
+  std::string full{};  // what a connection gets that is refused for the limit; empty: nothing
 };
 
 class Listener {
  public:
-  // One accepted connection's place; what its thread tells the listener. Lives as long as `serve`
-  // runs for it.
-  class Place {
+  // One accepted connection's permit, and its state as its thread reports it. Lives as long as
+  // `serve` runs for it.
+  class Permit {
    public:
     enum class State {
-      kIdle,       // between requests: may be shut down to make room for another
-      kReceiving,  // a request or handshake is arriving: so may this one, if it takes its time
+      kIdle,       // between requests: may be evicted for a new connection
+      kReceiving,  // a request or handshake is arriving: may be evicted if it is slow
       kBusy,       // a handler works on the request, or its reply is being written
     };
     // Connected and non-blocking. The listener closes it after `serve`.
@@ -53,10 +54,10 @@ class Listener {
     pthread_t thread_{};
     State state_ = State::kBusy;
     MonoTime since_{};       // in this state
-    bool leaving_ = false;   // was shut down to make room
+    bool evicted_ = false;   // was shut down for a new connection
     bool finished_ = false;  // its thread needs nothing but to be joined
   };
-  using Serve = std::function<void(Place&)>;
+  using Serve = std::function<void(Permit&)>;
 
   // `serve` runs on many threads at once; it returns soon after stop_fd() is readable.
   Listener(ListenerOptions options, Serve serve);
@@ -81,19 +82,19 @@ class Listener {
 
  private:
   static void* accept_entry(void* listener);
-  static void* serve_entry(void* place);
+  static void* serve_entry(void* permit);
   void accept_until_stopped();
   // False if there is nobody to accept at the moment.
   bool accept_one();
   void wait_for_resources();
-  void place_or_refuse(UniqueFd socket, std::string peer);
-  bool place(UniqueFd& socket, std::string peer);
+  // False if no permit is free.
+  bool serve_with_permit(UniqueFd& socket, std::string peer);
   void refuse(UniqueFd socket);
   void forget_refused(MonoTime now);
   int accept_timeout() const;
-  bool make_room() REQUIRES(mutex_);
-  bool drop_oldest(Place::State state, MonoTime since) REQUIRES(mutex_);
-  void finish(Place& place);
+  bool evict_one() REQUIRES(mutex_);
+  bool evict_oldest(Permit::State state, MonoTime since) REQUIRES(mutex_);
+  void finish(Permit& permit);
   void shut_down_after(std::chrono::milliseconds timeout, int how);
   bool all_finished() const REQUIRES(mutex_);
   void join_finished();
@@ -108,15 +109,15 @@ class Listener {
   bool starved_ = false;  // the system had no descriptors or memory; only the accept thread's
   // Refused, and kept open for a moment so that they can read why; only the accept thread's.
   std::deque<std::pair<UniqueFd, MonoTime>> refused_;
-  std::atomic<std::size_t> live_ = 0;  // places that are neither leaving nor finished
+  std::atomic<std::size_t> live_ = 0;  // connections that are neither evicted nor finished
   UniqueFd socket_;
   int port_ = 0;
   pthread_t accept_thread_{};
   bool started_ = false;
   Mutex stop_mutex_;  // one stop() at a time
   Mutex mutex_;
-  CondVar place_finished_;
-  std::list<Place> places_ GUARDED_BY(mutex_);
+  CondVar permit_finished_;
+  std::list<Permit> permits_ GUARDED_BY(mutex_);
 };
 
 }  // namespace nervex

@@ -1,4 +1,4 @@
-// base/tls/flags.h - how is a program told with which certificate to serve?
+// base/tls/flags.h - which flags name the certificate to serve with?
 #pragma once
 
 #include <optional>

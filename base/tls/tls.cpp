@@ -90,7 +90,7 @@ Result<Nothing> trust(SSL_CTX* context, const std::string& ca, const std::string
     return invalid(name, "holds no readable PEM certificate");
   }
   X509_STORE* store = SSL_CTX_get_cert_store(context);
-  // Whoever is named is trusted, an intermediate too: so do Go and thereby all of Kubernetes.
+  // Each certificate named is trusted, an intermediate too: so do Go and thereby all of Kubernetes.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   for (const Certificate& certificate : certificates) {
     if (X509_STORE_add_cert(store, certificate.get()) != 1) {

@@ -45,7 +45,7 @@ CredentialFiles::CredentialFiles(const ConnectionConfig& config, const Clock& cl
       texts_{config.ca, config.client_cert, config.client_key},
       looked_at_(clock.mono()) {}
 
-// By one thread at a time: who is told that it is due has taken on the task.
+// True for one thread at a time, which then reads the files.
 bool CredentialFiles::is_due() {
   if (ca_file_.empty() && cert_file_.empty() && key_file_.empty()) return false;
   MutexLock lock(mutex_);

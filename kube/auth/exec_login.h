@@ -16,7 +16,7 @@ namespace nervex::kube {
 using RunPlugin = std::function<Result<ExecCredential>()>;
 
 // Runs it once, as a process without a shell. A plugin that does not end is killed after a minute,
-// after ten if it may be talking to a person. Errors are kTransient, for a plugin can be mended
+// after ten if it may be talking to a person. Errors are kTransient, for a plugin can be fixed
 // while we run, and say what it wrote to stderr, and its install hint.
 Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const CallLimit& limit);
 

@@ -24,7 +24,7 @@ struct ExecPlugin {
   std::vector<std::string> env;  // "NAME=value", beside our own
   std::string install_hint;      // how to get the command, for people
   Interactive interactive = Interactive::kIfAvailable;
-  std::string cluster;  // JSON: spec.cluster of what it is told; empty: it is not told
+  std::string cluster;  // JSON: spec.cluster of its ExecCredential; empty: left out
 
   bool operator==(const ExecPlugin&) const = default;
 };
@@ -51,7 +51,7 @@ Result<ExecCredential> read_exec_credential(const ExecPlugin& plugin, std::strin
 inline constexpr std::chrono::seconds kExpirySkew{10};
 bool is_expired(const ExecCredential& credential, SysTime now);
 
-// "credential plugin aws: exit code 1: <its stderr>; <hint>", for whoever has to mend it.
+// "credential plugin aws: exit code 1: <its stderr>; <hint>", for the person who has to fix it.
 std::string exec_failure(const ExecPlugin& plugin, std::string_view what,
                          std::string_view stderr_text);
 

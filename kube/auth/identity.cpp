@@ -51,7 +51,7 @@ bool Identity::failed(const Error& error) {
 }
 
 // A file that makes no sense changes nothing: it may be half written, or the other half of a pair
-// may be on its way. It is told once, for the files are not said to have changed again.
+// may be on its way. It is reported once, for the files are not said to have changed again.
 bool Identity::adopt_files() {
   const auto changed = files_.changed();
   if (!changed) return false;

@@ -47,7 +47,7 @@ struct ReflectorSink {
   std::function<Result<Nothing>(std::string_view json)> upsert;
   // One deleted object's JSON text.
   std::function<void(std::string_view json)> remove;
-  // The list is complete, as of this resourceVersion: what it did not tell of is gone.
+  // The list is complete, as of this resourceVersion: what it does not have was deleted.
   std::function<void(std::string_view version)> end_list;
 };
 
@@ -69,7 +69,7 @@ class Reflector {
   // plural. Thread-safe.
   Result<Nothing> check_synced(std::string_view what) const;
 
-  // Asks that the sink be told of everything that is stored now, at the API server, before
+  // Asks that the sink get everything that is stored now, at the API server, before
   // check_fresh() succeeds again. Ends the watch that is open, or the back-off: an idle kind would
   // hear how far it is only with the next bookmark. Repeated with back-off until it is answered; a
   // list under way is left to end first. Thread-safe.
@@ -124,7 +124,7 @@ class Reflector {
 
 // The usual sink: decodes into `store` and tells `changed(before, after)` of each difference,
 // either of which may be null. `decode` may filter by returning kNotFound: the object counts as
-// absent. What Store::update() folds in is told by the next difference, as its `before`.
+// absent. What Store::update() folds in is reported by the next difference, as its `before`.
 template <typename T>
 ReflectorSink sink_into(
     Store<T>& store, std::function<Result<T>(std::string_view json)> decode,

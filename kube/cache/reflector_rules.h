@@ -33,11 +33,12 @@ struct NextTry {
 inline constexpr std::chrono::milliseconds kWorthwhile{1'000};
 
 // Bookmarks come about once a minute to a watch that asked for them (kubernetes.md, section 4).
-// Without any for longer, the position itself is doubted: an etcd that was restored from a backup
-// is behind it, and then a watch hears nothing at all until it has caught up.
+// Without any for longer, the position itself is not trusted: an etcd that was restored from a
+// backup is behind it, and then a watch hears nothing at all until it has caught up.
 inline constexpr std::chrono::milliseconds kSilence{120'000};
 
-// The same doubt after so many short watches in a row: about ten minutes of back-off.
+// The position is not trusted either after so many short watches in a row: about ten minutes of
+// back-off.
 inline constexpr int kFailuresBeforeList = 20;
 
 NextTry after_watch(const RequestEnd& end, int failures_before);
@@ -70,7 +71,7 @@ class Freshness {
   bool expect(Question question, std::string version, std::string_view position);
   // A version was asked for already, for the latest question.
   bool is_expecting() const { return is_open() && expected_for_ == asked_; }
-  // The watch has told of everything up to `position`.
+  // The watch has reported everything up to `position`.
   void reached(std::string_view position);
 
  private:

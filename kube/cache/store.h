@@ -9,11 +9,11 @@
 //                          (quorum), so an older one means that etcd was restored from a backup.
 //                          But what update() or forget() folded in since begin_list() may be newer
 //                          than the list and stays, unless the list's version says otherwise
-//   own write              counts unless the watch has told of its version or a later one
-//   own delete             the uid never comes back, until the watch tells of its end
+//   own write              counts unless the watch has reported its version or a later one
+//   own delete             the uid never comes back, until the watch reports its end
 //
 // What folding in cannot give: a write whose reply is lost or cannot be read is not in the store
-// until the watch tells of it, and neither is any with an opaque resourceVersion. Writes must be
+// until the watch reports it, and neither is any with an opaque resourceVersion. Writes must be
 // safe to repeat then: deterministic names, preconditions on uid or resourceVersion.
 // See docs/adr/2026-11-21-caches.md.
 #pragma once
@@ -49,12 +49,12 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // ---- what lists and watches tell, by one thread
+  // ---- what lists and watches report, by one thread
 
-  // All that is told from here to end_list() is one list. Call it before the list is asked for. A
-  // list that fails is given up by the next begin_list().
+  // All that is reported from here to end_list() is one list. Call it before the list is asked for.
+  // A list that fails is given up by the next begin_list().
   void begin_list();
-  // The list is complete and as of `version`: what it did not tell of is gone. Returns that.
+  // The list is complete and as of `version`: what it does not have was deleted. Returns that.
   std::vector<Ptr> end_list(std::string_view version);
   // A listed object, or one that was added or modified. Returns what was there and what is there
   // now; the same twice if nothing changes.
@@ -71,10 +71,12 @@ class Store {
   // ---- what our own writes came to, by any thread
 
   // Folds in what the API server answered; false if it was ignored because the watch has already
-  // told of this version or a later one, so that a late reply never brings back what was deleted
-  // meanwhile. Compares numbers: once something was told, opaque resourceVersions are all ignored.
+  // reported this version or a later one, so that a late reply never brings back what was deleted
+  // meanwhile. Compares numbers: once something was reported, opaque resourceVersions are all
+  // ignored.
   bool update(const std::string& key, T object);
-  // The object of this uid is gone: the API server said so to our delete. Returns what was there.
+  // The object of this uid was deleted: the API server said so to our delete. Returns what was
+  // there.
   Ptr forget(const std::string& key, const std::string& uid);
 
   // ---- readers
@@ -88,7 +90,7 @@ class Store {
  private:
   struct Entry {
     mutable Ptr object;
-    mutable std::uint32_t listed_in = 0;  // number of the last list that told of it
+    mutable std::uint32_t listed_in = 0;  // number of the last list that had it
     mutable std::uint32_t folded_in = 0;  // number of the list during which update() put it here
   };
   struct Less {  // by key, without making one
@@ -98,12 +100,12 @@ class Store {
     bool operator()(std::string_view key, const Entry& b) const;
   };
   using Entries = std::set<Entry, Less>;
-  // Of a delete that the watch told of before the reply came the uid is kept in vain, until the
+  // Of a delete that the watch reported before the reply came the uid is kept in vain, until the
   // next list: hence a bound. What the newest ones are good for is over in seconds.
-  static constexpr std::size_t kMostGone = 4096;
+  static constexpr std::size_t kMaxDeleted = 4096;
 
-  bool is_gone(const T& told) const REQUIRES(mutex_);
-  bool stays(const Entry& stored, const T& told) const REQUIRES(mutex_);
+  bool was_deleted(const T& reported) const REQUIRES(mutex_);
+  bool stays(const Entry& stored, const T& reported) const REQUIRES(mutex_);
   bool outlives_list(const Entry& stored, std::string_view version) const REQUIRES(mutex_);
   const Entry& set(const std::string& key, T object) REQUIRES(mutex_);
   Ptr remove(typename Entries::iterator at) REQUIRES(mutex_);
@@ -117,8 +119,8 @@ class Store {
   // Sorted by key. A set's entries stay where they are.
   std::unordered_map<std::string, std::vector<const Entry*>> index_ GUARDED_BY(mutex_);
   // uids of own deletes of which the watch did not tell yet, with the number of the list then.
-  std::unordered_map<std::string, std::uint32_t> gone_ GUARDED_BY(mutex_);
-  std::deque<std::string> gone_order_ GUARDED_BY(mutex_);  // oldest first, also of ended ones
+  std::unordered_map<std::string, std::uint32_t> deleted_ GUARDED_BY(mutex_);
+  std::deque<std::string> deleted_order_ GUARDED_BY(mutex_);  // oldest first, also of ended ones
   // The version of the last list, or of the newest event since. All older states are known.
   std::string position_ GUARDED_BY(mutex_);
   std::uint32_t list_ GUARDED_BY(mutex_) = 1;  // number of the list under way or last made

@@ -88,12 +88,12 @@ auto Store<T>::end_list(std::string_view version) -> std::vector<Ptr> {
     dropped.push_back(remove(entry));
   }
   // A list that began after the delete knows of it.
-  std::erase_if(gone_, [list = list_](const auto& gone) { return gone.second != list; });
+  std::erase_if(deleted_, [list = list_](const auto& gone) { return gone.second != list; });
   std::deque<std::string> still_gone;
-  for (auto& uid : gone_order_) {
-    if (gone_.count(uid) != 0) still_gone.push_back(std::move(uid));
+  for (auto& uid : deleted_order_) {
+    if (deleted_.count(uid) != 0) still_gone.push_back(std::move(uid));
   }
-  gone_order_ = std::move(still_gone);
+  deleted_order_ = std::move(still_gone);
   position_ = version;
   listing_ = false;
   return dropped;
@@ -103,7 +103,7 @@ template <typename T>
 auto Store<T>::exchange(const std::string& key, T object) -> std::pair<Ptr, Ptr> {
   MutexLock lock(mutex_);
   if (!listing_) see(version_of(object));
-  if (is_gone(object)) return {nullptr, nullptr};
+  if (was_deleted(object)) return {nullptr, nullptr};
   const auto at = entries_.find(std::string_view(key));
   const Ptr before = at == entries_.end() ? nullptr : at->object;
   if (before && stays(*at, object)) {
@@ -133,7 +133,7 @@ auto Store<T>::erase(const std::string& key, std::string_view version, std::stri
     -> Ptr {
   MutexLock lock(mutex_);
   if (!listing_) see(version);
-  if (!uid.empty() && !gone_.empty()) gone_.erase(std::string(uid));
+  if (!uid.empty() && !deleted_.empty()) deleted_.erase(std::string(uid));
   const auto at = entries_.find(std::string_view(key));
   if (at == entries_.end()) return nullptr;
   const bool is_ours_to_keep = !listing_ || at->folded_in == list_;
@@ -148,7 +148,7 @@ bool Store<T>::update(const std::string& key, T object) {
   MutexLock lock(mutex_);
   const std::string& version = version_of(object);
   if (!position_.empty() && !is_newer_version(version, position_)) return false;
-  if (gone_.count(uid_of(object)) != 0) return false;  // the replies crossed
+  if (deleted_.count(uid_of(object)) != 0) return false;  // the replies crossed
   const auto at = entries_.find(std::string_view(key));
   if (at != entries_.end()) {
     const std::string& stored = version_of(*at->object);
@@ -163,10 +163,10 @@ auto Store<T>::forget(const std::string& key, const std::string& uid) -> Ptr {
   MutexLock lock(mutex_);
   const auto at = entries_.find(std::string_view(key));
   const bool is_there = at != entries_.end() && uid_of(*at->object) == uid;
-  if (gone_.emplace(uid, list_).second) gone_order_.push_back(uid);
-  if (gone_order_.size() > kMostGone) {
-    gone_.erase(gone_order_.front());
-    gone_order_.pop_front();
+  if (deleted_.emplace(uid, list_).second) deleted_order_.push_back(uid);
+  if (deleted_order_.size() > kMaxDeleted) {
+    deleted_.erase(deleted_order_.front());
+    deleted_order_.pop_front();
   }
   return is_there ? remove(at) : nullptr;
 }
@@ -217,22 +217,22 @@ std::size_t Store<T>::size() const {
 
 // ---- who wins
 
-// We deleted what is told of here; the watch, or a list that began before, is only late.
+// We deleted what is reported here; the watch, or a list that began before, is only late.
 template <typename T>
-bool Store<T>::is_gone(const T& told) const {
-  const auto gone = gone_.empty() ? gone_.end() : gone_.find(uid_of(told));
-  return gone != gone_.end() && (!listing_ || gone->second == list_);
+bool Store<T>::was_deleted(const T& reported) const {
+  const auto deleted = deleted_.empty() ? deleted_.end() : deleted_.find(uid_of(reported));
+  return deleted != deleted_.end() && (!listing_ || deleted->second == list_);
 }
 
 template <typename T>
-bool Store<T>::stays(const Entry& stored, const T& told) const {
+bool Store<T>::stays(const Entry& stored, const T& reported) const {
   const std::string& had = version_of(*stored.object);
-  const std::string& has = version_of(told);
+  const std::string& has = version_of(reported);
   const bool is_newer = is_newer_version(had, has);
   const bool is_same = !had.empty() && had == has;
   if (!listing_) return is_newer || is_same;
   // A restored etcd gives the same versions out again, for other contents.
-  return (is_newer && stored.folded_in == list_) || (is_same && *stored.object == told);
+  return (is_newer && stored.folded_in == list_) || (is_same && *stored.object == reported);
 }
 
 template <typename T>

@@ -15,10 +15,10 @@ std::chrono::nanoseconds LeaseElection::unseen_for() const {
   return clock_.mono() - seen_at_.load();
 }
 
-void LeaseElection::turn() {
-  if (give_up_if_late()) return;
+void LeaseElection::try_acquire_or_renew() {
+  if (lose_if_late()) return;
   if (renew_quickly()) return;
-  if (!look()) return;  // nothing was learnt: the next turn comes soon
+  if (!look()) return;  // nothing was learnt: the next try comes soon
   const MonoTime now = clock_.mono();
   switch (next_step(view_, options_, now)) {
     case LeaseStep::kWait:
@@ -135,7 +135,7 @@ std::chrono::nanoseconds LeaseElection::unrenewed_for() const {
   return is_leader() ? clock_.mono() - renewed_at_.load() : std::chrono::nanoseconds(0);
 }
 
-bool LeaseElection::give_up_if_late() {
+bool LeaseElection::lose_if_late() {
   if (unrenewed_for() >= options_.renew_deadline) {
     lose(fmt::format("not renewed for {} ms",
                      std::chrono::floor<std::chrono::milliseconds>(unrenewed_for()).count()));

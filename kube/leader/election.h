@@ -1,6 +1,7 @@
 // kube/leader/election.h - one candidate's part in an election: reads and writes the Lease.
 //
-// turn() does what next_step() says; some thread calls it again and again (kube/leader/leadership).
+// try_acquire_or_renew() does what next_step() says; some thread calls it again and again
+// (kube/leader/leadership).
 // What others may ask, is_leader() and may_write(), never waits for the API server.
 #pragma once
 
@@ -24,7 +25,7 @@ class LeaseElection {
 
   // Looks at the lease and takes, renews or gives up leadership. At most three requests, which may
   // take as long as the API server does. An election that was lost stays lost.
-  void turn();
+  void try_acquire_or_renew();
   // Gives the lease back, if it is ours. From the begin of this call nothing may be written.
   void release();
 
@@ -40,9 +41,9 @@ class LeaseElection {
   std::chrono::nanoseconds unrenewed_for() const;
   // Since the lease was last read or written; from the beginning on if it never was.
   std::chrono::nanoseconds unseen_for() const;
-  // If the renew deadline is over, leadership is lost whatever turn() may be waiting for. Returns
-  // is_lost().
-  bool give_up_if_late();
+  // If the renew deadline is over, leadership is lost whatever try_acquire_or_renew() may be
+  // waiting for. Returns is_lost().
+  bool lose_if_late();
 
   const LeaseOptions& options() const { return options_; }
 
@@ -60,7 +61,7 @@ class LeaseElection {
   Api& api_;
   const Clock& clock_;
   const LeaseOptions options_;
-  // By turn() and release() only:
+  // By try_acquire_or_renew() and release() only:
   LeaseView view_;
   Json lease_;  // as last read or written; null if there is none
   std::string last_reported_holder_;

@@ -1,4 +1,4 @@
-// kube/leader/flags.h - how is a program told whether and how to elect its leader?
+// kube/leader/flags.h - which flags say whether and how to elect a leader?
 #pragma once
 
 #include <chrono>

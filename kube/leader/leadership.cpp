@@ -86,7 +86,7 @@ void Leadership::campaign(const std::stop_token& stop) {
   const auto& options = election_->options();
   while (!stop.stop_requested() && !election_->is_lost()) {
     const bool led = election_->is_leader();
-    election_->turn();
+    election_->try_acquire_or_renew();
     if (election_->is_leader() != led) tell();
     const bool leads = election_->is_leader();
     sleep_unless_stopped(leads ? options.retry_period : jittered(options.retry_period), stop);
@@ -100,7 +100,7 @@ void Leadership::watch_deadline(const std::stop_token& stop) {
   const milliseconds margin = options.lease_duration - options.renew_deadline;
   const milliseconds pause = std::clamp(margin / 4, milliseconds(10), milliseconds(1000));
   while (!stop.stop_requested()) {
-    if (election_->give_up_if_late()) return std::call_once(lost_reported_, lost_);
+    if (election_->lose_if_late()) return std::call_once(lost_reported_, lost_);
     sleep_unless_stopped(pause, stop);
   }
 }

@@ -53,7 +53,7 @@ Json encode_lease(Json lease, const LeaseRecord& record, const LeaseOptions& opt
 
 // What this process knows when it decides. Times are of our own monotonic clock.
 struct LeaseView {
-  std::optional<LeaseRecord> record;     // the last one seen, even if the object is gone since
+  std::optional<LeaseRecord> record;     // the last one seen, even if the object was deleted since
   bool exists = false;                   // at the last look
   MonoTime changed_at{};                 // since when record and exists are seen as they are
   std::optional<MonoTime> renewed_at{};  // we lead: when our last successful renewal was begun

@@ -6,7 +6,7 @@
 namespace nervex::kube {
 
 // The merge patch that turns `before` into `after`, both objects: fields that are equal are left
-// out, those that are gone are null. Arrays are replaced whole.
+// out, those that were removed are null. Arrays are replaced whole.
 Json merge_patch_between(const Json& before, const Json& after);
 
 }  // namespace nervex::kube

@@ -163,7 +163,7 @@ void scan_state(Value value, ContainerState& state, MaybeTime& finished_at) {
   });
 }
 
-// What was before the last restart is told only while the container has not ended again.
+// What was before the last restart is reported only while the container has not ended again.
 void add_last_end(ContainerState last, ContainerState& state) {
   if (!last.terminated || state.terminated) return;
   state.exit_code = last.exit_code;

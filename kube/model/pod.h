@@ -31,7 +31,7 @@ struct Pod {
   Meta meta;
   SharedString scheduler_name;
   SharedString node;            // empty: not bound
-  SharedString nominated_node;  // a hint, set by whoever may patch pods/status
+  SharedString nominated_node;  // a hint, set by who may patch pods/status
   PodPhase phase = PodPhase::kPending;
   SharedString reason;                      // status.reason: "Evicted", "OutOfcpu"
   SharedString message;                     // status.message

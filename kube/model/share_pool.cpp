@@ -48,7 +48,7 @@ void SharePool::Kind<T>::share(Shared<T>& value) {
   }
 }
 
-// Whoever holds a block may copy it, but only the pool holds these.
+// Every holder of a block may copy it, but only the pool holds these.
 template <typename T>
 void SharePool::Kind<T>::let_go() {
   std::erase_if(known_, [](const Shared<T>& value) { return value.is_only(); });

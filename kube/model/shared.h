@@ -1,7 +1,7 @@
 // kube/model/shared.h - how do 100,000 cached objects hold one copy of what they have in common?
 //
 // Values as any other to their readers: a copy never shows what another copy changes. Underneath,
-// copies share one immutable block and whoever changes a value gets a block of his own first.
+// copies share one immutable block and a value that is changed gets a block of its own first.
 // A SharePool (share_pool.h) makes equal values share one block too. A member costs 8 bytes where
 // std::string costs 32, std::vector 24 and std::shared_ptr 16. Copies may live in different
 // threads; one copy belongs to one thread at a time, as with int.

@@ -11,18 +11,18 @@ namespace nervex::server {
 
 inline constexpr int kMaxReplicasPerRequest = 1000;  // per role, unless a flag says otherwise
 
-struct Ask {  // for replicas of one role
+struct RoleRequest {  // for replicas of one role
   int replicas = 0;
   // Valid quantities above zero; empty: as the template has it.
   std::string cpus, gpus, memory;
-  bool operator==(const Ask&) const = default;
+  bool operator==(const RoleRequest&) const = default;
 };
 
 struct AddRequest {
   std::string ns;
   std::string coordinator;  // the pod that asks
-  Ask collectors;
-  Ask learners;
+  RoleRequest collectors;
+  RoleRequest learners;
   bool operator==(const AddRequest&) const = default;
 };
 
@@ -45,7 +45,7 @@ struct ReplaceRequest {
 
 struct Change {
   job::Requests requests;  // the whole new spec.requests
-  Listing named;           // the answer: addresses that are right as soon as it is written
+  Listing answer;          // the answer: addresses that are right as soon as it is written
   bool changes = false;    // false: there is nothing to write
 };
 

@@ -27,9 +27,9 @@ int most_common(std::span<const int> node_gpus) {
 
 }  // namespace
 
-Result<std::int64_t> gpus_of(const Ask& ask) {
-  return ask.gpus.empty() ? Result<std::int64_t>(0)
-                          : kube::parse_quantity(ask.gpus, kube::Scale::kOne);
+Result<std::int64_t> gpus_of(const RoleRequest& request) {
+  return request.gpus.empty() ? Result<std::int64_t>(0)
+                              : kube::parse_quantity(request.gpus, kube::Scale::kOne);
 }
 
 Result<GpuNode> decode_gpu_node(std::string_view text) {

@@ -20,7 +20,7 @@ inline constexpr int kMaxGpusPerLearner = 1024;
 
 // Of each replica. 0: as the template has it. kInvalid for what parse_add_request() would have
 // refused.
-Result<std::int64_t> gpus_of(const Ask& ask);
+Result<std::int64_t> gpus_of(const RoleRequest& request);
 
 // What is kept of a node.
 struct GpuNode {

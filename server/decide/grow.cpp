@@ -52,10 +52,10 @@ Result<Nothing> check_template(const job::Job& job, Role role) {
                fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
 }
 
-// A job that goes on for weeks asks for many that end by themselves, and whoever is refused here
-// never asks again. Pods that are left of them go; multi-GPU learners stay, of which only a part
-// may have ended.
-void forget_ended(const JobView& view, job::Requests& requests) {
+// A job that goes on for weeks asks for many that end by themselves, and a client that is refused
+// here never asks again. Pods that are left of them go; multi-GPU learners stay, of which only a
+// part may have ended.
+void drop_ended(const JobView& view, job::Requests& requests) {
   std::set<std::pair<Role, int>> ended;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& unit : ended_units(view, role)) ended.emplace(role, unit.slot.ordinal);
@@ -70,7 +70,7 @@ void forget_ended(const JobView& view, job::Requests& requests) {
 }
 
 // The same of base replicas. They come back with the next attempt.
-void forget_ended_base(const JobView& view, job::Requests& requests) {
+void drop_ended_base(const JobView& view, job::Requests& requests) {
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& unit : ended_units(view, role)) {
       if (unit.entry != nullptr) continue;
@@ -115,26 +115,27 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
   const auto has_capacity = [&] {
     return may_have_pods() && requests.entries.size() < kMaxEntriesPerJob;
   };
-  if (!has_capacity()) forget_ended(view, requests);
-  if (!may_have_pods()) forget_ended_base(view, requests);
+  if (!has_capacity()) drop_ended(view, requests);
+  if (!may_have_pods()) drop_ended_base(view, requests);
   if (has_capacity()) return ok();
   return beyond_capacity(view.job, requests, role, pods, limits);
 }
 
 // Only the request decides whether a learner has several GPUs, not the template.
-Result<std::vector<int>> split_of(const job::Job& job, const Ask& ask, const ClusterView& around) {
-  const auto gpus = gpus_of(ask);
+Result<std::vector<int>> split_of(const job::Job& job, const RoleRequest& request,
+                                  const ClusterView& cluster) {
+  const auto gpus = gpus_of(request);
   if (!gpus) return gpus.error();
   if (*gpus <= 1) return std::vector<int>();
   if (*gpus > kMaxGpusPerLearner) {
     return Error{Code::kInvalid, fmt::format("learners.gpus: at most {}", kMaxGpusPerLearner)};
   }
-  if (!around.aggregator_port) {
+  if (!cluster.aggregator_port) {
     return Error{Code::kTransient,
                  "learners: one with several GPUs has an aggregator, and there is no "
                  "AggregatorConfig to make it from (see --aggregator-config): create it"};
   }
-  auto split = split_gpus(static_cast<int>(*gpus), around.node_gpus);
+  auto split = split_gpus(static_cast<int>(*gpus), cluster.node_gpus);
   const int port = job::main_port(job::template_of(job, Role::kDdpLearner, {}), Role::kDdpLearner);
   if (auto ports = job::check_gpu_ports(port, split); !ports) {
     return with_context("learners.gpus", ports.error());
@@ -156,8 +157,8 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
 
   for (int i = 0; i < replicas; ++i) {
     entry.slots.push_back({first + i * step, 0});
-    const job::UnitPod face = face_of({entry.role, entry.slots.back(), &entry});
-    name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);
+    const job::UnitPod addressed = addressed_pod({entry.role, entry.slots.back(), &entry});
+    add_address(change.answer, view.job, addressed.role, addressed.slot, view.aggregator_port);
   }
   next_ordinal(requests, entry.role) = first + replicas * step;
   entry.id = requests.next_id++;
@@ -166,35 +167,35 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
   return ok();
 }
 
-Result<Nothing> add_role(const JobView& view, Role role, const Ask& ask, const Limits& limits,
-                         const ClusterView& around, Change& change) {
-  if (ask.replicas == 0) return ok();
+Result<Nothing> add_role(const JobView& view, Role role, const RoleRequest& request,
+                         const Limits& limits, const ClusterView& cluster, Change& change) {
+  if (request.replicas == 0) return ok();
   if (auto has = check_template(view.job, role); !has) return has;
   job::RequestEntry entry;
   entry.attempt = view.job.status.attempt;
   entry.role = role;
-  entry.cpus = ask.cpus;
-  entry.gpus = ask.gpus;
-  entry.memory = ask.memory;
+  entry.cpus = request.cpus;
+  entry.gpus = request.gpus;
+  entry.memory = request.memory;
   if (role == Role::kLearner) {
-    auto split = split_of(view.job, ask, around);
+    auto split = split_of(view.job, request, cluster);
     if (!split) return split.error();
     entry.gpu_split = *std::move(split);
   }
-  return add_entry(view, ask.replicas, std::move(entry), limits, change);
+  return add_entry(view, request.replicas, std::move(entry), limits, change);
 }
 
 }  // namespace
 
 Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
-                    const Limits& limits, const gang::PodGroup* group, const ClusterView& around) {
-  const JobView view{job, pods, group, around.aggregator_port.value_or(0)};
-  Change change{sound_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
+                    const Limits& limits, const gang::PodGroup* group, const ClusterView& cluster) {
+  const JobView view{job, pods, group, cluster.aggregator_port.value_or(0)};
+  Change change{normalized_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
   if (change.requests.entries.size() >= kMergeAbove) merge_placed(view, change.requests);
   const auto collectors =
-      add_role(view, Role::kCollector, request.collectors, limits, around, change);
+      add_role(view, Role::kCollector, request.collectors, limits, cluster, change);
   if (!collectors) return collectors.error();
-  const auto learners = add_role(view, Role::kLearner, request.learners, limits, around, change);
+  const auto learners = add_role(view, Role::kLearner, request.learners, limits, cluster, change);
   if (!learners) return learners.error();
   return change;
 }

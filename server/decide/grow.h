@@ -25,14 +25,14 @@ struct Limits {  // flags
 // One new entry per role asked for, in the attempt that the status names; entries of attempts
 // before it are dropped. Ordinals are never used again in a job (server/decide/ordinals.h): `pods`
 // are all pods of the job that are known, `group` the PodGroup of its attempt, if known. Learners
-// with more than one GPU are split as the nodes `around` suggest. Replicas that have ended go when
-// there is no capacity left otherwise. The answer names what is new.
+// with more than one GPU are split as the nodes of `cluster` suggest. Replicas that have ended go
+// when there is no capacity left otherwise. The answer names what is new.
 //   kInvalid    the job has no template for a role, or no port for each of a learner's GPUs
 //   kConflict   more than maxReplicas, not counting what has ended, or beyond what a job can hold
 //   kTransient  multi-GPU learners without an AggregatorConfig: they wait for it; or too many
 //               requests that wait for placement: once placed, they are merged
 Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
                     const Limits& limits = {}, const gang::PodGroup* group = nullptr,
-                    const ClusterView& around = {});
+                    const ClusterView& cluster = {});
 
 }  // namespace nervex::server

@@ -79,7 +79,7 @@ Result<const CallRecord*> find_repeat(
     switch (reply_to(record)) {
       case ReplyState::kWritten:
         return false;
-      case ReplyState::kOwed:
+      case ReplyState::kRetryRequested:
         return is_younger(record, now, kKeyAge);
       case ReplyState::kUnknown:
         break;
@@ -90,7 +90,7 @@ Result<const CallRecord*> find_repeat(
 }
 
 void remember_call(std::vector<CallRecord>& calls, CallRecord record, SysTime now) {
-  // Those without a key, too: their callers may have been told to ask again.
+  // Those without a key, too: their callers may have been asked to try again.
   std::erase_if(calls, [now](const CallRecord& one) { return !is_younger(one, now, kKeyAge); });
   calls.push_back(std::move(record));
   drop_oldest(calls, false, kMaxCallsWithoutKey);
@@ -122,8 +122,8 @@ Listing listing_of(const job::Job& job, const std::string& coordinator,
   Listing listing{job.meta.ns, coordinator, {}, {}};
   for (const auto& run : runs) {
     for (int i = 0; i < run.count; ++i) {
-      name_replica(listing, job, run.role, {run.first.ordinal + i, run.first.incarnation},
-                   aggregator_port);
+      add_address(listing, job, run.role, {run.first.ordinal + i, run.first.incarnation},
+                  aggregator_port);
     }
   }
   return listing;

@@ -41,9 +41,9 @@ struct CallId {
 enum class ReplyState {
   kUnknown,  // another process was to write it, or writing it failed
   kWritten,  // the caller has it: the same call is a new one
-  // The caller was told that it failed and to ask again. It may do so much later, when the API
+  // The caller got "failed, ask again". It may do so much later, when the API
   // server is back, so the 30 s do not count: only that answer is known to have been written.
-  kOwed,
+  kRetryRequested,
 };
 
 // The record of the call that this one repeats; nullptr: it is a new one. `now` may differ from the

@@ -1,8 +1,8 @@
 // server/decide/listing.h - which replicas does a client see, under which address? Pure.
 //
-// A client connects to what it is told and waits up to two minutes for each address. So only pods
-// that exist, are not terminating and have not ended are shown; pending ones are. And no pod is
-// that the job has let go already, though it still runs.
+// A client connects to every address that it gets and waits up to two minutes for each address. So
+// only pods that exist, are not terminating and have not ended are shown; pending ones are. And no
+// pod is that the job has let go already, though it still runs.
 #pragma once
 
 #include <map>
@@ -65,8 +65,8 @@ Listing list_aggregator(const job::Job& job, const kube::Pod& aggregator,
 // replica, or not shown.
 std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica, int aggregator_port);
 
-// A client that was told that a replica is removed, or replaced, must not be told a moment later
-// that it is there: it would connect again, and wait for a pod that is about to go. What the job,
+// A client that was answered that a replica is removed, or replaced, must not see it in a listing
+// a moment later: it would connect again, and wait for a pod that is about to go. What the job,
 // which may be older than the pods, does not know yet is not released; nor is anything while
 // spec.requests is known to be lost (condition RequestsLost). Cost: units once, then a look-up.
 class Released {

@@ -67,7 +67,7 @@ void see_group(const gang::PodGroup& group, Counters& counters) {
   }
 }
 
-void forget_attempts_before(job::Requests& requests, int attempt) {
+void drop_earlier_attempts(job::Requests& requests, int attempt) {
   const auto is_over = [attempt](const auto& one) { return one.attempt < attempt; };
   std::erase_if(requests.entries, is_over);
   std::erase_if(requests.base, is_over);
@@ -85,7 +85,7 @@ int next_ordinal(const job::Requests& requests, Role role) {
   return role == Role::kCollector ? requests.next_collector : requests.next_learner;
 }
 
-job::Requests sound_requests(const JobView& view) {
+job::Requests normalized_requests(const JobView& view) {
   const job::Status& status = view.job.status;
   job::Requests requests = view.job.spec.requests;
   requests.next_collector =
@@ -99,7 +99,7 @@ job::Requests sound_requests(const JobView& view) {
     const auto slot = gang::slot_of(*pod);
     if (slot) counters.see(job::parse_role(slot->role), slot->slot.ordinal);
   }
-  forget_attempts_before(requests, status.attempt);
+  drop_earlier_attempts(requests, status.attempt);
   return requests;
 }
 
@@ -150,22 +150,22 @@ Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
   return fresh;
 }
 
-std::optional<job::Job> continue_exhausted(const JobView& view) {
-  std::optional<job::Job> continued;
+std::optional<job::Job> renumber_exhausted(const JobView& view) {
+  std::optional<job::Job> renumbered;
   bool has_moved = false;
   for (const job::Role role : {job::Role::kCollector, job::Role::kLearner}) {
     for (const auto& unit : job::exhausted_units(view.job, role)) {
-      if (!continued) {
-        continued = view.job;
-        continued->spec.requests = sound_requests(view);
+      if (!renumbered) {
+        renumbered = view.job;
+        renumbered->spec.requests = normalized_requests(view);
       }
       const auto moved =
-          move_to_fresh_ordinal(continued->spec.requests, view.job.status.attempt, unit);
+          move_to_fresh_ordinal(renumbered->spec.requests, view.job.status.attempt, unit);
       if (!moved) break;  // no ordinal of this role is left
       has_moved = true;
     }
   }
-  return has_moved ? std::move(continued) : std::nullopt;
+  return has_moved ? std::move(renumbered) : std::nullopt;
 }
 
 }  // namespace nervex::server

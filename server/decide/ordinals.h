@@ -22,7 +22,7 @@ int next_ordinal(const job::Requests& requests, job::Role role);
 // safe to count on: above every ordinal and id that the spec, the status, the PodGroup or any pod
 // has. So nothing is used twice in a job, even if spec.requests was lost in a running attempt.
 // Cost: everything once.
-job::Requests sound_requests(const JobView& view);
+job::Requests normalized_requests(const JobView& view);
 
 // Puts the change in the place of an earlier one of the same slot.
 void change_base(job::Requests& requests, const job::BaseChange& change);
@@ -38,6 +38,6 @@ Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
 
 // The job with each replica that the controller cannot replace any more under a fresh ordinal, as
 // far as there are ordinals. nullopt: there is no such replica, as in nearly every job.
-std::optional<job::Job> continue_exhausted(const JobView& view);
+std::optional<job::Job> renumber_exhausted(const JobView& view);
 
 }  // namespace nervex::server

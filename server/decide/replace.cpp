@@ -23,11 +23,11 @@ std::string_view namespace_in(std::string_view url) {
 }
 
 // What the names of one job mean.
-class Names {
+class ReplicaNames {
  public:
-  Names(const Names&) = delete;
-  Names& operator=(const Names&) = delete;
-  explicit Names(const JobView& view) : view_(view), sound_(sound_requests(view)) {
+  ReplicaNames(const ReplicaNames&) = delete;
+  ReplicaNames& operator=(const ReplicaNames&) = delete;
+  explicit ReplicaNames(const JobView& view) : view_(view), requests_(normalized_requests(view)) {
     for (const Role role : {Role::kCollector, Role::kLearner}) {
       for (const auto& unit : job::wanted_units(view.job, role)) units_.push_back(unit);
     }
@@ -36,13 +36,13 @@ class Names {
     }
   }
 
-  struct Meaning {
+  struct Resolved {
     bool is_known = false;            // the name belongs, or belonged, to the job
     const job::Unit* unit = nullptr;  // the replica that stands for it now, if one does
     int seen = -1;  // the incarnation in the name; -1: of an ordinal that was released
   };
 
-  Meaning of(std::string_view text) const {
+  Resolved resolve(std::string_view text) const {
     const std::string_view pod = pod_in(text);
     const auto named = decode(text);
     if (!named) return {};
@@ -82,7 +82,7 @@ class Names {
   // The unit under its newest ordinal; nullptr: it was not moved, or was removed since.
   const job::Unit* unit_at_end(const job::MovedReplica& moved) const {
     int ordinal = moved.to;
-    for (const auto& next : sound_.moved) {  // in the order in which it happened
+    for (const auto& next : requests_.moved) {  // in the order in which it happened
       if (next.role == moved.role && next.from == ordinal) ordinal = next.to;
     }
     const auto* plain = find(moved.role, ordinal);
@@ -91,7 +91,7 @@ class Names {
 
   const job::Unit* find_moved(const job::NamedSlot& named) const {
     const Role role = named.role == Role::kCollector ? Role::kCollector : Role::kLearner;
-    for (const auto& moved : sound_.moved) {
+    for (const auto& moved : requests_.moved) {
       if (moved.role != role) continue;
       const job::Unit* unit = unit_at_end(moved);
       if (unit == nullptr) continue;
@@ -106,19 +106,19 @@ class Names {
   bool was_used(const job::NamedSlot& named) const {
     const auto& [role, slot] = named;
     if (slot.ordinal >= job::kFirstRequestedOrdinal) {
-      return slot.ordinal < next_ordinal(sound_, role);
+      return slot.ordinal < next_ordinal(requests_, role);
     }
     const auto is_same = [&](const auto& one) {
       return one.role == named.role && one.slot.ordinal == named.slot.ordinal;
     };
     const auto& status = view_.job.status;
-    return std::any_of(sound_.base.begin(), sound_.base.end(), is_same) ||
+    return std::any_of(requests_.base.begin(), requests_.base.end(), is_same) ||
            std::any_of(status.replaced.begin(), status.replaced.end(), is_same) ||
            std::any_of(status.ended.begin(), status.ended.end(), is_same);
   }
 
   const JobView& view_;
-  const job::Requests sound_;
+  const job::Requests requests_;
   std::vector<job::Unit> units_;
   std::map<PodKey, const job::Unit*> by_pod_;
 };
@@ -128,14 +128,14 @@ Error never_known(const job::Job& job, const std::string& name) {
           fmt::format("{}: never was a replica of nervexjob {}", name, job.meta.key())};
 }
 
-class Replacing {
+class Replacement {
  public:
-  Replacing(const JobView& view, const std::string& coordinator)
+  Replacement(const JobView& view, const std::string& coordinator)
       : job_(view.job),
         aggregator_port_(view.aggregator_port),
-        change_{sound_requests(view), {view.job.meta.ns, coordinator, {}, {}}, false} {}
+        change_{normalized_requests(view), {view.job.meta.ns, coordinator, {}, {}}, false} {}
 
-  Result<Nothing> take(job::Unit unit, int seen) {
+  Result<Nothing> apply(job::Unit unit, int seen) {
     if (seen >= unit.slot.incarnation) {
       change_.changes = true;
       const auto moved = seen < job::kMaxIncarnation
@@ -144,8 +144,8 @@ class Replacing {
       if (!moved) return moved.error();
       unit.slot = *moved;
     }
-    const job::UnitPod face = face_of(unit);
-    name_replica(change_.named, job_, face.role, face.slot, aggregator_port_);
+    const job::UnitPod addressed = addressed_pod(unit);
+    add_address(change_.answer, job_, addressed.role, addressed.slot, aggregator_port_);
     return ok();
   }
 
@@ -175,19 +175,20 @@ class Replacing {
 
 // The units that the request names, each once and in the order of first mention, with the latest
 // incarnation that any of its names has.
-Result<std::vector<Names::Meaning>> units_in(const Names& names, const job::Job& job,
-                                             const ReplaceRequest& request) {
-  std::vector<Names::Meaning> units;
+Result<std::vector<ReplicaNames::Resolved>> named_units(const ReplicaNames& names,
+                                                        const job::Job& job,
+                                                        const ReplaceRequest& request) {
+  std::vector<ReplicaNames::Resolved> units;
   std::map<const job::Unit*, std::size_t> places;
   for (const auto* list : {&request.collectors, &request.learners}) {
     for (const auto& name : *list) {
-      const Names::Meaning meaning = names.of(name);
-      if (!meaning.is_known) return never_known(job, name);
-      if (meaning.unit == nullptr) continue;
-      const auto [place, is_new] = places.emplace(meaning.unit, units.size());
-      if (is_new) units.push_back(meaning);
+      const ReplicaNames::Resolved resolved = names.resolve(name);
+      if (!resolved.is_known) return never_known(job, name);
+      if (resolved.unit == nullptr) continue;
+      const auto [place, is_new] = places.emplace(resolved.unit, units.size());
+      if (is_new) units.push_back(resolved);
       int& seen = units[place->second].seen;
-      seen = std::max(seen, meaning.seen);
+      seen = std::max(seen, resolved.seen);
     }
   }
   return units;
@@ -196,22 +197,22 @@ Result<std::vector<Names::Meaning>> units_in(const Names& names, const job::Job&
 }  // namespace
 
 Result<Change> replace(const JobView& view, const ReplaceRequest& request) {
-  const Names names(view);
-  const auto units = units_in(names, view.job, request);
+  const ReplicaNames names(view);
+  const auto units = named_units(names, view.job, request);
   if (!units) return units.error();
-  Replacing replacing(view, request.coordinator);
+  Replacement replacement(view, request.coordinator);
   for (const auto& named : *units) {
-    if (const auto taken = replacing.take(*named.unit, named.seen); !taken) return taken.error();
+    if (const auto taken = replacement.apply(*named.unit, named.seen); !taken) return taken.error();
   }
-  return std::move(replacing).finish();
+  return std::move(replacement).finish();
 }
 
 std::vector<std::string> unknown_pods(const JobView& view, const ReplaceRequest& request) {
-  const Names names(view);
+  const ReplicaNames names(view);
   std::vector<std::string> unknown;
   for (const auto* list : {&request.collectors, &request.learners}) {
     for (const auto& name : *list) {
-      if (names.decode(name) && !names.of(name).is_known) unknown.emplace_back(pod_in(name));
+      if (names.decode(name) && !names.resolve(name).is_known) unknown.emplace_back(pod_in(name));
     }
   }
   return unknown;

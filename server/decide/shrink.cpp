@@ -33,8 +33,8 @@ void remove_newest(const JobView& view, job::Role role, int count, Change& chang
     } else {
       change_base(change.requests, {attempt, unit.role, unit.slot, true});
     }
-    const job::UnitPod face = face_of(unit);
-    name_replica(change.named, view.job, face.role, face.slot, view.aggregator_port);
+    const job::UnitPod addressed = addressed_pod(unit);
+    add_address(change.answer, view.job, addressed.role, addressed.slot, view.aggregator_port);
     change.changes = true;
   }
   remove_requested(change.requests, role, attempt, requested);
@@ -43,7 +43,7 @@ void remove_newest(const JobView& view, job::Role role, int count, Change& chang
 }  // namespace
 
 Change shrink(const JobView& view, const RemoveRequest& request) {
-  Change change{sound_requests(view), {view.job.meta.ns, request.coordinator, {}, {}}, false};
+  Change change{normalized_requests(view), {view.job.meta.ns, request.coordinator, {}, {}}, false};
   remove_newest(view, job::Role::kCollector, request.collectors, change);
   remove_newest(view, job::Role::kLearner, request.learners, change);
   return change;

@@ -45,19 +45,19 @@ std::vector<job::Unit> units_that_have(bool ended, const JobView& view, Role rol
   };
   std::vector<job::Unit> units = job::wanted_units(view.job, role);
   std::erase_if(units, [&](const job::Unit& unit) {
-    const job::UnitPod face = face_of(unit);
+    const job::UnitPod addressed = addressed_pod(unit);
     // The status may know a multi-GPU learner as the learner that it is.
-    return ended != (is_ended(face.role, face.slot) || is_ended(unit.role, unit.slot));
+    return ended != (is_ended(addressed.role, addressed.slot) || is_ended(unit.role, unit.slot));
   });
   return units;
 }
 
 }  // namespace
 
-job::UnitPod face_of(const job::Unit& unit) { return job::pods_of(unit).front(); }
+job::UnitPod addressed_pod(const job::Unit& unit) { return job::pods_of(unit).front(); }
 
-void name_replica(Listing& listing, const job::Job& job, Role role, job::Slot slot,
-                  int aggregator_port) {
+void add_address(Listing& listing, const job::Job& job, Role role, job::Slot slot,
+                 int aggregator_port) {
   auto& urls = role == Role::kCollector ? listing.collectors : listing.learners;
   urls.push_back(replica_address(job, role, job::pod_name(job, role, slot), aggregator_port));
 }

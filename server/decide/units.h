@@ -23,17 +23,17 @@ struct JobView {
 };
 
 // The pod whose address stands for the unit: itself, or of a multi-GPU learner its aggregator.
-job::UnitPod face_of(const job::Unit& unit);
+job::UnitPod addressed_pod(const job::Unit& unit);
 
 // Adds the address of the pod of that role and slot to the list that it belongs in.
-void name_replica(Listing& listing, const job::Job& job, job::Role role, job::Slot slot,
-                  int aggregator_port);
+void add_address(Listing& listing, const job::Job& job, job::Role role, job::Slot slot,
+                 int aggregator_port);
 
 // The units of `role` (kCollector, kLearner) that a client counts as there: wanted, and not ended,
 // whether its pod exists yet or is being replaced. By ordinal: the base replicas first, the newest
 // last. Borrows from the view's job. Cost: units + pods.
 std::vector<job::Unit> living_units(const JobView& view, job::Role role);
-// The others that are wanted: their pods have finished by themselves, and may be gone.
+// The others that are wanted: their pods have finished by themselves, and may be deleted.
 std::vector<job::Unit> ended_units(const JobView& view, job::Role role);
 
 }  // namespace nervex::server

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 constexpr auto kReviewAge = 10s;
 constexpr std::size_t kMaxReviewed = 4096;
 
-// The API server's refusal to answer us is not the caller's doing: it passes, or a person mends it.
+// The API server's refusal to answer us is not the caller's doing: it passes, or a person fixes it.
 Error not_now(const Error& error) {
   return {Code::kTransient, "cannot check who asks: " + error.message};
 }

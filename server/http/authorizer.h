@@ -31,13 +31,13 @@ class Authorizer {
   virtual Result<Nothing> allow(const Identity& who, const Subject& subject) = 0;
 };
 
-// --auth=none: whoever asks is nobody in particular, and may do everything.
+// --auth=none: callers are not identified, and may do everything.
 std::unique_ptr<Authorizer> allow_all();
 
-// --auth=token. One rule: a pod may do everything to the job it belongs to; whoever else asks, and
-// whatever else is asked for, needs the same right on the NerveXJob itself: patch to change, get or
-// list to read. The API server is asked; a token's review is remembered for ten seconds, a good one
-// as a bad one.
+// --auth=token. One rule: a pod may do everything to the job it belongs to; every
+// other caller, and a pod for another job, needs the same right on the NerveXJob itself: patch to
+// change, get or list to read. The API server is asked; a token's review is remembered for ten
+// seconds, a good one as a bad one.
 std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
                                                const Clock& clock);
 

@@ -96,29 +96,29 @@ Result<Nothing> read_quantity(const Json& object, std::string_view group, std::s
   return ok();
 }
 
-Result<Ask> parse_ask(const Json& body, std::string_view group, int most) {
+Result<RoleRequest> parse_role_request(const Json& body, std::string_view group, int most) {
   const Json* object = field(body, group);
-  if (object == nullptr) return Ask{};
+  if (object == nullptr) return RoleRequest{};
   if (!object->is_object()) return invalid(fmt::format("{}: must be an object", group));
 
-  Ask ask;
+  RoleRequest request;
   const auto replicas = count_field(*object, "replicas", fmt::format("{}.replicas", group), most);
   if (!replicas) return replicas.error();
-  ask.replicas = *replicas;
-  const auto cpus = read_quantity(*object, group, "cpus", kube::Scale::kMilli, ask.cpus);
+  request.replicas = *replicas;
+  const auto cpus = read_quantity(*object, group, "cpus", kube::Scale::kMilli, request.cpus);
   if (!cpus) return cpus.error();
-  const auto gpus = read_quantity(*object, group, "gpus", kube::Scale::kOne, ask.gpus);
+  const auto gpus = read_quantity(*object, group, "gpus", kube::Scale::kOne, request.gpus);
   if (!gpus) return gpus.error();
-  const auto memory = read_quantity(*object, group, "memory", kube::Scale::kOne, ask.memory);
+  const auto memory = read_quantity(*object, group, "memory", kube::Scale::kOne, request.memory);
   if (!memory) return memory.error();
-  if (!ask.gpus.empty() && !kube::is_whole(ask.gpus)) {
-    return invalid(fmt::format("{}.gpus: must be a whole number, not {}", group, ask.gpus));
+  if (!request.gpus.empty() && !kube::is_whole(request.gpus)) {
+    return invalid(fmt::format("{}.gpus: must be a whole number, not {}", group, request.gpus));
   }
-  return ask;
+  return request;
 }
 
 // A collector with more simply fits nowhere; of a learner every GPU is counted out.
-Result<Nothing> check_gpus(const Ask& learners) {
+Result<Nothing> check_gpus(const RoleRequest& learners) {
   const auto gpus = gpus_of(learners);
   if (!gpus) return invalid("learners.gpus: " + gpus.error().message);
   if (*gpus <= kMaxGpusPerLearner) return ok();
@@ -191,7 +191,7 @@ Result<Request> parse_request(std::string_view body, ParsePart parse_part) {
 
 Result<AddRequest> parse_add_request(std::string_view body, int most) {
   auto request = parse_request<AddRequest>(body, [most](const Json& json, std::string_view group) {
-    return parse_ask(json, group, most);
+    return parse_role_request(json, group, most);
   });
   if (!request) return request;
   if (const auto gpus = check_gpus(request->learners); !gpus) return gpus.error();

@@ -21,7 +21,7 @@ constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
 constexpr const char* kAllowed = "GET, POST, DELETE";
 
-// The method comes from the network: whatever it is not, is "other".
+// The method comes from the network: an unknown one is counted as "other".
 MetricLabels verb_and_code(const HttpRequest& request, const HttpReply& reply) {
   MetricLabels labels = code_label(request, reply);
   const std::string& method = request.method;
@@ -61,8 +61,8 @@ HttpReply list(Replicas& replicas, Authorizer& authorizer, const Identity& who,
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
 }
 
-// SHA-256, 64 hexadecimal digits: whoever may call must not be able to make a body that counts as
-// another one's repeat.
+// SHA-256, 64 hexadecimal digits: no caller must be able to make a body that counts as the repeat
+// of another caller's.
 std::string body_hash(std::string_view body) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -110,8 +110,8 @@ HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authoriz
   const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
   if (auto may = authorizer.allow(who, subject); !may) return refuse(http, may.error());
 
-  const auto delivery = std::make_shared<Delivery>();
-  const Call call{{changing.method, body_hash(http.body), *key, http.peer}, delivery.get()};
+  const auto pending_reply = std::make_shared<PendingReply>();
+  const Call call{{changing.method, body_hash(http.body), *key, http.peer}, pending_reply.get()};
   const auto named = (replicas.*changing.apply)(*request, call);
   if (!named) return refuse(http, named.error());
   log_info(changing.done, {{"namespace", named->ns},
@@ -119,8 +119,8 @@ HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authoriz
                            {"collectors", std::to_string(named->collectors.size())},
                            {"learners", std::to_string(named->learners.size())}});
   HttpReply reply = success(changing.done, *named);
-  reply.on_written = [&replicas, delivery](bool written) {
-    replicas.changes().reply_done(*delivery, written);
+  reply.on_written = [&replicas, pending_reply](bool written) {
+    replicas.changes().reply_done(*pending_reply, written);
   };
   return reply;
 }

@@ -74,7 +74,7 @@ struct TestCa::Impl {
     X509* by = issuer != nullptr ? issuer->certificate.get() : self;
     X509_set_issuer_name(self, X509_get_subject_name(by));
     add_extension(self, by, NID_basic_constraints, "critical,CA:TRUE");
-    // Authorities of the same name, as after a rotation, are told apart by this.
+    // Authorities of the same name, as after a rotation, are distinguished by this.
     add_extension(self, by, NID_subject_key_identifier, "hash");
     EVP_PKEY* with = issuer != nullptr ? issuer->key.get() : key.get();
     NERVEX_CHECK(X509_sign(self, with, EVP_sha256()) > 0);

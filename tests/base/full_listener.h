@@ -13,7 +13,7 @@
 
 namespace nervex::test {
 
-// Listens, never accepts, and has no room left for further connections: the kernel then drops what
+// Listens, never accepts, and has no capacity for further connections: the kernel then drops what
 // would begin them, as a firewall does.
 class FullListener {
  public:
@@ -33,7 +33,7 @@ class FullListener {
  private:
   const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
 
-  // False: there was no room any more.
+  // False: its queue was full.
   bool fill_one() {
     UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     connect(fd.get(), address(), sizeof address_);

@@ -29,7 +29,7 @@ TEST_CASE("A process gives back what it said, and how it ended", "[base][process
   CHECK(end->err == "err\n");
 }
 
-TEST_CASE("A process ended by a signal is told from one that failed", "[base][process]") {
+TEST_CASE("A process ended by a signal is distinguished from one that failed", "[base][process]") {
   CHECK(run(shell("kill -TERM $$"))->exit_code == 128 + SIGTERM);
 }
 

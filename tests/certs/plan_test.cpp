@@ -160,7 +160,7 @@ TEST_CASE("an address counts however it is spelled", "[cli][certs]") {
   CHECK(judge(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
 }
 
-TEST_CASE("over two rotations callers always trust whoever signed what is served", "[cli][certs]") {
+TEST_CASE("over two rotations callers always trust the signer of what is served", "[cli][certs]") {
   Terms yearly = terms();
   yearly.authority_validity = days(2 * 365);  // so one rotation a year
   StoredCerts stored = *renew({}, judge({}, yearly, kStart), yearly, kStart);
@@ -169,7 +169,7 @@ TEST_CASE("over two rotations callers always trust whoever signed what is served
   bool old_one_signed_on = false;
   for (SysTime now = kStart; now < kStart + days(800); now += days(7)) {
     const StoredCerts next = *renew(stored, judge(stored, yearly, now), yearly, now);
-    // Whoever still trusts what was published a week ago accepts what is served now.
+    // A caller that still trusts what was published a week ago accepts what is served now.
     const auto signer_is_in = [&](const std::string& bundle) {
       const auto trusted = split_bundle(bundle);
       return std::any_of(trusted.begin(), trusted.end(), [&](const std::string& one) {

@@ -6,7 +6,8 @@
 namespace nervex::job {
 namespace {
 
-TEST_CASE("what the cluster does to a pod is told from what the pod does", "[job][disruption]") {
+TEST_CASE("disruptions by the cluster are distinguished from failures of the pod",
+          "[job][disruption]") {
   struct Row {
     std::string when;
     std::string reason;     // status.reason

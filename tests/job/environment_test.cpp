@@ -72,7 +72,8 @@ TEST_CASE("declared ports are advertised", "[job][environment]") {
   CHECK(environment.back().second == "dqn-coordinator.rl:80");
 }
 
-TEST_CASE("the pods of a multi-GPU learner are told how to find together", "[job][environment]") {
+TEST_CASE("the pods of a multi-GPU learner get the environment to find each other",
+          "[job][environment]") {
   const Job job = a_job(0, 1);
   RequestEntry entry = testing::an_entry(1, Role::kLearner, 1, 4100);
   entry.gpu_split = {8, 2};

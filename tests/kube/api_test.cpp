@@ -105,7 +105,7 @@ TEST_CASE("delete_object says what becomes of dependants", "[kube][api]") {
   struct Row {
     Propagation propagation;
     std::string word;
-    bool owner_stays;  // until its dependants are gone
+    bool owner_stays;  // until its dependants are deleted
     std::size_t dependants_left;
   };
   const auto row = GENERATE(values<Row>({{Propagation::kBackground, "Background", false, 0},

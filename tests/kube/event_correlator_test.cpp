@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 const ObjectRef kJob{"nervex.sensetime.com/v1alpha1", "NerveXJob", "a", "dqn", "u1"};
 
-// A correlator whose time the test turns.
+// A correlator whose clock the test sets.
 struct Desk {
   std::optional<EventWrite> say(const std::string& reason, const std::string& message,
                                 const ObjectRef& about = kJob) {

@@ -207,7 +207,7 @@ TEST_CASE("who waits for the caches goes on as soon as all are current", "[kube]
     CHECK(caches.wait_until_current({}));
     CHECK(caches.check_current());
   }
-  SECTION("or ends when it is told to") {
+  SECTION("or ends when it is stopped") {
     waiting.request_stop();
     waiting.join();
     CHECK_FALSE(is_current);

@@ -174,7 +174,8 @@ TEST_CASE("a duration belongs to the first bucket whose bound it does not exceed
   CHECK(histogram.total() == 5);
 }
 
-TEST_CASE("shut_down wakes whoever waits and refuses everything after", "[kube][work_queue]") {
+TEST_CASE("shut_down wakes all waiting threads and refuses everything after",
+          "[kube][work_queue]") {
   FakeClock clock;
   WorkQueue queue(clock);
   std::atomic<int> ended = 0;

@@ -76,9 +76,9 @@ class BusyApi final : public kube::Api {
 // The call as the route makes it: its reply is written, or is not.
 Result<Listing> add(Replicas& replicas, const AddRequest& request, const CallId& call,
                     bool written) {
-  Delivery delivery;
-  auto named = replicas.add(request, {call, &delivery});
-  if (named) replicas.changes().reply_done(delivery, written);
+  PendingReply pending_reply;
+  auto named = replicas.add(request, {call, &pending_reply});
+  if (named) replicas.changes().reply_done(pending_reply, written);
   return named;
 }
 
@@ -291,7 +291,7 @@ TEST_CASE("without a key the same call is a repeat only if its reply may be lost
       {"its caller has the reply", true, false, 0s, 2},
       {"the reply could not be written", false, false, 0s, 1},
       {"the other server cannot know", true, true, 0s, 1},
-      {"the server that wrote it is gone", false, true, 29s, 1},
+      {"the server that wrote it has ended", false, true, 29s, 1},
       {"too much time has passed", false, false, 30s, 2},
   }));
   INFO("when " << row.when);
@@ -305,7 +305,7 @@ TEST_CASE("without a key the same call is a repeat only if its reply may be lost
   CHECK((again == first) == (row.want == 1));
   CHECK(next.changes().repeats() == (row.want == 1 ? 1 : 0));
 
-  // Answered once more, the reply is known to be written: whoever asks now, means it.
+  // Answered once more, the reply is known to be written: an equal call is a new one.
   REQUIRE(add(next, more(1), id("one"), true));
   CHECK(wanted(world) == row.want + 1);
 }
@@ -369,7 +369,7 @@ TEST_CASE("a removal is not done twice for a lost reply", "[server][changes][rep
   REQUIRE(world.replicas.add(more(3)));
   CallId call = id("remove");
   call.method = "DELETE";
-  Delivery lost;
+  PendingReply lost;
   const auto removed = urls(world.replicas.remove(less(1), {call, &lost}));
   world.replicas.changes().reply_done(lost, false);
   CHECK(urls(world.replicas.remove(less(1), {call})) == removed);
@@ -403,7 +403,7 @@ TEST_CASE("an equal call waits until the first one's reply is written or lost",
   const bool written = GENERATE(true, false);
   INFO("written: " << written);
   World world;
-  Delivery first;
+  PendingReply first;
   const auto named = world.replicas.add(more(1), {id("one"), &first});
   REQUIRE(named);
   std::atomic<bool> settled = false;

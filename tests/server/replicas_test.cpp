@@ -177,7 +177,7 @@ TEST_CASE("a lost reply is found again though others have asked since", "[server
   CHECK(before.spec.requests.entries.size() == 1);
 }
 
-TEST_CASE("requests for one job that come together take turns", "[server][replicas]") {
+TEST_CASE("concurrent requests for one job run one at a time", "[server][replicas]") {
   World world;
   constexpr int kCallers = 16;
   std::vector<Code> failures;
@@ -273,7 +273,7 @@ TEST_CASE("one replica is found by its name", "[server][replicas]") {
   }
 }
 
-TEST_CASE("a multi-GPU learner is asked for, listed and told of its GPUs", "[server][replicas]") {
+TEST_CASE("a multi-GPU learner is added, listed, and listed with its GPUs", "[server][replicas]") {
   World world;
   world.surround_with(8, 80);
   const auto added = world.replicas.add({"rl", "dqn-coordinator", {}, {1, "", "10", ""}});

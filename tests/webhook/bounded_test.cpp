@@ -197,7 +197,7 @@ namespace {
 const std::string kSmall = "{}";
 const std::string kLarge = "[" + std::string(30'000, ',') + "]";
 
-// A review that goes on until it is told to end.
+// A review that goes on until the test ends it.
 struct Slow {
   std::atomic<int> begun = 0;
   std::atomic<bool> may_end = false;

@@ -100,7 +100,7 @@ TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[w
   CHECK(check.current() != first);
 }
 
-TEST_CASE("loading goes on until the API server answers, and ends at once when told to",
+TEST_CASE("loading goes on until the API server answers, and ends at once when stopped",
           "[webhook][live]") {
   FakeApi api;
   serve(api, "A");

@@ -103,7 +103,7 @@ TEST_CASE("the clean-up policy is stored, filled in or refused", "[webhook][revi
 }
 
 TEST_CASE("a job is refused with all that is wrong at once", "[webhook][review]") {
-  // C5 of the contract, a misspelt field, a wrong type, a bound, each told by another check.
+  // C5 of the contract, a misspelt field, a wrong type, a bound, each found by another check.
   Json job = job_with(R"([
     {"op": "add", "path": "/spec/coordinator/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
      "value": "1m"},

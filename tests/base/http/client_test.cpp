@@ -199,7 +199,7 @@ TEST_CASE("Nobody listening is worth another try later", "[base][http]") {
   CHECK(reply.error().message.ends_with("connect to 127.0.0.1: Connection refused"));
 }
 
-TEST_CASE("A URL that is none is told to every caller", "[base][http]") {
+TEST_CASE("Every call with a malformed URL returns an error", "[base][http]") {
   const auto url =
       GENERATE(values<std::string>({"", "127.0.0.1:80", "ftp://host", "http://", "http://host:port",
                                     "http://host/path", "http://a b", "http://::1:80"}));

@@ -328,7 +328,7 @@ TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][ht
 
   let_go.count_down();
   CHECK(body_of(first.receive_message()) == "done");
-  CHECK(testing::wait_until([&] {  // what is done makes room
+  CHECK(testing::wait_until([&] {  // what is done frees capacity
     auto next = RawSocket::connect_to(server.port());
     next.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
     return body_of(next.receive_message()) == std::to_string(kLarge);

@@ -34,7 +34,7 @@ struct Ops {
   }
 };
 
-TEST_CASE("a probe is told why, and only what concerns it", "[base][ops]") {
+TEST_CASE("a probe shows the reason of each failed check of its kind", "[base][ops]") {
   Ops ops;
   CHECK(ops.call("GET", "/healthz").status == 200);
   CHECK(ops.call("GET", "/readyz").status == 200);

@@ -304,7 +304,7 @@ TEST_CASE("An idle connection is dropped after its time", "[base][http]") {
   CHECK(socket.is_at_end());
 }
 
-TEST_CASE("When all places are taken, an idle connection makes room", "[base][http]") {
+TEST_CASE("At the connection limit an idle connection is closed for a new one", "[base][http]") {
   HttpServer server({.max_connections = 2});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -314,7 +314,7 @@ TEST_CASE("When all places are taken, an idle connection makes room", "[base][ht
     idle.back().send(kPing);
     REQUIRE(body_of(idle.back().receive_message()) == "pong");
   }
-  // A connection becomes idle a moment after its reply has arrived: until then there is no room.
+  // A connection becomes idle a moment after its reply has arrived: until then none can be closed.
   std::string reply;
   while (status_of(reply) != 200) {
     auto newcomer = RawSocket::connect_to(server.port());
@@ -338,7 +338,8 @@ struct Gate {
   }
 };
 
-TEST_CASE("When all places are busy, a newcomer is told so and closed at once", "[base][http]") {
+TEST_CASE("When all connections are busy, a new one gets 503 and is closed at once",
+          "[base][http]") {
   Gate gate;
   HttpServer server({.max_connections = 1});
   server.handle("/wait", gate.handler());
@@ -358,7 +359,7 @@ TEST_CASE("When all places are busy, a newcomer is told so and closed at once", 
   CHECK(body_of(busy.receive_message()) == "done");
 }
 
-TEST_CASE("Above the high watermark, replies ask callers to close and idle connections make room",
+TEST_CASE("Above the high watermark, replies ask callers to close and idle connections are closed",
           "[base][http]") {
   HttpServer server({.max_connections = 100, .high_watermark_percent = 6});
   add_test_routes(server);
@@ -385,7 +386,8 @@ TEST_CASE("Above the high watermark, replies ask callers to close and idle conne
   CHECK(std::find_if(idle.begin(), idle.end(), has_ended)->is_at_end());
 }
 
-TEST_CASE("When all places are taken, the slowest sender makes room", "[base][http]") {
+TEST_CASE("At the connection limit the slowest sender is closed for a new connection",
+          "[base][http]") {
   HttpServer server({.max_connections = 2, .read_timeout = std::chrono::minutes(10)});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -432,7 +434,7 @@ TEST_CASE("A reply tells its handler whether it was written", "[base][http]") {
       {"the caller does not read it", false, 64 << 20, false},  // more than sockets hold
   }));
   INFO("when " << row.when);
-  std::promise<bool> told;
+  std::promise<bool> reported;
   std::latch asked(1);
   std::latch go_on(1);
   HttpServer server({.write_timeout = std::chrono::milliseconds(200)});
@@ -440,7 +442,7 @@ TEST_CASE("A reply tells its handler whether it was written", "[base][http]") {
     asked.count_down();
     go_on.wait();
     HttpReply reply{200, std::string(row.body_bytes, 'x'), "text/plain"};
-    reply.on_written = [&told](bool written) { told.set_value(written); };
+    reply.on_written = [&reported](bool written) { reported.set_value(written); };
     return reply;
   });
   REQUIRE(server.start().has_value());
@@ -449,7 +451,7 @@ TEST_CASE("A reply tells its handler whether it was written", "[base][http]") {
   asked.wait();
   if (row.leaves) caller.close();
   go_on.count_down();
-  CHECK(told.get_future().get() == row.want);
+  CHECK(reported.get_future().get() == row.want);
 }
 
 TEST_CASE("stop closes 200 idle connections without waiting for them", "[base][http]") {

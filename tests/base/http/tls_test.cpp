@@ -162,7 +162,7 @@ TEST_CASE("Certificate files that are not there are named", "[base][tls]") {
   }
 }
 
-TEST_CASE("Wrong texts in a client's options are told to its callers", "[base][tls]") {
+TEST_CASE("Every call of a client with wrong TLS options returns an error", "[base][tls]") {
   static const TestCa ca;
   static const TestIdentity good = ca.issue({"DNS:client.test"});
   struct Row {
@@ -188,7 +188,7 @@ TEST_CASE("Wrong texts in a client's options are told to its callers", "[base][t
   CHECK_THAT(reply.error().message, ContainsSubstring(row.named));
 }
 
-TEST_CASE("A missing certificate file is told with what to do", "[base][tls]") {
+TEST_CASE("The error for a missing certificate file says what to do", "[base][tls]") {
   const TestFiles files;
   const std::string missing = files.directory() + "/tls.crt";
   HttpServer server({.tls = TlsFiles{missing, missing}});
@@ -200,7 +200,7 @@ TEST_CASE("A missing certificate file is told with what to do", "[base][tls]") {
             "--tls-key-file): mount the Secret that holds them, or issue them first");
 }
 
-TEST_CASE("Whoever does not speak TLS is dropped, and others are served", "[base][tls]") {
+TEST_CASE("Callers that do not speak TLS are dropped, and others are served", "[base][tls]") {
   const TestCa ca;
   const TlsServer server(ca, {"IP:127.0.0.1"});
   auto plain = RawSocket::connect_to(server.port());
@@ -304,7 +304,7 @@ TEST_CASE("A handshake that does not go on is ended", "[base][tls]") {
   CHECK(silent.is_at_end());
 }
 
-TEST_CASE("Callers that never begin their handshake make room for others", "[base][tls]") {
+TEST_CASE("Callers that never begin their handshake are closed for others", "[base][tls]") {
   const TestCa ca;
   const TestFiles files;
   const TestIdentity good = ca.issue({"IP:127.0.0.1"});

@@ -52,7 +52,7 @@ TEST_CASE("files are looked at when something went wrong", "[kube][credentials]"
   CHECK(changed->client_key == "key 2");
 }
 
-TEST_CASE("a file that is gone or empty keeps what it held", "[kube][credentials]") {
+TEST_CASE("a file that was deleted or is empty keeps what it held", "[kube][credentials]") {
   const TempFolder folder;
   FakeClock clock;
   CredentialFiles files(config_in(folder), clock);
@@ -101,7 +101,7 @@ TEST_CASE("a token file is read again when the token was refused", "[kube][crede
   CHECK(*token.get() == "second");
 }
 
-TEST_CASE("a token file that is gone or empty leaves the old token", "[kube][credentials]") {
+TEST_CASE("a token file that was deleted or is empty leaves the old token", "[kube][credentials]") {
   const TempFolder folder;
   FakeClock clock;
   TokenFile token(folder.path() + "/token", clock);

@@ -25,7 +25,7 @@ std::string answer(const std::string& status) {
          status + "}\n";
 }
 
-TEST_CASE("a plugin is told the protocol's version and whether it may ask", "[kube][exec]") {
+TEST_CASE("a plugin gets the protocol's version and whether it may prompt", "[kube][exec]") {
   CHECK(*parse_json(exec_info(a_plugin(), true)) ==
         *parse_json(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",
             "spec":{"interactive":true}})"));
@@ -108,7 +108,7 @@ TEST_CASE("a credential expires shortly before its end", "[kube][exec]") {
   CHECK_FALSE(is_expired({"t", "", "", std::nullopt}, end));
 }
 
-TEST_CASE("a plugin's failure says what it wrote and how to mend it", "[kube][exec]") {
+TEST_CASE("a plugin's failure says what it wrote and how to fix it", "[kube][exec]") {
   ExecPlugin plugin = a_plugin();
   CHECK(exec_failure(plugin, "exit code 1", "") == "credential plugin aws: exit code 1");
   plugin.install_hint = "\nInstall it from example.test.\n";

@@ -15,23 +15,23 @@ TEST_CASE("what comes after a watch, and when", "[kube][reflector]") {
     int failures;
     NextTry want;
   };
-  const bool told = true;
+  const bool hears = true;
   const auto row = GENERATE_COPY(values<Row>({
-      {"the server's time-out ended it", {{}, 5min, true, told}, 3, {false, true, 0}},
-      {"it ended at once, without an error", {{}, 10ms, true, told}, 3, {false, false, 0}},
-      {"it was cut early", {Code::kTransient, 10ms, true, told}, 3, {false, false, 4}},
-      {"it was cut late", {Code::kTransient, 5min, true, told}, 3, {false, false, 0}},
-      {"it was cut early too often", {Code::kTransient, 10ms, true, told}, 19, {true, false, 20}},
-      {"its position is too old", {Code::kExpired, 10ms, true, told}, 0, {true, false, 1}},
+      {"the server's time-out ended it", {{}, 5min, true, hears}, 3, {false, true, 0}},
+      {"it ended at once, without an error", {{}, 10ms, true, hears}, 3, {false, false, 0}},
+      {"it was cut early", {Code::kTransient, 10ms, true, hears}, 3, {false, false, 4}},
+      {"it was cut late", {Code::kTransient, 5min, true, hears}, 3, {false, false, 0}},
+      {"it was cut early too often", {Code::kTransient, 10ms, true, hears}, 19, {true, false, 20}},
+      {"its position is too old", {Code::kExpired, 10ms, true, hears}, 0, {true, false, 1}},
       {"it is forbidden", {Code::kForbidden, 10ms, true, false}, 0, {true, false, 1}},
-      {"a line could not be read", {Code::kInvalid, 5s, true, told}, 0, {true, false, 0}},
+      {"a line could not be read", {Code::kInvalid, 5s, true, hears}, 0, {true, false, 0}},
       {"not even a bookmark came", {Code::kTransient, 150s, true, false}, 0, {true, false, 0}},
       {"nothing came, for a short while",
        {Code::kTransient, 60s, true, false},
        0,
        {false, false, 0}},
       {"nothing came, to the time-out", {{}, 5min, true, false}, 0, {true, true, 0}},
-      {"a streaming list ended half-way", {{}, 30s, false, told}, 0, {false, false, 0}},
+      {"a streaming list ended half-way", {{}, 30s, false, hears}, 0, {false, false, 0}},
   }));
   INFO("when " << row.when);
   CHECK(after_watch(row.end, row.failures) == row.want);

@@ -39,13 +39,13 @@ Json a_pod(const std::string& name, const std::string& node = "") {
   return pod;
 }
 
-// A store of pods that is kept equal to an API, and what was told on the way.
+// A store of pods that is kept equal to an API, and the changes on the way.
 struct Mirror {
   explicit Mirror(Api& api, ReflectorOptions options = quick())
       : reflector(api, std::move(options),
                   sink_into<Pod>(
                       store, [](std::string_view json) { return decode(json); },
-                      [this](const auto& before, const auto& after) { told(before, after); })) {
+                      [this](const auto& before, const auto& after) { record(before, after); })) {
     reflector.start();
   }
 
@@ -57,7 +57,7 @@ struct Mirror {
     return pod;
   }
 
-  void told(const Store<Pod>::Ptr& before, const Store<Pod>::Ptr& after) {
+  void record(const Store<Pod>::Ptr& before, const Store<Pod>::Ptr& after) {
     std::unique_lock lock(mutex);
     changes.push_back((before ? before->meta.name + "@" + before->node : "-") + ">" +
                       (after ? after->meta.name + "@" + after->node : "-"));
@@ -93,7 +93,7 @@ TEST_CASE("the first list, streamed or page by page, is complete when synced",
   CHECK(mirror.is_told({"->a@", "->b@", "->c@", "->d@", "->e@"}));
 }
 
-TEST_CASE("changes arrive by watch, each told once", "[kube][reflector]") {
+TEST_CASE("changes arrive by watch, each reported once", "[kube][reflector]") {
   FakeApi api;
   api.add(kPods, "ns", a_pod("a"));
   Mirror mirror(api);
@@ -193,7 +193,7 @@ TEST_CASE("lists and watches that fail are tried again with back-off", "[kube][r
   CHECK(mirror.all_told().size() == 1);
 }
 
-TEST_CASE("why nothing is listed yet is told with the last failure", "[kube][reflector]") {
+TEST_CASE("why nothing is listed yet is reported with the last failure", "[kube][reflector]") {
   FakeApi api;
   api.fail_next("", "/pods", {Code::kForbidden, "403 pods is forbidden"}, testing::Applied::kNo,
                 1'000'000);
@@ -258,7 +258,7 @@ TEST_CASE("selectors in the path are kept for list and watch", "[kube][reflector
   CHECK(mirror.has_keys({}));
 }
 
-TEST_CASE("own writes folded in ahead of the watch are told by the next difference",
+TEST_CASE("own writes folded in ahead of the watch are reported by the next difference",
           "[kube][reflector]") {
   FakeApi api;
   api.add(kPods, "ns", a_pod("a"));

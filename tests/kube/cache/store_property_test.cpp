@@ -100,7 +100,7 @@ class World {
         CHECK((!seen || seen->meta.uid != promise.uid));
       } else if (seen) {
         CHECK(std::stoi(seen->meta.resource_version) >= promise.version);
-      } else {  // gone since, and the store was told so
+      } else {  // deleted since, and the store has seen it
         CHECK(was_deleted_after(key, promise.version));
       }
     }

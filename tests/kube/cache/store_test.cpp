@@ -119,14 +119,14 @@ TEST_CASE("an own write that has been superseded is ignored", "[kube][store]") {
   CHECK(store.update("a/p", a_pod("p", "6")));
   CHECK_FALSE(store.update("a/p", a_pod("p", "5")));
   CHECK_FALSE(store.update("a/p", a_pod("p", "6")));
-  store.put("a/q", a_pod("q", "8"));  // the watch is at 8: it told all about p up to there
+  store.put("a/q", a_pod("q", "8"));  // the watch is at 8: it reported all about p up to there
   CHECK_FALSE(store.update("a/p", a_pod("p", "7")));
   CHECK_FALSE(store.update("a/p", a_pod("p", "opaque")));
 }
 
 // ---- lists
 
-TEST_CASE("what a complete list did not tell of is gone", "[kube][store]") {
+TEST_CASE("what a complete list does not have was deleted", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
   store.put("a/q", a_pod("q", "6"));
@@ -160,7 +160,7 @@ TEST_CASE("an object of ours that a list is too old to know outlives it", "[kube
   Store<Pod> store;
   store.begin_list();
   CHECK(store.update("a/new", a_pod("new", "12")));  // created while the list was made
-  CHECK(store.update("a/old", a_pod("old", "9")));   // the list knows that it is gone again
+  CHECK(store.update("a/old", a_pod("old", "9")));   // the list knows that it was deleted again
   CHECK(names(store.end_list("10")) == std::vector<std::string>{"old"});
   CHECK(store.get("a/new") != nullptr);
   store.begin_list();
@@ -197,7 +197,7 @@ TEST_CASE("an own delete is not undone by a list or by events from before", "[ku
   if (amid_a_list) store.begin_list();
   CHECK(store.forget("a/p", "u1") != nullptr);
   doomed.meta.resource_version = "6";
-  CHECK(store.put("a/p", doomed) == nullptr);  // told late
+  CHECK(store.put("a/p", doomed) == nullptr);  // reported late
   CHECK_FALSE(store.update("a/p", doomed));    // an earlier reply came late
   CHECK(store.get("a/p") == nullptr);
   if (amid_a_list) CHECK(store.end_list("6").empty());

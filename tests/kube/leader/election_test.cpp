@@ -41,12 +41,12 @@ struct Two {
     clock_b.advance(time);
   }
   LeaseRecord record() const { return decode_lease(api.get(kLeases, kNs, kName)); }
-  // Both take their turns once a retry period, for `time`.
+  // Both try once a retry period, for `time`.
   void live(std::chrono::milliseconds time) {
     for (auto passed = 0ms; passed < time; passed += 2s) {
       advance(2s);
-      a.turn();
-      b.turn();
+      a.try_acquire_or_renew();
+      b.try_acquire_or_renew();
     }
   }
 };
@@ -64,8 +64,8 @@ const Error kTimeout{Code::kTransient, "timeout"};
 
 TEST_CASE("the first candidate leads, the second waits as long as it renews", "[kube][lease]") {
   Two t;
-  t.a.turn();
-  t.b.turn();
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();
   CHECK(t.a.is_leader());
   CHECK(t.a.may_write());
   CHECK_FALSE(t.b.is_leader());
@@ -83,10 +83,10 @@ TEST_CASE("the first candidate leads, the second waits as long as it renews", "[
 
 TEST_CASE("a renewal is one request", "[kube][lease]") {
   Two t;
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   const int before = t.api.requests();
   t.advance(2s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.api.requests() == before + 1);
 }
 
@@ -94,11 +94,11 @@ TEST_CASE("of two that create the lease at once one leads", "[kube][lease]") {
   Two t;
   // b looked before a had written, and writes after it.
   t.api.fail_next("GET", kPath, {Code::kNotFound, "no such lease"}, Applied::kNo, 2);
-  t.a.turn();
-  t.b.turn();
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();
   CHECK(t.a.is_leader());
   CHECK_FALSE(t.b.is_leader());
-  t.b.turn();
+  t.b.try_acquire_or_renew();
   CHECK_FALSE(t.b.is_leader());
   CHECK(t.record().holder == "a");
 }
@@ -106,34 +106,34 @@ TEST_CASE("of two that create the lease at once one leads", "[kube][lease]") {
 TEST_CASE("of two that take an expired lease at once one leads", "[kube][lease]") {
   Two t;
   t.api.add(kLeases, kNs, foreign_lease("gone"));
-  t.a.turn();
-  t.b.turn();
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();
   t.advance(15s);
   t.api.fail_next("PUT", kPath, {Code::kConflict, "the object has been modified"});
-  t.a.turn();  // as if b's write had come first
-  t.b.turn();
+  t.a.try_acquire_or_renew();  // as if b's write had come first
+  t.b.try_acquire_or_renew();
   CHECK_FALSE(t.a.is_leader());
   CHECK(t.b.is_leader());
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK_FALSE(t.a.is_leader());
 }
 
 TEST_CASE("a leader that was stopped past its lease writes nothing and finds itself replaced",
           "[kube][lease]") {
   Two t;
-  t.a.turn();
-  t.b.turn();
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();
   t.advance(14s);
-  t.b.turn();
+  t.b.try_acquire_or_renew();
   CHECK_FALSE(t.b.is_leader());
   t.advance(1s);
-  t.b.turn();
+  t.b.try_acquire_or_renew();
   CHECK(t.b.is_leader());
   CHECK(t.record().transitions == 1);
 
   CHECK_FALSE(t.a.may_write());  // before it has looked at anything
   const auto writes = t.api.writes().size();
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_lost());
   CHECK(t.api.writes().size() == writes);
   t.live(60s);  // and it never comes back
@@ -147,8 +147,8 @@ TEST_CASE("never do two candidates hold the right to write", "[kube][lease][prop
   std::mt19937 rng(seed);
   const auto chance = [&rng](unsigned percent) { return rng() % 100 < percent; };
   Two t;
-  t.a.turn();
-  t.b.turn();  // who never saw a lease cannot know that a deleted one has a holder
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();  // who never saw a lease cannot know that a deleted one has a holder
   // Once: a lease that its holder makes again and that is deleted once more was gone all the time
   // to a candidate that did not look in between.
   bool was_removed = false;
@@ -157,8 +157,8 @@ TEST_CASE("never do two candidates hold the right to write", "[kube][lease][prop
     if (chance(10)) t.api.fail_next("PUT", kPath, kTimeout, Applied::kYes);
     if (chance(10)) t.api.fail_next("", "/leases", kTimeout, Applied::kNo);
     if (chance(2) && !was_removed) was_removed = t.api.remove(kLeases, kNs, kName);
-    if (chance(60)) t.a.turn();
-    if (chance(60)) t.b.turn();
+    if (chance(60)) t.a.try_acquire_or_renew();
+    if (chance(60)) t.b.try_acquire_or_renew();
     const bool one_at_most = !(t.a.may_write() && t.b.may_write());
     CHECK(one_at_most);
     if (t.a.is_lost() || t.b.is_lost()) break;
@@ -168,24 +168,24 @@ TEST_CASE("never do two candidates hold the right to write", "[kube][lease][prop
 TEST_CASE("a leader that cannot renew gives up at its deadline, before others may lead",
           "[kube][lease]") {
   Two t;
-  t.a.turn();
-  t.b.turn();
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();
   t.api.fail_next("PUT", kPath, kTimeout, Applied::kNo, 100);
   t.api.fail_next("GET", kPath, kTimeout, Applied::kNo, 100);
   for (int i = 0; i < 4; ++i) {
     t.advance(2s);
-    t.a.turn();
+    t.a.try_acquire_or_renew();
     CHECK(t.a.is_leader());
   }
   t.advance(2s);
   CHECK(t.a.may_write());  // the lease itself lives for another 5 s
-  CHECK(t.a.give_up_if_late());
+  CHECK(t.a.lose_if_late());
   CHECK_FALSE(t.a.may_write());
 }
 
 TEST_CASE("a leader whose call hangs loses the right to write with the lease", "[kube][lease]") {
   Two t;
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   t.advance(14999ms);
   CHECK(t.a.may_write());
   t.advance(1ms);
@@ -217,8 +217,8 @@ TEST_CASE("the right to write is counted from before the renewal was sent", "[ku
   FakeClock clock;
   Slow slow(api, clock);
   LeaseElection a(slow, clock, options_of("a"));
-  a.turn();
-  a.turn();
+  a.try_acquire_or_renew();
+  a.try_acquire_or_renew();
   REQUIRE(a.is_leader());
   CHECK(a.unrenewed_for() == 3s);
   clock.advance(12s);
@@ -229,26 +229,26 @@ TEST_CASE("a lost reply is found out by looking", "[kube][lease]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   Two t;
   t.api.fail_next("POST", "/leases", kTimeout, applied);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK_FALSE(t.a.may_write());  // it may be ours, but that is not known
   t.advance(2s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_leader());
   CHECK(t.record().transitions == 0);
 
   t.advance(2s);
   t.api.fail_next("PUT", kPath, kTimeout, applied);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_leader());
   CHECK(t.a.unrenewed_for() == 0s);  // it was asked again at once
 }
 
 TEST_CASE("an edit of the lease by hand does not cost leadership", "[kube][lease]") {
   Two t;
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   t.api.change(kLeases, kNs, kName, {{"metadata", {{"labels", {{"team", "ml"}}}}}});
   t.advance(2s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_leader());
   CHECK(t.a.unrenewed_for() == 0s);
   CHECK(t.api.get(kLeases, kNs, kName)["metadata"]["labels"]["team"] == "ml");
@@ -261,12 +261,12 @@ TEST_CASE("a holder whose wall clock is wrong is neither hurried nor kept", "[ku
   Json lease = foreign_lease("skewed");
   lease["spec"]["renewTime"] = time;
   t.api.add(kLeases, kNs, lease);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   t.advance(14s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK_FALSE(t.a.is_leader());
   t.advance(1s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_leader());
 }
 
@@ -275,10 +275,10 @@ TEST_CASE("a leader makes the lease again that was deleted by hand", "[kube][lea
   t.live(4s);
   t.api.remove(kLeases, kNs, kName);
   t.advance(1s);
-  t.b.turn();  // sees that it is gone, and that its holder may not know
+  t.b.try_acquire_or_renew();  // sees that it was deleted, and that its holder may not know
   CHECK_FALSE(t.b.is_leader());
   t.advance(1s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_leader());
   CHECK(t.record().holder == "a");
   t.live(30s);
@@ -287,10 +287,10 @@ TEST_CASE("a leader makes the lease again that was deleted by hand", "[kube][lea
 
 TEST_CASE("a leader steps down at once when it sees another's name", "[kube][lease]") {
   Two t;
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   t.api.change(kLeases, kNs, kName, {{"spec", {{"holderIdentity", "c"}}}});
   t.advance(2s);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.a.is_lost());
   CHECK(t.record().holder == "c");
 }
@@ -302,26 +302,26 @@ TEST_CASE("a lease that was given back is taken at once", "[kube][lease]") {
   CHECK_FALSE(t.a.may_write());
   CHECK(t.record().holder.empty());
   CHECK(t.record().duration == 1s);
-  t.b.turn();
+  t.b.try_acquire_or_renew();
   CHECK(t.b.is_leader());
   CHECK(t.record().transitions == 1);
 }
 
 TEST_CASE("a lease is given back also after a lost reply", "[kube][lease]") {
   Two t;
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   t.advance(2s);
   t.api.fail_next("PUT", kPath, kTimeout, Applied::kYes);
   t.api.fail_next("GET", kPath, kTimeout, Applied::kNo);
-  t.a.turn();  // stored, but unknown here
+  t.a.try_acquire_or_renew();  // stored, but unknown here
   t.a.release();
   CHECK(t.record().holder.empty());
 }
 
 TEST_CASE("who does not hold the lease gives nothing back", "[kube][lease]") {
   Two t;
-  t.a.turn();
-  t.b.turn();
+  t.a.try_acquire_or_renew();
+  t.b.try_acquire_or_renew();
   t.b.release();
   CHECK(t.record().holder == "a");
 }
@@ -329,7 +329,7 @@ TEST_CASE("who does not hold the lease gives nothing back", "[kube][lease]") {
 TEST_CASE("nothing is written while the API server cannot be asked", "[kube][lease]") {
   Two t;
   t.api.fail_next("GET", kPath, kTimeout, Applied::kNo, 1);
-  t.a.turn();
+  t.a.try_acquire_or_renew();
   CHECK(t.api.writes().empty());
 }
 

@@ -20,7 +20,7 @@ LeaseOptions quick(const std::string& identity) {
   options.identity = identity;
   options.lease_duration = 15s;
   options.renew_deadline = 10s;
-  options.retry_period = 5ms;  // real time between turns; leases run by the FakeClock
+  options.retry_period = 5ms;  // real time between tries; leases run by the FakeClock
   return options;
 }
 

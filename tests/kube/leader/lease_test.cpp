@@ -53,7 +53,7 @@ TEST_CASE("what a candidate does follows from the lease it saw and its own clock
        15s,
        LeaseStep::kAcquire},
       {"another's lease was deleted by hand", held_by("b"), false, 0s, {}, 10s, LeaseStep::kWait},
-      {"it was deleted, and its holder is gone",
+      {"it was deleted, and its holder has ended",
        held_by("b"),
        false,
        0s,

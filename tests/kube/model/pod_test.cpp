@@ -158,7 +158,7 @@ TEST_CASE("a container has ended for good only if the kubelet will not start it 
       {"its own policy differs from the pod's",
        R"({"restartPolicy":"Always","containers":[{"name":"c","restartPolicy":"Never"}]})",
        "Running", failed, true, 3, "Error"},
-      {"the policy is not told", "{}", "Running", failed, true, 3, "Error"},
+      {"the policy is missing", "{}", "Running", failed, true, 3, "Error"},
   }));
   INFO("when " << row.when);
   const Pod pod =
@@ -207,7 +207,7 @@ TEST_CASE("a container ended before the deletion only if it did so in an earlier
   CHECK(pod->containers[0].ended_before_deletion == row.want);
 }
 
-TEST_CASE("of finalizers only the one that is asked for is told", "[kube][pod]") {
+TEST_CASE("of finalizers only the one that is asked for is decoded", "[kube][pod]") {
   const auto has = [](const std::string& finalizers) {
     const auto pod =
         decode_pod(R"({"metadata":{"name":"p","finalizers":)" + finalizers + "}}", kOurs);

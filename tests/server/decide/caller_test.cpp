@@ -49,7 +49,7 @@ TEST_CASE("who may not grow a job hears whether asking again helps", "[server][c
          w.pod->meta.owner = kube::OwnerRef{"batch/v1", "Job", "dqn", "uid-dqn"};
        },
        Code::kNotFound},
-      {"the job is gone", [](World& w) { w.job_exists = false; }, Code::kConflict},
+      {"the job was deleted", [](World& w) { w.job_exists = false; }, Code::kConflict},
       {"the job's name was taken by another job", [](World& w) { w.job.meta.uid = "uid-new"; },
        Code::kConflict},
       {"the job is being deleted", [](World& w) { w.job.meta.deleting = true; }, Code::kConflict},

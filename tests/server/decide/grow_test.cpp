@@ -58,7 +58,7 @@ TEST_CASE("one request becomes one entry per role", "[server][grow]") {
   const auto url = [&](Role role, int ordinal, const char* port) {
     return job::pod_name(job, role, {ordinal, 0}) + ".rl:" + port;
   };
-  CHECK(growth->named ==
+  CHECK(growth->answer ==
         Listing{"rl",
                 "dqn-coordinator",
                 {url(Role::kCollector, 4096, "22270"), url(Role::kCollector, 4097, "22270")},
@@ -72,7 +72,7 @@ TEST_CASE("a request for nothing changes nothing", "[server][grow]") {
   CHECK(growth->requests == job::Requests{});
 }
 
-TEST_CASE("an ordinal is never used twice, whoever remembers it", "[server][grow]") {
+TEST_CASE("an ordinal is never used twice, wherever it is recorded", "[server][grow]") {
   struct Row {
     std::string when;
     std::function<void(job::Job&, std::vector<PodPtr>&)> change;
@@ -323,7 +323,7 @@ TEST_CASE("learners with several GPUs are one entry with its split", "[server][g
   const auto url = [&](int ordinal) {
     return job::pod_name(job, Role::kAggregator, {ordinal, 0}) + ".rl:80";
   };
-  CHECK(growth->named == Listing{"rl", "dqn-coordinator", {}, {url(4096), url(4098)}});
+  CHECK(growth->answer == Listing{"rl", "dqn-coordinator", {}, {url(4096), url(4098)}});
 }
 
 TEST_CASE("the request alone decides how many GPUs a learner has", "[server][grow][gpus]") {
@@ -333,7 +333,7 @@ TEST_CASE("the request alone decides how many GPUs a learner has", "[server][gro
     const auto growth = grow_on(around(), job, ask_gpus(1, gpus));
     REQUIRE(growth);
     CHECK(growth->requests.entries[0].gpu_split.empty());
-    CHECK(growth->named.learners[0].find("-learner-") != std::string::npos);
+    CHECK(growth->answer.learners[0].find("-learner-") != std::string::npos);
   }
   AddRequest collectors = ask(1, 0);
   collectors.collectors.gpus = "4";
@@ -440,7 +440,7 @@ TEST_CASE("any row of requests keeps names apart and forgets nothing", "[server]
     const auto growth =
         grow(job, {}, ask(static_cast<int>(rng() % 5), static_cast<int>(rng() % 5)));
     REQUIRE(growth);
-    for (const auto* list : {&growth->named.collectors, &growth->named.learners}) {
+    for (const auto* list : {&growth->answer.collectors, &growth->answer.learners}) {
       names.insert(list->begin(), list->end());
       granted += list->size();
     }

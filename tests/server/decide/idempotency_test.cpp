@@ -54,8 +54,8 @@ TEST_CASE("a call without a key is a repeat only if it cannot be meant twice",
       {"the writer's clock is ahead", [](CallRecord& r) { r.time = kNow + 5s; }, kUnknown, true},
       {"the writer's clock is far ahead", [](CallRecord& r) { r.time = kNow + 1h; }, kUnknown,
        false},
-      {"its caller was told to ask again a while ago", [](CallRecord& r) { r.time = kNow - 5min; },
-       ReplyState::kOwed, true},
+      {"its caller got \"ask again\" a while ago", [](CallRecord& r) { r.time = kNow - 5min; },
+       ReplyState::kRetryRequested, true},
   }));
   INFO("when " << row.when);
   job::Job job = running_job();
@@ -150,11 +150,11 @@ TEST_CASE("a record says in short what the answer named", "[server][repeats]") {
   const job::Job job = running_job();
   Listing named{"rl", "dqn-coordinator", {}, {}};
   for (int ordinal = 4096; ordinal < 5096; ++ordinal) {
-    name_replica(named, job, Role::kCollector, {ordinal, 0}, 80);
+    add_address(named, job, Role::kCollector, {ordinal, 0}, 80);
   }
-  name_replica(named, job, Role::kCollector, {5096, 1}, 80);
-  name_replica(named, job, Role::kLearner, {5097, 1}, 80);
-  name_replica(named, job, Role::kAggregator, {5098, 1}, 80);
+  add_address(named, job, Role::kCollector, {5096, 1}, 80);
+  add_address(named, job, Role::kLearner, {5097, 1}, 80);
+  add_address(named, job, Role::kAggregator, {5098, 1}, 80);
   const auto runs = runs_of(job, named);
   CHECK(runs == std::vector<job::ReplicaRun>{{Role::kCollector, {4096, 0}, 1000},
                                              {Role::kCollector, {5096, 1}, 1},

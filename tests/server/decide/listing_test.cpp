@@ -123,7 +123,7 @@ TEST_CASE("a multi-GPU learner is listed as its aggregator", "[server][listing][
                            {address(of.pod(Role::kAggregator, {4096, 0}), 80),
                             address(of.pod(Role::kAggregator, {4098, 1}), 80)}});
   for (const auto& unit : wanted_units(of.job, Role::kLearner)) {
-    const job::UnitPod face = face_of(unit);
+    const job::UnitPod face = addressed_pod(unit);
     const std::string name = job::pod_name(of.job, face.role, face.slot);
     const std::string url = replica_address(of.job, face.role, name, 80);
     CHECK(std::count(listing.learners.begin(), listing.learners.end(), url) == 1);
@@ -142,7 +142,8 @@ TEST_CASE("a multi-GPU learner is shown as long as its aggregator is", "[server]
         std::vector<std::string>{address(of.pod(Role::kAggregator, {4098, 1}), 80)});
 }
 
-TEST_CASE("an aggregator is told of its own GPUs, by global rank", "[server][listing][gpus]") {
+TEST_CASE("the listing of an aggregator has its own GPUs, by global rank",
+          "[server][listing][gpus]") {
   const TwoLearners of;
   auto want = of.gpus(of.pod(Role::kDdpLearner, {4098, 1}), 100, 8);
   const auto second = of.gpus(of.pod(Role::kDdpLearner, {4099, 1}), 108, 2);
@@ -151,7 +152,7 @@ TEST_CASE("an aggregator is told of its own GPUs, by global rank", "[server][lis
         Listing{"rl", "dqn-coordinator", {}, want});
 }
 
-TEST_CASE("an aggregator is told of what it can reach", "[server][listing][gpus]") {
+TEST_CASE("the listing of an aggregator has what it can reach", "[server][listing][gpus]") {
   struct Row {
     std::string when;
     std::function<void(TwoLearners&)> change;

@@ -136,7 +136,7 @@ TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]")
          p.job.status.replaced = {{Role::kCollector, {4098, 1}}};
        },
        2},
-      {"one has ended and its place is gone",
+      {"one has ended and its placement was removed",
        [=](Placed& p) {
          gang(p).placements.clear();
          p.job.status.ended = {{Role::kCollector, {4098, 0}, true}};
@@ -202,7 +202,7 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
     const auto growth = grow(job, pods, one_collector(), {}, &group);
     REQUIRE(growth);
     job.spec.requests = growth->requests;
-    names.insert(growth->named.collectors.at(0));
+    names.insert(growth->answer.collectors.at(0));
     const auto& entry = job.spec.requests.entries.back();
     group.status.gangs.push_back(placed_gang(entry));
     for (auto& pod : pods_of_entry(job, entry)) pods.push_back(std::move(pod));

@@ -55,19 +55,19 @@ TEST_CASE("a replica that the controller cannot replace any more goes on under a
   job.status.replaced = {{row.role, row.slot}};
   REQUIRE(job::wanted_units(job, row.role).size() == row.want.size() - 1);
 
-  const auto continued = continue_exhausted({job});
+  const auto continued = renumber_exhausted({job});
   REQUIRE(continued);
   std::vector<Slot> slots;
   for (const auto& unit : job::wanted_units(*continued, row.role)) slots.push_back(unit.slot);
   CHECK(slots == row.want);
-  CHECK_FALSE(continue_exhausted({*continued}));  // once
+  CHECK_FALSE(renumber_exhausted({*continued}));  // once
 
-  // Whoever knew it by its last name is answered with its successor.
+  // Its last name is answered with its successor.
   const std::string last = job::pod_name(job, row.face, {row.slot.ordinal, job::kMaxIncarnation});
   const auto named = replace({*continued}, {"rl", "dqn-coordinator", {last}, {}});
   REQUIRE(named);
   const auto& urls =
-      named->named.collectors.empty() ? named->named.learners : named->named.collectors;
+      named->answer.collectors.empty() ? named->answer.learners : named->answer.collectors;
   REQUIRE(urls.size() == 1);
   CHECK(pod_in(urls[0]) == job::pod_name(job, row.face, row.successor));
 }
@@ -78,14 +78,14 @@ TEST_CASE("a job whose replicas have names left is left alone", "[server][ordina
   job.status.replaced = {{Role::kCollector, {4096, job::kMaxIncarnation}},
                          {Role::kAggregator, {0, kExhausted}},
                          {Role::kCollector, {7, kExhausted}}};  // the base was lowered
-  CHECK_FALSE(continue_exhausted({job}));
+  CHECK_FALSE(renumber_exhausted({job}));
 }
 
 TEST_CASE("without an ordinal left an exhausted replica stays away", "[server][ordinals]") {
   job::Job job = running_job(1, 0);
   job.spec.requests.next_collector = job::kMaxOrdinal + 1;
   job.status.replaced = {{Role::kCollector, {0, kExhausted}}};
-  CHECK_FALSE(continue_exhausted({job}));
+  CHECK_FALSE(renumber_exhausted({job}));
 }
 
 }  // namespace nervex::server

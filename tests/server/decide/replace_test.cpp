@@ -110,7 +110,7 @@ TEST_CASE("a name is answered with what stands for it now", "[server][replace]")
   const job::Job job = mixed_job();
   const auto change = replace({job}, failed(row.collectors, row.learners));
   REQUIRE(change);
-  CHECK(change->named == Listing{"rl", "dqn-coordinator", row.want_collectors, row.want_learners});
+  CHECK(change->answer == Listing{"rl", "dqn-coordinator", row.want_collectors, row.want_learners});
   CHECK(change->changes == row.changes);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a replaced multi-GPU learner is named at its aggregator's port", "[se
   const auto change = replace({.job = job, .aggregator_port = 80},
                               failed({}, {name(Role::kAggregator, {4097, 0})}));
   REQUIRE(change);
-  CHECK(change->named.learners == std::vector{name(Role::kAggregator, {4097, 1}) + ".rl:80"});
+  CHECK(change->answer.learners == std::vector{name(Role::kAggregator, {4097, 1}) + ".rl:80"});
 }
 
 TEST_CASE("a replacement is written where the replica is wanted", "[server][replace]") {
@@ -145,7 +145,7 @@ TEST_CASE("asking again changes nothing and gives the same answer", "[server][re
   const auto second = replace({job}, request);
   REQUIRE(second);
   CHECK_FALSE(second->changes);
-  CHECK(second->named == first->named);
+  CHECK(second->answer == first->answer);
 }
 
 TEST_CASE("what the controller replaced is not replaced once more", "[server][replace]") {
@@ -154,11 +154,11 @@ TEST_CASE("what the controller replaced is not replaced once more", "[server][re
   const auto superseded = replace({job}, failed({name(Role::kCollector, {4096, 1})}, {}));
   REQUIRE(superseded);
   CHECK_FALSE(superseded->changes);
-  CHECK(superseded->named.collectors == Names{url(Role::kCollector, {4096, 2})});
+  CHECK(superseded->answer.collectors == Names{url(Role::kCollector, {4096, 2})});
 
   const auto current = replace({job}, failed({name(Role::kCollector, {4096, 2})}, {}));
   REQUIRE(current);
-  CHECK(current->named.collectors == Names{url(Role::kCollector, {4096, 3})});
+  CHECK(current->answer.collectors == Names{url(Role::kCollector, {4096, 3})});
 }
 
 TEST_CASE("a replica named by an old and by its present name is replaced", "[server][replace]") {
@@ -168,8 +168,8 @@ TEST_CASE("a replica named by an old and by its present name is replaced", "[ser
       {job}, failed({name(Role::kCollector, {4096, 0}), name(Role::kCollector, {4096, 1})},
                     {name(Role::kDdpLearner, {4098, 0}), name(Role::kAggregator, {4097, 1})}));
   REQUIRE(change);
-  CHECK(change->named.collectors == Names{url(Role::kCollector, {4096, 2})});
-  CHECK(change->named.learners == Names{url(Role::kAggregator, {4097, 2})});
+  CHECK(change->answer.collectors == Names{url(Role::kCollector, {4096, 2})});
+  CHECK(change->answer.learners == Names{url(Role::kAggregator, {4097, 2})});
 }
 
 TEST_CASE("only names that never belonged to the job are not found", "[server][replace]") {
@@ -248,8 +248,8 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
     const auto change = replace({job}, failed({name(row.role, row.slot)}, {}));
     REQUIRE(change);
     CHECK(change->changes == (time == 0));
-    Names named = change->named.collectors;
-    named.insert(named.end(), change->named.learners.begin(), change->named.learners.end());
+    Names named = change->answer.collectors;
+    named.insert(named.end(), change->answer.learners.begin(), change->answer.learners.end());
     CHECK(named == Names{row.want});
     job.spec.requests = change->requests;
   }

@@ -55,8 +55,8 @@ TEST_CASE("what was requested last is removed first, then the base replicas", "[
   const Change change = shrink({job}, less(row.remove, 0));
   CHECK(left(job, change, Role::kCollector) == row.left);
   CHECK(left(job, change, Role::kLearner) == std::vector<int>{0});
-  CHECK(change.named.collectors.size() == 5 - row.left.size());
-  CHECK(change.named.learners.empty());
+  CHECK(change.answer.collectors.size() == 5 - row.left.size());
+  CHECK(change.answer.learners.empty());
   CHECK(change.changes == (row.remove > 0));
 }
 
@@ -69,10 +69,10 @@ TEST_CASE("a removal is written where the replica was wanted", "[server][shrink]
   want.next_collector = 4097;  // both counters were lost
   want.next_learner = 4098;
   want.next_id = 3;
-  want.entries = {an_entry(2, Role::kLearner, 1)};  // the empty entry is gone
+  want.entries = {an_entry(2, Role::kLearner, 1)};  // the empty entry was removed
   want.base = {{1, Role::kCollector, {0, 3}, true}};
   CHECK(change.requests == want);
-  CHECK(change.named ==
+  CHECK(change.answer ==
         Listing{"rl",
                 "dqn-coordinator",
                 {url(job, Role::kCollector, {0, 3}), url(job, Role::kCollector, {4096, 0})},
@@ -131,7 +131,7 @@ TEST_CASE("a replica that has ended is not removed in the place of a living one"
   row.change(job, pods);
   const Change change = shrink({job, pods, &group}, less(1, 0));
   CHECK(left(job, change, Role::kCollector) == row.left);
-  CHECK(change.named.collectors.size() == 1);
+  CHECK(change.answer.collectors.size() == 1);
 }
 
 TEST_CASE("a multi-GPU learner is removed as one", "[server][shrink]") {
@@ -140,14 +140,14 @@ TEST_CASE("a multi-GPU learner is removed as one", "[server][shrink]") {
   const Change change = shrink({job}, less(0, 1));
   REQUIRE(change.requests.entries.size() == 1);
   CHECK(change.requests.entries[0].slots == std::vector<Slot>{{4096, 0}});
-  CHECK(change.named.learners == std::vector{url(job, Role::kAggregator, {4098, 0})});
+  CHECK(change.answer.learners == std::vector{url(job, Role::kAggregator, {4098, 0})});
 }
 
 TEST_CASE("a removed multi-GPU learner is named at its aggregator's port", "[server][shrink]") {
   job::Job job = running_job();
   job.spec.requests.entries = {multi_gpu_entry(1, {4096}, {8, 2})};
   const Change change = shrink({.job = job, .aggregator_port = 80}, less(0, 1));
-  CHECK(change.named.learners ==
+  CHECK(change.answer.learners ==
         std::vector{job::pod_name(job, Role::kAggregator, {4096, 0}) + ".rl:80"});
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("entries and base changes of another attempt are none of this one's",
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
   job.spec.requests.base = {{1, Role::kCollector, {0, 1}, true}};
   const Change change = shrink({job}, less(5, 0));
-  CHECK(change.named.collectors == std::vector{url(job, Role::kCollector, {0, 0})});
+  CHECK(change.answer.collectors == std::vector{url(job, Role::kCollector, {0, 0})});
   CHECK(change.requests.base == std::vector<job::BaseChange>{{2, Role::kCollector, {0, 0}, true}});
   CHECK(change.requests.entries.empty());
   CHECK(change.requests.next_collector == 4098);
@@ -170,7 +170,7 @@ TEST_CASE("a role without a template has nothing to remove", "[server][shrink]")
   CHECK_FALSE(shrink({job}, less(0, 3)).changes);
 }
 
-TEST_CASE("whatever is removed, as many fewer are wanted as are named",
+TEST_CASE("as many replicas fewer are wanted as the answer to a removal has",
           "[server][shrink][property]") {
   const auto seed = GENERATE(take(50, random(0U, 1'000'000U)));
   INFO("seed " << seed);  // everything random below follows from this number
@@ -187,9 +187,9 @@ TEST_CASE("whatever is removed, as many fewer are wanted as are named",
     const auto asked = rng() % 5;
     const Change change = shrink({job}, less(static_cast<int>(asked), 0));
     job.spec.requests = change.requests;
-    CHECK(change.named.collectors.size() == std::min<std::size_t>(asked, before));
+    CHECK(change.answer.collectors.size() == std::min<std::size_t>(asked, before));
     CHECK(job::wanted_units(job, Role::kCollector).size() ==
-          before - change.named.collectors.size());
+          before - change.answer.collectors.size());
     for (const auto& entry : change.requests.entries) CHECK_FALSE(entry.slots.empty());
   }
 }

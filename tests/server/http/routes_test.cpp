@@ -188,7 +188,7 @@ TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
   CHECK(refused.body.find("(4)") != std::string::npos);
 }
 
-TEST_CASE("until the caches are filled clients are told to ask again", "[server][routes]") {
+TEST_CASE("until the caches are synced clients are asked to try again", "[server][routes]") {
   ServingRoutes serving;
   serving.ready = Error{Code::kTransient, "pods are not listed yet"};
   const HttpResponse response = serving.send("GET", "/v1alpha1/replicas");
