@@ -11,7 +11,6 @@
 
 #include "job/names.h"
 #include "job/types.h"
-#include "job/validate_template.h"
 
 namespace nervex::job {
 namespace {

@@ -1,4 +1,4 @@
-#include "job/validate_template.h"
+#include "job/validate.h"
 
 #include <algorithm>
 #include <array>

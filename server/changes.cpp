@@ -1,8 +1,9 @@
 #include "server/changes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/log.h"
 #include "server/decide/ordinals.h"
@@ -10,6 +11,17 @@
 #include "server/decide/shrink.h"
 
 namespace nervex::server {
+KeyedMutex::Lock::Lock(KeyedMutex& mutex, std::string key) : keyed_(mutex), key_(std::move(key)) {
+  MutexLock lock(keyed_.mutex_);
+  while (!keyed_.taken_.insert(key_).second) keyed_.ended_.wait(keyed_.mutex_);
+}
+
+KeyedMutex::Lock::~Lock() {
+  MutexLock lock(keyed_.mutex_);
+  keyed_.taken_.erase(key_);
+  keyed_.ended_.notify_all();
+}
+
 namespace {
 
 // Against other servers and people who edit the job; each costs one re-read.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,9 +23,30 @@
 #include "server/decide/grow.h"
 #include "server/decide/idempotency.h"
 #include "server/decide/units.h"
-#include "server/keyed_mutex.h"
 
 namespace nervex::server {
+
+// Requests for one job that arrive together would only overtake each other: each write of one makes
+// the others decide again. Thread-safe; no order among those who wait.
+class KeyedMutex {
+ public:
+  class Lock {
+   public:
+    Lock(KeyedMutex& mutex, std::string key);  // waits until nobody else holds `key`
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    KeyedMutex& keyed_;
+    const std::string key_;
+  };
+
+ private:
+  Mutex mutex_;
+  CondVar ended_;
+  std::set<std::string> taken_ GUARDED_BY(mutex_);
+};
 
 // What is kept until the reply is written: the job's lock, so that an equal call which waits can be
 // judged by whether this one's caller got its reply; and the record that the reply rests on.

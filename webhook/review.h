@@ -6,8 +6,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kube/model/admission.h"
+#include "kube/model/json.h"
 #include "webhook/schema_check.h"
 
 namespace nervex::webhook {
@@ -22,5 +24,10 @@ struct Rules {
 // Refusals carry code 422 and name every wrong field. Only the mutating hook answers with a patch;
 // applying it and asking again gives none. Never looks at anything but its arguments.
 kube::AdmissionResponse review(kube::AdmissionRequest request, Hook hook, const Rules& rules);
+
+// ---- warnings
+
+// One line each, below 120 characters, for kubectl to show. `object` is a valid NerveXJob.
+std::vector<std::string> warnings_for(const Json& object);
 
 }  // namespace nervex::webhook

@@ -8,9 +8,8 @@
 
 #include "base/clock.h"
 #include "base/http/exchange.h"
-#include "base/http/stream_reader.h"
 #include "base/mutex.h"
-#include "base/net/dial.h"
+#include "base/net/connection.h"
 #include "base/tls/tls.h"
 
 namespace nervex {

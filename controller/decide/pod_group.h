@@ -44,7 +44,7 @@ Actions group_steps(const Round& round);
 
 // -- which gangs of requests in a PodGroup become one? Pure.
 //
-// nervex-server merges entries of spec.requests that are placed (server/decide/merge.h). Their
+// nervex-server merges entries of spec.requests that are placed (server/decide/grow.h). Their
 // slots are then of one entry and still in a gang for each POST, so that the PodGroup would grow
 // with every POST that the job ever made.
 

@@ -1,6 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "kube/event_correlator.h"
+#include "kube/events.h"
 #include "tests/support/fake_clock.h"
 
 namespace nervex::kube {

@@ -1,4 +1,4 @@
-#include "webhook/warnings.h"
+#include "webhook/review.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -11,7 +11,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "base/http/client.h"
-#include "base/net/dial.h"
+#include "base/net/connection.h"
 #include "tests/base/full_listener.h"
 #include "tests/base/raw_socket.h"
 #include "tests/support/scripted_server.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/http/client.h"
-#include "base/http/stream_reader.h"
+#include "base/http/exchange.h"
 #include "tests/base/raw_socket.h"
 
 namespace nervex {

@@ -274,7 +274,7 @@ void place(Followed& followed, const std::vector<std::string>& gangs) {
   }
 }
 
-// What nervex-server does (server/decide/merge.h).
+// What nervex-server does (server/decide/grow.h).
 void merge_entries(job::Requests& requests) {
   auto& entries = requests.entries;
   for (std::size_t i = 1; i < entries.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "kube/auth/credential_files.h"
+#include "kube/auth/identity.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,11 +1,10 @@
-#include "server/decide/merge.h"
+#include "server/decide/grow.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <functional>
 #include <set>
 
-#include "server/decide/grow.h"
 #include "server/decide/shrink.h"
 #include "tests/server/builders.h"
 
