@@ -13,7 +13,7 @@ namespace nervex {
 using SysTime = std::chrono::sys_time<std::chrono::milliseconds>;  // wall clock, for timestamps
 using MonoTime = std::chrono::steady_clock::time_point;            // for durations and deadlines
 
-// An interface so that tests can turn time by hand. Thread-safe.
+// An interface so that tests can set the time. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;

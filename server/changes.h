@@ -18,11 +18,11 @@
 #include "base/mutex.h"
 #include "job/types.h"
 #include "kube/api.h"
-#include "server/caches.h"
 #include "server/decide/change.h"
 #include "server/decide/grow.h"
 #include "server/decide/idempotency.h"
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
+#include "server/stores.h"
 
 namespace nervex::server {
 

@@ -3,12 +3,12 @@
 #include "base/tls/flags.h"
 #include "kube/leader/lease.h"
 #include "kube/manager.h"
-#include "server/caches.h"
 #include "server/flags.h"
 #include "server/http/authorizer.h"
 #include "server/http/routes.h"
 #include "server/replica_metrics.h"
 #include "server/replicas.h"
+#include "server/stores.h"
 
 using namespace nervex;  // NOLINT: main only
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/metrics.h"
-#include "server/caches.h"
+#include "server/stores.h"
 
 namespace nervex::server {
 

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "kube/api.h"
-#include "server/caches.h"
 #include "server/changes.h"
+#include "server/stores.h"
 
 namespace nervex::server {
 

@@ -53,7 +53,7 @@ class HttpSession {
   const Listener& listener_;
   Listener::Permit& permit_;
   Connection& connection_;
-  bool closing_ = false;  // the last reply told the caller so
+  bool closing_ = false;  // the last reply said so
 };
 
 }  // namespace nervex

@@ -13,8 +13,8 @@
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
+#include "server/decide/job_view.h"
 #include "server/decide/ordinals.h"
-#include "server/decide/units.h"
 
 namespace nervex::server {
 namespace {

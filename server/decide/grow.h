@@ -9,8 +9,8 @@
 #include "job/types.h"
 #include "server/decide/change.h"
 #include "server/decide/gpu_split.h"
+#include "server/decide/job_view.h"
 #include "server/decide/listing.h"
-#include "server/decide/units.h"
 
 namespace nervex::server {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "job/names.h"
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
 
 namespace nervex::server {
 namespace {

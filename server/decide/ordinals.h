@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "job/types.h"
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
 
 namespace nervex::server {
 

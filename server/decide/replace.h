@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "server/decide/change.h"
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
 
 namespace nervex::server {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server/decide/change.h"
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
 
 namespace nervex::server {
 

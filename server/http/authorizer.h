@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "kube/api.h"
-#include "server/caches.h"
 #include "server/http/identity.h"
+#include "server/stores.h"
 
 namespace nervex::server {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "job/pod_manifest.h"
-#include "server/caches.h"
 #include "server/replicas.h"
+#include "server/stores.h"
 #include "tests/server/builders.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"

@@ -5,7 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <functional>
 
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
 #include "tests/server/builders.h"
 
 namespace nervex::server {

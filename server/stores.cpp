@@ -1,4 +1,4 @@
-#include "server/caches.h"
+#include "server/stores.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// server/caches.h - what does this server know of the cluster, and where does it find the pod that
-// asks? Mirrors of five kinds, and a look at the API server itself.
+// server/stores.h - what does this server know of the cluster, and where does it find the pod that
+// asks? A store of each of five kinds, and reads of the API server itself.
 #pragma once
 
 #include <string>

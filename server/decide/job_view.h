@@ -1,4 +1,4 @@
-// server/decide/units.h - which replicas does a client count, and under which addresses? Pure.
+// server/decide/job_view.h - which replicas does a client count, and under which addresses? Pure.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-#include "server/decide/units.h"
+#include "server/decide/job_view.h"
 
 #include <algorithm>
 #include <set>
