@@ -12,7 +12,7 @@ std::string without_scheme(std::string& text) {
   return "";
 }
 
-// Pods are told HOST:PORT, as the contract has it; a scheme would reach clients that add their own.
+// Pods get HOST:PORT, as the contract has it; a scheme would reach clients that add their own.
 std::string check_address(const std::string& text) {
   const auto colon = text.rfind(':');
   const bool is_good = colon != std::string::npos && colon > 0 && colon + 1 < text.size() &&

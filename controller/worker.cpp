@@ -17,7 +17,7 @@ namespace nervex::controller {
 namespace {
 
 // After a status that only follows what is there nothing is left to do, and whatever happens next
-// is told by a watch; going on at once would write again for each pod of a gang that starts.
+// comes with a watch event; going on at once would write again for each pod of a gang that starts.
 bool has_more_to_do(const Decision& decision) {
   return std::any_of(decision.actions.begin(), decision.actions.end(),
                      [](const Action& action) {

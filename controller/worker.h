@@ -41,7 +41,7 @@ class Worker {
  private:
   Result<Outcome> work(const std::string& key);
   Result<Nothing> release_orphans(const std::string& key);
-  // Writes on the job what it should tell of the failure.
+  // Reports the failure on the job.
   void report(const std::string& key, const Failure& failure);
 
   kube::Api& api_;
@@ -80,7 +80,7 @@ class RoundMetrics {
 // Workers from start() until stop(). None decides anything before this process leads and all caches
 // have been brought up to date since: a cache that is half full makes pods twice,
 // and one that lacks the last writes of the leader before us deletes pods that are wanted.
-// Meanwhile the queue collects what the watches tell.
+// Meanwhile the queue collects what the watches report.
 class Runner {
  public:
   Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,

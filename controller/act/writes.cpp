@@ -70,7 +70,7 @@ Writes::Kind<gang::PodGroup> Writes::pod_groups() const {
   return {kube::kPodGroups, "podgroup", caches_.pod_groups, gang::parse_pod_group};
 }
 
-// An answer that cannot be read is no failure of the write: the watch will tell.
+// An answer that cannot be read is no failure of the write: the watch will show it.
 template <typename T>
 void Writes::fold(const Kind<T>& kind, const Json& object) const {
   auto decoded = kind.decode(kube::to_text(object));

@@ -11,7 +11,7 @@
 namespace nervex::controller {
 
 // Writes for one job. What the API server answers is in the caches when a call returns, so the next
-// decision sees it before the watch tells of it. Thread-safe.
+// decision sees it before the watch reports it. Thread-safe.
 class Writes {
  public:
   Writes(kube::Api& api, Caches& caches, const job::Job& job);

@@ -88,11 +88,11 @@ struct Observed {
   Ptrs<Service> services;
   Ptrs<gang::PodGroup> pod_groups;
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
-  std::string server_url;                                     // what pods are told
+  std::string server_url;                                     // what pods get
   bool server_token = false;                                  // pods get a token for it
   // The attempt has run, and a live read just now found no coordinator pod of it.
   bool coordinator_is_gone = false;
-  // Then: its last state that a watch told, if that said why it had to go; null if not.
+  // Then: its last state that a watch showed, if that said why it was deleted; null if not.
   std::shared_ptr<const kube::Pod> last_coordinator;
   // Then: a live read just now found its node gone, or not ready.
   bool coordinator_node_is_lost = false;

@@ -30,7 +30,7 @@ std::string collector_selector(const job::Job& job) {
                      job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
 }
 
-// More ends than these are counted, but no longer told one by one if nobody can ask for them.
+// More ends than these are counted, but no longer listed one by one if nobody can ask for them.
 constexpr std::size_t kManyEnded = 1'000;
 
 job::RoleCounts& counts_of_worker(job::Status& status, Role role) {
@@ -45,8 +45,8 @@ job::RoleCounts forgotten(const job::Status& before, Role role) {
     job::RoleCounts& counts = counts_of_worker(named, of.role);
     ++(of.succeeded ? counts.succeeded : counts.failed);
   }
-  job::Status told = before;
-  const job::RoleCounts& counted = counts_of_worker(told, role);
+  job::Status stored = before;
+  const job::RoleCounts& counted = counts_of_worker(stored, role);
   const job::RoleCounts& listed = counts_of_worker(named, role);
   return {0, std::max(0, counted.succeeded - listed.succeeded),
           std::max(0, counted.failed - listed.failed)};

@@ -71,7 +71,7 @@ Changed<T> add_owner_to(kube::WorkQueue& queue) {
   };
 }
 
-// Why a coordinator had to go is told by its last state alone, and asked for when it is gone.
+// Why a coordinator was deleted shows in its last state alone, and is asked for afterwards.
 void remember_disrupted(Caches& caches, const kube::Pod& gone) {
   if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
   caches.disrupted_coordinators.put(gone.meta.key(), gone);

@@ -16,7 +16,7 @@
 namespace nervex::controller {
 
 struct ObserveOptions {
-  std::string server_url;         // what pods are told
+  std::string server_url;         // what pods get
   std::string aggregator_config;  // "namespace/name"
   bool server_token = false;      // pods get a token for nervex-server
   std::chrono::milliseconds status_update_period{

@@ -238,10 +238,10 @@ TEST_CASE("a PodGroup that is too large to store is reported on the job at once"
   }
   const auto status = cluster.job().status;
   CHECK(status.reason == "FailedCreate");
-  const auto* told = find_condition(status, "PodsCreated");
-  REQUIRE(told != nullptr);
-  CHECK_FALSE(told->status);
-  CHECK(told->message.find("etcdserver: request is too large") != std::string::npos);
+  const auto* condition = find_condition(status, "PodsCreated");
+  REQUIRE(condition != nullptr);
+  CHECK_FALSE(condition->status);
+  CHECK(condition->message.find("etcdserver: request is too large") != std::string::npos);
 }
 
 TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[controller][perform]") {

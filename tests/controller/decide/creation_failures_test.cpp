@@ -4,7 +4,6 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "controller/decide/conditions.h"
-
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -58,7 +57,7 @@ TEST_CASE("an error that may pass by itself is reported when it happens again",
   struct Row {
     std::string when;
     Code code;
-    int failures_before;  // the fewest with which it is told
+    int failures_before;  // the fewest with which it is reported
   };
   const auto row = GENERATE(values<Row>({
       {"the object is wrong", Code::kInvalid, 0},

@@ -300,9 +300,9 @@ TEST_CASE("a replica whose incarnations are used up is reported and not created 
   world.remove_pod(world.name(Role::kCollector, 0, job::kMaxIncarnation));
   settle(world);
   CHECK(world.pod_names() == Strings{"dqn-coordinator"});
-  const auto* told = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
-  REQUIRE(told != nullptr);
-  CHECK(told->message.find("collector 0") == 0);
+  const auto* condition = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
+  REQUIRE(condition != nullptr);
+  CHECK(condition->message.find("collector 0") == 0);
 
   world.seen.job.spec.backoff_limit = 1;  // the next attempt has all of them again
   world.end("dqn-coordinator", false);
@@ -330,9 +330,9 @@ TEST_CASE("a replica that goes on under a fresh ordinal is not reported any more
   if (is_of_base) requests.base = {{1, Role::kCollector, {0, 0}, true}};
   requests.entries = {testing::an_entry(2, Role::kCollector, 1, 4199)};
   settle(world);
-  const auto* told = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
-  REQUIRE(told != nullptr);
-  CHECK_FALSE(told->status);
+  const auto* condition = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
+  REQUIRE(condition != nullptr);
+  CHECK_FALSE(condition->status);
   const Strings pods = world.pod_names();
   CHECK(std::set<std::string>(pods.begin(), pods.end()) ==
         std::set<std::string>{"dqn-coordinator", world.name(Role::kCollector, 4199)});

@@ -109,11 +109,11 @@ TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][
   world.seen.job.spec.requests.next_collector = row.next_collector;
   world.seen.job.spec.requests.next_learner = row.next_learner;
   CHECK(world.settle() >= 0);
-  const auto* told = find_condition(world.seen.job.status, "OrdinalsNearlyExhausted");
-  REQUIRE((told != nullptr) == !row.want.empty());
-  if (told == nullptr) return;
-  CHECK(told->status);
-  CHECK(told->message.find(" 61440 " + row.want + "s ") != std::string::npos);
+  const auto* condition = find_condition(world.seen.job.status, "OrdinalsNearlyExhausted");
+  REQUIRE((condition != nullptr) == !row.want.empty());
+  if (condition == nullptr) return;
+  CHECK(condition->status);
+  CHECK(condition->message.find(" 61440 " + row.want + "s ") != std::string::npos);
 }
 
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {

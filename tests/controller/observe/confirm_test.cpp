@@ -31,7 +31,7 @@ struct GrownCluster : Cluster {
     api.clear_writes();
   }
 
-  // Another process, whose watch of jobs has not told of the growth.
+  // Another process, whose watch of jobs has not reported the growth.
   void take_over_with_the_old_job() {
     controller = std::make_unique<testing::Process>(api, clock);
     controller->caches.jobs.put(kJobKey, before);
