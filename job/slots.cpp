@@ -42,13 +42,13 @@ Changes changes_of(const Job& job, Role role) {
 // Beyond that its name would be another slot's.
 bool can_be_named(Slot slot) { return slot.incarnation <= kMaxIncarnation; }
 
-std::vector<Unit> units_of(const Job& job, Role role, bool with_names) {
+std::vector<Replica> replicas_of(const Job& job, Role role, bool with_names) {
   const auto& spec = role_spec(job.spec, role);
-  std::vector<Unit> units;
-  if (!spec || !spec->pod_template.is_object()) return units;
+  std::vector<Replica> replicas;
+  if (!spec || !spec->pod_template.is_object()) return replicas;
   const Changes changes = changes_of(job, role);
   const auto add = [&](Slot slot, const RequestEntry* entry) {
-    if (can_be_named(slot) == with_names) units.push_back({role, slot, entry});
+    if (can_be_named(slot) == with_names) replicas.push_back({role, slot, entry});
   };
   for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
     if (changes.removed.count(ordinal) == 0) add(changes.apply({ordinal, 0}), nullptr);
@@ -57,9 +57,10 @@ std::vector<Unit> units_of(const Job& job, Role role, bool with_names) {
     if (entry.role != role || entry.attempt != job.status.attempt) continue;
     for (const Slot written : entry.slots) add(changes.apply(written), &entry);
   }
-  std::stable_sort(units.begin(), units.end(),
-                   [](const Unit& a, const Unit& b) { return a.slot.ordinal < b.slot.ordinal; });
-  return units;
+  std::stable_sort(replicas.begin(), replicas.end(), [](const Replica& a, const Replica& b) {
+    return a.slot.ordinal < b.slot.ordinal;
+  });
+  return replicas;
 }
 
 }  // namespace
@@ -68,16 +69,21 @@ Slot current_slot(const Job& job, Role role, Slot slot) {
   return changes_of(job, role).apply(slot);
 }
 
-std::vector<Unit> wanted_units(const Job& job, Role role) { return units_of(job, role, true); }
+std::vector<Replica> wanted_replicas(const Job& job, Role role) {
+  return replicas_of(job, role, true);
+}
 
-std::vector<Unit> exhausted_units(const Job& job, Role role) { return units_of(job, role, false); }
+std::vector<Replica> exhausted_replicas(const Job& job, Role role) {
+  return replicas_of(job, role, false);
+}
 
-std::vector<UnitPod> pods_of(const Unit& unit) {
-  if (unit.entry == nullptr || !is_multi_gpu(*unit.entry)) return {{unit.role, unit.slot, 0, 0}};
-  std::vector<UnitPod> pods = {{Role::kAggregator, unit.slot, 0, 0}};
-  Slot slot = unit.slot;
+std::vector<ReplicaPod> pods_of(const Replica& replica) {
+  if (replica.entry == nullptr || !is_multi_gpu(*replica.entry))
+    return {{replica.role, replica.slot, 0, 0}};
+  std::vector<ReplicaPod> pods = {{Role::kAggregator, replica.slot, 0, 0}};
+  Slot slot = replica.slot;
   int rank = 0;
-  for (const int gpus : unit.entry->gpu_split) {
+  for (const int gpus : replica.entry->gpu_split) {
     pods.push_back({Role::kDdpLearner, slot, gpus, rank});
     ++slot.ordinal;
     rank += gpus;

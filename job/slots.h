@@ -1,11 +1,11 @@
 // job/slots.h - which replicas does a job want now, and which pods is each of them? Pure.
 //
-// A replica as clients count them is a unit: a collector, a learner, or a multi-GPU learner, which
-// is an aggregator and one ddp-learner pod per item of its entry's GPU split and is placed,
-// replaced and deleted as a whole. A unit's ordinal is unique in its role for the life of the job.
-// The pods of a multi-GPU learner carry numbers of their own roles: the aggregator the learner's
-// ordinal, the ddp-learners that one and those that follow; so such a learner uses up as many
-// ordinals as it has ddp-learners.
+// A replica, as clients count them, is a collector, a learner, or a multi-GPU learner, which is an
+// aggregator and one ddp-learner pod per item of its entry's GPU split and is placed,
+// replaced and deleted as a whole. A replica's ordinal is unique in its role for the life of the
+// job. The pods of a multi-GPU learner carry numbers of their own roles: the aggregator the
+// learner's ordinal, the ddp-learners that one and those that follow; so such a learner uses up as
+// many ordinals as it has ddp-learners.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@
 
 namespace nervex::job {
 
-struct Unit {
+struct Replica {
   Role role = Role::kCollector;         // kCollector or kLearner
   Slot slot;                            // with the incarnation that it has now
   const RequestEntry* entry = nullptr;  // null: a base replica. Borrowed from the job
-  bool operator==(const Unit&) const = default;
+  bool operator==(const Replica&) const = default;
 };
 
-struct UnitPod {
+struct ReplicaPod {
   Role role = Role::kCollector;
   Slot slot;
   int gpus = 0;        // of a ddp-learner: its own; else 0
   int start_rank = 0;  // of a ddp-learner: the GPUs of those before it
-  bool operator==(const UnitPod&) const = default;
+  bool operator==(const ReplicaPod&) const = default;
 };
 
 // The incarnation of a slot counts up whenever a client names its pod as failed (spec.requests) and
@@ -36,17 +36,18 @@ struct UnitPod {
 // replacement.
 Slot current_slot(const Job& job, Role role, Slot slot);
 
-// The units of `role`, kCollector or kLearner, that the job wants in its current attempt, those
+// The replicas of `role`, kCollector or kLearner, that the job wants in its current attempt, those
 // that have ended included: the base replicas, but for what was removed, then what was requested,
-// by ordinal. Neither those whose incarnations are used up. None without a template. Cost: units +
-// changes x log(changes).
-std::vector<Unit> wanted_units(const Job& job, Role role);
+// by ordinal. Neither those whose incarnations are used up. None without a template. Cost: replicas
+// + changes x log(changes).
+std::vector<Replica> wanted_replicas(const Job& job, Role role);
 // Those that were left out: the controller has replaced their pods so often that no name is left
 // for the next one. nervex-server lets them go on under ordinals that are fresh.
-std::vector<Unit> exhausted_units(const Job& job, Role role);
+std::vector<Replica> exhausted_replicas(const Job& job, Role role);
 
-// The pods of a unit: itself, or of a multi-GPU learner the aggregator and then the ddp-learners.
-std::vector<UnitPod> pods_of(const Unit& unit);
+// The pods of a replica: itself, or of a multi-GPU learner the aggregator and then the
+// ddp-learners.
+std::vector<ReplicaPod> pods_of(const Replica& replica);
 
 // Ordinals that one replica of the entry uses up: at least 1.
 int ordinals_of(const RequestEntry& entry);

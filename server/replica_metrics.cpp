@@ -34,9 +34,10 @@ std::size_t wanted_of(const job::Job& job, job::Role role) {
   for (const auto& of : job.status.ended) {
     if (of.role == role) ended.insert(of.slot);
   }
-  const auto units = job::wanted_units(job, role);
-  return static_cast<std::size_t>(std::count_if(
-      units.begin(), units.end(), [&](const auto& unit) { return ended.count(unit.slot) == 0; }));
+  const auto replicas = job::wanted_replicas(job, role);
+  return static_cast<std::size_t>(
+      std::count_if(replicas.begin(), replicas.end(),
+                    [&](const auto& replica) { return ended.count(replica.slot) == 0; }));
 }
 
 Total wanted(const Stores& stores) {

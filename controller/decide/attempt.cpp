@@ -121,8 +121,8 @@ WantedSlots::WantedSlots(const job::Job& job, bool has_aggregator) {
   // A coordinator has no next incarnation: a lost one is the end of the attempt.
   add({Role::kCoordinator, {}, {Role::kCoordinator, {}, nullptr}, 0, false});
   if (has_aggregator) add_single(Role::kAggregator);
-  add_units(job, Role::kCollector);
-  add_units(job, Role::kLearner);
+  add_replicas(job, Role::kCollector);
+  add_replicas(job, Role::kLearner);
   mark_over(job.status.ended);
 }
 
@@ -132,20 +132,23 @@ void WantedSlots::add(const WantedSlot& slot) {
   }
 }
 
-void WantedSlots::add_units(const job::Job& job, Role role) {
-  for (const job::Unit& unit : job::wanted_units(job, role)) {
-    for (const job::UnitPod& pod : job::pods_of(unit)) {
-      add({pod.role, pod.slot, unit, pod.slot.ordinal - unit.slot.ordinal, false});
+void WantedSlots::add_replicas(const job::Job& job, Role role) {
+  for (const job::Replica& replica : job::wanted_replicas(job, role)) {
+    for (const job::ReplicaPod& pod : job::pods_of(replica)) {
+      add({pod.role, pod.slot, replica, pod.slot.ordinal - replica.slot.ordinal, false});
     }
   }
 }
 
 void WantedSlots::mark_over(const std::vector<job::Status::Ended>& ended) {
-  std::set<std::pair<Role, job::Slot>> units;
+  std::set<std::pair<Role, job::Slot>> replicas;
   for (const auto& of : ended) {
-    if (const auto* slot = find(of.role, of.slot)) units.emplace(slot->unit.role, slot->unit.slot);
+    const auto* slot = find(of.role, of.slot);
+    if (slot != nullptr) replicas.emplace(slot->replica.role, slot->replica.slot);
   }
-  for (auto& slot : slots_) slot.is_over = units.count({slot.unit.role, slot.unit.slot}) != 0;
+  for (auto& slot : slots_) {
+    slot.is_over = replicas.count({slot.replica.role, slot.replica.slot}) != 0;
+  }
 }
 
 const WantedSlot* WantedSlots::find(Role role, int ordinal) const {

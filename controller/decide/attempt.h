@@ -72,12 +72,12 @@ inline job::Slot job_slot(gang::SlotId slot) { return {slot.ordinal, slot.incarn
 struct WantedSlot {
   job::Role role = job::Role::kCoordinator;
   job::Slot slot;
-  job::Unit unit;  // the replica it is a pod of; of coordinator and aggregator the slot itself
-  int part = 0;    // of a ddp-learner: which pod of its learner, from 0
+  job::Replica replica;  // that it is a pod of; of coordinator and aggregator the slot itself
+  int part = 0;          // of a ddp-learner: which pod of its learner, from 0
   // It has finished, or another pod of its replica has: nobody makes its pod again.
   bool is_over = false;
 
-  const job::RequestEntry* entry() const { return unit.entry; }  // null: not requested
+  const job::RequestEntry* entry() const { return replica.entry; }  // null: not requested
 };
 
 // Coordinator, aggregator, then collectors and learners by ordinal. Borrows from the job.
@@ -96,7 +96,7 @@ class WantedSlots {
 
  private:
   void add(const WantedSlot& slot);
-  void add_units(const job::Job& job, job::Role role);
+  void add_replicas(const job::Job& job, job::Role role);
   std::vector<WantedSlot> slots_;
   std::map<std::pair<job::Role, int>, std::size_t> by_number_;
 };

@@ -37,7 +37,7 @@ bool is_of_a_learner(const WantedSlot& slot) {
 }
 
 bool is_of_learner(const WantedSlot& slot, int ordinal) {
-  return is_of_a_learner(slot) && slot.unit.slot.ordinal == ordinal;
+  return is_of_a_learner(slot) && slot.replica.slot.ordinal == ordinal;
 }
 
 // Also of slots that a gang which backs off has out of the PodGroup: those of a request by its
@@ -70,8 +70,8 @@ bool has_pod(const Attempt& attempt, const WantedSlot& slot) {
 bool goes_on(const job::Job& job, const WantedSlot& slot) {
   const auto& moved = job.spec.requests.moved;
   return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& of) {
-    return of.attempt == job.status.attempt && of.role == slot.unit.role &&
-           of.to == slot.unit.slot.ordinal;
+    return of.attempt == job.status.attempt && of.role == slot.replica.role &&
+           of.to == slot.replica.slot.ordinal;
   });
 }
 
@@ -92,7 +92,7 @@ bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& 
 std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attempt,
                                       const WantedSlot& slot, std::string_view gang) {
   if (!is_of_a_learner(slot)) return std::nullopt;
-  const int learner = slot.unit.slot.ordinal;
+  const int learner = slot.replica.slot.ordinal;
   const auto& requeued = job.status.requeued_gangs;
   const bool is_again =
       std::any_of(requeued.begin(), requeued.end(),
@@ -111,7 +111,7 @@ void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const 
     const WantedSlot* slot = slots.find(of.role, of.slot);
     if (slot == nullptr || slot->is_over || of.pod->node.empty()) continue;
     if (!belongs_to(*slot, requeued, gang, gangs)) continue;
-    int& incarnation = raised[{slot->unit.role, slot->unit.slot.ordinal}];
+    int& incarnation = raised[{slot->replica.role, slot->replica.slot.ordinal}];
     incarnation = std::max(incarnation, of.slot.incarnation + 1);
   }
   status.replaced.clear();

@@ -117,7 +117,7 @@ class Losses {
 
   // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.
   void replace(const WantedSlot& slot, std::string why) {
-    raise(slot.unit.role, {slot.unit.slot.ordinal, slot.slot.incarnation + 1});
+    raise(slot.replica.role, {slot.replica.slot.ordinal, slot.slot.incarnation + 1});
     out_.lost.push_back(std::move(why));
   }
 
@@ -186,11 +186,11 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
     if (slot.role == Role::kCoordinator || job::pod_name(job, slot.role, slot.slot) != name)
       continue;
     job::Status status = job.status;
-    const job::Slot next{slot.unit.slot.ordinal, slot.slot.incarnation + 1};
+    const job::Slot next{slot.replica.slot.ordinal, slot.slot.incarnation + 1};
     std::erase_if(status.replaced, [&](const auto& of) {
-      return of.role == slot.unit.role && of.slot.ordinal == next.ordinal;
+      return of.role == slot.replica.role && of.slot.ordinal == next.ordinal;
     });
-    status.replaced.push_back({slot.unit.role, next});
+    status.replaced.push_back({slot.replica.role, next});
     sort_by_slot(status.replaced);
     return {UpdateStatus{std::move(status)},
             warning_event(kFailedCreate,

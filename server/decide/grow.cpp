@@ -62,7 +62,8 @@ Result<Nothing> check_template(const job::Job& job, Role role) {
 void drop_ended(const JobView& view, job::Requests& requests) {
   std::set<std::pair<Role, int>> ended;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
-    for (const auto& unit : ended_units(view, role)) ended.emplace(role, unit.slot.ordinal);
+    for (const auto& replica : ended_replicas(view, role))
+      ended.emplace(role, replica.slot.ordinal);
   }
   for (auto& entry : requests.entries) {
     if (is_multi_gpu(entry) || entry.attempt != view.job.status.attempt) continue;
@@ -76,9 +77,9 @@ void drop_ended(const JobView& view, job::Requests& requests) {
 // The same of base replicas. They come back with the next attempt.
 void drop_ended_base(const JobView& view, job::Requests& requests) {
   for (const Role role : {Role::kCollector, Role::kLearner}) {
-    for (const auto& unit : ended_units(view, role)) {
-      if (unit.entry != nullptr) continue;
-      change_base(requests, {view.job.status.attempt, role, unit.slot, true});
+    for (const auto& replica : ended_replicas(view, role)) {
+      if (replica.entry != nullptr) continue;
+      change_base(requests, {view.job.status.attempt, role, replica.slot, true});
     }
   }
 }
@@ -106,7 +107,7 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
                              const job::RequestEntry& entry, int more, const Limits& limits) {
   const Role role = entry.role;
   const auto& spec = role_spec(view.job.spec, role);
-  const int now = static_cast<int>(living_units(view, role).size());
+  const int now = static_cast<int>(living_replicas(view, role).size());
   if (spec->max_replicas && now + more > *spec->max_replicas) {
     return Error{Code::kConflict,
                  fmt::format("{}s: {} more would be {}, above maxReplicas {}", to_string(role),
@@ -161,7 +162,7 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
 
   for (int i = 0; i < replicas; ++i) {
     entry.slots.push_back({first + i * step, 0});
-    const job::UnitPod addressed = addressed_pod({entry.role, entry.slots.back(), &entry});
+    const job::ReplicaPod addressed = addressed_pod({entry.role, entry.slots.back(), &entry});
     add_address(change.answer, view.job, addressed.role, addressed.slot, view.aggregator_port);
   }
   next_ordinal(requests, entry.role) = first + replicas * step;
@@ -249,15 +250,15 @@ std::set<PodSlot> slots_with_pods(const JobView& view) {
 // The ids of entries with a replica that still waits for a place, or for a pod.
 std::set<std::int64_t> waiting_entries(const JobView& view) {
   const std::set<PodSlot> made = slots_with_pods(view);
-  const auto has_pod = [&made](const job::UnitPod& pod) {
+  const auto has_pod = [&made](const job::ReplicaPod& pod) {
     return made.count({to_string(pod.role), pod.slot.ordinal, pod.slot.incarnation}) > 0;
   };
   std::set<std::int64_t> waiting;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
-    for (const auto& unit : living_units(view, role)) {
-      if (unit.entry == nullptr) continue;
-      const auto pods = job::pods_of(unit);
-      if (!std::all_of(pods.begin(), pods.end(), has_pod)) waiting.insert(unit.entry->id);
+    for (const auto& replica : living_replicas(view, role)) {
+      if (replica.entry == nullptr) continue;
+      const auto pods = job::pods_of(replica);
+      if (!std::all_of(pods.begin(), pods.end(), has_pod)) waiting.insert(replica.entry->id);
     }
   }
   return waiting;

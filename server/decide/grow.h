@@ -53,7 +53,7 @@ inline constexpr std::size_t kMergeAbove = 100;
 // Merges the entries of the attempt that are placed into the oldest one of their kind: equal role,
 // resources and GPU split. Placed is one whose replicas have each ended, or have their pods, and
 // places in gangs that the PodGroup says are committed and whole. Nothing without a PodGroup.
-// `requests` is what becomes of the view's. Cost: units + placements + pods, each with log.
+// `requests` is what becomes of the view's. Cost: replicas + placements + pods, each with log.
 void merge_placed(const JobView& view, job::Requests& requests);
 
 // How many entries there are at least, if all were placed.

@@ -38,23 +38,24 @@ std::set<EndedSlot> ended_slots(const JobView& view) {
   return ended;
 }
 
-std::vector<job::Unit> units_that_have(bool ended, const JobView& view, Role role) {
+std::vector<job::Replica> replicas_that_have(bool ended, const JobView& view, Role role) {
   const std::set<EndedSlot> slots = ended_slots(view);
   const auto is_ended = [&slots](Role of, job::Slot slot) {
     return slots.count({to_string(of), slot.ordinal, slot.incarnation}) > 0;
   };
-  std::vector<job::Unit> units = job::wanted_units(view.job, role);
-  std::erase_if(units, [&](const job::Unit& unit) {
-    const job::UnitPod addressed = addressed_pod(unit);
+  std::vector<job::Replica> replicas = job::wanted_replicas(view.job, role);
+  std::erase_if(replicas, [&](const job::Replica& replica) {
+    const job::ReplicaPod addressed = addressed_pod(replica);
     // The status may know a multi-GPU learner as the learner that it is.
-    return ended != (is_ended(addressed.role, addressed.slot) || is_ended(unit.role, unit.slot));
+    return ended !=
+           (is_ended(addressed.role, addressed.slot) || is_ended(replica.role, replica.slot));
   });
-  return units;
+  return replicas;
 }
 
 }  // namespace
 
-job::UnitPod addressed_pod(const job::Unit& unit) { return job::pods_of(unit).front(); }
+job::ReplicaPod addressed_pod(const job::Replica& replica) { return job::pods_of(replica).front(); }
 
 void add_address(Listing& listing, const job::Job& job, Role role, job::Slot slot,
                  int aggregator_port) {
@@ -62,12 +63,12 @@ void add_address(Listing& listing, const job::Job& job, Role role, job::Slot slo
   urls.push_back(replica_address(job, role, job::pod_name(job, role, slot), aggregator_port));
 }
 
-std::vector<job::Unit> living_units(const JobView& view, Role role) {
-  return units_that_have(false, view, role);
+std::vector<job::Replica> living_replicas(const JobView& view, Role role) {
+  return replicas_that_have(false, view, role);
 }
 
-std::vector<job::Unit> ended_units(const JobView& view, Role role) {
-  return units_that_have(true, view, role);
+std::vector<job::Replica> ended_replicas(const JobView& view, Role role) {
+  return replicas_that_have(true, view, role);
 }
 
 }  // namespace nervex::server

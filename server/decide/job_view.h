@@ -22,18 +22,18 @@ struct JobView {
       job::default_port(job::Role::kAggregator);  // as the AggregatorConfig has it
 };
 
-// The pod whose address stands for the unit: itself, or of a multi-GPU learner its aggregator.
-job::UnitPod addressed_pod(const job::Unit& unit);
+// The pod whose address stands for the replica: itself, or of a multi-GPU learner its aggregator.
+job::ReplicaPod addressed_pod(const job::Replica& replica);
 
 // Adds the address of the pod of that role and slot to the list that it belongs in.
 void add_address(Listing& listing, const job::Job& job, job::Role role, job::Slot slot,
                  int aggregator_port);
 
-// The units of `role` (kCollector, kLearner) that a client counts as there: wanted, and not ended,
-// whether its pod exists yet or is being replaced. By ordinal: the base replicas first, the newest
-// last. Borrows from the view's job. Cost: units + pods.
-std::vector<job::Unit> living_units(const JobView& view, job::Role role);
+// The replicas of `role` (kCollector, kLearner) that a client counts as there: wanted, and not
+// ended, whether its pod exists yet or is being replaced. By ordinal: the base replicas first, the
+// newest last. Borrows from the view's job. Cost: replicas + pods.
+std::vector<job::Replica> living_replicas(const JobView& view, job::Role role);
 // The others that are wanted: their pods have finished by themselves, and may be deleted.
-std::vector<job::Unit> ended_units(const JobView& view, job::Role role);
+std::vector<job::Replica> ended_replicas(const JobView& view, job::Role role);
 
 }  // namespace nervex::server

@@ -118,8 +118,8 @@ Released::Released(const job::Job& job) : job_(job) {
   const auto* lost = find_condition(job.status, job::kRequestsLost);
   is_lost_ = lost != nullptr && lost->status;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
-    for (const auto& unit : job::wanted_units(job, role)) {
-      for (const auto& pod : job::pods_of(unit)) {
+    for (const auto& replica : job::wanted_replicas(job, role)) {
+      for (const auto& pod : job::pods_of(replica)) {
         wanted_[{pod.role, pod.slot.ordinal}] = pod.slot.incarnation;
       }
     }

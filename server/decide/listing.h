@@ -68,7 +68,7 @@ std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica, i
 // A client that was answered that a replica is removed, or replaced, must not see it in a listing
 // a moment later: it would connect again, and wait for a pod that is about to go. What the job,
 // which may be older than the pods, does not know yet is not released; nor is anything while
-// spec.requests is known to be lost (condition RequestsLost). Cost: units once, then a look-up.
+// spec.requests is known to be lost (condition RequestsLost). Cost: replicas once, then a look-up.
 class Released {
  public:
   explicit Released(const job::Job& job);

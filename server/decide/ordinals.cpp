@@ -126,25 +126,25 @@ job::Slot* find_slot(job::Requests& requests, job::Role role, int attempt, int o
 }
 
 Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
-                                        const job::Unit& unit) {
-  const int ordinals = unit.entry != nullptr ? job::ordinals_of(*unit.entry) : 1;
-  int& next = next_ordinal(requests, unit.role);
+                                        const job::Replica& replica) {
+  const int ordinals = replica.entry != nullptr ? job::ordinals_of(*replica.entry) : 1;
+  int& next = next_ordinal(requests, replica.role);
   if (next + ordinals - 1 > job::kMaxOrdinal) {
     return Error{Code::kConflict,
-                 fmt::format("{}s: all ordinals are exhausted", to_string(unit.role))};
+                 fmt::format("{}s: all ordinals are exhausted", to_string(replica.role))};
   }
   const job::Slot fresh{next, 0};
   next += ordinals;
-  requests.moved.push_back({attempt, unit.role, unit.slot.ordinal, fresh.ordinal});
-  if (unit.entry == nullptr) {
-    change_base(requests, {attempt, unit.role, unit.slot, true});
+  requests.moved.push_back({attempt, replica.role, replica.slot.ordinal, fresh.ordinal});
+  if (replica.entry == nullptr) {
+    change_base(requests, {attempt, replica.role, replica.slot, true});
     job::RequestEntry entry;
     entry.id = requests.next_id++;
     entry.attempt = attempt;
-    entry.role = unit.role;
+    entry.role = replica.role;
     entry.slots = {fresh};
     requests.entries.push_back(std::move(entry));
-  } else if (auto* stored = find_slot(requests, unit.role, attempt, unit.slot.ordinal)) {
+  } else if (auto* stored = find_slot(requests, replica.role, attempt, replica.slot.ordinal)) {
     *stored = fresh;
   }
   return fresh;
@@ -154,13 +154,13 @@ std::optional<job::Job> renumber_exhausted(const JobView& view) {
   std::optional<job::Job> renumbered;
   bool has_moved = false;
   for (const job::Role role : {job::Role::kCollector, job::Role::kLearner}) {
-    for (const auto& unit : job::exhausted_units(view.job, role)) {
+    for (const auto& replica : job::exhausted_replicas(view.job, role)) {
       if (!renumbered) {
         renumbered = view.job;
         renumbered->spec.requests = normalized_requests(view);
       }
       const auto moved =
-          move_to_fresh_ordinal(renumbered->spec.requests, view.job.status.attempt, unit);
+          move_to_fresh_ordinal(renumbered->spec.requests, view.job.status.attempt, replica);
       if (!moved) break;  // no ordinal of this role is left
       has_moved = true;
     }

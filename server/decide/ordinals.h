@@ -27,14 +27,14 @@ job::Requests normalized_requests(const JobView& view);
 // Puts the change in the place of an earlier one of the same slot.
 void change_base(job::Requests& requests, const job::BaseChange& change);
 
-// The slot of a requested unit of that attempt; nullptr if there is none.
+// The slot of a requested replica of that attempt; nullptr if there is none.
 job::Slot* find_slot(job::Requests& requests, job::Role role, int attempt, int ordinal);
 
-// Gives the unit, of `requests`, a fresh ordinal, and a record of it in requests.moved. A base
+// Gives the replica, of `requests`, a fresh ordinal, and a record of it in requests.moved. A base
 // replica becomes an entry of its own: base replicas have no ordinals to spare. Returns the slot.
 //   kConflict  all ordinals are used
 Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
-                                        const job::Unit& unit);
+                                        const job::Replica& replica);
 
 // The job with each replica that the controller cannot replace any more under a fresh ordinal, as
 // far as there are ordinals. nullopt: there is no such replica, as in nearly every job.

@@ -29,16 +29,17 @@ class ReplicaNames {
   ReplicaNames& operator=(const ReplicaNames&) = delete;
   explicit ReplicaNames(const JobView& view) : view_(view), requests_(normalized_requests(view)) {
     for (const Role role : {Role::kCollector, Role::kLearner}) {
-      for (const auto& unit : job::wanted_units(view.job, role)) units_.push_back(unit);
+      for (const auto& replica : job::wanted_replicas(view.job, role)) replicas_.push_back(replica);
     }
-    for (const auto& unit : units_) {
-      for (const auto& pod : job::pods_of(unit)) by_pod_[{pod.role, pod.slot.ordinal}] = &unit;
+    for (const auto& replica : replicas_) {
+      for (const auto& pod : job::pods_of(replica))
+        by_pod_[{pod.role, pod.slot.ordinal}] = &replica;
     }
   }
 
   struct Resolved {
-    bool is_known = false;            // the name belongs, or belonged, to the job
-    const job::Unit* unit = nullptr;  // the replica that stands for it now, if one does
+    bool is_known = false;                  // the name belongs, or belonged, to the job
+    const job::Replica* replica = nullptr;  // the replica that stands for it now, if one does
     int seen = -1;  // the incarnation in the name; -1: of an ordinal that was released
   };
 
@@ -47,12 +48,12 @@ class ReplicaNames {
     const auto named = decode(text);
     if (!named) return {};
     if (is_single(*named)) return {.is_known = true};
-    if (const auto* unit = find(named->role, named->slot.ordinal)) {
+    if (const auto* replica = find(named->role, named->slot.ordinal)) {
       // An incarnation that is yet to come has no name, unless the counts were lost.
-      if (named->slot.incarnation > unit->slot.incarnation && !exists(pod)) return {};
-      return {true, unit, named->slot.incarnation};
+      if (named->slot.incarnation > replica->slot.incarnation && !exists(pod)) return {};
+      return {true, replica, named->slot.incarnation};
     }
-    if (const auto* unit = find_moved(*named)) return {true, unit};
+    if (const auto* replica = find_moved(*named)) return {true, replica};
     return {.is_known = was_used(*named) || exists(pod)};
   }
 
@@ -69,7 +70,7 @@ class ReplicaNames {
            (named.role == Role::kAggregator && named.slot.ordinal == 0);
   }
 
-  const job::Unit* find(Role role, int ordinal) const {
+  const job::Replica* find(Role role, int ordinal) const {
     const auto at = by_pod_.find({role, ordinal});
     return at == by_pod_.end() ? nullptr : at->second;
   }
@@ -79,8 +80,8 @@ class ReplicaNames {
                        [pod](const PodPtr& one) { return one->meta.name == pod; });
   }
 
-  // The unit under its newest ordinal; nullptr: it was not moved, or was removed since.
-  const job::Unit* unit_at_end(const job::MovedReplica& moved) const {
+  // The replica under its newest ordinal; nullptr: it was not moved, or was removed since.
+  const job::Replica* replica_at_end(const job::MovedReplica& moved) const {
     int ordinal = moved.to;
     for (const auto& next : requests_.moved) {  // in the order in which it happened
       if (next.role == moved.role && next.from == ordinal) ordinal = next.to;
@@ -89,15 +90,15 @@ class ReplicaNames {
     return plain != nullptr ? plain : find(Role::kAggregator, ordinal);
   }
 
-  const job::Unit* find_moved(const job::NamedSlot& named) const {
+  const job::Replica* find_moved(const job::NamedSlot& named) const {
     const Role role = named.role == Role::kCollector ? Role::kCollector : Role::kLearner;
     for (const auto& moved : requests_.moved) {
       if (moved.role != role) continue;
-      const job::Unit* unit = unit_at_end(moved);
-      if (unit == nullptr) continue;
-      const int ordinals = unit->entry != nullptr ? job::ordinals_of(*unit->entry) : 1;
+      const job::Replica* replica = replica_at_end(moved);
+      if (replica == nullptr) continue;
+      const int ordinals = replica->entry != nullptr ? job::ordinals_of(*replica->entry) : 1;
       const int offset = named.slot.ordinal - moved.from;
-      if (offset >= 0 && offset < ordinals) return unit;
+      if (offset >= 0 && offset < ordinals) return replica;
     }
     return nullptr;
   }
@@ -119,8 +120,8 @@ class ReplicaNames {
 
   const JobView& view_;
   const job::Requests requests_;
-  std::vector<job::Unit> units_;
-  std::map<PodKey, const job::Unit*> by_pod_;
+  std::vector<job::Replica> replicas_;
+  std::map<PodKey, const job::Replica*> by_pod_;
 };
 
 Error never_known(const job::Job& job, const std::string& name) {
@@ -135,16 +136,17 @@ class Replacement {
         aggregator_port_(view.aggregator_port),
         change_{normalized_requests(view), {view.job.meta.ns, coordinator, {}, {}}, false} {}
 
-  Result<Nothing> apply(job::Unit unit, int seen) {
-    if (seen >= unit.slot.incarnation) {
+  Result<Nothing> apply(job::Replica replica, int seen) {
+    if (seen >= replica.slot.incarnation) {
       change_.changes = true;
-      const auto moved = seen < job::kMaxIncarnation
-                             ? raise(unit, seen + 1)
-                             : move_to_fresh_ordinal(change_.requests, job_.status.attempt, unit);
+      const auto moved =
+          seen < job::kMaxIncarnation
+              ? raise(replica, seen + 1)
+              : move_to_fresh_ordinal(change_.requests, job_.status.attempt, replica);
       if (!moved) return moved.error();
-      unit.slot = *moved;
+      replica.slot = *moved;
     }
-    const job::UnitPod addressed = addressed_pod(unit);
+    const job::ReplicaPod addressed = addressed_pod(replica);
     add_address(change_.answer, job_, addressed.role, addressed.slot, aggregator_port_);
     return ok();
   }
@@ -152,18 +154,19 @@ class Replacement {
   Change finish() && { return std::move(change_); }
 
  private:
-  // Returns the slot that the unit has from now on.
-  Result<job::Slot> raise(const job::Unit& unit, int incarnation) {
-    const job::Slot next{unit.slot.ordinal, incarnation};
-    set(unit, next);
+  // Returns the slot that the replica has from now on.
+  Result<job::Slot> raise(const job::Replica& replica, int incarnation) {
+    const job::Slot next{replica.slot.ordinal, incarnation};
+    set(replica, next);
     return next;
   }
 
-  void set(const job::Unit& unit, job::Slot slot) {
+  void set(const job::Replica& replica, job::Slot slot) {
     const int attempt = job_.status.attempt;
-    if (unit.entry == nullptr) {
-      change_base(change_.requests, {attempt, unit.role, slot, false});
-    } else if (auto* stored = find_slot(change_.requests, unit.role, attempt, unit.slot.ordinal)) {
+    if (replica.entry == nullptr) {
+      change_base(change_.requests, {attempt, replica.role, slot, false});
+    } else if (auto* stored =
+                   find_slot(change_.requests, replica.role, attempt, replica.slot.ordinal)) {
       *stored = slot;
     }
   }
@@ -173,36 +176,37 @@ class Replacement {
   Change change_;
 };
 
-// The units that the request names, each once and in the order of first mention, with the latest
+// The replicas that the request names, each once and in the order of first mention, with the latest
 // incarnation that any of its names has.
-Result<std::vector<ReplicaNames::Resolved>> named_units(const ReplicaNames& names,
-                                                        const job::Job& job,
-                                                        const ReplaceRequest& request) {
-  std::vector<ReplicaNames::Resolved> units;
-  std::map<const job::Unit*, std::size_t> places;
+Result<std::vector<ReplicaNames::Resolved>> named_replicas(const ReplicaNames& names,
+                                                           const job::Job& job,
+                                                           const ReplaceRequest& request) {
+  std::vector<ReplicaNames::Resolved> replicas;
+  std::map<const job::Replica*, std::size_t> places;
   for (const auto* list : {&request.collectors, &request.learners}) {
     for (const auto& name : *list) {
       const ReplicaNames::Resolved resolved = names.resolve(name);
       if (!resolved.is_known) return never_known(job, name);
-      if (resolved.unit == nullptr) continue;
-      const auto [place, is_new] = places.emplace(resolved.unit, units.size());
-      if (is_new) units.push_back(resolved);
-      int& seen = units[place->second].seen;
+      if (resolved.replica == nullptr) continue;
+      const auto [place, is_new] = places.emplace(resolved.replica, replicas.size());
+      if (is_new) replicas.push_back(resolved);
+      int& seen = replicas[place->second].seen;
       seen = std::max(seen, resolved.seen);
     }
   }
-  return units;
+  return replicas;
 }
 
 }  // namespace
 
 Result<Change> replace(const JobView& view, const ReplaceRequest& request) {
   const ReplicaNames names(view);
-  const auto units = named_units(names, view.job, request);
-  if (!units) return units.error();
+  const auto replicas = named_replicas(names, view.job, request);
+  if (!replicas) return replicas.error();
   Replacement replacement(view, request.coordinator);
-  for (const auto& named : *units) {
-    if (const auto taken = replacement.apply(*named.unit, named.seen); !taken) return taken.error();
+  for (const auto& named : *replicas) {
+    if (const auto taken = replacement.apply(*named.replica, named.seen); !taken)
+      return taken.error();
   }
   return std::move(replacement).finish();
 }

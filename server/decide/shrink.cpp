@@ -23,17 +23,17 @@ void remove_requested(job::Requests& requests, job::Role role, int attempt,
 
 void remove_newest(const JobView& view, job::Role role, int count, Change& change) {
   if (count == 0) return;
-  const std::vector<job::Unit> living = living_units(view, role);
+  const std::vector<job::Replica> living = living_replicas(view, role);
   const auto kept = living.size() - std::min(living.size(), static_cast<std::size_t>(count));
   const int attempt = view.job.status.attempt;
   std::set<int> requested;
-  for (const auto& unit : std::span(living).subspan(kept)) {
-    if (unit.entry != nullptr) {
-      requested.insert(unit.slot.ordinal);
+  for (const auto& replica : std::span(living).subspan(kept)) {
+    if (replica.entry != nullptr) {
+      requested.insert(replica.slot.ordinal);
     } else {
-      change_base(change.requests, {attempt, unit.role, unit.slot, true});
+      change_base(change.requests, {attempt, replica.role, replica.slot, true});
     }
-    const job::UnitPod addressed = addressed_pod(unit);
+    const job::ReplicaPod addressed = addressed_pod(replica);
     add_address(change.answer, view.job, addressed.role, addressed.slot, view.aggregator_port);
     change.changes = true;
   }

@@ -27,7 +27,7 @@ RequestEntry entry_of(int attempt, Role role, std::vector<Slot> slots) {
 
 std::vector<Slot> slots(const Job& job, Role role) {
   std::vector<Slot> found;
-  for (const auto& unit : wanted_units(job, role)) found.push_back(unit.slot);
+  for (const auto& replica : wanted_replicas(job, role)) found.push_back(replica.slot);
   return found;
 }
 
@@ -38,16 +38,16 @@ TEST_CASE("a job wants its base replicas and what was requested in this attempt"
                                entry_of(2, Role::kLearner, {{4096, 0}})};
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}, {4096, 0}, {4098, 1}});
   CHECK(slots(job, Role::kLearner) == std::vector<Slot>{{4096, 0}});
-  const auto units = wanted_units(job, Role::kCollector);
-  CHECK(units[0].entry == nullptr);
-  CHECK(units[2].entry == &job.spec.requests.entries[0]);
+  const auto replicas = wanted_replicas(job, Role::kCollector);
+  CHECK(replicas[0].entry == nullptr);
+  CHECK(replicas[2].entry == &job.spec.requests.entries[0]);
 }
 
 TEST_CASE("a role without a template wants nothing", "[job][slots]") {
   Job job = in_its_second_attempt();
   job.spec.collector.reset();
   job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4096, 0}})};
-  CHECK(wanted_units(job, Role::kCollector).empty());
+  CHECK(wanted_replicas(job, Role::kCollector).empty());
 }
 
 TEST_CASE("what clients did to base replicas count in the attempt they did it in", "[job][slots]") {
@@ -78,11 +78,11 @@ TEST_CASE("a multi-GPU learner is an aggregator and its ddp-learners", "[job][sl
   entry.gpu_split = {8, 2};
   CHECK(ordinals_of(entry) == 2);
   CHECK(pods_of({Role::kLearner, {4100, 1}, &entry}) ==
-        std::vector<UnitPod>{{Role::kAggregator, {4100, 1}, 0, 0},
-                             {Role::kDdpLearner, {4100, 1}, 8, 0},
-                             {Role::kDdpLearner, {4101, 1}, 2, 8}});
+        std::vector<ReplicaPod>{{Role::kAggregator, {4100, 1}, 0, 0},
+                                {Role::kDdpLearner, {4100, 1}, 8, 0},
+                                {Role::kDdpLearner, {4101, 1}, 2, 8}});
   CHECK(pods_of({Role::kCollector, {0, 0}, nullptr}) ==
-        std::vector<UnitPod>{{Role::kCollector, {0, 0}, 0, 0}});
+        std::vector<ReplicaPod>{{Role::kCollector, {0, 0}, 0, 0}});
 }
 
 TEST_CASE("a ddp-learner's slot tells its learner, its index and its ranks", "[job][slots]") {

@@ -83,7 +83,7 @@ Result<Listing> add(Replicas& replicas, const AddRequest& request, const CallId&
 }
 
 std::size_t wanted(const World& world) {
-  return job::wanted_units(world.job(), Role::kCollector).size();
+  return job::wanted_replicas(world.job(), Role::kCollector).size();
 }
 
 }  // namespace

@@ -544,8 +544,8 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
   const job::Job job = cluster.job();
   std::map<std::string, int> want = {{"coordinator/0", 1}, {"aggregator/0", 1}};
   for (const auto role : {job::Role::kCollector, job::Role::kLearner}) {
-    for (const auto& unit : job::wanted_units(job, role)) {
-      for (const auto& pod : job::pods_of(unit)) {
+    for (const auto& replica : job::wanted_replicas(job, role)) {
+      for (const auto& pod : job::pods_of(replica)) {
         want[fmt::format("{}/{}", to_string(pod.role), pod.slot.ordinal)] = 1;
       }
     }

@@ -91,8 +91,8 @@ struct TwoLearners {
     auto& entry = job.spec.requests.entries[0];
     entry.gpu_split = {8, 2};
     entry.slots = {{4096, 0}, {4098, 1}};
-    for (const auto& unit : wanted_units(job, Role::kLearner)) {
-      for (const auto& pod : job::pods_of(unit))
+    for (const auto& replica : wanted_replicas(job, Role::kLearner)) {
+      for (const auto& pod : job::pods_of(replica))
         pods.push_back(shared_pod(job, pod.role, pod.slot));
     }
     pods.push_back(shared_pod(job, Role::kAggregator));
@@ -122,8 +122,8 @@ TEST_CASE("a multi-GPU learner is listed as its aggregator", "[server][listing][
                            {},
                            {address(of.pod(Role::kAggregator, {4096, 0}), 80),
                             address(of.pod(Role::kAggregator, {4098, 1}), 80)}});
-  for (const auto& unit : wanted_units(of.job, Role::kLearner)) {
-    const job::UnitPod face = addressed_pod(unit);
+  for (const auto& replica : wanted_replicas(of.job, Role::kLearner)) {
+    const job::ReplicaPod face = addressed_pod(replica);
     const std::string name = job::pod_name(of.job, face.role, face.slot);
     const std::string url = replica_address(of.job, face.role, name, 80);
     CHECK(std::count(listing.learners.begin(), listing.learners.end(), url) == 1);

@@ -166,7 +166,8 @@ TEST_CASE("merging changes no slot", "[server][merge]") {
   const auto slots = [](const job::Job& job) {
     std::vector<std::pair<Role, job::Slot>> all;
     for (const Role role : {Role::kCollector, Role::kLearner}) {
-      for (const auto& unit : job::wanted_units(job, role)) all.emplace_back(role, unit.slot);
+      for (const auto& replica : job::wanted_replicas(job, role))
+        all.emplace_back(role, replica.slot);
     }
     return all;
   };
@@ -210,7 +211,7 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
     }
   }
   CHECK(names.size() == 2'500);
-  CHECK(job::wanted_units(job, Role::kCollector).size() == kAlive);
+  CHECK(job::wanted_replicas(job, Role::kCollector).size() == kAlive);
   CHECK(job.spec.requests.entries.size() <= kMergeAbove + 1);
 }
 

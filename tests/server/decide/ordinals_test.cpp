@@ -26,7 +26,7 @@ TEST_CASE("a replica that the controller cannot replace any more goes on under a
     Slot slot;               // that the controller has replaced too often
     Role face;               // by whose pod a client knew it
     Slot successor;          // of the same role
-    std::vector<Slot> want;  // units of the role
+    std::vector<Slot> want;  // replicas of the role
   };
   const auto row = GENERATE(values<Row>({
       {"it was requested",
@@ -53,12 +53,13 @@ TEST_CASE("a replica that the controller cannot replace any more goes on under a
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 2),
                                testing::multi_gpu_entry(2, {4096}, {8, 2})};
   job.status.replaced = {{row.role, row.slot}};
-  REQUIRE(job::wanted_units(job, row.role).size() == row.want.size() - 1);
+  REQUIRE(job::wanted_replicas(job, row.role).size() == row.want.size() - 1);
 
   const auto continued = renumber_exhausted({job});
   REQUIRE(continued);
   std::vector<Slot> slots;
-  for (const auto& unit : job::wanted_units(*continued, row.role)) slots.push_back(unit.slot);
+  for (const auto& replica : job::wanted_replicas(*continued, row.role))
+    slots.push_back(replica.slot);
   CHECK(slots == row.want);
   CHECK_FALSE(renumber_exhausted({*continued}));  // once
 

@@ -243,7 +243,7 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
   job.spec.requests.entries[0].slots[0].incarnation = 217;
   job.spec.requests.entries[2].slots[0].incarnation = 217;
   job.spec.requests.base = {{1, Role::kCollector, {1, 217}, false}};
-  const auto before = job::wanted_units(job, Role::kCollector).size();
+  const auto before = job::wanted_replicas(job, Role::kCollector).size();
   for (int time = 0; time < 2; ++time) {  // asked again, the same successor answers
     const auto change = replace({job}, failed({name(row.role, row.slot)}, {}));
     REQUIRE(change);
@@ -255,7 +255,7 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
   }
   CHECK(job.spec.requests.next_collector == row.next_collector);
   CHECK(job.spec.requests.next_learner == row.next_learner);
-  CHECK(job::wanted_units(job, Role::kCollector).size() == before);
+  CHECK(job::wanted_replicas(job, Role::kCollector).size() == before);
 }
 
 TEST_CASE("used-up ordinals end even that", "[server][replace]") {

@@ -23,7 +23,8 @@ RemoveRequest less(int collectors, int learners) {
 std::vector<int> left(job::Job job, const Change& change, Role role) {
   job.spec.requests = change.requests;
   std::vector<int> ordinals;
-  for (const auto& unit : job::wanted_units(job, role)) ordinals.push_back(unit.slot.ordinal);
+  for (const auto& replica : job::wanted_replicas(job, role))
+    ordinals.push_back(replica.slot.ordinal);
   return ordinals;
 }
 
@@ -183,12 +184,12 @@ TEST_CASE("as many replicas fewer are wanted as the answer to a removal has",
     ordinal += count;
   }
   for (int step = 0; step < 6; ++step) {
-    const auto before = job::wanted_units(job, Role::kCollector).size();
+    const auto before = job::wanted_replicas(job, Role::kCollector).size();
     const auto asked = rng() % 5;
     const Change change = shrink({job}, less(static_cast<int>(asked), 0));
     job.spec.requests = change.requests;
     CHECK(change.answer.collectors.size() == std::min<std::size_t>(asked, before));
-    CHECK(job::wanted_units(job, Role::kCollector).size() ==
+    CHECK(job::wanted_replicas(job, Role::kCollector).size() ==
           before - change.answer.collectors.size());
     for (const auto& entry : change.requests.entries) CHECK_FALSE(entry.slots.empty());
   }
