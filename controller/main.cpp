@@ -1,6 +1,6 @@
 // nervex-controller - which objects does each NerveXJob need now?
 #include "controller/flags.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "controller/worker.h"
 #include "kube/access_review.h"
 #include "kube/leader/leadership.h"
@@ -19,10 +19,10 @@ int main(int argc, char** argv) {
   kube::LeaderApi api(reviewed, manager->leadership());
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-controller");
   kube::WorkQueue queue(manager->clock());
-  controller::Caches caches;
-  controller::add_watches(manager->caches(), caches, queue, flags.status_update_period);
-  controller::Performer performer(api, caches, events);
-  controller::Worker worker(api, caches, queue, performer, manager->clock(),
+  controller::Stores stores;
+  controller::add_watches(manager->caches(), stores, queue, flags.status_update_period);
+  controller::Performer performer(api, stores, events);
+  controller::Worker worker(api, stores, queue, performer, manager->clock(),
                             {flags.server_url, flags.aggregator_config, flags.server_token,
                              flags.status_update_period, flags.retry_delay});
   const controller::RoundMetrics rounds(manager->metrics(), flags.workers);

@@ -59,10 +59,10 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
 
 }  // namespace
 
-Worker::Worker(kube::Api& api, Caches& caches, kube::WorkQueue& queue, Performer& performer,
+Worker::Worker(kube::Api& api, Stores& stores, kube::WorkQueue& queue, Performer& performer,
                const Clock& clock, ObserveOptions options)
     : api_(api),
-      caches_(caches),
+      stores_(stores),
       queue_(queue),
       performer_(performer),
       clock_(clock),
@@ -96,16 +96,16 @@ Result<Outcome> Worker::work(const std::string& key) {
              {{"job", key}, {"error", released.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
   }
-  auto seen = observe_caches(caches_, options_, key, clock_.now());
+  auto seen = observe_caches(stores_, options_, key, clock_.now());
   if (!seen) return Outcome::kSuccess;
   std::optional<Round> round;
-  if (auto read = observe_live(api_, caches_, *seen, round); !read) return read.error();
+  if (auto read = observe_live(api_, stores_, *seen, round); !read) return read.error();
   const Decision decision = reconcile(*round);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
   }
-  const auto confirmed = confirm_removals(api_, caches_, seen->job, decision.actions);
+  const auto confirmed = confirm_removals(api_, stores_, seen->job, decision.actions);
   if (!confirmed) return confirmed.error();
   if (const auto failed = performer_.perform(seen->job, decision.actions)) {
     report(key, *failed);
@@ -121,8 +121,8 @@ Result<Outcome> Worker::work(const std::string& key) {
 
 // Pods of a job that was deleted wait for nobody's record, and nobody else releases them.
 Result<Nothing> Worker::release_orphans(const std::string& key) {
-  const auto job = caches_.jobs.get(key);
-  auto targets = orphans_to_release(caches_.pods.by_index(key), job ? job->meta.uid : "");
+  const auto job = stores_.jobs.get(key);
+  auto targets = orphans_to_release(stores_.pods.by_index(key), job ? job->meta.uid : "");
   if (targets.empty()) return ok();
   job::Job gone;
   gone.meta.ns = kube::NamespacedName::parse(key).ns;
@@ -134,7 +134,7 @@ void Worker::report(const std::string& key, const Failure& failure) {
   const int before = queue_.failures(key);
   if (failure.event_reason.empty() || !is_worth_reporting(failure.error.code, before)) return;
   // With the status, and the objects, that this round has written.
-  const auto seen = observe_caches(caches_, options_, key, clock_.now());
+  const auto seen = observe_caches(stores_, options_, key, clock_.now());
   if (!seen) return;
   const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
   if (const auto failed = performer_.perform(seen->job, actions_about(*seen, failure, is_first))) {

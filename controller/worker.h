@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "controller/act/perform.h"
-#include "controller/observe/caches.h"
 #include "controller/observe/observe.h"
+#include "controller/observe/stores.h"
 #include "kube/api.h"
 #include "kube/cache/reflectors.h"
 #include "kube/leader/leadership.h"
@@ -31,7 +31,7 @@ enum class Outcome {
 // Thread-safe; the queue sees to it that one job is never in two threads.
 class Worker {
  public:
-  Worker(kube::Api& api, Caches& caches, kube::WorkQueue& queue, Performer& performer,
+  Worker(kube::Api& api, Stores& stores, kube::WorkQueue& queue, Performer& performer,
          const Clock& clock, ObserveOptions options);
 
   // One round for the job `key`. Never throws. Failures are logged and the key comes again with the
@@ -45,7 +45,7 @@ class Worker {
   void report(const std::string& key, const Failure& failure);
 
   kube::Api& api_;
-  Caches& caches_;
+  Stores& stores_;
   kube::WorkQueue& queue_;
   Performer& performer_;
   const Clock& clock_;

@@ -119,12 +119,12 @@ struct Perform {
 
 }  // namespace
 
-Performer::Performer(kube::Api& api, Caches& caches, kube::EventRecorder& events,
+Performer::Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events,
                      std::size_t parallel_writes)
-    : api_(api), caches_(caches), events_(events), parallel_writes_(parallel_writes) {}
+    : api_(api), stores_(stores), events_(events), parallel_writes_(parallel_writes) {}
 
 std::optional<Failure> Performer::perform(const job::Job& job, const Actions& actions) {
-  Writes writes(api_, caches_, job);
+  Writes writes(api_, stores_, job);
   const Perform perform{writes, events_, job, parallel_writes_};
   std::optional<Failure> not_released;
   for (const auto& action : actions) {

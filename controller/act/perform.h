@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "controller/decide/reconcile.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "kube/api.h"
 #include "kube/events.h"
 
@@ -26,7 +26,7 @@ struct Failure {
 class Performer {
  public:
   // At most `parallel_writes` requests are under way for one job.
-  Performer(kube::Api& api, Caches& caches, kube::EventRecorder& events,
+  Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events,
             std::size_t parallel_writes = 16);
 
   // In order. The first failure stops the rest (but for that of ReleasePods, on which nothing
@@ -36,7 +36,7 @@ class Performer {
 
  private:
   kube::Api& api_;
-  Caches& caches_;
+  Stores& stores_;
   kube::EventRecorder& events_;
   const std::size_t parallel_writes_;
 };

@@ -57,17 +57,17 @@ Error slot_is_taken(const std::string& pod) {
 
 }  // namespace
 
-Writes::Writes(kube::Api& api, Caches& caches, const job::Job& job)
-    : api_(api), caches_(caches), job_(job) {}
+Writes::Writes(kube::Api& api, Stores& stores, const job::Job& job)
+    : api_(api), stores_(stores), job_(job) {}
 
 Writes::Kind<kube::Pod> Writes::pods() const {
-  return {kube::kPods, "pod", caches_.pods, decode_pod};
+  return {kube::kPods, "pod", stores_.pods, decode_pod};
 }
 Writes::Kind<Service> Writes::services() const {
-  return {kube::kServices, "service", caches_.services, decode_service};
+  return {kube::kServices, "service", stores_.services, decode_service};
 }
 Writes::Kind<gang::PodGroup> Writes::pod_groups() const {
-  return {kube::kPodGroups, "podgroup", caches_.pod_groups, gang::parse_pod_group};
+  return {kube::kPodGroups, "podgroup", stores_.pod_groups, gang::parse_pod_group};
 }
 
 // An answer that cannot be read is no failure of the write: the watch will show it.
@@ -162,7 +162,7 @@ Result<Nothing> Writes::release_pod(const Target& target) {
                    "PATCH " + kube::api_path(kube::kPods, job_.meta.ns, target.name),
                    released.error());
   }
-  caches_.pods.forget(key, target.uid);
+  stores_.pods.forget(key, target.uid);
   return ok();
 }
 
@@ -184,7 +184,7 @@ Result<Nothing> Writes::delete_pod_group(const Target& target) {
 // this attempt the names are known.
 Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
   const bool is_cleared = job_.status.attempt <= 1 ||
-                          caches_.cleared_attempts.contains(job_.meta.uid, question.pod_group_uid);
+                          stores_.cleared_attempts.contains(job_.meta.uid, question.pod_group_uid);
   if (!is_cleared) return confirm_free_by_list(question);
   std::vector<std::string> names;
   for (const auto& [role, slot] : question.slots) {
@@ -197,7 +197,7 @@ Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
     const auto pod = live_pod(api_, job_, name);
     if (!pod) return pod.error();
     if (!*pod) continue;
-    caches_.pods.update((*pod)->meta.key(), **pod);
+    stores_.pods.update((*pod)->meta.key(), **pod);
     if (!(*pod)->is_finished()) return slot_is_taken(name);
   }
   return ok();
@@ -216,10 +216,10 @@ Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
       if (slot->pod_group_uid != question.pod_group_uid) is_cleared = false;
     }
     const std::string key = pod.meta.key();
-    caches_.pods.update(key, std::move(pod));
+    stores_.pods.update(key, std::move(pod));
   });
   if (!listed) return listed;
-  if (is_cleared) caches_.cleared_attempts.set(job_.meta.uid, question.pod_group_uid);
+  if (is_cleared) stores_.cleared_attempts.set(job_.meta.uid, question.pod_group_uid);
   return taken.empty() ? ok() : slot_is_taken(taken);
 }
 
@@ -250,7 +250,7 @@ Result<Nothing> Writes::update_status(const job::Status& status) {
   const auto patched =
       kube::merge_patch(api_, kube::kNervexJobs, meta.ns, meta.name, body, "status");
   if (!patched) return with_context("write status of nervexjob " + meta.key(), patched.error());
-  if (auto job = job::decode_job(*patched)) caches_.jobs.update(meta.key(), *std::move(job));
+  if (auto job = job::decode_job(*patched)) stores_.jobs.update(meta.key(), *std::move(job));
   return ok();
 }
 
@@ -261,7 +261,7 @@ Result<Nothing> Writes::delete_job() {
   const auto deleted =
       kube::delete_object(api_, kube::kNervexJobs, meta.ns, meta.name, meta.uid, options);
   if (!deleted) return with_context("delete nervexjob " + meta.key(), deleted.error());
-  caches_.jobs.forget(meta.key(), meta.uid);
+  stores_.jobs.forget(meta.key(), meta.uid);
   return ok();
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "controller/decide/reconcile.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "kube/api.h"
 
 namespace nervex::controller {
@@ -14,7 +14,7 @@ namespace nervex::controller {
 // decision sees it before the watch reports it. Thread-safe.
 class Writes {
  public:
-  Writes(kube::Api& api, Caches& caches, const job::Job& job);
+  Writes(kube::Api& api, Stores& stores, const job::Job& job);
 
   // A name that is taken counts as success if the object is this job's and is what was wanted;
   // another object of this job: kConflict (look again); of somebody else: kForbidden.
@@ -69,7 +69,7 @@ class Writes {
   Result<Nothing> remove(const Kind<T>& kind, const Target& target) const;
 
   kube::Api& api_;
-  Caches& caches_;
+  Stores& stores_;
   const job::Job& job_;
 };
 

@@ -16,19 +16,19 @@ namespace nervex::controller {
 
 namespace {
 
-Observed from_caches(const Caches& caches, const ObserveOptions& options, const job::Job& job,
+Observed from_caches(const Stores& stores, const ObserveOptions& options, const job::Job& job,
                      SysTime now) {
   Observed seen;
   seen.job = job;
-  seen.pods = caches.pods.by_index(job.meta.key());
+  seen.pods = stores.pods.by_index(job.meta.key());
   std::erase_if(seen.pods,
                 [&](const auto& pod) { return owner_job_uid(pod->meta) != job.meta.uid; });
-  seen.services = caches.services.by_index(job.meta.uid);
-  seen.pod_groups = caches.pod_groups.by_index(job.meta.uid);
-  seen.aggregator_config = caches.aggregator_configs.get(options.aggregator_config);
+  seen.services = stores.services.by_index(job.meta.uid);
+  seen.pod_groups = stores.pod_groups.by_index(job.meta.uid);
+  seen.aggregator_config = stores.aggregator_configs.get(options.aggregator_config);
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
-  seen.priority = priority_of(job.spec, aggregator, caches.priority_classes.all());
+  seen.priority = priority_of(job.spec, aggregator, stores.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;
@@ -103,7 +103,7 @@ Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
 }
 
 // The coordinator that the cache lacks, or what is known of its end.
-Result<Nothing> look_for_coordinator(kube::Api& api, const Caches& caches,
+Result<Nothing> look_for_coordinator(kube::Api& api, const Stores& stores,
                                      const gang::PodGroup& group, Observed& seen) {
   const std::string name = job::pod_name(seen.job, job::Role::kCoordinator, {});
   const auto live = live_pod(api, seen.job, name);
@@ -112,7 +112,7 @@ Result<Nothing> look_for_coordinator(kube::Api& api, const Caches& caches,
     seen.pods.push_back(std::make_shared<const kube::Pod>(**live));
     return ok();
   }
-  const auto last = caches.disrupted_coordinators.get(seen.job.meta.ns + "/" + name);
+  const auto last = stores.disrupted_coordinators.get(seen.job.meta.ns + "/" + name);
   if (last && is_of_group(*last, group)) seen.last_coordinator = last;
   const auto node_is_lost = is_node_lost(api, planned_node_of_coordinator(group));
   if (!node_is_lost) return node_is_lost.error();
@@ -145,7 +145,7 @@ Result<Nothing> look_for_vanished(kube::Api& api, const std::vector<std::string>
   return ok();
 }
 
-Result<Nothing> read_live(kube::Api& api, const Caches& caches, const LiveChecks& checks,
+Result<Nothing> read_live(kube::Api& api, const Stores& stores, const LiveChecks& checks,
                           const gang::PodGroup* group, Observed& seen) {
   if (checks.pod_group) {
     if (auto none = check_no_pod_group(api, seen.job); !none) return none;
@@ -153,7 +153,7 @@ Result<Nothing> read_live(kube::Api& api, const Caches& caches, const LiveChecks
     return ok();
   }
   if (checks.coordinator) {
-    auto looked = look_for_coordinator(api, caches, *group, seen);
+    auto looked = look_for_coordinator(api, stores, *group, seen);
     if (!looked || seen.coordinator_is_gone) return looked;
   }
   if (!checks.vanished.empty()) {
@@ -164,24 +164,24 @@ Result<Nothing> read_live(kube::Api& api, const Caches& caches, const LiveChecks
 
 }  // namespace
 
-std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
+std::optional<Observed> observe_caches(const Stores& stores, const ObserveOptions& options,
                                        const std::string& key, SysTime now) {
-  const auto job = caches.jobs.get(key);
+  const auto job = stores.jobs.get(key);
   if (!job) return std::nullopt;
-  Observed seen = from_caches(caches, options, *job, now);
+  Observed seen = from_caches(stores, options, *job, now);
   if (seen.pod_groups.empty()) {
     const bool has_config = seen.aggregator_config != nullptr;
-    seen.predecessor = predecessor_remains(caches, *job, wants_aggregator(job->spec, has_config));
+    seen.predecessor = predecessor_remains(stores, *job, wants_aggregator(job->spec, has_config));
   }
   return seen;
 }
 
-Result<Nothing> observe_live(kube::Api& api, const Caches& caches, Observed& seen,
+Result<Nothing> observe_live(kube::Api& api, const Stores& stores, Observed& seen,
                              std::optional<Round>& round) {
   round.emplace(seen);
   const LiveChecks checks = live_checks(*round);
   if (checks == LiveChecks{}) return ok();
-  if (auto read = read_live(api, caches, checks, round->attempt.group, seen); !read) return read;
+  if (auto read = read_live(api, stores, checks, round->attempt.group, seen); !read) return read;
   round.emplace(seen);
   return ok();
 }
@@ -197,16 +197,16 @@ bool holds(const kube::Store<T>& store, const job::Job& job, const std::string& 
 
 }  // namespace
 
-std::string predecessor_remains(const Caches& caches, const job::Job& job, bool wants_aggregator) {
+std::string predecessor_remains(const Stores& stores, const job::Job& job, bool wants_aggregator) {
   for (const auto role : {job::Role::kCoordinator, job::Role::kAggregator}) {
     if (role == job::Role::kAggregator && !wants_aggregator) continue;
     const std::string name = job::pod_name(job, role, {});
-    if (holds(caches.pods, job, name)) return "pod " + name;
-    if (holds(caches.services, job, name)) return "service " + name;
+    if (holds(stores.pods, job, name)) return "pod " + name;
+    if (holds(stores.services, job, name)) return "service " + name;
   }
   const int attempt = std::max(1, job.status.attempt);  // 0: nobody has looked at the job yet
   const std::string group = job::pod_group_name(job, attempt);
-  return holds(caches.pod_groups, job, group) ? "podgroup " + group : "";
+  return holds(stores.pod_groups, job, group) ? "podgroup " + group : "";
 }
 
 // -- live reads
@@ -263,7 +263,7 @@ bool is_same(const job::Job& live, const job::Job& job) {
 
 }  // namespace
 
-Result<Nothing> confirm_removals(kube::Api& api, Caches& caches, const job::Job& job,
+Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job& job,
                                  const Actions& actions) {
   if (is_final(job.status.phase) || std::none_of(actions.begin(), actions.end(), is_removal)) {
     return ok();
@@ -277,7 +277,7 @@ Result<Nothing> confirm_removals(kube::Api& api, Caches& caches, const job::Job&
   auto live = job::decode_job(*object);
   if (!live) return live.error();
   if (live->meta.resource_version == job.meta.resource_version || is_same(*live, job)) return ok();
-  caches.jobs.update(key, *std::move(live));
+  stores.jobs.update(key, *std::move(live));
   return Error{Code::kTransient, "nervexjob " + key +
                                      " is newer than the cache: nothing of it is "
                                      "removed before the next look"};

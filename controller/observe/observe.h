@@ -8,7 +8,7 @@
 
 #include "controller/decide/reconcile.h"
 #include "controller/decide/round.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "job/types.h"
 #include "kube/api.h"
 #include "kube/model/pod.h"
@@ -26,12 +26,12 @@ struct ObserveOptions {
 
 // From the caches alone: what this process knows now, its own writes included. nullopt: there is no
 // such job.
-std::optional<Observed> observe_caches(const Caches& caches, const ObserveOptions& options,
+std::optional<Observed> observe_caches(const Stores& stores, const ObserveOptions& options,
                                        const std::string& key, SysTime now);
 
 // Makes the round of `seen`; what live_checks() asks of it is read into `seen` first. Fails only as
 // those questions fail, and with kTransient while a cache is behind. `round` borrows from `seen`.
-Result<Nothing> observe_live(kube::Api& api, const Caches& caches, Observed& seen,
+Result<Nothing> observe_live(kube::Api& api, const Stores& stores, Observed& seen,
                              std::optional<Round>& round);
 
 // -- what is left of a deleted job that had this one's name?
@@ -42,7 +42,7 @@ Result<Nothing> observe_live(kube::Api& api, const Caches& caches, Observed& see
 // job's attempt needs at its start and is owned by another job of the same name; "" if there is
 // none. Workers' names are never the same. Each of the object's events brings the job up again, for
 // owner_job_key() goes by name. Cost: at most five look-ups. Thread-safe.
-std::string predecessor_remains(const Caches& caches, const job::Job& job, bool wants_aggregator);
+std::string predecessor_remains(const Stores& stores, const job::Job& job, bool wants_aggregator);
 
 // -- where a cache may be stale: which pods does a job have at the API server?
 
@@ -66,7 +66,7 @@ Result<std::optional<kube::Pod>> live_pod(kube::Api& api, const job::Job& job,
 // in a cache that lags behind, what a user or nervex-server has asked for since is not wanted. ok
 // without a read if `actions` remove nothing, or the job has ended for good. kTransient: the live
 // job wants something else; it is in the cache now, so that the next round decides on it.
-Result<Nothing> confirm_removals(kube::Api& api, Caches& caches, const job::Job& job,
+Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job& job,
                                  const Actions& actions);
 
 }  // namespace nervex::controller

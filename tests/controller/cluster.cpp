@@ -52,8 +52,8 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
 Process::Process(kube::Api& api, const Clock& clock)
     : queue(clock),
       events(api, clock, "nervex-controller"),
-      performer(api, caches, events, 1),
-      worker(api, caches, queue, performer, clock,
+      performer(api, stores, events, 1),
+      worker(api, stores, queue, performer, clock,
              {"server:8080", "nervex-system/aggregator-config", false, {}}) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
@@ -68,15 +68,15 @@ void Cluster::restart() {
 void Cluster::sync() { sync_some(~0U); }
 
 void Cluster::sync_some(unsigned kinds) {
-  controller::Caches& caches = controller->caches;
-  if (kinds & 1U) fill(caches.jobs, api, kube::kNervexJobs, job::parse_job);
-  if (kinds & 2U) fill(caches.pods, api, kube::kPods, controller::decode_pod);
-  if (kinds & 4U) fill(caches.services, api, kube::kServices, controller::decode_service);
+  controller::Stores& stores = controller->stores;
+  if (kinds & 1U) fill(stores.jobs, api, kube::kNervexJobs, job::parse_job);
+  if (kinds & 2U) fill(stores.pods, api, kube::kPods, controller::decode_pod);
+  if (kinds & 4U) fill(stores.services, api, kube::kServices, controller::decode_service);
   if (kinds & 8U) {
-    fill(caches.pod_groups, api, kube::kPodGroups, gang::parse_pod_group);
+    fill(stores.pod_groups, api, kube::kPodGroups, gang::parse_pod_group);
   }
-  fill(caches.aggregator_configs, api, kube::kAggregatorConfigs, job::parse_aggregator_config);
-  fill(caches.priority_classes, api, controller::kPriorityClasses,
+  fill(stores.aggregator_configs, api, kube::kAggregatorConfigs, job::parse_aggregator_config);
+  fill(stores.priority_classes, api, controller::kPriorityClasses,
        controller::decode_priority_class);
 }
 

@@ -18,7 +18,7 @@ inline constexpr const char* kJobKey = "rl/dqn";
 struct Process {
   Process(kube::Api& api, const Clock& clock);
 
-  controller::Caches caches;
+  controller::Stores stores;
   kube::WorkQueue queue;
   kube::EventRecorder events;
   controller::Performer performer;  // writes one after the other, so that faults are repeatable

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "controller/decide/reconcile.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/support/job_builders.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controller/decide/attempt.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/support/job_builders.h"

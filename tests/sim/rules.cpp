@@ -110,18 +110,18 @@ void Rules::lowered_base(Role role, int replicas) {
 
 // ---- what the controller writes
 
-void Rules::before(const kube::ApiRequest& request, const controller::Caches& caches) {
+void Rules::before(const kube::ApiRequest& request, const controller::Stores& stores) {
   if (request.method == "GET") return;
   const FakePath path = parse_path(request.path);
   if (path.plural == "events") return;
   job_before_ = live_job();
   group_before_.reset();
-  config_is_known_ = caches.aggregator_configs.size() > 0;
+  config_is_known_ = stores.aggregator_configs.size() > 0;
   if (request.method == "DELETE") check_deletion(request, path);
   const auto body = kube::parse_json(request.body);
   const bool is_final_now = job_before_ && is_final(job_before_->status.phase);
   const bool is_creation = request.method == "POST" && path.name.empty();
-  if (is_creation && path.plural == "pods") check_creation(*body, caches);
+  if (is_creation && path.plural == "pods") check_creation(*body, stores);
   if (is_creation && is_final_now && path.plural != "selfsubjectaccessreviews") {
     breach("creates a " + path.plural + " of a job that has ended: " + request.body.substr(0, 200));
   }
@@ -194,11 +194,11 @@ void Rules::check_pod_deletion(const Json& object) {
 }
 
 // Rule 1: only what the spec that was read wants.
-void Rules::check_creation(const Json& manifest, const controller::Caches& caches) {
+void Rules::check_creation(const Json& manifest, const controller::Stores& stores) {
   const auto pod = controller::decode_pod(kube::to_text(manifest));
   const auto slot = gang::slot_of(*pod);
   const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
-  const auto known = caches.jobs.get(ns_ + "/" + name_);
+  const auto known = stores.jobs.get(ns_ + "/" + name_);
   if (!role || !known) return breach("creates a pod of no slot, or of no job");
   const std::string what = fmt::format("creates pod {} ({})", pod->meta.name, text_of(*slot));
   const auto group = job_before_ ? current_group(*job_before_) : std::nullopt;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "controller/decide/attempt.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "gang/slot.h"
 #include "tests/support/fake_api.h"
 
@@ -24,11 +24,11 @@ namespace nervex::testing {
 
 class Rules {
  public:
-  // The rules of the job `name`. `caches` are what the controller decides on.
+  // The rules of the job `name`. `stores` are what the controller decides on.
   Rules(const FakeApi& api, std::string ns, std::string name);
 
   // The controller's writes: before and after they are carried out.
-  void before(const kube::ApiRequest& request, const controller::Caches& caches);
+  void before(const kube::ApiRequest& request, const controller::Stores& stores);
   void after(const kube::ApiRequest& request);
   // After every step of anybody.
   void look();
@@ -62,7 +62,7 @@ class Rules {
 
   void check_deletion(const kube::ApiRequest& request, const FakePath& path);
   void check_pod_deletion(const Json& object);
-  void check_creation(const Json& manifest, const controller::Caches& caches);
+  void check_creation(const Json& manifest, const controller::Stores& stores);
   void check_coordinator(const gang::PodGroup& group);
   void check_replacement(const job::Job& job, const gang::PodSlot& slot, job::Role role);
   void check_members(const gang::PodGroup& before);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "job/counts.h"
 #include "job/names.h"
 #include "job/slots.h"
@@ -59,7 +59,7 @@ Suite::~Suite() = default;
 void Suite::connect() {
   door.fault = [this](const kube::ApiRequest& request) { return fault_for(request); };
   door.before = [this](const kube::ApiRequest& request) {
-    if (process_) rules.before(request, process_->caches);
+    if (process_) rules.before(request, process_->stores);
   };
   door.after = [this](const kube::ApiRequest& request) {
     rules.after(request);
@@ -109,7 +109,7 @@ std::string Suite::story() const { return fmt::format("{}", fmt::join(story_, "\
 void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_caches) {
   feeds_.clear();
   process_ = std::make_unique<Process>(reviewed_, clock);
-  controller::Caches& caches = process_->caches;
+  controller::Stores& stores = process_->stores;
   kube::WorkQueue& queue = process_->queue;
   const auto add_owners = [&queue](const auto& before, const auto& after) {
     for (const auto& object : {before, after}) {
@@ -117,11 +117,11 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
       if (!key.empty()) queue.add(key);
     }
   };
-  const auto pod_changed = [&caches, &queue](const auto& before, const auto& after) {
+  const auto pod_changed = [&stores, &queue](const auto& before, const auto& after) {
     const bool was_coordinator =
         after == nullptr && job::role_of(*before) == job::Role::kCoordinator;
     if (was_coordinator && before->disruption_target) {
-      caches.disrupted_coordinators.put(before->meta.key(), *before);
+      stores.disrupted_coordinators.put(before->meta.key(), *before);
     }
     const std::string key = controller::owner_job_key((after ? after : before)->meta);
     if (key.empty()) return;
@@ -135,21 +135,21 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
     feeds_.push_back(std::make_unique<Feed>(api, std::move(path), std::move(sink)));
   };
   add(kube::api_path(kube::kNervexJobs),
-      kube::sink_into<job::Job>(caches.jobs, job::parse_job,
+      kube::sink_into<job::Job>(stores.jobs, job::parse_job,
                                 [&queue](const auto& before, const auto& after) {
                                   queue.add((after ? after : before)->meta.key());
                                 }));
   add(ours(kube::kPods),
-      kube::sink_into<kube::Pod>(caches.pods, controller::decode_pod, pod_changed));
+      kube::sink_into<kube::Pod>(stores.pods, controller::decode_pod, pod_changed));
   add(ours(kube::kServices), kube::sink_into<controller::Service>(
-                                 caches.services, controller::decode_service, add_owners));
+                                 stores.services, controller::decode_service, add_owners));
   add(kube::api_path(kube::kPodGroups),
-      kube::sink_into<gang::PodGroup>(caches.pod_groups, gang::parse_pod_group, add_owners));
+      kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group, add_owners));
   add(kube::api_path(kube::kAggregatorConfigs),
-      kube::sink_into<controller::AggregatorConfig>(caches.aggregator_configs,
+      kube::sink_into<controller::AggregatorConfig>(stores.aggregator_configs,
                                                     job::parse_aggregator_config,
-                                                    [&caches, &queue](const auto&, const auto&) {
-                                                      for (const auto& key : caches.jobs.keys())
+                                                    [&stores, &queue](const auto&, const auto&) {
+                                                      for (const auto& key : stores.jobs.keys())
                                                         queue.add(key);
                                                     }));
   const std::int64_t now = api.resource_version();

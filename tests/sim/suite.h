@@ -55,7 +55,7 @@ class Suite {
   int work(int most = 20);
   // A round whether its queue asks for one or not; true if it wrote anything.
   bool work_anyway();
-  const controller::Caches& caches() const { return process_->caches; }
+  const controller::Stores& stores() const { return process_->stores; }
 
   // ---- faults, at the door
 

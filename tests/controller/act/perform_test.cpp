@@ -149,7 +149,7 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
   cluster.settle();
   cluster.plan();
   cluster.sync();
-  cluster.controller->caches.pods.erase("rl/" + before,
+  cluster.controller->stores.pods.erase("rl/" + before,
                                         std::to_string(cluster.api.resource_version()));
   cluster.api.clear_writes();
   cluster.process();
@@ -190,8 +190,8 @@ TEST_CASE("a job of 64 pods records few events", "[controller][perform]") {
 TEST_CASE("a pod of this job for another placement does not count as the wanted one",
           "[controller][perform]") {
   PlannedCluster cluster;
-  Writes writes(cluster.api, cluster.controller->caches,
-                *cluster.controller->caches.jobs.get(kJobKey));
+  Writes writes(cluster.api, cluster.controller->stores,
+                *cluster.controller->stores.jobs.get(kJobKey));
   Json manifest = {
       {"metadata",
        {{"name", "p"},
@@ -341,7 +341,7 @@ TEST_CASE("a job is deleted in the version that was decided on, and in no other"
   SECTION("nobody wrote") {
     CHECK_FALSE(cluster.controller->performer.perform(seen, {DeleteJob{}}).has_value());
     CHECK(cluster.names(kube::kNervexJobs).empty());
-    CHECK(cluster.controller->caches.jobs.size() == 0);
+    CHECK(cluster.controller->stores.jobs.size() == 0);
   }
   SECTION("its time to live was changed since") {
     cluster.api.change(kube::kNervexJobs, "rl", "dqn",

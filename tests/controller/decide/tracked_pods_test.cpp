@@ -168,7 +168,7 @@ TEST_CASE("a release that meets another writer is tried again", "[controller][tr
       cluster.api.get(kube::kPods, kNamespace, "dqn-coordinator"), {"metadata", "uid"});
   const Actions release = {ReleasePods{{{"dqn-coordinator", uid}}}};
   CHECK(cluster.controller->performer.perform(cluster.job(), release).has_value());
-  CHECK(cluster.controller->caches.pods.get("rl/dqn-coordinator") != nullptr);
+  CHECK(cluster.controller->stores.pods.get("rl/dqn-coordinator") != nullptr);
   CHECK_FALSE(cluster.controller->performer.perform(cluster.job(), release).has_value());
   const Json pod = cluster.api.get(kube::kPods, kNamespace, "dqn-coordinator");
   CHECK(kube::array_at(pod, {"metadata", "finalizers"}).empty());

@@ -34,7 +34,7 @@ struct GrownCluster : Cluster {
   // Another process, whose watch of jobs has not reported the growth.
   void take_over_with_the_old_job() {
     controller = std::make_unique<testing::Process>(api, clock);
-    controller->caches.jobs.put(kJobKey, before);
+    controller->stores.jobs.put(kJobKey, before);
     sync_some(kAllButJobs);
   }
 

@@ -10,7 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "controller/act/writes.h"
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
@@ -188,7 +188,7 @@ TEST_CASE("while a pod of an earlier attempt lives, its slot waits and the look 
           Json::array({kube::encode_controller_ref(
               {std::string(job::kApiVersion), std::string(job::kKind), "dqn", job.meta.uid})})}}},
        {"status", {{"phase", "Running"}}}});
-  Writes writes(cluster.api, cluster.controller->caches, job);
+  Writes writes(cluster.api, cluster.controller->stores, job);
   const auto confirm = [&](int ordinal) {
     return writes.confirm_free({"the current", {{job::Role::kCollector, {ordinal, 0}}}});
   };
@@ -212,8 +212,8 @@ TEST_CASE("the pod before a replaced one is asked for by its name", "[controller
   cluster.settle();
   const job::Job job = cluster.job();
   const std::string before = job::pod_name(job, job::Role::kCollector, {0, 0});
-  REQUIRE(cluster.controller->caches.pods.get("rl/" + before) != nullptr);
-  Writes writes(cluster.api, cluster.controller->caches, job);
+  REQUIRE(cluster.controller->stores.pods.get("rl/" + before) != nullptr);
+  Writes writes(cluster.api, cluster.controller->stores, job);
   const ConfirmFree question{"group", {{job::Role::kCollector, {0, 1}}}};
   int lists = 0;
   cluster.api.fail_next(

@@ -17,11 +17,11 @@ using testing::RunningCluster;
 const ObserveOptions kOptions{"server:8080", "nervex-system/aggregator-config"};
 
 Result<std::optional<Observed>> look(Cluster& cluster) {
-  const Caches& caches = cluster.controller->caches;
-  auto seen = observe_caches(caches, kOptions, kJobKey, cluster.clock.now());
+  const Stores& stores = cluster.controller->stores;
+  auto seen = observe_caches(stores, kOptions, kJobKey, cluster.clock.now());
   if (!seen) return seen;
   std::optional<Round> round;
-  if (auto read = observe_live(cluster.api, caches, *seen, round); !read) return read.error();
+  if (auto read = observe_live(cluster.api, stores, *seen, round); !read) return read.error();
   return seen;
 }
 
@@ -140,11 +140,11 @@ TEST_CASE("a timeout ends the wait and leaves the deleted job's objects alone",
 
 TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]") {
   RunningCluster cluster;
-  Caches& caches = cluster.controller->caches;
+  Stores& stores = cluster.controller->stores;
   const std::string collector = job::pod_name(cluster.job(), job::Role::kCollector, {0, 0});
   const auto version = std::to_string(cluster.api.resource_version());
   SECTION("it is there") {
-    caches.pods.erase("rl/" + collector, version);
+    stores.pods.erase("rl/" + collector, version);
     const auto seen = look(cluster);
     REQUIRE((seen && *seen));
     CHECK((*seen)->pods.size() == 2);
@@ -157,7 +157,7 @@ TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]")
     CHECK((*seen)->pods.size() == 1);
   }
   SECTION("nobody can tell: nothing is decided") {
-    caches.pods.erase("rl/" + collector, version);
+    stores.pods.erase("rl/" + collector, version);
     cluster.api.fail_next("GET", "/pods/", {Code::kTransient, "timeout"});
     const auto seen = look(cluster);
     REQUIRE_FALSE(seen);
@@ -168,9 +168,9 @@ TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]")
 TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
           "[controller][observe]") {
   RunningCluster cluster;
-  Caches& caches = cluster.controller->caches;
+  Stores& stores = cluster.controller->stores;
   SECTION("it is there") {
-    caches.pods.erase("rl/dqn-coordinator", std::to_string(cluster.api.resource_version()));
+    stores.pods.erase("rl/dqn-coordinator", std::to_string(cluster.api.resource_version()));
     const auto seen = look(cluster);
     REQUIRE((seen && *seen));
     CHECK_FALSE((*seen)->coordinator_is_gone);
@@ -223,7 +223,7 @@ TEST_CASE("a coordinator that has made a call is known to have run", "[controlle
     after_creation = -after_creation;
     want = false;
   }
-  const SysTime created = cluster.controller->caches.pod_groups.all().front()->meta.created;
+  const SysTime created = cluster.controller->stores.pod_groups.all().front()->meta.created;
   const Json call = {
       {"attempt", attempt}, {"method", "POST"}, {"time", to_rfc3339(created + after_creation)}};
   cluster.api.change(kube::kNervexJobs, "rl", "dqn",
@@ -236,7 +236,7 @@ TEST_CASE("a coordinator that has made a call is known to have run", "[controlle
 
 TEST_CASE("a PodGroup that was deleted while the job runs is observed", "[controller][observe]") {
   RunningCluster cluster;
-  const auto group = cluster.controller->caches.pod_groups.all().front();
+  const auto group = cluster.controller->stores.pod_groups.all().front();
   SECTION("it is gone") {
     cluster.api.remove(kube::kPodGroups, "rl", group->meta.name);
     cluster.sync();
@@ -246,7 +246,7 @@ TEST_CASE("a PodGroup that was deleted while the job runs is observed", "[contro
     CHECK_FALSE((*seen)->coordinator_is_gone);
   }
   SECTION("only the cache lacks it") {
-    cluster.controller->caches.pod_groups.erase(group->meta.key(),
+    cluster.controller->stores.pod_groups.erase(group->meta.key(),
                                                 std::to_string(cluster.api.resource_version()));
     const auto seen = look(cluster);
     REQUIRE_FALSE(seen);
@@ -291,8 +291,8 @@ TEST_CASE("while its node may not be read, a deleted coordinator ends no attempt
 TEST_CASE("a coordinator that was marked before it was deleted is observed with its last state",
           "[controller][observe]") {
   RunningCluster cluster;
-  Caches& caches = cluster.controller->caches;
-  kube::Pod last = *caches.pods.get("rl/dqn-coordinator");
+  Stores& stores = cluster.controller->stores;
+  kube::Pod last = *stores.pods.get("rl/dqn-coordinator");
   last.disruption_target = true;
   bool want = true;
   SECTION("of this attempt") {}
@@ -300,7 +300,7 @@ TEST_CASE("a coordinator that was marked before it was deleted is observed with 
     last.meta.annotations = {{"nervex.sensetime.com/pod-group-uid", "another"}};
     want = false;
   }
-  caches.disrupted_coordinators.put(last.meta.key(), last);
+  stores.disrupted_coordinators.put(last.meta.key(), last);
   cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
   cluster.sync();
   const auto seen = look(cluster);

@@ -1,4 +1,4 @@
-// controller/observe/caches.h - what does the controller know of the cluster, and how does it stay
+// controller/observe/stores.h - what does the controller know of the cluster, and how does it stay
 // current? One store per watched kind.
 #pragma once
 
@@ -54,8 +54,8 @@ inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
 // Pods are indexed by the key of the owning job, the others by its uid. Thread-safe, as the stores
 // are.
-struct Caches {
-  Caches();
+struct Stores {
+  Stores();
 
   kube::Store<job::Job> jobs;
   kube::Store<kube::Pod> pods;
@@ -80,10 +80,10 @@ Result<kube::Pod> decode_pod(std::string_view json);
 // write. What the coordinator does, and pods that have to be replaced, are looked at once.
 bool can_be_coalesced(const kube::Pod& after);
 
-// Adds every kind of `caches`. Each change puts the key of the owning job into the queue; a change
+// Adds every kind of `stores`. Each change puts the key of the owning job into the queue; a change
 // of an AggregatorConfig or a PriorityClass those of all jobs. Changes of pods that at most move
 // counts come into the queue after `status_update_period`, together.
-void add_watches(kube::Reflectors& watches, Caches& caches, kube::WorkQueue& queue,
+void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
                  std::chrono::milliseconds status_update_period = std::chrono::milliseconds(200));
 
 }  // namespace nervex::controller

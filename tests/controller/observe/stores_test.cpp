@@ -1,4 +1,4 @@
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 
 #include <thread>
 
@@ -60,7 +60,7 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   Cluster cluster;
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, parts.caches, parts.queue, std::chrono::milliseconds(0));
+  add_watches(watches, parts.stores, parts.queue, std::chrono::milliseconds(0));
   const SystemClock clock;
   Metrics metrics;
   const RoundMetrics rounds(metrics, 3);
@@ -71,7 +71,7 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   runner.start(3);
   cluster.create_job(2, 1);
   REQUIRE(comes_true(
-      [&] { return watches.check_synced().has_value() && parts.caches.jobs.size() == 1; }));
+      [&] { return watches.check_synced().has_value() && parts.stores.jobs.size() == 1; }));
   CHECK(cluster.names(kube::kPodGroups).empty());  // it does not lead
   leadership.start();
   REQUIRE(comes_true([&] { return cluster.names(kube::kPodGroups).size() == 1; }));
@@ -108,13 +108,13 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   cluster.settle();
   cluster.plan();
   cluster.settle();
-  Caches caches;
+  Stores stores;
   kube::WorkQueue queue(cluster.clock);
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, caches, queue, std::chrono::milliseconds(0));
+  add_watches(watches, stores, queue, std::chrono::milliseconds(0));
   watches.start();
   REQUIRE(
-      comes_true([&] { return watches.check_synced().has_value() && caches.pods.size() == 2; }));
+      comes_true([&] { return watches.check_synced().has_value() && stores.pods.size() == 2; }));
   for (const auto& pod : cluster.names(kube::kPods)) {
     cluster.api.change(
         kube::kPods, "rl", pod,
@@ -122,10 +122,10 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
           {{"conditions", Json::array({{{"type", "DisruptionTarget"}, {"status", "True"}}})}}}});
     cluster.api.remove(kube::kPods, "rl", pod);
   }
-  REQUIRE(comes_true([&] { return caches.pods.size() == 0; }));
-  CHECK(caches.disrupted_coordinators.keys() == std::vector<std::string>{"rl/dqn-coordinator"});
+  REQUIRE(comes_true([&] { return stores.pods.size() == 0; }));
+  CHECK(stores.disrupted_coordinators.keys() == std::vector<std::string>{"rl/dqn-coordinator"});
   cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
-  CHECK(comes_true([&] { return caches.disrupted_coordinators.size() == 0; }));
+  CHECK(comes_true([&] { return stores.disrupted_coordinators.size() == 0; }));
 }
 
 TEST_CASE("an object that changes hands brings up the job that had it", "[controller][watches]") {
@@ -145,7 +145,7 @@ TEST_CASE("an object that changes hands brings up the job that had it", "[contro
   cluster.api.add(kind, "rl", owned_by("dqn"));
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, parts.caches, parts.queue, std::chrono::milliseconds(0));
+  add_watches(watches, parts.stores, parts.queue, std::chrono::milliseconds(0));
   watches.start();
   CHECK(parts.queue.next() == "rl/dqn");
   parts.queue.done("rl/dqn");

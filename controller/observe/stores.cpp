@@ -1,4 +1,4 @@
-#include "controller/observe/caches.h"
+#include "controller/observe/stores.h"
 
 #include <utility>
 
@@ -24,7 +24,7 @@ std::string by_job_key(const kube::Pod& pod) {
 
 }  // namespace
 
-Caches::Caches()
+Stores::Stores()
     : pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
@@ -72,15 +72,15 @@ Changed<T> add_owner_to(kube::WorkQueue& queue) {
 }
 
 // Why a coordinator was deleted shows in its last state alone, and is asked for afterwards.
-void remember_disrupted(Caches& caches, const kube::Pod& gone) {
+void remember_disrupted(Stores& stores, const kube::Pod& gone) {
   if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
-  caches.disrupted_coordinators.put(gone.meta.key(), gone);
+  stores.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 
-Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
+Changed<kube::Pod> pod_changed(Stores& stores, kube::WorkQueue& queue,
                                std::chrono::milliseconds status_update_period) {
-  return [&caches, &queue, status_update_period](const auto& before, const auto& after) {
-    if (after == nullptr) remember_disrupted(caches, *before);
+  return [&stores, &queue, status_update_period](const auto& before, const auto& after) {
+    if (after == nullptr) remember_disrupted(stores, *before);
     add_unless_empty(queue, former_owner_key(before, after));
     std::string key = owner_job_key(after ? after->meta : before->meta);
     if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
@@ -93,12 +93,12 @@ Changed<kube::Pod> pod_changed(Caches& caches, kube::WorkQueue& queue,
   };
 }
 
-Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
-  return [&caches, &queue](const auto& before, const auto& after) {
+Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
+  return [&stores, &queue](const auto& before, const auto& after) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
-      caches.cleared_attempts.forget(job.meta.uid);
-      caches.disrupted_coordinators.erase(job.meta.ns + "/" +
+      stores.cleared_attempts.forget(job.meta.uid);
+      stores.disrupted_coordinators.erase(job.meta.ns + "/" +
                                           job::pod_name(job, job::Role::kCoordinator, {}));
     }
     queue.add(job.meta.key());
@@ -107,29 +107,29 @@ Changed<job::Job> job_changed(Caches& caches, kube::WorkQueue& queue) {
 
 }  // namespace
 
-void add_watches(kube::Reflectors& watches, Caches& caches, kube::WorkQueue& queue,
+void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
                  std::chrono::milliseconds status_update_period) {
-  watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), caches.jobs,
-              kube::sink_into<job::Job>(caches.jobs, job::parse_job, job_changed(caches, queue)));
-  watches.add("pods", path_of_ours(kube::kPods), caches.pods,
-              kube::sink_into<kube::Pod>(caches.pods, decode_pod,
-                                         pod_changed(caches, queue, status_update_period)));
+  watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
+              kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queue)));
+  watches.add("pods", path_of_ours(kube::kPods), stores.pods,
+              kube::sink_into<kube::Pod>(stores.pods, decode_pod,
+                                         pod_changed(stores, queue, status_update_period)));
   watches.add(
-      "services", path_of_ours(kube::kServices), caches.services,
-      kube::sink_into<Service>(caches.services, decode_service, add_owner_to<Service>(queue)));
-  watches.add("podgroups", kube::api_path(kube::kPodGroups), caches.pod_groups,
-              kube::sink_into<gang::PodGroup>(caches.pod_groups, gang::parse_pod_group,
+      "services", path_of_ours(kube::kServices), stores.services,
+      kube::sink_into<Service>(stores.services, decode_service, add_owner_to<Service>(queue)));
+  watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.pod_groups,
+              kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group,
                                               add_owner_to<gang::PodGroup>(queue)));
-  const auto add_all_jobs = [&queue, &caches](const auto&, const auto&) {
-    for (const auto& key : caches.jobs.keys()) queue.add(key);
+  const auto add_all_jobs = [&queue, &stores](const auto&, const auto&) {
+    for (const auto& key : stores.jobs.keys()) queue.add(key);
   };
   watches.add("aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
-              caches.aggregator_configs,
-              kube::sink_into<AggregatorConfig>(caches.aggregator_configs,
+              stores.aggregator_configs,
+              kube::sink_into<AggregatorConfig>(stores.aggregator_configs,
                                                 job::parse_aggregator_config, add_all_jobs));
   watches.add(
-      "priorityclasses", kube::api_path(kPriorityClasses), caches.priority_classes,
-      kube::sink_into<PriorityClass>(caches.priority_classes, decode_priority_class, add_all_jobs));
+      "priorityclasses", kube::api_path(kPriorityClasses), stores.priority_classes,
+      kube::sink_into<PriorityClass>(stores.priority_classes, decode_priority_class, add_all_jobs));
 }
 
 }  // namespace nervex::controller
