@@ -118,6 +118,6 @@ def test_pods_of_a_job_that_was_deleted_without_a_controller_go_when_it_is_back(
     jobs.wait_pods("orphans", 2, "Running")
     programs.stop("controller")
     jobs.delete("orphans")
-    wait_for(lambda: all(pod.metadata.deletion_timestamp for pod in jobs.pods("orphans")), "the garbage collector", 40)
+    wait_for(lambda: all(pod.metadata.deletion_timestamp for pod in jobs.pods("orphans")), "the garbage collector", 120)  # a new cluster's collector learns of our kinds within 30 s
     programs.start("controller")
     wait_for(lambda: not jobs.pods("orphans"), "the pods to go", 40)

@@ -124,14 +124,17 @@ def looks_like_path(name):
 
 def wrong_paths(tree, path, text):
     spans, lines = code_of(text)
+    file = ""
     for span in spans:
         name, _, test = span.partition("::")
+        name = file if name == "…" and test else name  # another test of the file that was named last
+        file = name if test else file
         if looks_like_path(name):
             near = os.path.normpath(os.path.join(os.path.dirname(path), name))
             if not tree.has_path(name) and not tree.has_path(near):
                 yield f"no such path: {name}"
             elif test and not (name in tree.files and has_test(name, test)):
-                yield f"no such test: {span}"
+                yield f"no such test: {name}::{test}"
         elif re.fullmatch(r"[\w-]+\.(?:md|cpp|h|py|cmake)", span) and os.path.basename(span) not in {
                 os.path.basename(each) for each in tree.files}:
             yield f"no such file: {span}"
@@ -287,6 +290,7 @@ class MistakesAreFound(unittest.TestCase):
         "in `nothing/`": "no such path: nothing/",
         "```sh\nkubectl apply -k manifests/variants/none\n```\n": "no such path: manifests/variants/none",
         "`tests/e2e/test_kill.py::test_nothing`": "no such test: tests/e2e/test_kill.py::test_nothing",
+        "`tests/e2e/test_kill.py::undisturbed`, `…::test_nothing`": "no such test: tests/e2e/test_kill.py::test_nothing",
         "| a | \"A test that was renamed long ago\" |": 'no such test: "A test that was renamed long ago"',
         "[a page](docs/no_page.md)": "the link leads nowhere: docs/no_page.md",
         "[a part](docs/jobs.md#no-such-heading)": "the link's heading is not there: docs/jobs.md#no-such-heading",
