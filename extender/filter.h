@@ -22,9 +22,9 @@ struct FilterView {
   std::vector<ReservedNode> reserved;
 };
 
-// A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no
-// reserved capacity. Error, so that kube-scheduler retries:
-// the caches are not synced, or older than the pod.
+// A gang's pod: its planned node alone. Any other pod: the named nodes where it takes no reserved
+// capacity. Error, so that kube-scheduler retries: the caches are not synced, or older than the
+// pod.
 kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view);
 
 }  // namespace nervex::extender

@@ -54,8 +54,7 @@ struct CycleResult {
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
 //     placements, the last in the queue first;
 //  2. every gang with slots that have no placement gets all of them, or none. A gang that waits
-//  holds
-//     no capacity and does not keep smaller ones behind it from starting:
+//     holds no capacity and does not keep smaller ones behind it from starting:
 //     docs/adr/2026-11-21-gang-planning.md.
 // Committed gangs keep their placements whatever happened to the node. A placement that stays keeps
 // its number. Doing the writes and asking again, on the same nodes, gives none. What the API server

@@ -21,7 +21,7 @@ namespace {
 // A bounded number of connections to one server; callers beyond that wait for one. Thread-safe.
 class ConnectionPool {
  public:
-  explicit ConnectionPool(std::size_t size) : free_places_(std::max<std::size_t>(size, 1)) {}
+  explicit ConnectionPool(std::size_t size) : free_permits_(std::max<std::size_t>(size, 1)) {}
 
   // A permit of the pool for the length of a scope, waited for until `limit` or `deadline`.
   class Checkout {
@@ -32,7 +32,7 @@ class ConnectionPool {
     Checkout& operator=(const Checkout&) = delete;
 
     // False: the limit or the deadline came first.
-    bool has_place() const { return has_place_; }
+    bool has_permit() const { return has_permit_; }
     // A kept connection, if there is one that can still be used: when a server has restarted, all
     // of them are dead, and the caller must not find that out by losing requests.
     Dialed take_fresh();
@@ -42,7 +42,7 @@ class ConnectionPool {
    private:
     ConnectionPool& pool_;
     std::uint64_t generation_ = 0;
-    bool has_place_;
+    bool has_permit_;
     Dialed kept_;
   };
 
@@ -58,16 +58,16 @@ class ConnectionPool {
 
   Mutex mutex_;
   CondVar freed_;
-  std::size_t free_places_ GUARDED_BY(mutex_);
+  std::size_t free_permits_ GUARDED_BY(mutex_);
   std::uint64_t generation_ GUARDED_BY(mutex_) = 0;  // close_all() raises it
   std::vector<Dialed> kept_ GUARDED_BY(mutex_);
 };
 
 ConnectionPool::Checkout::Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline)
-    : pool_(pool), has_place_(pool.wait_for_permit(limit, deadline, generation_)) {}
+    : pool_(pool), has_permit_(pool.wait_for_permit(limit, deadline, generation_)) {}
 
 ConnectionPool::Checkout::~Checkout() {
-  if (has_place_) pool_.give_back(std::move(kept_), generation_);
+  if (has_permit_) pool_.give_back(std::move(kept_), generation_);
 }
 
 Dialed ConnectionPool::Checkout::take_fresh() {
@@ -80,11 +80,11 @@ Dialed ConnectionPool::Checkout::take_fresh() {
 bool ConnectionPool::wait_for_permit(const CallLimit& limit, MonoTime deadline,
                                      std::uint64_t& generation) {
   MutexLock lock(mutex_);
-  while (free_places_ == 0) {
+  while (free_permits_ == 0) {
     if (limit.is_over() || SystemClock().mono() >= deadline) return false;
     freed_.wait_until(mutex_, std::min(limit.time(), deadline));
   }
-  --free_places_;
+  --free_permits_;
   generation = generation_;
   return true;
 }
@@ -101,7 +101,7 @@ Dialed ConnectionPool::take_kept() {
 void ConnectionPool::give_back(Dialed connection, std::uint64_t generation) {
   {
     const MutexLock lock(mutex_);
-    ++free_places_;
+    ++free_permits_;
     if (connection && generation == generation_) kept_.push_back(std::move(connection));
   }
   freed_.notify_one();
@@ -201,7 +201,7 @@ struct HttpClient::Impl {
 Result<HttpResponse> HttpClient::Impl::send(
     const HttpExchange& exchange, const std::function<Result<Nothing>()>& before_sending) {
   ConnectionPool::Checkout checkout(pool, limit, SystemClock().mono() + options.read_timeout);
-  if (!checkout.has_place() || limit.is_over()) {
+  if (!checkout.has_permit() || limit.is_over()) {
     return failure(exchange, "not sent: no other request ended in time");
   }
   // After the permit was taken: a connection made with credentials that are replaced meanwhile is

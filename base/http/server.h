@@ -67,7 +67,7 @@ class HttpServer {
   // The bound port, after start().
   int port() const;
 
-  // Of the certificate, after start(); "" and nothing without TLS. See CertificateFiles.
+  // Of the certificate, after start(); ok and nothing without TLS. See CertificateFiles.
   Result<Nothing> check_certificate() const;  // for /readyz: it is valid now
   Result<Nothing> check_certificate_files() const;
   std::optional<SysTime> certificate_expires() const;

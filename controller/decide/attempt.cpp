@@ -162,38 +162,39 @@ const WantedSlot* WantedSlots::find(Role role, job::Slot slot) const {
 }
 
 Placements planned_placements(const gang::PodGroupStatus& status) {
-  Placements places;
+  Placements placements;
   for (const auto& of : status.gangs) {
     if (!of.planned && !of.committed) continue;
-    for (const auto& place : of.placements) places[{place.role, place.slot}] = &place;
+    for (const auto& placement : of.placements)
+      placements[{placement.role, placement.slot}] = &placement;
   }
-  return places;
+  return placements;
 }
 
 Placements all_placements(const gang::PodGroupStatus& status) {
-  Placements places;
+  Placements placements;
   for (const auto& of : status.gangs) {
-    for (const auto& place : of.placements) {
-      places.try_emplace({place.role, place.slot}, &place);
+    for (const auto& placement : of.placements) {
+      placements.try_emplace({placement.role, placement.slot}, &placement);
     }
   }
-  return places;
+  return placements;
 }
 
 Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
-                   const Placements& places) {
+                   const Placements& placements) {
   Wanted wanted;
   const Numbers base = numbers_of_base(group);
   for (const auto& slot : slots.all()) {
     const std::string_view role = to_string(slot.role);
     const bool is_of_base = base.count({role, slot.slot.ordinal}) != 0;
-    const auto place = places.find({role, slot_id(slot.slot)});
-    if (place == places.end()) {
+    const auto placement = placements.find({role, slot_id(slot.slot)});
+    if (placement == placements.end()) {
       if (is_of_base && !slot.is_over) wanted.base_is_placed = false;
       continue;
     }
     wanted.pods.push_back({job::pod_name(job, slot.role, slot.slot), slot.role, slot.slot,
-                           slot.entry(), place->second, slot.is_over, is_of_base});
+                           slot.entry(), placement->second, slot.is_over, is_of_base});
   }
   return wanted;
 }

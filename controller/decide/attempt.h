@@ -107,7 +107,7 @@ struct WantedPod {
   job::Role role = job::Role::kCollector;
   job::Slot slot;
   const job::RequestEntry* entry = nullptr;  // null: not requested
-  const gang::Placement* place = nullptr;
+  const gang::Placement* placement = nullptr;
   bool is_over = false;
   bool is_of_base = false;  // of the gang that the job starts with
 };
@@ -125,7 +125,7 @@ struct Wanted {
 
 // The wanted slots that the plan has a place for. Cost: slots x log(slots).
 Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
-                   const Placements& places);
+                   const Placements& placements);
 
 // -- did what nervex-server wrote into the job's spec vanish?
 

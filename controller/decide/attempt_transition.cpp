@@ -78,9 +78,9 @@ bool has_another_place(const AttemptPod& of, const gang::PodGroup& group) {
   const auto* base = gang::find_gang(group.status, gang::kBaseGang);
   if (of.pod->node.empty() || base == nullptr || !base->planned) return false;
   if (group.status.observed_generation != group.meta.generation) return false;
-  for (const auto& place : base->placements) {
-    if (place.role == to_string(of.role) && place.slot == slot_id(of.slot)) {
-      return place.number > of.placement && place.node != of.pod->node.str();
+  for (const auto& placement : base->placements) {
+    if (placement.role == to_string(of.role) && placement.slot == slot_id(of.slot)) {
+      return placement.number > of.placement && placement.node != of.pod->node.str();
     }
   }
   return false;

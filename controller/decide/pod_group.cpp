@@ -136,8 +136,8 @@ class Members {
   std::optional<SetName> name_before(const WantedSlot& slot) {
     if (gangs_before_.empty()) {
       for (const auto& of : attempt_.group->status.gangs) {
-        for (const auto& place : of.placements) {
-          gangs_before_.try_emplace({place.role, place.slot.ordinal}, of.name);
+        for (const auto& placement : of.placements) {
+          gangs_before_.try_emplace({placement.role, placement.slot.ordinal}, of.name);
         }
       }
     }
@@ -290,7 +290,7 @@ bool is_settled(const RequestGang& gang, const Pods& pods, const gang::PodGroupS
   const auto* known = gang::find_gang(status, gang.sets.begin()->second->gang);
   if (known == nullptr || !known->committed || !known->planned) return false;
   std::set<std::pair<std::string_view, gang::SlotId>> placed;
-  for (const auto& place : known->placements) placed.emplace(place.role, place.slot);
+  for (const auto& placement : known->placements) placed.emplace(placement.role, placement.slot);
   return std::all_of(gang.sets.begin(), gang.sets.end(), [&](const auto& part) {
     const gang::MemberSet& set = *part.second;
     return std::all_of(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {

@@ -24,14 +24,13 @@ namespace nervex::controller {
 // A slot stays in the set that it is in, which keeps its requests and constraints however the
 // templates have changed: its pods may run. New slots go
 //  - of coordinator, aggregator and base replicas into the base gang's sets, named after their
-//  roles,
-//    while that gang is not committed;
-//  - of base replicas that are added later into a gang of their own, "base-collector-<first
-//  ordinal>";
+//    roles, while that gang is not committed;
+//  - of base replicas that are added later into a gang of their own,
+//    "base-collector-<first ordinal>";
 //  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
 //    aggregators and one per item of the GPU split.
 // Gangs that back off (creation_failures.h) have no slots in it.
-// Gangs of requests that nervex-server has merged become one once they are placed (pod_group.h).
+// Gangs of requests that nervex-server has merged become one once they are placed (see below).
 // Slots that have finished and whose pods are gone are left out, and so are sets without slots.
 // While what was requested is lost (attempt.h) nothing is taken out for want of a request.
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);

@@ -29,13 +29,14 @@ struct Leaving {
 // Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
 // it has until there is something better. A number that the cached status has not given out yet
 // says that the pod is newer than the cache.
-bool is_superseded(const AttemptPod& of, const gang::PodGroup& group, const Placements& places) {
+bool is_superseded(const AttemptPod& of, const gang::PodGroup& group,
+                   const Placements& placements) {
   if (of.pod->is_finished() || of.placement >= group.status.next_placement) return false;
   const bool is_bound = !of.pod->node.empty();
-  const auto place = places.find({to_string(of.role), slot_id(of.slot)});
-  if (place == places.end()) return !is_bound;
+  const auto placement = placements.find({to_string(of.role), slot_id(of.slot)});
+  if (placement == placements.end()) return !is_bound;
   if (is_bound && of.role == Role::kCoordinator) return false;  // its end is the attempt's
-  return place->second->number != of.placement;
+  return placement->second->number != of.placement;
 }
 
 // A later incarnation is wanted: no loss of requests makes that up, somebody asked for it.
@@ -44,7 +45,7 @@ bool has_successor(const AttemptPod& of, const WantedSlots& slots) {
   return now != nullptr && now->slot.incarnation > of.slot.incarnation;
 }
 
-Leaving leaving_pods(const Round& round, const Placements& places) {
+Leaving leaving_pods(const Round& round, const Placements& placements) {
   Leaving leaving;
   for (const auto& of : round.attempt.pods) {
     if (of.pod->meta.deleting) continue;
@@ -54,7 +55,7 @@ Leaving leaving_pods(const Round& round, const Placements& places) {
     } else if (round.backing_off.count({of.role, of.slot.ordinal}) != 0) {
       if (!of.pod->is_finished()) leaving.superseded.push_back(of.pod);
     } else if (is_plan_current(*round.attempt.group) &&
-               is_superseded(of, *round.attempt.group, places)) {
+               is_superseded(of, *round.attempt.group, placements)) {
       leaving.superseded.push_back(of.pod);
     }
   }
@@ -130,10 +131,10 @@ Json manifest_of(const Round& round, const WantedPod& want, const job::PodContex
   job::PodOrder order;
   order.role = want.role;
   order.slot = want.slot;
-  order.node = want.place->node;
+  order.node = want.placement->node;
   order.entry = want.entry;
-  order.annotations = gang::annotations_for(
-      {round.attempt.group->meta.uid, want.place->role, want.place->slot, want.place->number});
+  order.annotations = gang::annotations_for({round.attempt.group->meta.uid, want.placement->role,
+                                             want.placement->slot, want.placement->number});
   return job::pod_manifest(round.job, order, context);
 }
 
@@ -199,11 +200,11 @@ Actions pod_steps(const Round& round, bool spec_changes) {
   Actions steps;
   if (round.attempt.group == nullptr) return steps;
   const WantedSlots& slots = round.slots;
-  Placements places = planned_placements(round.attempt.group->status);
+  Placements placements = planned_placements(round.attempt.group->status);
   for (const auto& [role, ordinal] : round.backing_off) {
-    places.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
+    placements.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
   }
-  Leaving pods = leaving_pods(round, places);
+  Leaving pods = leaving_pods(round, placements);
   const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
   const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));
@@ -219,7 +220,7 @@ Actions pod_steps(const Round& round, bool spec_changes) {
   auto services = missing_services(round, leaving);
   if (!services.manifests.empty()) steps.push_back(std::move(services));
   if (spec_changes || !is_plan_current(*round.attempt.group)) return steps;
-  const Wanted wanted = wanted_pods(round.job, slots, *round.attempt.group, places);
+  const Wanted wanted = wanted_pods(round.job, slots, *round.attempt.group, placements);
   const Taken taken = taken_by(round, leaving);
   add_creations(round, gap_of(wanted, taken, round.seen.aggregator_config != nullptr), steps);
   return steps;

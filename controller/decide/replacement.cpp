@@ -111,8 +111,8 @@ class Losses {
 
   // A pod whose place is another slot's, or another one of its own slot's, was deleted by us.
   bool has_its_place(const AttemptPod& of) const {
-    const auto place = round_.placements.find({to_string(of.role), slot_id(of.slot)});
-    return place != round_.placements.end() && place->second->number == of.placement;
+    const auto placement = round_.placements.find({to_string(of.role), slot_id(of.slot)});
+    return placement != round_.placements.end() && placement->second->number == of.placement;
   }
 
   // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.

@@ -84,8 +84,8 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
 std::string planned_node_of_coordinator(const gang::PodGroup& group) {
   const auto* base = gang::find_gang(group.status, gang::kBaseGang);
   if (base == nullptr) return "";
-  for (const auto& place : base->placements) {
-    if (place.role == to_string(job::Role::kCoordinator)) return place.node;
+  for (const auto& placement : base->placements) {
+    if (placement.role == to_string(job::Role::kCoordinator)) return placement.node;
   }
   return "";
 }

@@ -102,7 +102,8 @@ class ScanRoom {
   simdjson::ondemand::parser& parser() { return parser_; }
 
  private:
-  static constexpr std::size_t kMostKept = std::size_t{32} * 1024;  // makes 200 kB with the parser's own
+  // Makes 200 kB with the parser's own.
+  static constexpr std::size_t kMostKept = std::size_t{32} * 1024;
   static std::unique_ptr<ScanRoom>& spare() {
     thread_local std::unique_ptr<ScanRoom> kept;
     return kept;

@@ -27,8 +27,8 @@ Result<Nothing> is_known(const Caller& caller);
 
 // The job may get more replicas on behalf of this pod. Else the first of
 //   kNotFound   no such pod, or no pod of a job
-//   kConflict   the job was deleted, is being deleted or has finished, or the caller itself has
-//   ended kTransient  the caller is being stopped, or is not (yet, or any more) the attempt that
+//   kConflict   the job was deleted, is being deleted or has finished, or the caller has ended
+//   kTransient  the caller is being stopped, or is not (yet, or any more) the attempt that
 //               the job's status names: it, or its successor, may ask again
 Result<Nothing> may_grow(const Caller& caller);
 

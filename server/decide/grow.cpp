@@ -223,8 +223,9 @@ std::set<PlacedSlot> placed_slots(const gang::PodGroup& group) {
   std::set<PlacedSlot> placed;
   for (const auto& gang : group.status.gangs) {
     if (!gang.planned || !gang.committed) continue;
-    for (const auto& place : gang.placements) {
-      placed.emplace(place.role, place.slot.ordinal, place.slot.incarnation, place.number);
+    for (const auto& placement : gang.placements) {
+      placed.emplace(placement.role, placement.slot.ordinal, placement.slot.incarnation,
+                     placement.number);
     }
   }
   return placed;

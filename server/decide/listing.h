@@ -1,8 +1,8 @@
 // server/decide/listing.h - which replicas does a client see, under which address? Pure.
 //
-// A client connects to every address that it gets and waits up to two minutes for each address. So
-// only pods that exist, are not terminating and have not ended are shown; pending ones are. And no
-// pod is that the job has let go already, though it still runs.
+// A client connects to every address that it gets and waits up to two minutes for it. So only pods
+// that exist, are not terminating and have not ended are shown; pending ones are. And no pod is
+// that the job has let go already, though it still runs.
 #pragma once
 
 #include <map>

@@ -39,9 +39,9 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
   for (const auto& set : group.spec.members) {
     if (set.gang != name) continue;
     for (const auto slot : set.slots) {
-      const auto* place = gang::find_placement(group.status, set.role, slot);
+      const auto* placement = gang::find_placement(group.status, set.role, slot);
       status.placements.push_back(
-          place != nullptr ? *place : gang::Placement{set.role, slot, "n1", number++});
+          placement != nullptr ? *placement : gang::Placement{set.role, slot, "n1", number++});
     }
   }
   return status;

@@ -55,9 +55,10 @@ gang::GangStatus planned(const std::string& gang, const gang::PodGroup& group,
   for (const auto& set : group.spec.members) {
     if (set.gang != gang) continue;
     for (const auto slot : set.slots) {
-      const auto* place = gang::find_placement(group.status, set.role, slot);
+      const auto* placement = gang::find_placement(group.status, set.role, slot);
       status.placements.push_back(
-          place != nullptr ? *place : gang::Placement{set.role, slot, std::string(node), number++});
+          placement != nullptr ? *placement
+                               : gang::Placement{set.role, slot, std::string(node), number++});
     }
   }
   return status;

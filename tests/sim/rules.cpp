@@ -186,9 +186,9 @@ void Rules::check_pod_deletion(const Json& object) {
   const auto slots = wanted(*job_before_, *group);
   const auto* want = slots.find(*role, job::Slot{slot->slot.ordinal, slot->slot.incarnation});
   if (want == nullptr) return;
-  const auto* place = gang::find_placement(group->status, slot->role, slot->slot);
+  const auto* placement = gang::find_placement(group->status, slot->role, slot->slot);
   const bool is_bound = !pod.node.empty();
-  if (place == nullptr ? is_bound : place->number == slot->placement) {
+  if (placement == nullptr ? is_bound : placement->number == slot->placement) {
     breach(fmt::format("deletes pod {} ({}), which is wanted", pod.meta.name, text_of(*slot)));
   }
 }

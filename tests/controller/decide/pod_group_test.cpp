@@ -261,7 +261,7 @@ gang::GangStatus status_of(const Followed& followed, const std::string& gang) {
   return status;
 }
 
-void place(Followed& followed, const std::vector<std::string>& gangs) {
+void placement(Followed& followed, const std::vector<std::string>& gangs) {
   followed.commit();
   for (const auto& gang : gangs) {
     followed.group.status.gangs.push_back(status_of(followed, gang));
@@ -290,7 +290,7 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
   requests.entries = {an_entry(3, Role::kCollector, 2), an_entry(4, Role::kCollector, 1, 4098),
                       an_entry(5, Role::kCollector, 1, 4099)};
   followed.follow();
-  place(followed, {"request-3", "request-4", "request-5"});
+  placement(followed, {"request-3", "request-4", "request-5"});
   auto& gangs = followed.group.status.gangs;
   SECTION("all of them") {
     merge_entries(requests);
@@ -305,7 +305,7 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
       gangs.push_back(status_of(followed, "request-6"));
       merge_entries(requests);
       CHECK_FALSE(followed.follow());  // of two gangs one is not whole
-      place(followed, {"request-3", "request-6"});
+      placement(followed, {"request-3", "request-6"});
       CHECK(followed.follow());
       CHECK(followed.set("request-3-collector").slots.size() == 5);
     }
@@ -377,7 +377,7 @@ TEST_CASE("a merged multi-GPU learner moves with all of its pods",
   requests.entries = {a_multi_gpu_entry(5, 1), a_multi_gpu_entry(6, 1)};
   requests.entries[1].slots = {{4098, 0}};
   followed.follow();
-  place(followed, {"request-5", "request-6"});
+  placement(followed, {"request-5", "request-6"});
   merge_entries(requests);
   const bool is_whole = GENERATE(true, false);
   INFO("each of its pods has a place: " << is_whole);
