@@ -38,7 +38,7 @@ def test_1_a_restarted_controller_does_not_run_a_finished_job_again(jobs, runnin
     assert by_role(jobs) == ["coordinator"]
 
 
-def test_2_what_fails_is_tried_again_and_told(jobs, core, namespace):
+def test_2_what_fails_is_retried_and_reported(jobs, core, namespace):
     """Here a quota that allows no pod, until it is taken away."""
     core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
     wait_for(lambda: "pods" in (core.read_namespaced_resource_quota("none", namespace).status.used or {}),

@@ -74,7 +74,7 @@ def test_c3_c4_it_ends_as_the_coordinator_does(jobs, node_agent, exit_code, phas
     jobs.wait_event(NAME, reason)
 
 
-def test_c4_the_exit_code_and_the_last_words_are_told(jobs, node_agent):
+def test_c4_the_status_has_the_exit_code_and_the_termination_message(jobs, node_agent):
     jobs.create(job(NAME))
     jobs.wait_phase(NAME, "Running")
     node_agent.finish(f"{NAME}-coordinator", 3, "no data left")

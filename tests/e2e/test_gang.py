@@ -127,7 +127,7 @@ def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes, o
     assert bound == 3 * min(free_gpu_nodes, 6), "each binding was judged"
 
 
-def test_a_gang_that_cannot_be_made_whole_gives_its_room_back(jobs, core, namespace):
+def test_a_gang_that_cannot_be_made_whole_frees_its_capacity(jobs, core, namespace):
     """Its coordinator names a ServiceAccount that does not exist, which shows when the workers are there."""
     body = job("half", learner={"replicas": 2, "template": template(gpus=8)},
                coordinator={"template": template(serviceAccountName="nobody-yet")})

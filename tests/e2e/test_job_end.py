@@ -186,7 +186,7 @@ def test_a_job_that_is_active_for_too_long_fails(jobs, running):
     wait_for(lambda: (not jobs.pods(NAME), jobs.pods(NAME)), "its pods to go")
 
 
-def test_a_job_that_waits_for_room_for_too_long_fails(jobs):
+def test_a_job_that_waits_for_capacity_for_too_long_fails(jobs):
     jobs.create(job(NAME, coordinator={"template": template(cpu="9999")}, scheduleTimeoutSeconds=2))
     jobs.wait_phase(NAME, "Failed")
     assert status_of(jobs)["reason"] == "ScheduleTimeout"
@@ -243,7 +243,7 @@ def without_webhooks(jobs, programs, custom):
         wait_for(lambda: "mnervexjob" in refusal(jobs), "the mutating webhook to be asked again")
 
 
-def test_a_name_that_no_pod_can_have_is_told_of(jobs, without_webhooks):
+def test_a_name_that_no_pod_can_have_is_reported(jobs, without_webhooks):
     jobs.create(job("7th"))
 
     def look():

@@ -38,14 +38,14 @@ def test_one_pod_after_another_is_well(observer):
     assert observer.bound_again("job") == []
 
 
-def test_a_second_pod_of_one_incarnation_is_told(observer):
+def test_a_second_pod_of_one_incarnation_is_reported(observer):
     observer._see(pod("1", node="a"))
     observer._see(pod("1", node="a", phase="Failed"))
     observer._see(pod("2", node="a"))
     assert observer.bound_again("job") == [("learner", 0)]
 
 
-def test_two_live_pods_of_one_slot_are_told(observer):
+def test_two_live_pods_of_one_slot_are_reported(observer):
     observer._see(pod("1", node="a"))
     observer._see(pod("2"))
     assert observer.broken == []
@@ -53,13 +53,13 @@ def test_two_live_pods_of_one_slot_are_told(observer):
     assert observer.broken == ["pods ['pod-1', 'pod-2'] of slot learner/0 are bound and live at once"]
 
 
-def test_a_node_with_more_than_it_has_is_told(observer):
+def test_an_overcommitted_node_is_reported(observer):
     observer._see(pod("1", slot="learner/0", node="a", cpu="1500m"))
     observer._see(pod("2", slot="learner/1", node="a", cpu="501m"))
     assert observer.broken == ["a has cpu 2 and 2.001 bound to it, with pod-2"]
 
 
-def test_a_coordinator_without_its_gang_is_told_for_each_attempt(observer):
+def test_a_coordinator_without_its_gang_is_reported_for_each_attempt(observer):
     gang = [("learner", 0), ("coordinator", 0)]
     for group in ("first", "second"):
         if group == "first":
@@ -88,7 +88,7 @@ def test_pods_of_others_take_up_capacity(observer):
     assert observer.broken == ["a has cpu 2 and 3 bound to it, with pod-3"]
 
 
-def test_a_pod_on_a_node_that_does_not_exist_is_told(observer):
+def test_a_pod_on_a_node_that_does_not_exist_is_reported(observer):
     observer._see(pod("1", node="deleted"))
     assert observer.broken == ["pod-1 is bound to deleted, and there is no such node"]
 

@@ -88,7 +88,7 @@ def test_a_client_certificate_is_shown_from_files_and_from_data(admin, explain_a
     assert was_let_in(said), said.stderr
 
 
-def test_nobody_is_let_in_without_an_identity(explain_as):
+def test_a_caller_without_an_identity_is_rejected(explain_as):
     said = explain_as({})
     assert said.returncode == 1
     assert "system:anonymous" in said.stderr or "401" in said.stderr
@@ -107,7 +107,7 @@ def test_a_plugin_s_client_certificate_is_shown(admin, explain_as, plugin):
     assert was_let_in(said), said.stderr
 
 
-def test_a_plugin_may_be_told_about_the_cluster(admin, explain_as, plugin, account_token, tmp_path):
+def test_a_plugin_may_get_the_cluster_info(admin, explain_as, plugin, account_token, tmp_path):
     explain_as(plugin({"token": account_token}, provideClusterInfo=True),
                extensions=[{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "nervex"}}])
     cluster = told(tmp_path)[0]["spec"]["cluster"]
@@ -115,7 +115,7 @@ def test_a_plugin_may_be_told_about_the_cluster(admin, explain_as, plugin, accou
     assert cluster["config"] == {"audience": "nervex"}
 
 
-def test_a_plugin_that_fails_says_why_and_how_to_mend_it(explain_as, plugin):
+def test_a_plugin_that_fails_says_why_and_how_to_fix_it(explain_as, plugin):
     said = explain_as(plugin({}, script="echo 'please log in first' >&2; exit 3", installHint="see example.test"))
     assert said.returncode == 1
     assert "exit code 3: please log in first; see example.test" in said.stderr

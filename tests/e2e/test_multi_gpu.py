@@ -154,14 +154,14 @@ def environment(node_agent, pod, names):
 
 
 @ASKS
-def test_s14_a_coordinator_is_told_of_learners_alone(jobs, running, replicas_api, learners, gpus):
+def test_s14_a_coordinator_gets_the_addresses_of_learners_alone(jobs, running, replicas_api, learners, gpus):
     urls = ask(replicas_api, running, learners, gpus)
     wait_for(lambda: sorted(listed(replicas_api, running)) == sorted(urls), "the learners to be listed")
     for url in urls:
         assert replicas_api.get(namespace=running, name=pod_of(url)).data["learners"] == [url]
 
 
-def test_s15_an_aggregator_is_told_of_each_gpu(jobs, running, replicas_api):
+def test_s15_an_aggregator_gets_an_address_for_each_gpu(jobs, running, replicas_api):
     (url,) = ask(replicas_api, running, 1, 10)
     wait_counts(jobs, replicas_api, running, S13[1, 10])
     first, second = [pod.metadata.name for pod in sorted(jobs.pods(NAME, "ddp-learner"), key=lambda pod: -gpus_of(pod))]
@@ -232,7 +232,7 @@ def without_aggregator_config(custom):
             create()
 
 
-def test_without_an_aggregator_config_the_client_is_told_to_ask_again(custom, jobs, running, replicas_api):
+def test_without_an_aggregator_config_the_client_is_told_to_retry(custom, jobs, running, replicas_api):
     body = {"namespace": running, "coordinator": COORDINATOR, "learners": {"replicas": 1, "gpus": 2}}
 
     def answer():

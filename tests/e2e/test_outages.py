@@ -120,7 +120,7 @@ def until_a_new_job_runs(jobs, timeout=120):
 
 
 @pytest.mark.parametrize("component", ["kube-apiserver", "etcd"])
-def test_a_coordinator_that_asks_meanwhile_is_told_to_ask_again(jobs, replicas_api, components, component):
+def test_a_coordinator_that_asks_meanwhile_is_told_to_retry(jobs, replicas_api, components, component):
     """Any answer but 2xx would end its communication for good."""
     jobs.create(job("asks"))
     jobs.wait_phase("asks", "Running")

@@ -19,7 +19,7 @@ def test_a_deleted_pod_group_ends_the_running_job_and_says_so(jobs, custom, name
     assert all(counts["active"] == 0 for counts in jobs.counts("loses").values())
 
 
-def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
+def test_a_name_that_is_taken_is_reported_and_waited_for(jobs, core, namespace):
     stranger = core.create_namespaced_service(namespace, {
         "metadata": {"name": "wants-coordinator"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "mine"}}})
     jobs.create(job("wants"))
@@ -34,7 +34,7 @@ def test_a_name_that_is_taken_is_told_and_waited_for(jobs, core, namespace):
     jobs.wait_condition("wants", "PodsCreated")
 
 
-def test_a_job_that_is_created_anew_waits_for_the_pods_of_the_deleted_one(jobs, core, namespace):
+def test_a_job_that_is_created_again_waits_for_the_pods_of_the_deleted_one(jobs, core, namespace):
     """Which may take their whole grace period. Nothing is refused, and no time is lost in back-off."""
     first = jobs.create(job("again"))
     jobs.wait_phase("again", "Running")

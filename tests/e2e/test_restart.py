@@ -32,7 +32,7 @@ def test_a_job_created_meanwhile_starts_afterwards(jobs, programs, program):
     jobs.wait_pods("meanwhile", 2, "Running")
 
 
-def test_an_end_that_nobody_saw_is_still_an_end(jobs, programs, node_agent):
+def test_a_coordinator_that_ended_while_the_controller_was_down_ends_the_job(jobs, programs, node_agent):
     jobs.create(job("ends"))
     jobs.wait_phase("ends", "Running")
     programs.stop("controller")
@@ -52,7 +52,7 @@ def test_without_the_webhook_no_job_is_created_unchecked(jobs, programs):
              not_yet=[away])
 
 
-def test_a_program_ends_when_it_is_told_to(programs):
+def test_a_program_ends_on_sigterm(programs):
     for program in ("webhook", "extender", "controller", "server"):
         assert programs.stop(program), f"{program} had to be killed"
         programs.start(program)

@@ -86,7 +86,7 @@ def test_a_grant_is_used_by_its_account_on_its_objects_alone():
         assert unused([get], uses_of([other])) == [get]
 
 
-def test_a_refused_request_is_told_with_account_and_object():
+def test_a_refused_request_is_logged_with_account_and_object():
     (use,) = uses_of([event("a", "create", "forbid", resource="pods", subresource="exec", namespace="n", name="p")])
     assert use == Use("a", "create", "", "pods/exec", "n", "p", True)
     assert str(use) == "a: create pods/exec in n named p"

@@ -142,7 +142,7 @@ def test_a_wrong_job_is_refused_with_its_field(jobs, what):
     assert words in says
 
 
-def test_all_errors_are_told_at_once(jobs):
+def test_all_errors_are_reported_at_once(jobs):
     says = refusal(jobs.create, load_job("examples/wrong-job.yaml"))
     assert "spec.cleanPodPolicy: " in says
     assert "spec.learner.template.spec.containers[0].resources.limits[nvidia.com/gpu]: " in says
