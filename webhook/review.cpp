@@ -1,8 +1,9 @@
 #include "webhook/review.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -236,11 +237,12 @@ void warn_of_host_ports(const Json& spec, std::vector<std::string>& warnings) {
     const auto ports = pod_spec == nullptr ? std::set<std::int64_t>() : host_ports(*pod_spec, role);
     if (ports.empty()) continue;
     const bool host_network = kube::bool_at(*pod_spec, {"hostNetwork"});
-    const auto named = ports | std::views::take(kMostNamed);
+    const auto end_of_named =
+        std::next(ports.begin(), static_cast<std::ptrdiff_t>(std::min(ports.size(), kMostNamed)));
     warnings.push_back(fmt::format(
         "spec.{}.template: {} {}{} are not planned: the gang may start in part", name,
         host_network ? "hostNetwork ports" : "host ports",
-        fmt::join(named.begin(), named.end(), ", "), ports.size() > kMostNamed ? "..." : ""));
+        fmt::join(ports.begin(), end_of_named, ", "), ports.size() > kMostNamed ? "..." : ""));
     warnings.push_back(
         fmt::format("spec.{}.template: let each pod fill a node (all its GPUs), or do without {}",
                     name, host_network ? "hostNetwork" : "hostPort"));

@@ -75,7 +75,7 @@ Result<Nothing> CertificateFiles::load() {
     return last_load_;
   }
   seen_ = read_settled();
-  const auto loaded = use(*seen_);
+  auto loaded = use(*seen_);
   const bool first = current() == nullptr;
   if (!loaded && !first) {
     log_warn("the certificate in use is kept", {{"error", loaded.error().message}});

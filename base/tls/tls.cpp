@@ -176,7 +176,7 @@ Result<TlsValidity> validity_of(const TlsContext& context) {
   SSL_CTX_get0_chain_certs(context.get(), &chain);
   for (int i = 0; i < sk_X509_num(chain); ++i) {
     const auto link = validity_of_one(sk_X509_value(chain, i));
-    if (!link) return link;
+    if (!link) return link.error();
     validity->from = std::max(validity->from, link->from);
     validity->until = std::min(validity->until, link->until);
   }

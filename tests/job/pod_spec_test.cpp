@@ -10,7 +10,6 @@ namespace {
 using testing::a_job;
 using testing::a_template;
 using testing::an_entry;
-using testing::with_gpus;
 
 TEST_CASE("each role has its template", "[job][pod_spec]") {
   const Job job = a_job(1, 1);

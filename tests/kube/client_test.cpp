@@ -1,3 +1,7 @@
+#include "kube/client.h"
+
+#include <fmt/format.h>
+
 #include <mutex>
 #include <thread>
 
@@ -6,7 +10,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/http/server.h"
-#include "kube/client.h"
 #include "tests/support/scripted_server.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/wait_until.h"

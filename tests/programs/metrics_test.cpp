@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_container_properties.hpp>
 
 #include <fmt/format.h>
 
@@ -38,7 +39,7 @@ TEST_CASE("names, types and help of the metrics are as recorded", "[programs][me
     return text.find("rest_client_requests_total{code=\"<error>\"") != std::string::npos;
   }));
   INFO(text);
-  CHECK(exposition_problems(text) == std::vector<std::string>{});
+  CHECK_THAT(exposition_problems(text), Catch::Matchers::IsEmpty());
   const std::string file = fmt::format("metrics/nervex-{}.txt", name);
   if (std::getenv("NERVEX_RENEW_GOLDEN") != nullptr) {
     std::ofstream(fmt::format("{}/tests/golden/{}", NERVEX_SOURCE_DIR, file))

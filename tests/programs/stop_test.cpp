@@ -1,4 +1,6 @@
 // How the real programs end. The bound of each wait is generous; what it took is printed.
+#include <fmt/format.h>
+
 #include <csignal>
 #include <iostream>
 

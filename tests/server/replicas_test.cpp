@@ -46,7 +46,7 @@ TEST_CASE("adding replicas is one conditional write of spec.requests", "[server]
   REQUIRE(world.api.writes().size() == 1);
   const auto write = world.api.writes().front();
   CHECK(write.method == "PATCH");
-  for (const int at : {0, 1}) {
+  for (const std::size_t at : {0UL, 1UL}) {
     const std::string name = at == 0 ? "uid" : "resourceVersion";
     CHECK(write.body[at] ==
           Json{{"op", "test"}, {"path", "/metadata/" + name}, {"value", before["metadata"][name]}});

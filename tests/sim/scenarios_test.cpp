@@ -1,5 +1,6 @@
 // One fault at a time, each on the shortest way to where it does harm.
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_container_properties.hpp>
 
 #include "controller/decide/conditions.h"
 #include "job/names.h"
@@ -39,7 +40,7 @@ TEST_CASE("a start that is refused for good gives everything back, and is tried 
   CHECK(job.status.phase == Phase::kCreated);
   CHECK(job.status.attempt >= 2);
   CHECK(job.status.next_attempt_time > suite.clock.now());
-  CHECK(suite.pods() == std::vector<std::string>{});
+  CHECK_THAT(suite.pods(), Catch::Matchers::IsEmpty());
   const auto* created = find_condition(job.status, controller::kPodsCreated);
   REQUIRE(created != nullptr);
   CHECK_FALSE(created->status);

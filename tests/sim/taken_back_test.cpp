@@ -10,7 +10,6 @@ namespace nervex::testing {
 namespace {
 
 using job::Phase;
-using job::Role;
 
 // By name: the uid.
 std::map<std::string, std::string> uids(const Suite& suite) {

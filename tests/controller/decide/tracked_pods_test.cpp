@@ -14,7 +14,6 @@ namespace {
 using job::Phase;
 using job::Role;
 using testing::a_job;
-using testing::Cluster;
 using testing::kNamespace;
 using testing::RunningCluster;
 using testing::World;

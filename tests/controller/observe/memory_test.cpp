@@ -55,7 +55,6 @@ namespace nervex::controller {
 namespace {
 
 using testing::Cluster;
-using testing::kJobKey;
 
 // 5,000 pods of 100 kB each, made page by page: 500 MB of JSON in all.
 class LargePods final : public kube::Api {

@@ -20,7 +20,8 @@ TEST_CASE("resources add up by name and forget zeros", "[kube][resources]") {
   CHECK(sum.get("memory") == 0);
   sum += sum;
   CHECK(sum.get("cpu") == 6);
-  sum -= sum;
+  const Resources same = sum;
+  sum -= same;
   CHECK(sum.empty());
   sum.raise_to({{"cpu", 5}, {"memory", -1}});
   CHECK(sum == Resources{{"cpu", 5}});

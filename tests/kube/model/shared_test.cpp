@@ -31,7 +31,7 @@ TEST_CASE("copies share until one of them changes", "[kube][shared]") {
 
 TEST_CASE("a shared text reads as any other", "[kube][shared]") {
   const SharedString text = "node-1";
-  const std::string plain = text;
+  const std::string& plain = text;
   CHECK(plain == "node-1");
   CHECK(text == "node-1");
   CHECK("node-1" == text);

@@ -131,7 +131,7 @@ TEST_CASE("a person's right is asked for on the job that the pod belongs to", "[
   CHECK(world.asked["verb"] == "get");
   world.status("GET", "jane", "");
   CHECK(world.asked["verb"] == "list");
-  CHECK(world.asked["namespace"] == "");
+  CHECK(world.asked["namespace"] == Json(""));
 }
 
 TEST_CASE("a pod that polls its own job costs no call but one review in ten seconds",

@@ -181,7 +181,7 @@ TEST_CASE("as many replicas can be asked for as a flag allows", "[server][reques
 }
 
 TEST_CASE("an Idempotency-Key is kept as it is, or refused", "[server][request]") {
-  CHECK(*parse_key({}) == "");
+  CHECK(parse_key({})->empty());
   CHECK(*parse_key({{"idempotency-key", "\"8e03978e\""}}) == "\"8e03978e\"");
   CHECK(*parse_key({{"idempotency-key", std::string(255, 'k')}}) == std::string(255, 'k'));
   for (const std::string& bad : {std::string(), std::string(256, 'k'), std::string("k\xff")}) {
