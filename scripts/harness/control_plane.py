@@ -33,14 +33,20 @@ def kubernetes_version():
     raise Failure("tests/controlplane/kubernetes/go.mod names no k8s.io/kubernetes")
 
 
+def kwokctl_environment(settings):
+    """With our kubectl first on the PATH: kwokctl waits for the cluster with the one that it finds there, and
+    where there is none it tries to download it."""
+    path = os.pathsep.join([programs_folder(), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "PATH": path, "KWOK_WORKDIR": settings.path("kwok"), "KWOK_KUBE_VERSION": kubernetes_version()}
+
+
 def kwokctl(settings, *arguments):
-    environment = {**os.environ, "KWOK_WORKDIR": settings.path("kwok"),
-                   "KWOK_KUBE_VERSION": kubernetes_version()}
     log = settings.path("logs", "kwokctl.log")
     with open(log, "ab") as output:
         return subprocess.run(
             [os.path.join(programs_folder(), "kwokctl"), "--name", settings.name, *arguments],
-            stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, cwd=settings.folder).returncode
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=kwokctl_environment(settings),
+            cwd=settings.folder).returncode
 
 
 @contextlib.contextmanager

@@ -1,9 +1,12 @@
-"""Rules for the files of this folder, read from their sources. Needs no cluster."""
+"""Rules for the files of this folder, read from their sources, and for the harness. Needs no cluster."""
 
 import ast
 import os
+import shutil
+import types
 
 import pytest
+from harness import control_plane
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = sorted(name for name in os.listdir(HERE) if name.startswith("test_") and name.endswith(".py"))
@@ -36,3 +39,10 @@ def test_no_exception_whatever_is_taken_for_an_answer(name):
             if isinstance(node, ast.ExceptHandler) and (node.type is None or (
                 isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException") and node.name is None))]
     assert bare == []
+
+
+def test_kwokctl_finds_our_kubectl(tmp_path):
+    """Where it finds none it tries to download one, for minutes."""
+    settings = types.SimpleNamespace(path=lambda *parts: os.path.join(tmp_path, *parts))
+    found = shutil.which("kubectl", path=control_plane.kwokctl_environment(settings)["PATH"])
+    assert found == os.path.join(control_plane.programs_folder(), "kubectl")
