@@ -5,6 +5,14 @@
 #include <fmt/format.h>
 
 namespace nervex {
+namespace {
+
+Result<Nothing> fails_if_any(std::string failures) {
+  if (failures.empty()) return ok();
+  return Error{Code::kTransient, std::move(failures)};
+}
+
+}  // namespace
 
 void Health::add_live(std::string name, Check check) {
   live_.push_back({std::move(name), std::move(check)});
@@ -14,17 +22,11 @@ void Health::add_ready(std::string name, Check check) {
   ready_.push_back({std::move(name), std::move(check)});
 }
 
-Result<Nothing> Health::check_live() const {
-  std::string failures = failures_of(live_);
-  if (failures.empty()) return ok();
-  return Error{Code::kTransient, std::move(failures)};
-}
+Result<Nothing> Health::check_live() const { return fails_if_any(failures_of(live_)); }
 
 Result<Nothing> Health::check_ready() const {
-  std::string failures = stopping_ ? "stopping: the program was told to end\n" : "";
-  failures += failures_of(ready_);
-  if (failures.empty()) return ok();
-  return Error{Code::kTransient, std::move(failures)};
+  const std::string stopping = stopping_ ? "stopping: the program was told to end\n" : "";
+  return fails_if_any(stopping + failures_of(ready_));
 }
 
 std::string Health::failures_of(const std::vector<Named>& checks) {
