@@ -52,7 +52,7 @@ class Store {
   // ---- what lists and watches report, by one thread
 
   // All that is reported from here to end_list() is one list. Call it before the list is asked for.
-  // A list that fails is given up by the next begin_list().
+  // A list that fails is discarded by the next begin_list().
   void begin_list();
   // The list is complete and as of `version`: what it does not have was deleted. Returns that.
   std::vector<Ptr> end_list(std::string_view version);

@@ -113,6 +113,10 @@ void Cluster::plan_and_run() {
   settle();
 }
 
+void Cluster::change_spec(const Json& spec) {
+  api.change(kube::kNervexJobs, kNamespace, "dqn", {{"spec", spec}});
+}
+
 job::Job Cluster::job() const {
   return *job::decode_job(api.get(kube::kNervexJobs, kNamespace, "dqn"));
 }

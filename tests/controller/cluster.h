@@ -45,6 +45,7 @@ class Cluster {
 
   // The job rl/dqn with that many base replicas, as a user would create it.
   void create_job(int collectors, int learners);
+  void change_spec(const Json& spec);  // a merge patch of its spec
   job::Job job() const;
   std::vector<std::string> names(const kube::ResourceKind& kind) const;
   std::vector<std::string> event_reasons() const;

@@ -44,8 +44,7 @@ class Life {
                     {{"metadata", {{"name", "aggregator-config"}}},
                      {"spec", {{"aggregator", {{"template", a_template()}}}}}});
     cluster.create_job(1, 1);
-    cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                       {{"spec", {{"backoffLimit", failures}}}});
+    cluster.change_spec({{"backoffLimit", failures}});
     cluster.sync();
   }
 
@@ -128,8 +127,7 @@ class Life {
     entry.attempt = job.status.attempt;
     requests.next_collector += 2;
     requests.entries.push_back(std::move(entry));
-    cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                       {{"spec", {{"requests", job::encode_requests(requests)}}}});
+    cluster.change_spec({{"requests", job::encode_requests(requests)}});
   }
 
   void check_only_cleaned_up() {
@@ -407,8 +405,7 @@ TEST_CASE("a job keeps its pods whoever takes them away, and never has two for o
         cluster.let_go(false);
         break;
       case 2:
-        cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                           {{"spec", {{"collector", {{"replicas", below(5)}}}}}});
+        cluster.change_spec({{"collector", {{"replicas", below(5)}}}});
         break;
       case 3:
         cluster.fail_a_write();
@@ -422,8 +419,7 @@ TEST_CASE("a job keeps its pods whoever takes them away, and never has two for o
     }
     cluster.work(std::chrono::milliseconds(60'000));
   }
-  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                     {{"spec", {{"collector", {{"replicas", 2}}}}}});
+  cluster.change_spec({{"collector", {{"replicas", 2}}}});
   cluster.come_to_rest(std::chrono::minutes(6));
   const std::map<std::string, int> want = {
       {"coordinator/0", 1}, {"collector/0", 1}, {"collector/1", 1}, {"learner/0", 1}};
@@ -467,8 +463,7 @@ void call_server(Cluster& cluster, unsigned choice) {
       requests.base = {{attempt, job::Role::kLearner, {0, now.incarnation + 1}, false}};
     }
   }
-  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                     {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  cluster.change_spec({{"requests", job::encode_requests(requests)}});
 }
 
 TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
@@ -481,10 +476,7 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
                   {{"metadata", {{"name", "aggregator-config"}}},
                    {"spec", {{"aggregator", {{"template", a_template()}}}}}});
   cluster.create_job(2, 1);
-  const auto set = [&](const Json& spec) {
-    cluster.api.change(kube::kNervexJobs, kNamespace, "dqn", {{"spec", spec}});
-  };
-  set({{"backoffLimit", 1000}});
+  cluster.change_spec({{"backoffLimit", 1000}});
   cluster.settle();
   if (below(2) == 0) cluster.api.terminate_pods_slowly();
   const auto hit_coordinator = [&] {
@@ -515,7 +507,7 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
         cluster.let_go(false);
         break;
       case 2:
-        set({{"suspend", below(3) == 0}});
+        cluster.change_spec({{"suspend", below(3) == 0}});
         break;
       case 3:
         cluster.fail_a_write();
@@ -539,7 +531,7 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
     }
     cluster.work(std::chrono::milliseconds(30'000));
   }
-  set({{"suspend", false}});
+  cluster.change_spec({{"suspend", false}});
   cluster.come_to_rest(std::chrono::minutes(7));
   const job::Job job = cluster.job();
   std::map<std::string, int> want = {{"coordinator/0", 1}, {"aggregator/0", 1}};

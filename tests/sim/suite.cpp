@@ -406,8 +406,7 @@ bool Suite::call_server(unsigned choice, bool records_call) {
     call.time = clock.now();
     requests.calls = {call};
   }
-  api.change(kube::kNervexJobs, kNamespace, "dqn",
-             {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  set_spec({{"requests", job::encode_requests(requests)}});
   return true;
 }
 

@@ -143,8 +143,7 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
   const std::string before = cluster.collector();
   nervex::job::Requests requests;
   requests.base = {{1, nervex::job::Role::kCollector, {0, 1}, false}};
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                     {{"spec", {{"requests", nervex::job::encode_requests(requests)}}}});
+  cluster.change_spec({{"requests", nervex::job::encode_requests(requests)}});
   cluster.api.terminate_pods_slowly();
   cluster.settle();
   cluster.plan();
@@ -163,21 +162,12 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
 TEST_CASE("a job of 64 pods records few events", "[controller][perform]") {
   Cluster cluster;
   cluster.create_job(63, 0);
-  cluster.settle();
-  cluster.plan();
-  cluster.settle();
-  cluster.run_pods();
-  cluster.settle();
+  cluster.plan_and_run();
   for (const auto& name : cluster.names(kube::kPods)) {
     if (name != "dqn-coordinator") cluster.api.remove(kube::kPods, "rl", name);
   }
-  cluster.settle();
-  cluster.plan();
-  cluster.settle();
-  cluster.run_pods();
-  cluster.settle();
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                     {{"spec", {{"collector", {{"replicas", 1}}}}}});
+  cluster.plan_and_run();
+  cluster.change_spec({{"collector", {{"replicas", 1}}}});
   cluster.settle();
   cluster.end_pod("dqn-coordinator", true);
   cluster.settle();
@@ -284,7 +274,7 @@ TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[contro
 
 TEST_CASE("a status that was decided on an old version is not written", "[controller][perform]") {
   PlannedCluster cluster;
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"group", "changed"}}}});
+  cluster.change_spec({{"group", "changed"}});
   cluster.process();
   CHECK(cluster.api.writes().size() == 1);
   CHECK(cluster.api.writes()[0].error == Code::kConflict);
@@ -344,8 +334,7 @@ TEST_CASE("a job is deleted in the version that was decided on, and in no other"
     CHECK(cluster.controller->stores.jobs.size() == 0);
   }
   SECTION("its time to live was changed since") {
-    cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                       {{"spec", {{"ttlSecondsAfterFinished", 9000}}}});
+    cluster.change_spec({{"ttlSecondsAfterFinished", 9000}});
     const auto failed = cluster.controller->performer.perform(seen, {DeleteJob{}});
     REQUIRE(failed.has_value());
     CHECK(failed->error.code == Code::kConflict);

@@ -13,9 +13,6 @@ using testing::kstatus_of;
 
 struct Life : Cluster {
   std::string kstatus() const { return kstatus_of(api.get(kube::kNervexJobs, "rl", "dqn")); }
-  void change_spec(const Json& spec) {
-    api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", spec}});
-  }
   void start() {
     create_job(1, 0);
     settle();

@@ -103,7 +103,7 @@ struct PriorityCluster : Cluster {
   }
   void create_job_of(const char* priority_class) {
     create_job(1, 0);
-    api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"priorityClassName", priority_class}}}});
+    change_spec({{"priorityClassName", priority_class}});
     settle();
   }
   int priority() const {

@@ -41,8 +41,7 @@ struct GrowingCluster : Cluster {
     job::Requests requests;
     requests.entries = std::move(entries);
     requests.next_collector = requests.next_learner = job::kFirstRequestedOrdinal + 100;
-    api.change(kube::kNervexJobs, kNamespace, "dqn",
-               {{"spec", {{"requests", job::encode_requests(requests)}}}});
+    change_spec({{"requests", job::encode_requests(requests)}});
   }
   // Some rounds of a controller that is refused every time, which settle() would wait for.
   void keep_trying() {
@@ -174,8 +173,7 @@ TEST_CASE("base replicas that are added later are taken back as one gang",
     cluster.api.change(kube::kPodGroups, kNamespace, kube::string_at(object, {"metadata", "name"}),
                        {{"status", {{"gangs", gangs}}}});
   }
-  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                     {{"spec", {{"collector", {{"replicas", 3}}}}}});
+  cluster.change_spec({{"collector", {{"replicas", 3}}}});
   cluster.refuse(cluster.name(Role::kCollector, 1));
   cluster.start_planned();
   CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
@@ -326,8 +324,7 @@ TEST_CASE("a replica that goes on under a fresh ordinal takes nothing else back 
   requests.entries[0].slots[0] = {kFresh, 0};
   requests.moved = {{1, Role::kCollector, kFirst, kFresh}};
   requests.next_collector = requests.next_learner = kFirst + 100;
-  cluster.api.change(kube::kNervexJobs, kNamespace, "dqn",
-                     {{"spec", {{"requests", job::encode_requests(requests)}}}});
+  cluster.change_spec({{"requests", job::encode_requests(requests)}});
   cluster.keep_trying();
   CHECK(cluster.names(kube::kPods) ==
         Strings{cluster.name(Role::kCollector, kFirst + 1), "dqn-coordinator"});

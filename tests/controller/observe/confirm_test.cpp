@@ -26,7 +26,7 @@ struct GrownCluster : Cluster {
     requests.entries = {testing::an_entry(1, job::Role::kCollector, 1)};
     const Json growth = by_request ? Json{{"requests", job::encode_requests(requests)}}
                                    : Json{{"collector", {{"replicas", 2}}}};
-    api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", growth}});
+    change_spec(growth);
     plan_and_run();
     api.clear_writes();
   }
@@ -78,8 +78,7 @@ TEST_CASE("what the live job does not want either is removed, after one read",
           "[controller][confirm]") {
   GrownCluster cluster(false);
   REQUIRE(cluster.names(kube::kPods).size() == 3);
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                     {{"spec", {{"collector", {{"replicas", 1}}}}}});
+  cluster.change_spec({{"collector", {{"replicas", 1}}}});
   cluster.sync();
   const int reads = cluster.reads_of_job(
       [&] { CHECK(cluster.controller->worker.process(kJobKey) == Outcome::kRequeue); });
@@ -92,8 +91,7 @@ TEST_CASE("what the live job does not want either is removed, after one read",
 TEST_CASE("only a change of spec, status or the job itself stops a removal",
           "[controller][confirm]") {
   GrownCluster cluster(false);
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                     {{"spec", {{"collector", {{"replicas", 1}}}}}});
+  cluster.change_spec({{"collector", {{"replicas", 1}}}});
   cluster.sync();
   Outcome want = Outcome::kError;
   SECTION("a label") {
@@ -101,10 +99,7 @@ TEST_CASE("only a change of spec, status or the job itself stops a removal",
                        {{"metadata", {{"labels", {{"team", "rl"}}}}}});
     want = Outcome::kRequeue;
   }
-  SECTION("the spec") {
-    cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                       {{"spec", {{"collector", {{"replicas", 2}}}}}});
-  }
+  SECTION("the spec") { cluster.change_spec({{"collector", {{"replicas", 2}}}}); }
   SECTION("the status") {
     cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"status", {{"attempt", 2}}}});
   }
@@ -141,13 +136,8 @@ TEST_CASE("a job's ordinary rounds read it never", "[controller][confirm]") {
   };
   CHECK(watched([&] {
           cluster.create_job(2, 1);
-          cluster.settle();
-          cluster.plan();
-          cluster.settle();
-          cluster.run_pods();
-          cluster.settle();
-          cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                             {{"spec", {{"collector", {{"replicas", 3}}}}}});
+          cluster.plan_and_run();
+          cluster.change_spec({{"collector", {{"replicas", 3}}}});
           cluster.settle();
           cluster.plan();
           cluster.settle();

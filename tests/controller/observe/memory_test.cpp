@@ -117,12 +117,8 @@ TEST_CASE("5,000 large pods, 500 MB in all, are read in the memory of one page",
 struct SecondAttempt : Cluster {
   SecondAttempt() {
     create_job(3, 0);
-    api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"backoffLimit", 3}}}});
-    settle();
-    plan();
-    settle();
-    run_pods();
-    settle();
+    change_spec({{"backoffLimit", 3}});
+    plan_and_run();
     end_pod("dqn-coordinator", false);
     settle();
     clock.advance(std::chrono::minutes(7));
@@ -152,8 +148,7 @@ TEST_CASE("a later attempt looks for pods of earlier ones once", "[controller][l
   // A pod more, and one that is replaced: by then it is known, and of the one before the name is.
   cluster.run_pods();
   cluster.settle();
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                     {{"spec", {{"collector", {{"replicas", 4}}}}}});
+  cluster.change_spec({{"collector", {{"replicas", 4}}}});
   cluster.settle();
   cluster.plan();
   cluster.settle();
@@ -161,8 +156,7 @@ TEST_CASE("a later attempt looks for pods of earlier ones once", "[controller][l
   CHECK(cluster.lists == 1);
   SECTION("another process looks once more") {
     cluster.restart();
-    cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                       {{"spec", {{"collector", {{"replicas", 5}}}}}});
+    cluster.change_spec({{"collector", {{"replicas", 5}}}});
     cluster.settle();
     cluster.plan();
     cluster.settle();

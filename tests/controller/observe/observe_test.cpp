@@ -108,10 +108,10 @@ TEST_CASE("a job that waits for a deleted one can be suspended and resumed",
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
   cluster.create_job(1, 0);
   cluster.settle();
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"suspend", true}}}});
+  cluster.change_spec({{"suspend", true}});
   cluster.settle();
   CHECK(cluster.job().status.reason == "Suspended");
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"suspend", false}}}});
+  cluster.change_spec({{"suspend", false}});
   cluster.settle();
   CHECK(cluster.job().status.reason == "PreviousJobTerminating");
   const auto writes = cluster.api.writes().size();
@@ -129,7 +129,7 @@ TEST_CASE("a timeout ends the wait and leaves the deleted job's objects alone",
   Cluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
   cluster.create_job(1, 0);
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"scheduleTimeoutSeconds", 5}}}});
+  cluster.change_spec({{"scheduleTimeoutSeconds", 5}});
   cluster.settle();
   cluster.clock.advance(std::chrono::seconds(6));
   cluster.settle();
@@ -226,8 +226,7 @@ TEST_CASE("a coordinator that has made a call is known to have run", "[controlle
   const SysTime created = cluster.controller->stores.pod_groups.all().front()->meta.created;
   const Json call = {
       {"attempt", attempt}, {"method", "POST"}, {"time", to_rfc3339(created + after_creation)}};
-  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
-                     {{"spec", {{"requests", {{"calls", Json::array({call})}}}}}});
+  cluster.change_spec({{"requests", {{"calls", Json::array({call})}}}});
   cluster.sync();
   const auto seen = look(cluster);
   REQUIRE((seen && *seen));
@@ -311,7 +310,7 @@ TEST_CASE("a coordinator that was marked before it was deleted is observed with 
 // An attempt that has just ended: its pods and PodGroup are left over.
 struct EndedAttempt : RunningCluster {
   EndedAttempt() {
-    api.change(kube::kNervexJobs, "rl", "dqn", {{"spec", {{"backoffLimit", 3}}}});
+    change_spec({{"backoffLimit", 3}});
     end_pod("dqn-coordinator", false);
     sync();
     controller->worker.process(kJobKey);  // the next attempt's number is written
