@@ -78,6 +78,7 @@ std::optional<int> Manager::start(HttpServer& ops) {
 void Manager::stop(HttpServer& ops) {
   const Ending ending(flags_.shutdown_delay);
   health_.set_stopping();
+  for (const auto& act : at_stop_) act();
   client_->end_calls_by(ending.calls_end());
   if (lease_client_) lease_client_->end_calls_by(ending.lease_calls_end());
   ending.linger();

@@ -57,6 +57,10 @@ class Manager {
   // The same with one thread, which runs `body` and ends soon after a stop was requested.
   void add_thread(std::function<void(const std::stop_token&)> body);
 
+  // Called when the program was told to end, before anything else is: for what would keep callers
+  // waiting.
+  void at_stop(std::function<void()> act) { at_stop_.push_back(std::move(act)); }
+
   // Starts caches, probes, servers, election and runnables; waits for SIGTERM, SIGINT or a lost
   // lease; stops all of it within base/stop.h's limit. Returns the exit code.
   int run();
@@ -80,6 +84,7 @@ class Manager {
   std::optional<Reflectors> caches_;
   std::vector<HttpServer*> servers_;
   std::vector<Runnable> runnables_;
+  std::vector<std::function<void()>> at_stop_;
   std::deque<std::jthread> threads_;  // of add_thread(), which keeps references to them
 };
 

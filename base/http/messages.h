@@ -15,6 +15,9 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;     // names in lower case; of repeats the first
   std::string body;
   std::string peer;  // address of the caller
+  // For a handler that waits: the caller has closed the connection, as far as the system knows by
+  // now, so that nobody reads a reply. On the handler's thread; a system call.
+  std::function<bool()> has_caller_left = [] { return false; };
 };
 
 struct HttpReply {

@@ -27,14 +27,16 @@ bool wants_close(const HttpHead& head) {
   return head.http_1_0 || head.has_word("connection", "close");
 }
 
-HttpRequest request_of(const HttpHead& head, std::string body, const std::string& peer) {
+HttpRequest request_of(const HttpHead& head, std::string body, const std::string& peer,
+                       Connection& connection) {
   HttpTarget target = split_http_target(head.target);
   return {.method = head.method,
           .path = std::move(target.path),
           .query = std::move(target.query),
           .headers = {head.headers.begin(), head.headers.end()},
           .body = std::move(body),
-          .peer = peer};
+          .peer = peer,
+          .has_caller_left = [&connection] { return connection.has_peer_left(); }};
 }
 
 }  // namespace
@@ -102,8 +104,8 @@ bool HttpSession::take_request() {
   auto body = read_body(good, share);
   if (const auto* refusal = std::get_if<HttpRefusal>(&body)) return refuse(*refusal);
   permit_.set_state(State::kBusy);
-  return reply_to(
-      good, site_.answer(request_of(good, std::get<std::string>(std::move(body)), permit_.peer())));
+  return reply_to(good, site_.answer(request_of(good, std::get<std::string>(std::move(body)),
+                                                permit_.peer(), connection_)));
 }
 
 std::variant<HttpHead, HttpRefusal> HttpSession::read_head() {
