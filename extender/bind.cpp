@@ -65,15 +65,79 @@ Error cannot_start(const std::string& gang, const Error& error) {
 
 kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
 
-Result<Nothing> Binder::bind(const kube::BindArgs& args) {
+Result<Nothing> Binder::bind(const kube::BindArgs& args,
+                             const std::function<bool()>& has_caller_left) {
+  auto bind = prepare(args);
+  if (!bind) return bind.error();
+  if (bind->call) {
+    if (auto held = wait(*bind, has_caller_left); !held) return held;
+    const auto is_last = start(*bind);
+    if (!is_last) return is_last.error();
+    if (*is_last) {
+      if (auto held = wait(*bind, has_caller_left); !held) return held;
+    }
+  }
+  return finish(*bind);
+}
+
+Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   const auto pod = find_pod(args);
   if (!pod) return pod.error();
-  if (const auto slot = gang::slot_of(**pod)) return bind_gang_pod(args, **pod, *slot);
-  if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
+  Bind bind{args, *pod, std::nullopt};
+  if (const auto slot = gang::slot_of(**pod)) {
+    bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere};
+    if (auto may = check(bind); !may) return may.error();
+  } else if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
   }
-  return write_binding(args);
+  return bind;
 }
+
+Result<Nothing> Binder::wait(const Bind& bind, const std::function<bool()>& has_caller_left) {
+  const Holds::Outcome held = holds_.wait(*bind.call, has_caller_left);
+  report(bind, held);
+  return held.result;
+}
+
+Result<bool> Binder::start(Bind& bind) {
+  const SlotSeen seen = plans_.slot_seen(bind.call->slot);  // it may be of another gang by now
+  if (auto done = commit(bind.call->slot.pod_group_uid, seen.gang); !done) return done.error();
+  bind.call->gang = seen.gang;
+  bind.call->until = HoldUntil::kOthersBound;
+  return seen.bind_last;
+}
+
+Result<Nothing> Binder::finish(const Bind& bind) {
+  if (!bind.call) return write_binding(bind.args);
+  if (auto may = check(bind); !may) return may;  // the placement may have moved since
+  if (auto assumed = assume(bind); !assumed) return assumed;
+  auto bound = write_binding(bind.args);
+  // After a lost reply the pod may be bound: it stays assumed until the pod was seen.
+  if (!bound && bound.error().code != Code::kTransient) {
+    plans_.forget(bind.call->slot, bind.args.pod_uid);
+  }
+  return bound;
+}
+
+Result<Nothing> Binder::check(const Bind& bind) const {
+  const gang::PodSlot& slot = bind.call->slot;
+  return check_bind(slot, plans_.slot_seen(slot), bind.args.pod_namespace, bind.args.node);
+}
+
+Result<Nothing> Binder::assume(const Bind& bind) {
+  const auto& [args, pod, call] = bind;
+  auto other = plans_.assume(call->slot, *pod, args.node);
+  if (other && was_deleted_unseen(args.pod_namespace, *other)) {
+    plans_.forget(call->slot, other->uid);
+    other = plans_.assume(call->slot, *pod, args.node);
+  }
+  if (!other) return ok();
+  return Error{Code::kConflict,
+               fmt::format("{} is pod {} already",
+                           gang::slot_key(call->slot.role, call->slot.slot.ordinal), other->name)};
+}
+
+void Binder::report(const Bind&, const Holds::Outcome&) {}
 
 Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
   const PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);
@@ -81,30 +145,6 @@ Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
   auto live = read_pod(api_, args);
   if (!live) return live.error();
   return std::make_shared<const kube::Pod>(*std::move(live));
-}
-
-Result<Nothing> Binder::bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
-                                      const gang::PodSlot& slot) {
-  const auto check = [&] {
-    return check_bind(slot, plans_.slot_seen(slot), args.pod_namespace, args.node);
-  };
-  if (auto may = check(); !may) return may;
-  if (auto done = commit(slot.pod_group_uid, plans_.slot_seen(slot).gang); !done) return done;
-  if (auto may = check(); !may) return may;  // the placement may have moved since
-  auto other = plans_.assume(slot, pod, args.node);
-  if (other && was_deleted_unseen(args.pod_namespace, *other)) {
-    plans_.forget(slot, other->uid);
-    other = plans_.assume(slot, pod, args.node);
-  }
-  if (other) {
-    return Error{Code::kConflict,
-                 fmt::format("{} is pod {} already", gang::slot_key(slot.role, slot.slot.ordinal),
-                             other->name)};
-  }
-  auto bound = write_binding(args);
-  // After a lost reply the pod may be bound: it stays assumed until the pod was seen.
-  if (!bound && bound.error().code != Code::kTransient) plans_.forget(slot, pod.meta.uid);
-  return bound;
 }
 
 // No watch event reports a pod that was created and deleted while a list of all pods was under way.

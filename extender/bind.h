@@ -1,10 +1,12 @@
-// extender/bind.h - how does a pod get to its node? Commits the gang if it is its first, then
-// binds.
+// extender/bind.h - how does a pod get to its node? Holds the call until the whole gang can start,
+// commits the gang, then binds.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "extender/holds.h"
 #include "extender/plans.h"
 #include "gang/slot.h"
 #include "kube/api.h"
@@ -16,19 +18,37 @@ namespace nervex::extender {
 // Thread-safe: kube-scheduler sends one call per pod, many at once.
 class Binder {
  public:
-  Binder(kube::Api& api, Plans& plans, const kube::Store<kube::Pod>& pods)
-      : api_(api), plans_(plans), pods_(pods) {}
+  // All are borrowed.
+  Binder(kube::Api& api, Plans& plans, Holds& holds, const kube::Store<kube::Pod>& pods)
+      : api_(api), plans_(plans), holds_(holds), pods_(pods) {}
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
   // Ok: the pod is bound to that node. Else kube-scheduler retries later, whatever the code; the
-  // message is for people. May wait for the API server and for another call that commits the gang.
-  Result<Nothing> bind(const kube::BindArgs& args);
+  // message is for people. Waits for the other pods of the gang (holds.h), for the API server, and
+  // for another call that commits the gang; `has_caller_left` ends the first of these.
+  Result<Nothing> bind(const kube::BindArgs& args, const std::function<bool()>& has_caller_left);
+
+  // ---- its steps, for simulations
+
+  struct Bind {
+    kube::BindArgs args;
+    PodPtr pod;
+    std::optional<Holds::Call> call;  // of a gang's pod
+  };
+  Result<Bind> prepare(const kube::BindArgs& args) const;
+  // All pods of the gang are here: it starts. True: this one is bound last, once call.until says
+  // so.
+  Result<bool> start(Bind& bind);
+  Result<Nothing> finish(const Bind& bind);
+  // What is due after the pods of a gang were held in vain.
+  void report(const Bind& bind, const Holds::Outcome& held);
 
  private:
   Result<PodPtr> find_pod(const kube::BindArgs& args) const;
-  Result<Nothing> bind_gang_pod(const kube::BindArgs& args, const kube::Pod& pod,
-                                const gang::PodSlot& slot);
+  Result<Nothing> wait(const Bind& bind, const std::function<bool()>& has_caller_left);
+  Result<Nothing> check(const Bind& bind) const;
+  Result<Nothing> assume(const Bind& bind);
   bool was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const;
   Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
@@ -36,6 +56,7 @@ class Binder {
 
   kube::Api& api_;
   Plans& plans_;
+  Holds& holds_;
   const kube::Store<kube::Pod>& pods_;
 };
 

@@ -1,6 +1,9 @@
 #include "extender/flags.h"
 
+#include <algorithm>
 #include <iostream>
+
+#include <CLI/CLI.hpp>
 
 #include "base/net/address.h"
 #include "base/tls/flags.h"
@@ -16,6 +19,26 @@ bool is_open_to_all(const Flags& flags) {
   return flags.tls.cert_file.empty() || flags.tls.client_ca_file.empty();
 }
 
+void add_hold_flags(CLI::App& app, HoldOptions& holds) {
+  app.add_option(
+         "--hold-binds-up-to", holds.largest_gang,
+         "hold the binds of a gang of up to so many pods until kube-scheduler has accepted "
+         "all of them, so that it starts whole or not at all; a larger gang starts with its "
+         "first bind; 0: hold none")
+      ->type_name("PODS")
+      ->check(CLI::Range(0, 5000))
+      ->capture_default_str();
+  add_duration(app, "--hold-deadline", holds.longest,
+               "a bind is never held longer; kube-scheduler's httpTimeout for bind has to be 15s "
+               "more");
+}
+
+// What follows from the flags: four gangs of that size may come to be bound at a time.
+void complete(HoldOptions& holds) {
+  holds.most_calls = 4 * holds.largest_gang;
+  holds.patience = std::min(holds.patience, holds.longest);
+}
+
 }  // namespace
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
@@ -27,8 +50,10 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                    "address that kube-scheduler calls; keep it on loopback");
   kube::add_leader_flags(app, flags.leader, "nervex-extender");
   add_tls_flags(app, flags.tls);
+  add_hold_flags(app, flags.holds);
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
+  complete(flags.holds);
   if (!is_open_to_all(flags)) return std::nullopt;
   std::cerr << "nervex-extender: --listen " << flags.common.listen
             << " is not on loopback, and every caller of the extender can bind pods: give "

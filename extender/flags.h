@@ -3,6 +3,7 @@
 
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
+#include "extender/holds.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::extender {
@@ -11,6 +12,7 @@ struct Flags {
   CommonFlags common;
   kube::LeaderFlags leader;
   TlsFiles tls;  // none: plain HTTP, on loopback only
+  HoldOptions holds;
 };
 
 // nullopt: go on with `flags`; else the exit code. A caller of bind can bind pods: an address

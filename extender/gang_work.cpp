@@ -31,7 +31,7 @@ KnownPlacements known_placements(const GroupSeen& seen) {
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  return {set.name, set.gang, set.role, std::move(slots), 0, set.shape};
+  return {set.name, set.gang, set.role, std::move(slots), 0, set.shape, set.bind_last};
 }
 
 // Sorts the set's slots into those with a placement and those without.

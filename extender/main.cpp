@@ -3,6 +3,7 @@
 #include "base/tls/flags.h"
 #include "extender/bind.h"
 #include "extender/flags.h"
+#include "extender/holds.h"
 #include "extender/metrics.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
@@ -25,19 +26,23 @@ int main(int argc, char** argv) {
   extender::Stores stores;
   extender::Plans plans(stores.groups);
   extender::Planner planner(planner_api, plans, manager->clock());
-  extender::add_watches(caches, stores, plans, planner);
-  extender::Binder binder(manager->client(), plans, stores.pods);  // every replica binds
+  extender::Holds holds(plans, manager->clock(), flags.holds);
+  extender::add_watches(caches, stores, plans, holds, planner);
+  extender::Binder binder(manager->client(), plans, holds, stores.pods);  // every replica binds
   planner.observe_cycles(extender::cycle_observer(manager->metrics()));
   kube::add_queue_metrics(manager->metrics(), "planner", planner.queue());
   extender::add_gang_metrics(manager->metrics(), stores.groups);
+  extender::add_hold_metrics(manager->metrics(), holds);
 
-  HttpServer server(extender::server_options(flags.common.listen, tls_of(flags.tls)));
+  HttpServer server(
+      extender::server_options(flags.common.listen, flags.holds.most_calls, tls_of(flags.tls)));
   // Filter and bind need synced caches, and any replica answers them. A leader's planner needs what
   // the leader before it wrote as well.
   extender::add_routes(
       server, plans, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
   if (tls_of(flags.tls)) show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
+  manager->at_stop([&holds] { holds.stop(); });
   manager->add_thread([&](const std::stop_token& stop) {
     if (!manager->leadership().wait(stop)) return;
     caches.refresh();

@@ -60,6 +60,14 @@ void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& group
                   });
 }
 
+void add_hold_metrics(Metrics& metrics, const Holds& holds) {
+  metrics.collect("nervex_extender_held_binds",
+                  "Bind calls that are held until the rest of their gang is here.",
+                  MetricType::kGauge, [&holds] {
+                    return std::vector<MetricSample>{{{}, static_cast<double>(holds.size())}};
+                  });
+}
+
 std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics) {
   const Histogram seconds = metrics.histogram(
       "nervex_scheduling_cycle_duration_seconds",

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/metrics.h"
+#include "extender/holds.h"
 #include "gang/pod_group.h"
 #include "kube/cache/store.h"
 
@@ -33,6 +34,10 @@ class VerbMetrics {
 // nervex_gangs{state}: read from the PodGroups at each scrape. `groups` is borrowed until the
 // last Metrics::text().
 void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups);
+
+// nervex_extender_held_binds: bind calls that are held at each scrape. `holds` is borrowed
+// likewise.
+void add_hold_metrics(Metrics& metrics, const Holds& holds);
 
 // For Planner::observe_cycles(): nervex_scheduling_cycle_duration_seconds.
 std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics);

@@ -97,12 +97,20 @@ void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {
 
 bool SlotPods::is_bound(const std::string& group_uid, std::string_view ns,
                         const gang::Placement& placement) const {
-  const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});
-  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
-    const BoundPod& pod = entry.second;
-    const std::string& node = pod.node.empty() ? pod.target : pod.node;
-    return pod.placement == placement.number && node == placement.node && pod.ns == ns;
-  });
+  return state(group_uid, ns, placement) != MemberSeen::Pod::kUnbound;
+}
+
+MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view ns,
+                                const gang::Placement& placement) const {
+  auto state = MemberSeen::Pod::kUnbound;
+  for (const auto& [uid, pod] : find(group_uid, {placement.role, placement.slot.ordinal})) {
+    const bool is_assumed = pod.node.empty();
+    const std::string& node = is_assumed ? pod.target : pod.node;
+    if (pod.placement != placement.number || node != placement.node || pod.ns != ns) continue;
+    if (!is_assumed) return MemberSeen::Pod::kBound;
+    state = MemberSeen::Pod::kAssumed;
+  }
+  return state;
 }
 
 bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const {
@@ -196,7 +204,24 @@ SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
   seen.placement = reservation.placement;
   seen.gang = reservation.gang->name;
   seen.committed = reservation.gang->committed;
+  seen.bind_last = reservation.set->bind_last;
   seen.requests = reservation.set->shape.requests;
+  return seen;
+}
+
+GangSeen GroupPlacements::seen(std::string_view gang) const {
+  const gang::GangStatus* status = gang::find_gang(group_->status, gang);
+  GangSeen seen{group_, status != nullptr && status->committed, {}};
+  for (const gang::MemberSet& set : group_->spec.members) {
+    if (set.gang != gang) continue;
+    for (const gang::SlotId slot : set.slots) {
+      MemberSeen& member = seen.members.emplace_back(MemberSeen{&set, slot, {}, {}});
+      const auto number = numbers_.find({set.role, slot.ordinal});
+      if (number == numbers_.end()) continue;
+      member.placement = reservations_.at(number->second).placement;
+      member.pod = pods_.state(group_->meta.uid, group_->meta.ns, *member.placement);
+    }
+  }
   return seen;
 }
 

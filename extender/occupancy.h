@@ -67,6 +67,9 @@ class SlotPods {
   // counted as the pod's own, or the pod has finished.
   bool is_bound(const std::string& group_uid, std::string_view ns,
                 const gang::Placement& placement) const;
+  // How far the pod of namespace `ns` for this placement is. Cost: log(slots).
+  MemberSeen::Pod state(const std::string& group_uid, std::string_view ns,
+                        const gang::Placement& placement) const;
   bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
   struct Named {
     std::string name;
@@ -120,6 +123,7 @@ class GroupPlacements {
   const PodGroupPtr& attempted() const { return attempted_; }
   const std::set<std::string>& committing() const { return committing_; }
   SlotSeen seen(std::string_view role, int ordinal) const;
+  GangSeen seen(std::string_view gang) const;
 
  private:
   struct Reservation {

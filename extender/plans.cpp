@@ -110,6 +110,12 @@ SlotSeen Plans::slot_seen(const gang::PodSlot& slot) const {
   return entry->second.placements.seen(slot.role, slot.slot.ordinal);
 }
 
+GangSeen Plans::gang_seen(const std::string& uid, std::string_view gang) const {
+  MutexLock lock(mutex_);
+  const auto entry = by_uid_.find(uid);
+  return entry == by_uid_.end() ? GangSeen{} : entry->second.placements.seen(gang);
+}
+
 std::vector<ReservedNode> Plans::reserved_nodes(const std::vector<std::string>& names) const {
   MutexLock lock(mutex_);
   std::vector<ReservedNode> reserved;

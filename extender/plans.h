@@ -49,6 +49,8 @@ class Plans {
   // Cost: nodes + PodGroups.
   Snapshot snapshot() const;
   SlotSeen slot_seen(const gang::PodSlot& slot) const;
+  // Cost: slots of the PodGroup x log(slots).
+  GangSeen gang_seen(const std::string& uid, std::string_view gang) const;
   // Of the named nodes those on which capacity is reserved.
   std::vector<ReservedNode> reserved_nodes(const std::vector<std::string>& names) const;
 

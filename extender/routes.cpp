@@ -10,6 +10,8 @@ namespace {
 
 // A pod may have as much as etcd takes (1.5 MiB), escaped, and beside it come thousands of names.
 constexpr std::size_t kMaxBody = 8U << 20;
+// At a time beside the calls that are held: filter, and binds that wait for the API server.
+constexpr std::size_t kOtherCalls = 1024;
 
 struct Answer {
   std::string body;
@@ -29,10 +31,10 @@ Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
   return answer_with(filter(*args, synced ? filter_view(plans, *args) : FilterView{}));
 }
 
-Answer answer_bind(const std::string& body, Binder& binder, const Result<Nothing>& ready) {
-  const auto args = kube::decode_bind_args(body);
+Answer answer_bind(const HttpRequest& request, Binder& binder, const Result<Nothing>& ready) {
+  const auto args = kube::decode_bind_args(request.body);
   if (!args) return {kube::encode_bind_result(args.error().message), VerbResult::kError};
-  const auto bound = ready ? binder.bind(*args) : ready;
+  const auto bound = ready ? binder.bind(*args, request.has_caller_left) : ready;
   if (bound) return {kube::encode_bind_result(""), VerbResult::kSuccess};
   log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
                              {"node", args->node},
@@ -74,10 +76,12 @@ FilterView filter_view(const Plans& plans, const kube::FilterArgs& args) {
   return view;
 }
 
-HttpServerOptions server_options(const std::string& listen, std::optional<TlsFiles> tls) {
+HttpServerOptions server_options(const std::string& listen, std::size_t most_held,
+                                 std::optional<TlsFiles> tls) {
   HttpServerOptions options;
   options.listen = listen;
   options.tls = std::move(tls);
+  options.max_connections = most_held + kOtherCalls;
   options.max_body_bytes = kMaxBody;
   options.allow_chunked_bodies = false;  // kube-scheduler sends Content-Length
   options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
@@ -94,7 +98,7 @@ void add_routes(HttpServer& server, Plans& plans, Binder& binder,
       }));
   server.handle("/bind", counted(VerbMetrics(metrics, "bind"),
                                  [&binder, check_ready](const HttpRequest& request) {
-                                   return answer_bind(request.body, binder, check_ready());
+                                   return answer_bind(request, binder, check_ready());
                                  }));
 }
 

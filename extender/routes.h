@@ -16,10 +16,11 @@ namespace nervex::extender {
 // What filter() needs of the plans for this pod, once all caches are synced.
 FilterView filter_view(const Plans& plans, const kube::FilterArgs& args);
 
-// The server for kube-scheduler on `listen`. Any status but 200 would lose the body, so a handler
+// The server for kube-scheduler on `listen`, with a connection for each of `most_held` calls that
+// are held and for the others. Any status but 200 would lose the body, so a handler
 // that throws and a request that is too large are answered 200 with the error in `Error`, too:
 // docs/adr/2026-11-22-pod-groups-and-plans.md.
-HttpServerOptions server_options(const std::string& listen,
+HttpServerOptions server_options(const std::string& listen, std::size_t most_held,
                                  std::optional<TlsFiles> tls = std::nullopt);
 
 // POST /filter and /bind: always 200, and counted in `metrics`. `check_ready` succeeds once

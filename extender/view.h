@@ -47,6 +47,26 @@ struct SlotSeen {
   std::string gang;
   bool committed = false;    // that gang
   kube::Resources requests;  // of the pod that was planned
+  bool bind_last = false;    // as MemberSet::bind_last
+};
+
+// A wanted slot of a gang, and how far its pod is. `set` points into the PodGroup beside it.
+struct MemberSeen {
+  enum class Pod {
+    kUnbound,  // or there is none yet
+    kAssumed,  // being bound
+    kBound,    // seen bound, or finished since
+  };
+  const gang::MemberSet* set = nullptr;
+  gang::SlotId slot;
+  std::optional<gang::Placement> placement;  // in whichever gang's plan
+  Pod pod = Pod::kUnbound;                   // of that placement
+};
+
+struct GangSeen {
+  PodGroupPtr group;  // null: no PodGroup of that UID was seen
+  bool committed = false;
+  std::vector<MemberSeen> members;  // all that the spec wants, in its order
 };
 
 // A node on which capacity is reserved for gangs.

@@ -3,6 +3,20 @@
 #include "extender/bind.h"
 
 namespace nervex::extender {
+namespace {
+
+void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
+  const auto slot = gang::slot_of(after ? *after : *before);
+  if (!slot) return;
+  const bool was_replaced = before && after && before->meta.uid != after->meta.uid;
+  if (before && (!after || was_replaced)) {
+    holds.pod_deleted(slot->pod_group_uid, before->meta.uid);
+  }
+  const bool was_bound = before && !was_replaced && !before->node.empty();
+  if (after && !after->node.empty() && !was_bound) holds.pod_bound(slot->pod_group_uid);
+}
+
+}  // namespace
 
 kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner) {
   return kube::sink_into<kube::Node>(store, kube::decode_node,
@@ -12,12 +26,14 @@ kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Plan
                                      });
 }
 
-kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Planner& planner) {
+kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
+                             Planner& planner) {
   kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
       store,
       [filter = pod_filter()](std::string_view json) { return kube::decode_pod(json, filter); },
       [&](const PodPtr& before, const PodPtr& after) {
         plans.pod_changed(before, after);
+        tell(holds, before, after);
         if (matters(before, after)) planner.wake();
       });
   sink.begin_list = [&plans, begin = std::move(sink.begin_list)] {
@@ -32,21 +48,26 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Planne
   return sink;
 }
 
-kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Planner& planner) {
+kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
+                               Planner& planner) {
   return kube::sink_into<gang::PodGroup>(
       store, gang::parse_pod_group, [&](const PodGroupPtr& before, const PodGroupPtr& after) {
         plans.group_changed((after ? after : before)->meta.key());
+        const bool is_gone = before && (!after || before->meta.uid != after->meta.uid);
+        if (is_gone) holds.group_changed(before->meta.uid);
+        if (after) holds.group_changed(after->meta.uid);
         planner.wake();
       });
 }
 
-void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Planner& planner) {
+void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
+                 Planner& planner) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
               node_sink(stores.nodes, plans, planner));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
-              pod_sink(stores.pods, plans, planner));
+              pod_sink(stores.pods, plans, holds, planner));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
-              group_sink(stores.groups, plans, planner));
+              group_sink(stores.groups, plans, holds, planner));
 }
 
 }  // namespace nervex::extender

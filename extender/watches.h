@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "extender/holds.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
 #include "kube/api.h"
@@ -12,11 +13,13 @@
 
 namespace nervex::extender {
 
-// What a reflector does with each kind: it updates the store and `plans`, and wakes `planner` if
-// the change matters.
+// What a reflector does with each kind: it updates the store and `plans`, tells `holds`, and wakes
+// `planner` if the change matters.
 kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner);
-kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Planner& planner);
-kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Planner& planner);
+kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
+                             Planner& planner);
+kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
+                               Planner& planner);
 
 struct Stores {
   kube::Store<kube::Node> nodes;
@@ -25,6 +28,7 @@ struct Stores {
 };
 
 // Adds all three kinds.
-void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Planner& planner);
+void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
+                 Planner& planner);
 
 }  // namespace nervex::extender

@@ -68,6 +68,7 @@ Json encode_member(const MemberSet& member) {
            {"role", member.role},
            {"slots", encode_slots(member.slots)},
            {"requests", kube::encode_resources(member.shape.requests)}};
+  if (member.bind_last) out["bindLast"] = true;
   if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
   const kube::NodeConstraints& constraints = member.shape.constraints;
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;

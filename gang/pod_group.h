@@ -45,6 +45,9 @@ struct MemberSet {
   std::vector<SlotId> slots;
   int reserved_pods = 0;  // capacity for this many pods without a slot; JSON: held. Not planned yet
   PodShape shape;
+  // Its pods are bound when all others of the gang are: the coordinator, which must not start
+  // before its workers can. JSON: bindLast.
+  bool bind_last = false;
   bool operator==(const MemberSet&) const = default;
 };
 

@@ -139,6 +139,7 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   member.role = *std::move(role);
   member.gang = kube::string_at(from, {"gang"}, kBaseGang);
   member.slots = *std::move(slots);
+  member.bind_last = kube::bool_at(from, {"bindLast"});
   member.shape.constraints = decode_constraints(from);
   return member;
 }

@@ -74,6 +74,7 @@ class Members {
     gang::MemberSet kept = set;
     kept.gang = known->gang;
     kept.role = to_string(known->role);
+    kept.bind_last = known->role == Role::kCoordinator;
     kept.slots.clear();
     for (const auto slot : set.slots) {
       const Number number(known->role, slot.ordinal);
@@ -162,6 +163,7 @@ class Members {
     set.role = to_string(slot.role);
     set.shape.requests = kube::pod_requests(spec);
     set.shape.constraints = kube::constraints_of(spec);
+    set.bind_last = slot.role == Role::kCoordinator;
     return set;
   }
 

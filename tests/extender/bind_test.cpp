@@ -87,7 +87,7 @@ TEST_CASE("many binds of a gang that cannot start bind no pod", "[extender][bind
 
 // No watch event reports a pod that was created, bound and deleted while the watch was down.
 struct Unwatched : Planned {
-  kube::ReflectorSink sink = pod_sink(pods, plans, planner);
+  kube::ReflectorSink sink = pod_sink(pods, plans, holds, planner);
   Unwatched() {
     for (const std::string& name : names) delete_pod(name);
     see_pods();
@@ -253,8 +253,9 @@ TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
     CHECK(c.bind(c.names[0], "n2") == "learner/0 is planned on node n1");
   }
   SECTION("the pod was deleted and created again") {
-    CHECK(c.binder.bind({c.names[0], kNs, "another-uid", "n1"}).error().message ==
-          "the pod was deleted and created again since");
+    CHECK(c.binder.bind({c.names[0], kNs, "another-uid", "n1"}, [] { return false; })
+              .error()
+              .message == "the pod was deleted and created again since");
   }
   SECTION("its PodGroup was not seen") {
     c.add_group("b", {a_set("learner", 1, ask(1))});

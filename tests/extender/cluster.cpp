@@ -36,11 +36,15 @@ Json pod_json(const std::string& name, kube::Resources requests) {
 
 }  // namespace
 
-Cluster::Cluster() { set_log_level(LogLevel::kError); }
+Cluster::Cluster(const extender::HoldOptions& options) : holds(plans, holds_clock, options) {
+  set_log_level(LogLevel::kError);
+}
 
 void Cluster::see_nodes() { feed(node_sink(nodes, plans, planner), api, kube::kNodes); }
-void Cluster::see_pods() { feed(pod_sink(pods, plans, planner), api, kube::kPods); }
-void Cluster::see_groups() { feed(group_sink(groups, plans, planner), api, kube::kPodGroups); }
+void Cluster::see_pods() { feed(pod_sink(pods, plans, holds, planner), api, kube::kPods); }
+void Cluster::see_groups() {
+  feed(group_sink(groups, plans, holds, planner), api, kube::kPodGroups);
+}
 
 void Cluster::see() {
   see_nodes();
@@ -141,7 +145,8 @@ kube::FilterResult Cluster::filter(const std::string& pod_name,
 }
 
 std::string Cluster::bind(const std::string& pod_name, const std::string& node) {
-  return error_message(binder.bind({pod_name, kNs, pod(pod_name).meta.uid, node}));
+  return error_message(
+      binder.bind({pod_name, kNs, pod(pod_name).meta.uid, node}, [] { return false; }));
 }
 
 }  // namespace nervex::testing

@@ -28,9 +28,12 @@ struct Cluster {
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner{api, plans, clock};
-  extender::Binder binder{api, plans, pods};
+  SystemClock holds_clock;  // held calls wait in real time
+  extender::Holds holds;
+  extender::Binder binder{api, plans, holds, pods};
 
-  Cluster();  // quiet: logs errors only
+  // Quiet: logs errors only. Holds no bind but as `options` say.
+  explicit Cluster(const extender::HoldOptions& options = {.largest_gang = 0});
 
   void see_nodes();
   void see_pods();

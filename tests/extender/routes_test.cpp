@@ -17,7 +17,7 @@ using testing::Cluster;
 struct Server : Cluster {
   Result<Nothing> ready = ok();
   Metrics metrics;
-  HttpServer server{server_options("127.0.0.1:0")};
+  HttpServer server{server_options("127.0.0.1:0", 0)};
   std::unique_ptr<HttpClient> client;
 
   Server() {
@@ -85,7 +85,7 @@ TEST_CASE("a failed call is answered with an Error and status 200", "[extender][
 }
 
 TEST_CASE("a handler that throws answers with an Error and status 200", "[extender][routes]") {
-  HttpServer server(server_options("127.0.0.1:0"));
+  HttpServer server(server_options("127.0.0.1:0", 0));
   server.handle("/filter",
                 [](const HttpRequest&) -> HttpReply { throw std::runtime_error("bug"); });
   REQUIRE(server.start().has_value());

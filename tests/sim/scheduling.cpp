@@ -17,13 +17,15 @@ using kube::string_at;
 // The parts that die with the process.
 struct Scheduling::Extender {
   Extender(FakeApi& api, const Clock& clock)
-      : planner(api, plans, clock), binder(api, plans, pods) {
+      : planner(api, plans, clock),
+        holds(plans, clock, {.largest_gang = 0}),
+        binder(api, plans, holds, pods) {
     const auto add = [&](const kube::ResourceKind& kind, kube::ReflectorSink sink) {
       feeds.push_back(std::make_unique<Feed>(api, kube::api_path(kind), std::move(sink)));
     };
     add(kube::kNodes, extender::node_sink(nodes, plans, planner));
-    add(kube::kPods, extender::pod_sink(pods, plans, planner));
-    add(kube::kPodGroups, extender::group_sink(groups, plans, planner));
+    add(kube::kPods, extender::pod_sink(pods, plans, holds, planner));
+    add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
     for (auto& feed : feeds) feed->list(api.resource_version());
   }
 
@@ -32,6 +34,7 @@ struct Scheduling::Extender {
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner;
+  extender::Holds holds;
   extender::Binder binder;
   std::vector<std::unique_ptr<Feed>> feeds;
 };
@@ -86,7 +89,8 @@ int Scheduling::schedule() {
     const kube::FilterArgs args{pod, {node}};
     if (extender::filter(args, extender::filter_view(extender_->plans, args)).node_names.empty())
       continue;
-    if (extender_->binder.bind({pod.meta.name, pod.meta.ns, pod.meta.uid, node})) ++bound;
+    const kube::BindArgs bind{pod.meta.name, pod.meta.ns, pod.meta.uid, node};
+    if (extender_->binder.bind(bind, [] { return false; })) ++bound;
     see();
   }
   return bound;

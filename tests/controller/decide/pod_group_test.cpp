@@ -128,6 +128,9 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
   CHECK(learner.shape.requests ==
         kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
   CHECK(learner.shape.constraints.node_selector == Json{{"zone", "a"}});
+  for (const gang::MemberSet& set : group.spec.members) {
+    CHECK(set.bind_last == (set.role == "coordinator"));
+  }
 }
 
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {

@@ -1,0 +1,272 @@
+#include "extender/holds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/duration.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How often a call that is held looks whether its caller is still there.
+constexpr milliseconds kLook{1000};
+
+Result<Nothing> failed(Code code, std::string why) { return Error{code, std::move(why)}; }
+
+Result<Nothing> stopping() {
+  return failed(Code::kTransient, "nervex-extender is stopping; another replica binds the pod");
+}
+
+std::string late_text(const std::string& gang, const GangSeen& seen, const HoldState& state,
+                      HoldUntil until, milliseconds waited) {
+  const std::string who = describe_missing(state.missing);
+  const std::size_t count = state.missing.size();
+  if (until == HoldUntil::kOthersBound) {
+    return fmt::format(
+        "gang {}: the coordinator is bound last, and {} of {} pods are not bound yet: {}", gang,
+        count, seen.members.size(), who);
+  }
+  return fmt::format(
+      "gang {} cannot start: {} of {} pods did not come to be bound for {}: {}; no pod was bound",
+      gang, count, seen.members.size(), format_duration(waited), who);
+}
+
+std::vector<Holds::Missing> named(const GangSeen& seen, const HoldState& state) {
+  std::vector<Holds::Missing> missing;
+  for (const MemberSeen* member : state.missing) {
+    if (!member->placement) continue;
+    missing.push_back(
+        {{seen.group->meta.uid, member->set->role, member->slot, member->placement->number},
+         member->set->name,
+         member->placement->node});
+  }
+  return missing;
+}
+
+}  // namespace
+
+Holds::GateKey Holds::key_of(const Call& call) {
+  return {call.slot.pod_group_uid, call.gang, call.until};
+}
+
+MonoTime Holds::deadline_of(const Gate& gate) const {
+  return std::min(gate.first + options_.longest, gate.last + options_.patience);
+}
+
+// ---- one call
+
+Holds::Outcome Holds::wait(const Call& call, const std::function<bool()>& has_caller_left) {
+  const Ticket ticket = begin(call);
+  for (;;) {
+    if (auto outcome = poll(ticket)) return *std::move(outcome);
+    if (has_caller_left()) {
+      const MutexLock lock(mutex_);
+      const auto key = gate_of_.find(ticket);
+      if (key != gate_of_.end()) {
+        const auto at = gates_.find(key->second);
+        end_one(*at->second, ticket,
+                failed(Code::kTransient, "kube-scheduler did not wait for the pods of the gang"));
+        forget_if_empty(at);
+      }
+      continue;  // to take the outcome
+    }
+    const MutexLock lock(mutex_);
+    const auto key = gate_of_.find(ticket);
+    if (key == gate_of_.end()) continue;
+    const std::shared_ptr<Gate> gate = gates_.at(key->second);
+    const auto left = std::chrono::ceil<milliseconds>(deadline_of(*gate) - clock_.mono());
+    gate->ended.wait_for(mutex_, std::clamp(left, milliseconds(1), kLook));
+  }
+}
+
+Holds::Ticket Holds::begin(const Call& call) {
+  const MutexLock lock(mutex_);
+  return add(call);
+}
+
+std::optional<Holds::Outcome> Holds::poll(Ticket ticket) {
+  const MutexLock lock(mutex_);
+  const auto key = gate_of_.find(ticket);
+  if (key != gate_of_.end()) {
+    const auto at = gates_.find(key->second);
+    if (clock_.mono() >= deadline_of(*at->second)) end_late(at);
+  }
+  return take(ticket);
+}
+
+Holds::Ticket Holds::add(const Call& call) {
+  const Ticket ticket = ++last_ticket_;
+  if (stopped_) {
+    outcomes_[ticket] = {stopping()};
+    return ticket;
+  }
+  const GateKey key = key_of(call);
+  auto at = gates_.find(key);
+  if (at == gates_.end()) {
+    const GangSeen gang = plans_.gang_seen(call.slot.pod_group_uid, call.gang);
+    const bool is_start = call.until == HoldUntil::kAllHere;
+    const std::size_t calls = is_start ? gang.members.size() : 1;
+    if (!gang.group) {
+      outcomes_[ticket] = {failed(Code::kNotFound, "the pod's PodGroup was deleted")};
+      return ticket;
+    }
+    if (is_start && (gang.committed || calls > options_.largest_gang)) {
+      outcomes_[ticket] = {ok()};
+      return ticket;
+    }
+    if (admitted_ + calls > options_.most_calls) {
+      outcomes_[ticket] = {failed(
+          Code::kTransient, "the bind calls of other gangs are held; this gang's turn comes")};
+      return ticket;
+    }
+    at = gates_.emplace(key, std::make_shared<Gate>()).first;
+    at->second->first = clock_.mono();
+    at->second->members = calls;
+    admitted_ += calls;
+  }
+  Gate& gate = *at->second;
+  gate.last = clock_.mono();
+  gate.calls.emplace(ticket, call);
+  gate.numbers.insert(call.slot.placement);
+  gate_of_.emplace(ticket, key);
+  if (gate.lacking > 0) --gate.lacking;
+  if (gate.lacking == 0) judge(at);
+  return ticket;
+}
+
+std::optional<Holds::Outcome> Holds::take(Ticket ticket) {
+  const auto found = outcomes_.find(ticket);
+  if (found == outcomes_.end()) return std::nullopt;
+  Outcome outcome = std::move(found->second);
+  outcomes_.erase(found);
+  return outcome;
+}
+
+// ---- the calls of a gang
+
+void Holds::judge(Gates::iterator at) {
+  const auto& [uid, gang, until] = at->first;
+  Gate& gate = *at->second;
+  const GangSeen seen = plans_.gang_seen(uid, gang);
+  if (!seen.group) {
+    return end_all(at, failed(Code::kNotFound, "the pod's PodGroup was deleted"));
+  }
+  std::set<std::int64_t> current;
+  for (const MemberSeen& member : seen.members) {
+    if (member.placement) current.insert(member.placement->number);
+  }
+  std::vector<Ticket> superseded;
+  for (const auto& [ticket, call] : gate.calls) {
+    if (current.count(call.slot.placement) == 0) superseded.push_back(ticket);
+  }
+  for (const Ticket ticket : superseded) {
+    const gang::PodSlot slot = gate.calls.at(ticket).slot;
+    end_one(gate, ticket,
+            failed(Code::kConflict, fmt::format("placement {} of {} was superseded", slot.placement,
+                                                gang::slot_key(slot.role, slot.slot.ordinal))));
+  }
+  const HoldState state = hold_state(seen, {gate.numbers.begin(), gate.numbers.end()}, until);
+  gate.lacking = state.missing.size();
+  if (state.may_go) return end_all(at, ok());
+  forget_if_empty(at);
+}
+
+void Holds::end_late(Gates::iterator at) {
+  const auto [uid, gang, until] = at->first;
+  judge(at);  // what has come since may be enough
+  at = gates_.find({uid, gang, until});
+  if (at == gates_.end()) return;
+  const GangSeen seen = plans_.gang_seen(uid, gang);
+  const HoldState state =
+      hold_state(seen, {at->second->numbers.begin(), at->second->numbers.end()}, until);
+  const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);
+  const Ticket first = at->second->calls.begin()->first;
+  end_all(at, failed(Code::kTransient, late_text(gang, seen, state, until, waited)));
+  if (until == HoldUntil::kAllHere) outcomes_.at(first).missing = named(seen, state);
+}
+
+void Holds::end_all(Gates::iterator at, const Result<Nothing>& result) {
+  const std::shared_ptr<Gate> gate = at->second;
+  for (const auto& [ticket, call] : gate->calls) {
+    outcomes_[ticket].result = result;
+    gate_of_.erase(ticket);
+  }
+  gate->calls.clear();
+  forget_if_empty(at);
+  gate->ended.notify_all();
+}
+
+void Holds::end_one(Gate& gate, Ticket ticket, Result<Nothing> result) {
+  const auto call = gate.calls.find(ticket);
+  gate.numbers.erase(gate.numbers.find(call->second.slot.placement));
+  gate.calls.erase(call);
+  ++gate.lacking;
+  gate_of_.erase(ticket);
+  outcomes_[ticket].result = std::move(result);
+  gate.ended.notify_all();
+}
+
+void Holds::forget_if_empty(Gates::iterator at) {
+  if (!at->second->calls.empty()) return;
+  admitted_ -= at->second->members;
+  gates_.erase(at);
+}
+
+// ---- what was watched
+
+auto Holds::gates_of(const std::string& group_uid) const -> std::vector<GateKey> {
+  std::vector<GateKey> keys;
+  for (auto at = gates_.lower_bound({group_uid, "", HoldUntil::kAllHere});
+       at != gates_.end() && std::get<0>(at->first) == group_uid; ++at) {
+    keys.push_back(at->first);
+  }
+  return keys;
+}
+
+void Holds::group_changed(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  for (const GateKey& key : gates_of(uid)) judge(gates_.find(key));
+}
+
+void Holds::pod_bound(const std::string& group_uid) {
+  const MutexLock lock(mutex_);
+  for (const GateKey& key : gates_of(group_uid)) {
+    const auto at = gates_.find(key);
+    Gate& gate = *at->second;
+    if (std::get<HoldUntil>(key) == HoldUntil::kOthersBound) gate.last = clock_.mono();
+    if (gate.lacking > 0) --gate.lacking;
+    if (gate.lacking == 0) judge(at);
+  }
+}
+
+void Holds::pod_deleted(const std::string& group_uid, const std::string& pod_uid) {
+  const MutexLock lock(mutex_);
+  for (const GateKey& key : gates_of(group_uid)) {
+    const auto at = gates_.find(key);
+    std::vector<Ticket> tickets;
+    for (const auto& [ticket, call] : at->second->calls) {
+      if (call.pod_uid == pod_uid) tickets.push_back(ticket);
+    }
+    for (const Ticket ticket : tickets) {
+      end_one(*at->second, ticket, failed(Code::kNotFound, "the pod was deleted"));
+    }
+    forget_if_empty(at);
+  }
+}
+
+void Holds::stop() {
+  const MutexLock lock(mutex_);
+  stopped_ = true;
+  while (!gates_.empty()) end_all(gates_.begin(), stopping());
+}
+
+std::size_t Holds::size() const {
+  const MutexLock lock(mutex_);
+  return gate_of_.size();
+}
+
+}  // namespace nervex::extender
