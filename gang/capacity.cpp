@@ -1,6 +1,7 @@
 #include "gang/capacity.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -56,9 +57,28 @@ std::vector<kube::NodeFit> judge_all(const kube::NodeConstraints& constraints,
   return fits;
 }
 
+void apply_limits(Capacity& capacity, std::span<const MemberSet> members,
+                  std::span<const NodeView> nodes, std::span<const NodeLimit> limits) {
+  if (limits.empty()) return;
+  std::map<std::string_view, std::size_t> node_index;
+  for (std::size_t i = 0; i < nodes.size(); ++i) node_index.emplace(nodes[i].node->name, i);
+  for (const NodeLimit& limit : limits) {
+    const auto node = node_index.find(limit.node);
+    if (node == node_index.end()) continue;
+    for (std::size_t set = 0; set < members.size(); ++set) {
+      if (members[set].name != limit.set) continue;
+      Amounts& at_most = capacity.sets[set].at_most;
+      if (at_most.empty()) at_most.assign(nodes.size(), capacity.sets[set].wanted);
+      at_most[node->second] =
+          std::min(at_most[node->second], std::max<std::int64_t>(0, limit.at_most));
+    }
+  }
+}
+
 }  // namespace
 
-Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
+Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes,
+                          std::span<const NodeLimit> limits) {
   const std::vector<std::string> resources = resources_of(members);
   Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}};
   for (const std::string& resource : resources) capacity.device.push_back(is_device(resource));
@@ -77,11 +97,14 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
     const auto twin_index = static_cast<std::size_t>(twin - members.begin());
     Amounts each = pick(capacity.resources, members[i].shape.requests);
     const std::size_t scarce = scarce_of(each, capacity.resources);
-    capacity.sets.push_back({std::move(each), static_cast<std::int64_t>(members[i].slots.size()),
+    capacity.sets.push_back({std::move(each),
+                             static_cast<std::int64_t>(members[i].slots.size()),
                              scarce,
                              twin_index < i ? capacity.sets[twin_index].fits
-                                            : judge_all(members[i].shape.constraints, nodes)});
+                                            : judge_all(members[i].shape.constraints, nodes),
+                             {}});
   }
+  apply_limits(capacity, members, nodes, limits);
   return capacity;
 }
 

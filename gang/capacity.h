@@ -2,6 +2,7 @@
 // cheap.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,6 +23,11 @@ struct SetNeed {
   std::int64_t wanted = 0;          // slots
   std::size_t scarce = 0;           // the resource that decides which node is the best fit
   std::vector<kube::NodeFit> fits;  // by node
+  Amounts at_most;                  // by node, pods of the set; empty: no limits
+
+  std::int64_t limit_on(std::size_t node) const {
+    return at_most.empty() ? wanted : std::min(wanted, at_most[node]);
+  }
 };
 
 // One row of amounts per node, in one piece: planning copies it.
@@ -54,12 +60,14 @@ struct Capacity {
 };
 
 // Cost: (sets + resources) x nodes.
-Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes);
+Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes,
+                          std::span<const NodeLimit> limits);
 
 // The numbers that explain why `unplaced` pods of a set have no node: `capacity` is what was left
 // after the others of the set, `before` what was free before the set's first pod, with the sets
 // that chose earlier subtracted. `never` is only set with a proof: capacity for the set alone, in
-// a cluster where every node that it may use is empty, ready and not cordoned, is too small.
+// a cluster where every node that it may use is empty, ready, not cordoned and not avoided, is too
+// small.
 NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
                const Grid& before, std::int64_t unplaced);
 

@@ -91,11 +91,14 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
   for (std::size_t i = 0; i < need.fits.size(); ++i) {
     const NodeFit fit = need.fits[i];
     const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
-    count_node(fit, times_in(need.each, before.row(i), 1) > 0, when_empty > 0, out);
+    const std::int64_t now = times_in(need.each, before.row(i), need.wanted);
+    const bool is_avoided = fit == NodeFit::kAllowed && now > need.limit_on(i);
+    if (is_avoided) ++out.nodes_avoided;
+    if (!is_avoided || need.limit_on(i) > 0) count_node(fit, now > 0, when_empty > 0, out);
     if (may_use(fit)) most += when_empty;
   }
   out.most = static_cast<int>(std::min(most, need.wanted));
-  if (out.nodes_free + out.nodes_full + out.nodes_too_small == 0) return out;
+  if (out.nodes_free + out.nodes_full + out.nodes_too_small + out.nodes_avoided == 0) return out;
   out.never = most < need.wanted;
   const auto left = out.never ? left_when_empty(capacity, need) : left_now(capacity, need);
   const std::size_t scarce = bottleneck(capacity, need, left);
@@ -125,7 +128,10 @@ std::string nodes_that(int count, std::string_view what, std::string_view more =
 std::string not_allowed(const NoFit& no_fit) {
   return nodes_that(no_fit.nodes_tainted, "tainted") +
          nodes_that(no_fit.nodes_not_selected, "not selected") +
-         nodes_that(no_fit.nodes_not_ready, "not ready");
+         nodes_that(no_fit.nodes_not_ready, "not ready") +
+         nodes_that(no_fit.nodes_avoided, no_fit.nodes_avoided == 1
+                                              ? "avoided after kube-scheduler refused it"
+                                              : "avoided after kube-scheduler refused them");
 }
 
 std::string who(const NoFit& no_fit, std::string_view verb) {
@@ -179,7 +185,7 @@ bool same_cause(const NoFit& a, const NoFit& b) {
   const auto kind = [](const NoFit& x) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource), x.never,
                       x.never && x.most == 0, x.nodes_tainted > 0, x.nodes_not_selected > 0,
-                      x.nodes_not_ready > 0);
+                      x.nodes_not_ready > 0, x.nodes_avoided > 0);
   };
   return kind(a) == kind(b);
 }

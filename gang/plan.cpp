@@ -70,7 +70,7 @@ std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
   std::vector<Ranked> ranked;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (need.fits[i] != NodeFit::kAllowed) continue;
-    const std::int64_t times = times_in(need.each, capacity.free.row(i), need.wanted);
+    const std::int64_t times = times_in(need.each, capacity.free.row(i), need.limit_on(i));
     if (times <= 0) continue;
     ranked.push_back({by == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
                                                    : tightness(capacity, need, i, times),
@@ -168,8 +168,9 @@ Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, 
 
 }  // namespace
 
-Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes) {
-  const Capacity capacity = measure_capacity(members, nodes);
+Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes,
+               std::span<const NodeLimit> limits) {
+  const Capacity capacity = measure_capacity(members, nodes, limits);
   std::optional<Plan> first;
   for (const Strategy& strategy : kStrategies) {
     Plan plan = place(members, nodes, capacity, strategy);

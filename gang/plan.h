@@ -27,6 +27,15 @@ struct Assignment {  // as Placement, without its number
   bool operator==(const Assignment&) const = default;
 };
 
+// At most so many of the slots that a call is to place from this set go to this node: the caller
+// subtracts those that are there already. Of several limits for one set and node the least counts.
+struct NodeLimit {
+  std::string set;  // MemberSet::name
+  std::string node;
+  int at_most = 0;
+  bool operator==(const NodeLimit&) const = default;
+};
+
 // The first set that could not be placed, beside what was placed before it.
 struct NoFit {
   std::string role;
@@ -40,6 +49,7 @@ struct NoFit {
   int nodes_tainted = 0;
   int nodes_not_selected = 0;
   int nodes_not_ready = 0;        // not ready or cordoned
+  int nodes_avoided = 0;          // allowed nodes that hold fewer than they could: NodeLimit
   std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
   int most = 0;        // slots of the set that fit when all nodes that it may use are empty
   bool never = false;  // does not fit this cluster even when empty (most < wanted)
@@ -54,10 +64,12 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 // Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
 // matter. Nodes that would be left with the least of the scarce resource are filled first, so that
 // whole nodes stay free and pods without GPUs keep away from nodes that have them.
-// Guarantees: no node gets more than its `free`; each slot is named once.
+// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once.
 // Not an optimal packer: may answer NoFit for a gang that an exhaustive search could place.
+// Limits for sets or nodes that are not given are ignored.
 // Cost: sets x nodes x log(nodes).
-[[nodiscard]] Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes);
+[[nodiscard]] Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes,
+                             std::span<const NodeLimit> limits = {});
 
 // ---- why does a gang wait? (gang/explain.cpp)
 
@@ -66,7 +78,7 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 std::string explain(const NoFit& no_fit);
 
 // Same role, resource, kind of proof and ways in which nodes are barred (tainted, not selected, not
-// ready): then an explanation is not worth an early rewrite.
+// ready, avoided): then an explanation is not worth an early rewrite.
 bool same_cause(const NoFit& a, const NoFit& b);
 
 }  // namespace nervex::gang

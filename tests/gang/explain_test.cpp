@@ -108,6 +108,45 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
+TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]") {
+  struct Row {
+    std::string when;
+    int wanted;
+    std::vector<NodeLimit> limits;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"no pod may go there",
+       3,
+       {{"learner", "a", 0}, {"learner", "b", 0}},
+       "learner: 2 of 3 do not fit: each needs nvidia.com/gpu 8; 1 node has it free, 2 are avoided "
+       "after kube-scheduler refused them"},
+      {"one pod may go there, but not two",
+       4,
+       {{"learner", "c", 1}, {"learner", "a", 0}},
+       "learner: 1 of 4 does not fit: each needs nvidia.com/gpu 8; 2 nodes have it free, 2 are "
+       "avoided after kube-scheduler refused them"},
+      {"no other node is allowed",
+       1,
+       {{"learner", "a", 0}, {"learner", "b", 0}, {"learner", "c", 0}},
+       "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 3 are avoided after "
+       "kube-scheduler refused them"},
+      {"it fits only an empty cluster without limits, which is no proof",
+       5,
+       {{"learner", "a", 0}},
+       "learner: 2 of 5 do not fit: each needs nvidia.com/gpu 8; 2 nodes have it free, 1 is "
+       "avoided "
+       "after kube-scheduler refused it"},
+  }));
+  INFO("when " << row.when);
+  const std::vector<MemberSet> members{a_set("learner", row.wanted, ask(8))};
+  std::vector<NodeView> nodes{view(a_node("a", 16)), view(a_node("b", 16)), view(a_node("c", 16))};
+  if (row.wanted != 4) nodes[2] = view(a_node("c", 8));
+  const Plan plan = plan_gang(members, nodes, row.limits);
+  REQUIRE(std::holds_alternative<NoFit>(plan));
+  CHECK(explain(std::get<NoFit>(plan)) == row.want);
+}
+
 TEST_CASE("the cause is the same unless role, resource, proof or the kind of barred nodes changes",
           "[gang][explain]") {
   struct Row {
@@ -115,7 +154,7 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
     NoFit changed;
     bool same;
   };
-  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 1, 8, 4, false};
+  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 1, 0, 8, 4, false};
   const auto with = [&](auto change) {
     NoFit after = before;
     change(after);
@@ -131,6 +170,7 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
       {"one more node is cordoned", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},
       {"all nodes are ready again", with([](NoFit& x) { x.nodes_not_ready = 0; }), false},
       {"a first node was tainted", with([](NoFit& x) { x.nodes_tainted = 1; }), false},
+      {"a first node is avoided", with([](NoFit& x) { x.nodes_avoided = 1; }), false},
       {"a first node lost its label", with([](NoFit& x) { x.nodes_not_selected = 1; }), false},
   }));
   INFO("when " << row.when);

@@ -101,6 +101,32 @@ TEST_CASE("slots keep their ordinals and incarnations", "[gang][plan]") {
   CHECK(plan_gang(std::vector{set}, nodes) == want);
 }
 
+TEST_CASE("a limit keeps further pods of a set off a node", "[gang][plan]") {
+  struct Row {
+    std::string when;
+    std::vector<NodeLimit> limits;
+    NodeBySlot want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"none is allowed there", {{"learner", "b", 0}}, {{"learner/0", "a"}, {"learner/1", "a"}}},
+      {"one is allowed there", {{"learner", "b", 1}}, {{"learner/0", "b"}, {"learner/1", "a"}}},
+      {"of two limits the least counts",
+       {{"learner", "b", 1}, {"learner", "b", 0}},
+       {{"learner/0", "a"}, {"learner/1", "a"}}},
+      {"a limit below zero allows none",
+       {{"learner", "b", -1}},
+       {{"learner/0", "a"}, {"learner/1", "a"}}},
+      {"it is another set's", {{"collector", "b", 0}}, {{"learner/0", "b"}, {"learner/1", "b"}}},
+      {"the node does not exist", {{"learner", "z", 0}}, {{"learner/0", "b"}, {"learner/1", "b"}}},
+      {"the others have no capacity", {{"learner", "a", 1}, {"learner", "b", 0}}, {}},
+  }));
+  INFO("when " << row.when);
+  const std::vector<MemberSet> members{a_set("learner", 2, ask(4))};
+  const std::vector<NodeView> nodes{view(a_node("a", 16)),
+                                    view(a_node("b", 16), capacity(8, 0, 0))};
+  CHECK(node_by_slot(plan_gang(members, nodes, row.limits)) == row.want);
+}
+
 TEST_CASE("capacity for reserved pods is not planned yet", "[gang][plan]") {
   MemberSet set = a_set("learner", 1, ask(8));
   set.reserved_pods = 5;
