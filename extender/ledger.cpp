@@ -45,6 +45,10 @@ Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node)
   }
   const std::string lacking(set.shape.requests.first_lacking(view->free));
   if (lacking.empty()) return ok();
+  if (kube::is_implicit(lacking)) {
+    return Error{Code::kConflict, fmt::format("{} is taken on node {} and {} needs it",
+                                              kube::format_need(lacking, 1), node, set.role)};
+  }
   return Error{Code::kConflict,
                fmt::format("node {} has {} {} left and {} needs {}", node,
                            kube::format_amount(lacking, view->free.get(lacking)), lacking, set.role,

@@ -15,6 +15,22 @@ Amounts pick(const std::vector<std::string>& resources, const kube::Resources& f
   return amounts;
 }
 
+// What a node has beyond what it states: one of each implicit resource.
+Amounts implicit_amounts(const std::vector<std::string>& resources) {
+  Amounts amounts;
+  for (const std::string& resource : resources) {
+    amounts.push_back(kube::is_implicit(resource) ? 1 : 0);
+  }
+  return amounts;
+}
+
+Amounts pick(const std::vector<std::string>& resources, const kube::Resources& from,
+             const Amounts& more) {
+  Amounts amounts = pick(resources, from);
+  for (std::size_t i = 0; i < amounts.size(); ++i) amounts[i] += more[i];
+  return amounts;
+}
+
 std::vector<std::string> resources_of(std::span<const MemberSet> members) {
   std::set<std::string> names;
   for (const MemberSet& member : members) {
@@ -40,7 +56,8 @@ std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resou
   std::size_t best = 0;
   const auto rank = [&](std::size_t i) {
     const bool asked = each[i] > 0;
-    return std::tuple(asked && is_device(resources[i]), asked && resources[i] == "cpu", asked,
+    return std::tuple(asked && is_device(resources[i]), asked && resources[i] == "cpu",
+                      asked && !kube::is_implicit(resources[i]), asked,
                       is_device(resources[i]) ? each[i] : 0);
   };
   for (std::size_t i = 1; i < resources.size(); ++i) {
@@ -82,9 +99,10 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
   const std::vector<std::string> resources = resources_of(members);
   Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}};
   for (const std::string& resource : resources) capacity.device.push_back(is_device(resource));
+  const Amounts implicit = implicit_amounts(resources);
   for (const NodeView& view : nodes) {
-    capacity.free.add_row(pick(resources, view.free));
-    capacity.empty.add_row(pick(resources, view.node->allocatable));
+    capacity.free.add_row(pick(resources, view.free, implicit));
+    capacity.empty.add_row(pick(resources, view.node->allocatable, implicit));
     capacity.other_devices.push_back(other_devices(view, resources));
   }
   for (std::size_t i = 0; i < members.size(); ++i) {

@@ -76,7 +76,7 @@ std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t lim
 
 // Extended resources, which come in whole pieces: "nvidia.com/gpu".
 inline bool is_device(std::string_view resource) {
-  return resource.find('/') != std::string_view::npos;
+  return resource.find('/') != std::string_view::npos && !kube::is_implicit(resource);
 }
 
 }  // namespace nervex::gang

@@ -115,9 +115,7 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
 
 namespace {
 
-std::string amount(const NoFit& no_fit) {
-  return fmt::format("{} {}", no_fit.resource, kube::format_amount(no_fit.resource, no_fit.each));
-}
+std::string amount(const NoFit& no_fit) { return kube::format_need(no_fit.resource, no_fit.each); }
 
 // ", 3 are tainted"; nothing for none.
 std::string nodes_that(int count, std::string_view what, std::string_view more = "") {

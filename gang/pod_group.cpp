@@ -62,6 +62,15 @@ Json encode_placements(const std::vector<Placement>& placements) {
   return out;
 }
 
+// ["TCP/8080"]
+Json encode_host_ports(const kube::Resources& requests) {
+  Json ports = Json::array();
+  for (const auto& [name, amount] : requests.amounts()) {
+    if (name.starts_with(kube::kHostPort)) ports.push_back(name.substr(kube::kHostPort.size()));
+  }
+  return ports;
+}
+
 Json encode_member(const MemberSet& member) {
   Json out{{"name", member.name},
            {"gang", member.gang},
@@ -70,6 +79,9 @@ Json encode_member(const MemberSet& member) {
            {"requests", kube::encode_resources(member.shape.requests)}};
   if (member.bind_last) out["bindLast"] = true;
   if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
+  if (Json ports = encode_host_ports(member.shape.requests); !ports.empty()) {
+    out["hostPorts"] = std::move(ports);
+  }
   const kube::NodeConstraints& constraints = member.shape.constraints;
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;
   if (!constraints.node_selector_terms.empty()) {

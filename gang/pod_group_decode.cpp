@@ -135,6 +135,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!amounts) return with_context(where + ".requests", amounts.error());
     member.shape.requests = *std::move(amounts);
   }
+  for (const Json& port : kube::array_at(from, {"hostPorts"})) {
+    if (!port.is_string()) return wrong(where + ".hostPorts", "must be strings as TCP/8080");
+    member.shape.requests.set(std::string(kube::kHostPort) + port.get<std::string>(), 1);
+  }
   member.name = *std::move(name);
   member.role = *std::move(role);
   member.gang = kube::string_at(from, {"gang"}, kBaseGang);

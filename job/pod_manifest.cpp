@@ -162,14 +162,23 @@ int main_port(const Json& pod_template_or_spec, Role role) {
   return port != 0 ? port : default_port(role);
 }
 
+Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                         const PodContext& context) {
+  Json spec = pod_spec(job, role, slot, entry, context);
+  if (const int main = main_container(spec); main >= 0) {
+    declare_ports(spec["containers"][static_cast<std::size_t>(main)],
+                  ports_of(job, role, slot, entry, context));
+  }
+  return spec;
+}
+
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context) {
-  Json spec = pod_spec(job, order.role, order.slot, order.entry, context);
+  Json spec = pod_spec_with_ports(job, order.role, order.slot, order.entry, context);
   const Environment environment = environment_of(job, order.role, order.slot, order.entry, context);
   std::string main_name;
   if (const int main = main_container(spec); main >= 0) {
     Json& container = spec["containers"][static_cast<std::size_t>(main)];
     main_name = kube::string_at(container, {"name"});
-    declare_ports(container, ports_of(job, order.role, order.slot, order.entry, context));
     for (auto& each : spec["containers"]) {
       if (each.is_object()) append_environment(each, environment);
     }

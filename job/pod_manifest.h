@@ -44,6 +44,10 @@ const Json& template_of(const Job& job, Role role, const PodContext& context);
 Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
               const PodContext& context);
 
+// The same with the ports that the main container of such a pod declares.
+Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                         const PodContext& context);
+
 // Restricts the pod to `node` on top of what its spec demands already: required node affinity terms
 // are ORed, so the pin goes into every one of them. Terms without any demand match no node in
 // Kubernetes, and must not begin to.

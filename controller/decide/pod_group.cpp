@@ -156,7 +156,8 @@ class Members {
   }
 
   gang::MemberSet new_set(const SetName& name, const WantedSlot& slot) const {
-    const Json spec = job::pod_spec(job_, slot.role, slot.slot, slot.entry(), context_);
+    // With the ports that the controller declares: in a node's own network they are host ports.
+    const Json spec = job::pod_spec_with_ports(job_, slot.role, slot.slot, slot.entry(), context_);
     gang::MemberSet set;
     set.name = name.set;
     set.gang = name.gang;

@@ -107,6 +107,21 @@ void scan_resources(Value value, ContainerNeed& need) {
   });
 }
 
+// The API server has made every port of a pod with hostNetwork a host port.
+std::vector<std::string> scan_host_ports(Value value) {
+  std::vector<std::string> ports;
+  each_item(value, [&](Value port) {
+    std::int64_t number = 0;
+    std::string_view protocol;
+    each_field(port, [&](std::string_view key, Value item) {
+      if (key == "hostPort") number = int_of(item);
+      if (key == "protocol") protocol = text_of(item);
+    });
+    if (number != 0) ports.push_back(host_port(protocol, number));
+  });
+  return ports;
+}
+
 ContainerNeed scan_container(Value value, Draft& draft) {
   ContainerNeed need;
   std::string name;
@@ -114,6 +129,7 @@ ContainerNeed scan_container(Value value, Draft& draft) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "name") name = text_of(item);
     if (key == "resources") scan_resources(item, need);
+    if (key == "ports") need.host_ports = scan_host_ports(item);
     if (key == "restartPolicy") restart_policy = text_of(item);
   });
   need.is_sidecar = restart_policy == "Always";

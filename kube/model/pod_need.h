@@ -17,7 +17,8 @@ namespace nervex::kube {
 struct ContainerNeed {
   std::vector<ResourceAmount> requests;
   std::vector<ResourceAmount> limits;
-  bool is_sidecar = false;  // an init container with restartPolicy Always
+  std::vector<std::string> host_ports;  // names of resources
+  bool is_sidecar = false;              // an init container with restartPolicy Always
 };
 
 struct PodNeed {

@@ -104,7 +104,8 @@ std::string_view Resources::first_lacking(const Resources& free) const {
     if (amount <= 0) continue;
     while (have != end && have->name < name) ++have;
     const bool is_there = have != end && have->name == name;
-    if (amount > (is_there ? have->amount : 0)) return name;
+    const std::int64_t found = is_there ? have->amount : 0;
+    if (amount > found && !(is_implicit(name) && amount == found + 1)) return name;
   }
   return {};
 }
@@ -113,7 +114,8 @@ std::int64_t Resources::times_in(const Resources& free, std::int64_t limit) cons
   std::int64_t times = limit;
   for (const auto& [name, amount] : amounts()) {
     if (amount <= 0) continue;
-    times = std::min(times, std::max<std::int64_t>(free.get(name), 0) / amount);
+    const std::int64_t has = free.get(name) + (is_implicit(name) ? 1 : 0);
+    times = std::min(times, std::max<std::int64_t>(has, 0) / amount);
   }
   return times;
 }
@@ -138,12 +140,27 @@ Result<Resources> decode_resources(const Json& resource_list) {
 
 Json encode_resources(const Resources& resources) {
   Json list = Json::object();
-  for (const auto& [name, amount] : resources.amounts()) list[name] = format_amount(name, amount);
+  for (const auto& [name, amount] : resources.amounts()) {
+    if (!is_implicit(name)) list[name] = format_amount(name, amount);
+  }
   return list;
 }
 
 std::string format_amount(std::string_view resource, std::int64_t amount) {
   return is_bytes(resource) ? format_bytes(amount) : format_quantity(amount, scale_of(resource));
+}
+
+std::string format_need(std::string_view resource, std::int64_t amount) {
+  if (!is_implicit(resource)) {
+    return fmt::format("{} {}", resource, format_amount(resource, amount));
+  }
+  std::string text(resource);
+  text[text.find(':')] = ' ';
+  return text;
+}
+
+std::string host_port(std::string_view protocol, std::int64_t port) {
+  return fmt::format("{}{}/{}", kHostPort, protocol.empty() ? "TCP" : protocol, port);
 }
 
 // ---- what a pod asks for
@@ -211,11 +228,33 @@ std::vector<ResourceAmount> readable_amounts(const Json* list) {
   return amounts;
 }
 
+std::vector<std::string> host_ports_of(const Json& container, bool host_network) {
+  std::vector<std::string> ports;
+  for (const Json& port : array_at(container, {"ports"})) {
+    std::int64_t number = int_at(port, {"hostPort"});
+    if (number == 0 && host_network) number = int_at(port, {"containerPort"});
+    if (number != 0) ports.push_back(host_port(string_at(port, {"protocol"}), number));
+  }
+  return ports;
+}
+
 // `holder` is a container or a pod spec: both have `resources`.
-ContainerNeed need_of(const Json& holder) {
+ContainerNeed need_of(const Json& holder, bool host_network) {
   return {.requests = readable_amounts(find(holder, {"resources", "requests"})),
           .limits = readable_amounts(find(holder, {"resources", "limits"})),
+          .host_ports = host_ports_of(holder, host_network),
           .is_sidecar = string_at(holder, {"restartPolicy"}) == "Always"};
+}
+
+// kube-scheduler 1.36 counts those of containers that run as long as the pod does.
+void take_ports(const PodNeed& need, Resources& total) {
+  const auto take = [&](const ContainerNeed& container) {
+    for (const std::string& port : container.host_ports) total.set(port, 1);
+  };
+  for (const auto& container : need.containers) take(container);
+  for (const auto& container : need.init_containers) {
+    if (container.is_sidecar) take(container);
+  }
 }
 
 }  // namespace
@@ -225,16 +264,20 @@ Resources total_of(const PodNeed& need) {
   apply_pod_level(need.pod_level, total);
   total += sum_of(need.overhead);
   total.set("pods", 1);
+  take_ports(need, total);
   return total;
 }
 
 Resources pod_requests(const Json& pod_spec) {
   PodNeed need;
-  for (const auto& c : array_at(pod_spec, {"containers"})) need.containers.push_back(need_of(c));
-  for (const auto& c : array_at(pod_spec, {"initContainers"})) {
-    need.init_containers.push_back(need_of(c));
+  const bool host_network = bool_at(pod_spec, {"hostNetwork"});
+  for (const auto& c : array_at(pod_spec, {"containers"})) {
+    need.containers.push_back(need_of(c, host_network));
   }
-  need.pod_level = need_of(pod_spec);
+  for (const auto& c : array_at(pod_spec, {"initContainers"})) {
+    need.init_containers.push_back(need_of(c, host_network));
+  }
+  need.pod_level = need_of(pod_spec, false);
   need.overhead = readable_amounts(find(pod_spec, {"overhead"}));
   return total_of(need);
 }

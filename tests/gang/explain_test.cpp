@@ -13,6 +13,7 @@ using testing::ask;
 using testing::capacity;
 using testing::labelled;
 using testing::not_ready;
+using testing::on_port;
 using testing::selecting;
 using testing::tainted;
 using testing::view;
@@ -100,6 +101,22 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        {view(tainted(labelled(a_node("a", 8), "pool", "rl"))), view(a_node("b", 8)),
         view(a_node("c", 8)), view(not_ready(labelled(a_node("d", 8), "pool", "rl")))},
        "learner: no node is allowed: 1 is tainted, 2 are not selected, 1 is not ready"},
+      {"a host port is taken",
+       {on_port(a_set("collector", 2, ask(0)), 8080)},
+       {view(a_node("a", 0), {{"hostPort:TCP/8080", 1}}), view(a_node("b", 0))},
+       "collector: 1 of 2 does not fit: each needs hostPort TCP/8080; 1 node has it free, 1 more "
+       "is "
+       "full"},
+      {"there are fewer nodes than pods with one host port",
+       {on_port(a_set("collector", 3, ask(0)), 8080)},
+       copies(2, "free", view(a_node("", 0))),
+       "collector: 1 of 3 can never fit: each needs hostPort TCP/8080; the nodes have capacity for "
+       "2 even when empty"},
+      {"GPUs are short, not the host port",
+       {on_port(a_set("learner", 2, ask(8)), 8080)},
+       {view(a_node("a", 8)), view(a_node("b", 8), capacity(4, 0, 0)), view(a_node("c", 0))},
+       "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 1 more is "
+       "full, 1 is too small"},
       {"there is no node", {a_set("learner", 2, ask(8))}, {}, "learner: the cluster has no nodes"},
   }));
   INFO("when " << row.when);

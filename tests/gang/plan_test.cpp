@@ -16,6 +16,7 @@ using testing::ask;
 using testing::capacity;
 using testing::labelled;
 using testing::not_ready;
+using testing::on_port;
 using testing::selecting;
 using testing::tainted;
 using testing::view;
@@ -82,6 +83,22 @@ TEST_CASE("plan_gang places the whole gang or no pod", "[gang][plan]") {
        {a_set("learner", 1, ask(8)), selecting(a_set("collector", 1, ask(4)), "disk", "ssd")},
        {view(labelled(a_node("a", 8), "disk", "ssd")), view(a_node("b", 8))},
        {{"learner/0", "b"}, {"collector/0", "a"}}},
+      {"pods of a set with one host port get a node each",
+       {on_port(a_set("collector", 2, ask(0)), 8080)},
+       {view(a_node("a", 0)), view(a_node("b", 0))},
+       {{"collector/0", "a"}, {"collector/1", "b"}}},
+      {"sets of a gang with one host port get a node each",
+       {on_port(a_set("learner", 1, ask(1)), 8080), on_port(a_set("collector", 1, ask(0)), 8080)},
+       {view(a_node("a", 8)), view(a_node("b", 8))},
+       {{"learner/0", "a"}, {"collector/0", "b"}}},
+      {"sets with different host ports share a node",
+       {on_port(a_set("learner", 1, ask(1)), 8080), on_port(a_set("collector", 1, ask(0)), 8081)},
+       {view(a_node("a", 8)), view(a_node("b", 8))},
+       {{"learner/0", "a"}, {"collector/0", "a"}}},
+      {"a pod on the node holds the host port",
+       {on_port(a_set("collector", 1, ask(0)), 8080)},
+       {view(a_node("a", 0), {{"hostPort:TCP/8080", 1}}), view(a_node("b", 0))},
+       {{"collector/0", "b"}}},
       {"the gang is empty", {}, {view(a_node("a", 4))}, {}},
   }));
   INFO("when " << row.when);

@@ -24,6 +24,7 @@ PodGroup a_pod_group() {
       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
   group.spec.members[1].reserved_pods = 3;
+  group.spec.members[1].shape.requests.set("hostPort:TCP/8080", 1);
   group.spec.members[1].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
   group.spec.members[1].shape.constraints.node_selector_terms = Json::array(
       {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});

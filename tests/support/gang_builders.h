@@ -75,6 +75,10 @@ inline gang::MemberSet selecting(gang::MemberSet set, const std::string& key,
   set.shape.constraints.node_selector[key] = value;
   return set;
 }
+inline gang::MemberSet on_port(gang::MemberSet set, int port) {
+  set.shape.requests.set(kube::host_port("TCP", port), 1);
+  return set;
+}
 inline gang::MemberSet in_gang(gang::MemberSet set, std::string gang_name) {
   set.name = gang_name + "-" + set.role;
   set.gang = std::move(gang_name);

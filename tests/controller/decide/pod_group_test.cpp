@@ -133,6 +133,22 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
   }
 }
 
+TEST_CASE("a set's host ports are those that its pods will take",
+          "[controller][desired_pod_group]") {
+  job::Job job = a_job(2, 1);
+  Json& learner = job.spec.learner->pod_template["spec"];
+  learner["containers"][0]["ports"] = {{{"containerPort", 9000}, {"hostPort", 9000}}};
+  // The main port is declared by the controller, and made a host port by the API server.
+  job.spec.collector->pod_template["spec"]["hostNetwork"] = true;
+  const gang::PodGroup group = Followed(job).group;
+  const auto ports = [&](std::size_t set) {
+    return gang::encode_spec(group.spec)["members"][set].value("hostPorts", Json());
+  };
+  CHECK(ports(0) == Json());
+  CHECK(ports(1) == Json{"TCP/22270"});
+  CHECK(ports(2) == Json{"TCP/9000"});
+}
+
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {
   Followed followed(a_job(0, 0));
   auto& entries = followed.job.spec.requests.entries;

@@ -9,9 +9,9 @@ from harness.api import ApiError
 OWN = "nervex-e2e/own-node"  # label, with the node's name: for templates' nodeSelector
 
 
-def add(api, name, gpus=0):
+def add(api, name, gpus=0, labels=None):
     body = control_plane.node(name, gpus)
-    body["metadata"]["labels"][OWN] = name
+    body["metadata"]["labels"].update({OWN: name, **(labels or {})})
     api.post("/api/v1/nodes", body)
 
 
@@ -30,6 +30,20 @@ def remove(api, name):
         call("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}",
              {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
     call("DELETE", f"/api/v1/nodes/{name}")
+
+
+@contextlib.contextmanager
+def own_nodes(api, *labels):
+    """A node for each dict of labels, all with one value of OWN; yields that and the names, in order."""
+    pool = f"own-{uuid.uuid4().hex[:6]}"
+    names = [f"{pool}-{i}" for i in range(len(labels))]
+    try:
+        for name, more in zip(names, labels):
+            add(api, name, labels={**more, OWN: pool})
+        yield pool, names
+    finally:
+        for name in names:
+            remove(api, name)
 
 
 @contextlib.contextmanager

@@ -238,6 +238,10 @@ TEST_CASE("decode_pod counts requests as pod_requests does", "[kube][pod]") {
           "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
                             {"resources":{"requests":{"cpu":"5"}}}],
           "overhead":{"cpu":"250m"},"resources":{"requests":{"memory":"1Gi"}}})",
+      R"({"containers":[{"ports":[{"containerPort":1,"hostPort":80},{"containerPort":2},null,
+                                  {"containerPort":53,"hostPort":53,"protocol":"UDP"}]}],
+          "initContainers":[{"restartPolicy":"Always","ports":[{"hostPort":81}]},
+                            {"ports":[{"hostPort":82}]}]})",
       R"({"containers":7,"initContainers":{},"overhead":[],"resources":"x"})",
       R"({"containers":[null,7,{"resources":null},{"resources":{"requests":{"cpu":null}}}]})");
   INFO(spec);

@@ -60,6 +60,17 @@ TEST_CASE("fits_in and first_lacking compare each resource asked for", "[kube][r
        0},
       {"an overcommitted node fits nothing", {{"cpu", 1}}, {{"cpu", -5}}, "cpu", 0},
       {"a negative ask always fits", {{"cpu", -1}}, {{"cpu", -5}}, "", 100},
+      {"a node has one of each host port that no pod holds",
+       {{"hostPort:TCP/80", 1}},
+       {{"cpu", 8}},
+       "",
+       1},
+      {"a pod holds the host port",
+       {{"cpu", 1}, {"hostPort:TCP/80", 1}},
+       {{"cpu", 8}, {"hostPort:TCP/80", -1}},
+       "hostPort:TCP/80",
+       0},
+      {"a pod holds another host port", {{"hostPort:UDP/80", 1}}, {{"hostPort:TCP/80", -1}}, "", 1},
       {"the scarcest resource bounds how often",
        {{"cpu", 1}, {"memory", 4}},
        {{"cpu", 50}, {"memory", 9}},
@@ -87,6 +98,14 @@ TEST_CASE("resource lists decode with their units and say which entry is wrong",
   CHECK(bad.error() == Error{Code::kInvalid, "memory: \"lots\" is not a quantity"});
   CHECK_FALSE(decode_resources({{"memory", true}}));
   CHECK_FALSE(decode_resources(Json::array()));
+}
+
+TEST_CASE("host ports are in no resource list and are named without an amount",
+          "[kube][resources]") {
+  const Resources need{{"cpu", 500}, {host_port("", 80), 1}};
+  CHECK(encode_resources(need) == Json{{"cpu", "500m"}});
+  CHECK(format_need(host_port("UDP", 53), 1) == "hostPort UDP/53");
+  CHECK(format_need("cpu", 500) == "cpu 500m");
 }
 
 TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
@@ -129,6 +148,19 @@ TEST_CASE("pod_requests counts as kube-scheduler does", "[kube][resources]") {
            "initContainers":[{"resources":{"requests":{"cpu":"5"}}},
                              {"restartPolicy":"Always","resources":{"requests":{"cpu":"2"}}}]})",
        {{"cpu", 5000}}},
+      {"host ports of containers and sidecars, not of init containers that end",
+       R"({"containers":[{"ports":[{"containerPort":1,"hostPort":80},{"containerPort":2}]},
+                         {"ports":[{"containerPort":53,"hostPort":53,"protocol":"UDP"}]}],
+           "initContainers":[{"restartPolicy":"Always","ports":[{"hostPort":81}]},
+                             {"ports":[{"hostPort":82}]}]})",
+       {{"hostPort:TCP/80", 1}, {"hostPort:TCP/81", 1}, {"hostPort:UDP/53", 1}}},
+      {"a host port that two containers name is one",
+       R"({"containers":[{"ports":[{"hostPort":80}]},{"ports":[{"hostPort":80}]}]})",
+       {{"hostPort:TCP/80", 1}}},
+      {"every port is a host port in the node's own network",
+       R"({"hostNetwork":true,
+           "containers":[{"ports":[{"containerPort":1},{"containerPort":2,"hostPort":3}]}]})",
+       {{"hostPort:TCP/1", 1}, {"hostPort:TCP/3", 1}}},
       {"overhead comes on top",
        R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
            "overhead":{"cpu":"250m","memory":"1Mi"}})",

@@ -1,0 +1,99 @@
+"""What the planner knows beside capacity, node selection and taints. Each gang here is placed so that
+kube-scheduler agrees at once, or waits without a pod and says why: none runs in part."""
+
+import re
+
+import pytest
+from support import nodes
+from support.jobs import job, template
+from support.wait import wait_for
+
+ZONE = "topology.kubernetes.io/zone"
+PAUSE = "registry.k8s.io/pause:3.10"
+
+
+@pytest.fixture
+def pool(target):
+    """Two simulated nodes that nobody else uses, in two zones; templates choose them by pool.selector."""
+    if not target.cluster:
+        pytest.skip("the nodes of this cluster are its owner's")
+
+    class Pool:
+        api = target.cluster.api()
+    with nodes.own_nodes(Pool.api, {ZONE: "a"}, {ZONE: "b", "fast": "yes"}) as (name, names):
+        Pool.selector, Pool.names = {nodes.OWN: name}, names
+
+        def ready():
+            seen = [Pool.api.get(f"/api/v1/nodes/{one}") for one in names]
+            return all(not one["spec"].get("taints") for one in seen), seen
+        wait_for(ready, "the nodes to be ready")
+        yield Pool
+
+
+def on_pool(pool, **pod_spec):
+    """A template whose pods go to these nodes."""
+    return template(nodeSelector=pool.selector, **pod_spec)
+
+
+def on_host_port(pool, port):
+    body = on_pool(pool)
+    body["spec"]["containers"][0]["ports"].append({"name": "data", "containerPort": 9000, "hostPort": port})
+    return body
+
+
+def with_collectors(name, count, body, **spec):
+    return job(name, collector={"replicas": count, "template": body}, **spec)
+
+
+def collectors_on(jobs, name):
+    return sorted(pod.spec.node_name for pod in jobs.pods(name, "collector"))
+
+
+def wait_collectors(jobs, name, count):
+    """Until that many run, which takes a start that is whole; returns their nodes, sorted."""
+    jobs.wait_phase(name, "Running")
+    jobs.wait_pods(name, count, "Running", role="collector")
+    return collectors_on(jobs, name)
+
+
+def wait_message(jobs, name, pattern):
+    """Until the job waits with such a message and has no pod."""
+    def look():
+        found = jobs.condition(name, "Scheduled") or {}
+        pods = [pod.metadata.name for pod in jobs.pods(name)]
+        said = found.get("status") == "False" and re.search(pattern, found.get("message", ""))
+        return bool(said) and not pods, (found, pods)
+    wait_for(look, f"job {name} to say {pattern}, without a pod")
+
+
+def test_pods_with_one_host_port_get_a_node_each(jobs, pool):
+    jobs.create(with_collectors("ports", 2, on_host_port(pool, 8080)))
+    assert wait_collectors(jobs, "ports", 2) == pool.names
+
+
+def test_more_pods_with_one_host_port_than_nodes_never_fit(jobs, pool):
+    jobs.create(with_collectors("ports", 3, on_host_port(pool, 8080)))
+    wait_message(jobs, "ports", "^collector: 1 of 3 can never fit: each needs hostPort TCP/8080; the nodes have "
+                                "capacity for 2 even when empty")
+
+
+def test_a_gang_waits_for_a_host_port_that_a_foreign_pod_holds(jobs, pool, core, namespace):
+    core.create_namespaced_pod(namespace, {
+        "metadata": {"name": "foreign"},
+        "spec": {"nodeName": pool.names[0], "containers": [
+            {"name": "main", "image": PAUSE, "ports": [{"containerPort": 1, "hostPort": 8080}]}]}})
+    jobs.create(with_collectors("ports", 2, on_host_port(pool, 8080)))
+    wait_message(jobs, "ports", "^collector: 1 of 2 does not fit: each needs hostPort TCP/8080; "
+                                "1 node has it free, 1 more is full")
+    core.delete_namespaced_pod("foreign", namespace, grace_period_seconds=0)
+    assert wait_collectors(jobs, "ports", 2) == pool.names
+
+
+def test_ports_in_the_nodes_own_network_are_host_ports(jobs, pool):
+    """The template declares none: the controller adds the main port, the API server makes it a host port."""
+    body = on_pool(pool, hostNetwork=True)
+    del body["spec"]["containers"][0]["ports"]
+    jobs.create(with_collectors("network", 2, body))
+    assert wait_collectors(jobs, "network", 2) == pool.names
+    jobs.create(with_collectors("second", 1, body))
+    wait_message(jobs, "second", r"^collector: does not fit: it needs hostPort TCP/\d+; no node has it free")
