@@ -48,6 +48,7 @@ std::vector<std::string> slot_annotation_keys() {
 
 kube::PodFilter with_slot_annotations(kube::PodFilter filter) {
   for (auto& key : slot_annotation_keys()) filter.annotation_keys.push_back(std::move(key));
+  filter.scheduling_annotation = kPodGroupUidAnnotation;
   return filter;
 }
 

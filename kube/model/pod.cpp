@@ -19,6 +19,7 @@ struct Draft {
   std::optional<SysTime> deletion_timestamp;        // when its time is up
   std::int64_t deletion_grace_seconds = 0;          // that much later than it was asked to go
   bool has_detail_label = false;
+  bool has_scheduling_annotation = false;
   std::string restart_policy;            // of the pod
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };
@@ -54,9 +55,15 @@ void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
   });
 }
 
-std::optional<SysTime> scan_time(Value item) {
-  const auto time = parse_rfc3339(text_of(item));
-  return time ? std::optional(*time) : std::nullopt;
+void scan_annotations(Value value, const PodFilter& filter, Draft& draft) {
+  draft.pod.meta.annotations.clear();
+  const auto& keep = filter.annotation_keys;
+  each_field(value, [&](std::string_view key, Value item) {
+    if (key == filter.scheduling_annotation) draft.has_scheduling_annotation = true;
+    if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
+      draft.pod.meta.annotations.emplace(key, string_of(item));
+    }
+  });
 }
 
 void scan_life(std::string_view key, Value item, const PodFilter& filter, Draft& draft) {
@@ -93,7 +100,7 @@ void scan_metadata(Value value, const PodFilter& filter, Draft& draft) {
     } else if (key == "labels") {
       scan_labels(item, filter, draft);
     } else if (key == "annotations") {
-      meta.annotations = scan_strings(item, filter.annotation_keys);
+      scan_annotations(item, filter, draft);
     } else {
       scan_life(key, item, filter, draft);
     }
@@ -211,6 +218,8 @@ void apply_condition(Condition condition, Pod& pod) {
   }
   if (condition.type == "PodScheduled" && condition.is_false) {
     pod.unscheduled_message = std::move(condition.message);
+    pod.unscheduled_reason = std::move(condition.reason);
+    pod.unscheduled_since = condition.since;
   }
 }
 
@@ -278,7 +287,11 @@ Pod complete(Draft draft) {
     pod.containers = std::move(draft.containers);
   } else {
     pod.message = {};
+  }
+  if (!draft.has_detail_label && !draft.has_scheduling_annotation) {
     pod.unscheduled_message = {};
+    pod.unscheduled_reason = {};
+    pod.unscheduled_since = {};
   }
   return std::move(draft.pod);
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kube/model/meta.h"
 #include "kube/model/resources.h"
@@ -40,6 +41,8 @@ struct Pod {
   bool disruption_target = false;           // condition DisruptionTarget is True
   SharedString disruption_reason;           // of that condition: "EvictionByEvictionAPI"
   SharedString unscheduled_message;         // of condition PodScheduled=False
+  SharedString unscheduled_reason;          // of it: "Unschedulable", "SchedulerError"
+  SysTime unscheduled_since{};              // of it, in whole seconds; of kept pods, as the two above
   SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
   Resources requests;                       // pod_requests()
   bool operator==(const Pod&) const = default;
@@ -55,6 +58,8 @@ struct PodFilter {
   std::vector<std::string> annotation_keys;  // kept if present
   std::string finalizer;                     // Pod::has_finalizer tells whether the pod has it
   std::string detail_label;  // container states and messages are kept only of pods with this label
+  // What the scheduler said last is kept of pods with this annotation, too. "": of no others.
+  std::string scheduling_annotation{};
 };
 
 // Decodes one Pod's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.

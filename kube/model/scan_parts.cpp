@@ -46,6 +46,11 @@ std::vector<ResourceAmount> scan_amounts(Value value) {
   return amounts;
 }
 
+std::optional<SysTime> scan_time(Value value) {
+  const auto time = parse_rfc3339(text_of(value));
+  return time ? std::optional(*time) : std::nullopt;
+}
+
 Condition scan_condition(Value value) {
   Condition condition;
   each_field(value, [&](std::string_view key, Value item) {
@@ -59,6 +64,8 @@ Condition scan_condition(Value value) {
       condition.reason = text_of(item);
     } else if (key == "message") {
       condition.message = text_of(item);
+    } else if (key == "lastTransitionTime") {
+      condition.since = scan_time(item).value_or(SysTime{});
     }
   });
   return condition;

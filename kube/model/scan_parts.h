@@ -1,6 +1,7 @@
 // kube/model/scan_parts.h - the pieces that several scans share. Private to kube/model.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,11 @@ struct Condition {
   bool is_false = false;
   std::string reason;
   std::string message;
+  SysTime since{};  // lastTransitionTime
 };
 Condition scan_condition(Value value);
+// nullopt: no time of RFC 3339.
+std::optional<SysTime> scan_time(Value value);
 
 // decode_pod() on a scan under way. The name is empty if there is none.
 Pod scan_pod(Value value, const PodFilter& filter);

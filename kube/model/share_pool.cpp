@@ -78,6 +78,7 @@ void SharePool::share(Pod& pod) {
   share(pod.message);
   share(pod.disruption_reason);
   share(pod.unscheduled_message);
+  share(pod.unscheduled_reason);
   containers_.share(pod.containers.items_);
   amounts_.share(pod.requests.amounts_.items_);
 }

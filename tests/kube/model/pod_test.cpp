@@ -114,6 +114,30 @@ TEST_CASE("conditions and hints are read", "[kube][pod]") {
             .unscheduled_message.empty());
 }
 
+TEST_CASE("what the scheduler said is kept of pods with the annotation that is named",
+          "[kube][pod]") {
+  const PodFilter filter{{}, {}, "", "", "a/gang"};
+  const std::string pod = R"({"metadata":{"name":"p","annotations":{"ANNOTATION":"1"}},
+      "status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
+        "message":"0/3 nodes","lastTransitionTime":"2026-11-22T10:00:07Z"}]}})";
+  const auto with = [&](const std::string& annotation) {
+    std::string text = pod;
+    text.replace(text.find("ANNOTATION"), 10, annotation);
+    return decode_pod(text, filter);
+  };
+  const auto ours = with("a/gang");
+  REQUIRE(ours);
+  CHECK(ours->unscheduled_reason == "Unschedulable");
+  CHECK(ours->unscheduled_message == "0/3 nodes");
+  CHECK(ours->unscheduled_since == *parse_rfc3339("2026-11-22T10:00:07Z"));
+  CHECK(ours->meta.annotations.empty());
+  const auto other = with("a/other");
+  REQUIRE(other);
+  CHECK(other->unscheduled_reason.empty());
+  CHECK(other->unscheduled_message.empty());
+  CHECK(other->unscheduled_since == SysTime{});
+}
+
 TEST_CASE("a container that was restarted keeps how it ended before", "[kube][pod]") {
   const Pod pod = decoded(R"({"restartPolicy":"Always"})", R"({"phase":"Running",
       "containerStatuses":[{"name":"c","restartCount":1,"state":{"running":{}},
