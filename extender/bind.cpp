@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -47,7 +49,9 @@ struct CommitGuard {
 
 gang::PodGroupStatus with_committed(gang::PodGroupStatus status, std::string_view gang) {
   for (gang::GangStatus& entry : status.gangs) {
-    if (entry.name == gang) entry.committed = true;
+    if (entry.name != gang) continue;
+    entry.committed = true;
+    entry.refusals = {};
   }
   return status;
 }
@@ -57,6 +61,14 @@ bool is_committed(const gang::PodGroup& group, std::string_view gang) {
   return status != nullptr && status->committed;
 }
 
+// The plan that was refused, and no later one.
+bool is_of_plan(const gang::PodGroup& group, const std::vector<Holds::Missing>& missing) {
+  return std::all_of(missing.begin(), missing.end(), [&](const Holds::Missing& one) {
+    const auto* placement = gang::find_placement(group.status, one.slot.role, one.slot.slot);
+    return placement != nullptr && placement->number == one.slot.placement;
+  });
+}
+
 Error cannot_start(const std::string& gang, const Error& error) {
   return with_context(fmt::format("gang {} cannot start now", gang), error);
 }
@@ -64,6 +76,10 @@ Error cannot_start(const std::string& gang, const Error& error) {
 }  // namespace
 
 kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
+
+std::string group_index(const kube::Pod& pod) {
+  return kube::annotation(pod.meta, gang::kPodGroupUidAnnotation);
+}
 
 Result<Nothing> Binder::bind(const kube::BindArgs& args,
                              const std::function<bool()>& has_caller_left) {
@@ -95,7 +111,7 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
 
 Result<Nothing> Binder::wait(const Bind& bind, const std::function<bool()>& has_caller_left) {
   const Holds::Outcome held = holds_.wait(*bind.call, has_caller_left);
-  report(bind, held);
+  learn(bind, held);
   return held.result;
 }
 
@@ -137,7 +153,48 @@ Result<Nothing> Binder::assume(const Bind& bind) {
                            gang::slot_key(call->slot.role, call->slot.slot.ordinal), other->name)};
 }
 
-void Binder::report(const Bind&, const Holds::Outcome&) {}
+void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
+  const auto refusals = refusals_among(held.missing, bind.args.pod_namespace);
+  if (refusals.empty()) return;
+  const std::string& gang = bind.call->gang;
+  PodGroupPtr group = plans_.slot_seen(bind.call->slot).group;
+  for (int tries = 0; tries < kMostTries && group; ++tries) {
+    const auto status = refuse_plan(*group, gang, refusals, clock_.now());
+    if (!status || !is_of_plan(*group, held.missing)) return;
+    auto written = write_status(api_, *group, *status);
+    if (written) {
+      log_info("gang refused by kube-scheduler",
+               {{"podgroup", group->meta.key()},
+                {"gang", gang},
+                {"message", gang::find_gang(*status, gang)->message}});
+      return plans_.fold(*std::move(written));
+    }
+    // It may be stored all the same; the plan is looked at again at the next deadline, if not.
+    if (written.error().code != Code::kConflict) {
+      return log_warn("podgroup status not written",
+                      {{"podgroup", group->meta.key()}, {"error", written.error().message}});
+    }
+    auto live = read_pod_group(api_, *group);
+    group = live ? std::make_shared<const gang::PodGroup>(*std::move(live)) : nullptr;
+  }
+}
+
+std::vector<Refusal> Binder::refusals_among(const std::vector<Holds::Missing>& missing,
+                                            const std::string& ns) const {
+  std::vector<Refusal> refusals;
+  if (missing.empty()) return refusals;
+  std::map<std::int64_t, PodPtr> pod_of;  // by placement number
+  for (const PodPtr& pod : pods_.by_index(missing.front().slot.pod_group_uid)) {
+    const auto slot = gang::slot_of(*pod);
+    if (slot && pod->meta.ns == ns) pod_of.emplace(slot->placement, pod);
+  }
+  for (const auto& [slot, set, node] : missing) {
+    const auto pod = pod_of.find(slot.placement);
+    if (pod == pod_of.end() || pod->second->unscheduled_reason.str() != "Unschedulable") continue;
+    refusals.push_back({set, slot.role, slot.slot, node, pod->second->unscheduled_message});
+  }
+  return refusals;
+}
 
 Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
   const PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);

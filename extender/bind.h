@@ -5,9 +5,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "extender/holds.h"
 #include "extender/plans.h"
+#include "extender/refusals.h"
 #include "gang/slot.h"
 #include "kube/api.h"
 #include "kube/cache/store.h"
@@ -19,8 +21,10 @@ namespace nervex::extender {
 class Binder {
  public:
   // All are borrowed.
-  Binder(kube::Api& api, Plans& plans, Holds& holds, const kube::Store<kube::Pod>& pods)
-      : api_(api), plans_(plans), holds_(holds), pods_(pods) {}
+  // `pods` is indexed by group_index().
+  Binder(kube::Api& api, Plans& plans, Holds& holds, const kube::Store<kube::Pod>& pods,
+         const Clock& clock)
+      : api_(api), plans_(plans), holds_(holds), pods_(pods), clock_(clock) {}
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
@@ -41,8 +45,9 @@ class Binder {
   // so.
   Result<bool> start(Bind& bind);
   Result<Nothing> finish(const Bind& bind);
-  // What is due after the pods of a gang were held in vain.
-  void report(const Bind& bind, const Holds::Outcome& held);
+  // To be called with what a call was held for: a plan that kube-scheduler does not let start is
+  // dropped (refusals.h).
+  void learn(const Bind& bind, const Holds::Outcome& held);
 
  private:
   Result<PodPtr> find_pod(const kube::BindArgs& args) const;
@@ -52,15 +57,21 @@ class Binder {
   bool was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const;
   Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
+  std::vector<Refusal> refusals_among(const std::vector<Holds::Missing>& missing,
+                                      const std::string& ns) const;
   Result<Nothing> write_binding(const kube::BindArgs& args) const;
 
   kube::Api& api_;
   Plans& plans_;
   Holds& holds_;
   const kube::Store<kube::Pod>& pods_;
+  const Clock& clock_;
 };
 
 // The cache keeps of each pod the annotations of its slot.
 kube::PodFilter pod_filter();
+
+// The index of the pods' cache: the UID of a gang pod's PodGroup; "" of any other pod.
+std::string group_index(const kube::Pod& pod);
 
 }  // namespace nervex::extender

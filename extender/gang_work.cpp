@@ -99,8 +99,20 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
   });
 }
 
+// What the gang's limits leave for the slots that have no placement.
+std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
+  std::vector<gang::NodeLimit> limits = work.limits;
+  for (gang::NodeLimit& limit : limits) {
+    limit.at_most -= static_cast<int>(
+        std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
+          return slot.set->name == limit.set && slot.placement.node == limit.node;
+        }));
+  }
+  return limits;
+}
+
 std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
-  gang::Plan plan = gang::plan_gang(work.missing, ledger.nodes());
+  gang::Plan plan = gang::plan_gang(work.missing, ledger.nodes(), limits_left(work));
   if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *no_fit;
   std::map<SlotKey, const gang::MemberSet*> set_of;
   for (const gang::MemberSet* set : work.sets) {

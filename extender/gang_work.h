@@ -28,9 +28,11 @@ struct GangWork {
   std::vector<const gang::MemberSet*> sets;
   std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet>
-      missing;                        // the sets with those of their slots that have no placement
-  std::optional<gang::NoFit> no_fit;  // why they have none, if they cannot get one
-  bool is_rejected = false;           // they have none because the API server stores no such plan
+      missing;                          // the sets with those of their slots that have no placement
+  std::optional<gang::NoFit> no_fit;    // why they have none, if they cannot get one
+  std::vector<gang::NodeLimit> limits;  // that new placements obey, for the whole gang
+  bool is_paused = false;               // not planned again yet (refusals.h)
+  bool is_rejected = false;             // they have none because the API server stores no such plan
 
   bool is_whole() const { return is_reserved && missing.empty(); }
   std::size_t wanted() const;  // slots

@@ -114,7 +114,8 @@ Holds::Ticket Holds::add(const Call& call) {
       outcomes_[ticket] = {failed(Code::kNotFound, "the pod's PodGroup was deleted")};
       return ticket;
     }
-    if (is_start && (gang.committed || calls > options_.largest_gang)) {
+    // Without members the spec has moved them to another gang: the commit says so.
+    if (is_start && (gang.committed || calls == 0 || calls > options_.largest_gang)) {
       outcomes_[ticket] = {ok()};
       return ticket;
     }

@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
   extender::Planner planner(planner_api, plans, manager->clock());
   extender::Holds holds(plans, manager->clock(), flags.holds);
   extender::add_watches(caches, stores, plans, holds, planner);
-  extender::Binder binder(manager->client(), plans, holds, stores.pods);  // every replica binds
+  extender::Binder binder(manager->client(), plans, holds, stores.pods,
+                          manager->clock());  // every replica binds
   planner.observe_cycles(extender::cycle_observer(manager->metrics()));
   kube::add_queue_metrics(manager->metrics(), "planner", planner.queue());
   extender::add_gang_metrics(manager->metrics(), stores.groups);

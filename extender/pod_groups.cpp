@@ -17,9 +17,11 @@ Result<gang::PodGroup> read_pod_group(kube::Api& api, const gang::PodGroup& know
 
 Result<gang::PodGroup> write_status(kube::Api& api, const gang::PodGroup& base,
                                     const gang::PodGroupStatus& status) {
-  const Json patch{
+  Json patch{
       {"metadata", {{"uid", base.meta.uid}, {"resourceVersion", base.meta.resource_version}}},
       {"status", gang::encode_status(status)}};
+  // What a merge patch does not name stays.
+  if (status.avoid.empty() && !base.status.avoid.empty()) patch["status"]["avoid"] = nullptr;
   const auto object =
       kube::merge_patch(api, kube::kPodGroups, base.meta.ns, base.meta.name, patch, "status");
   if (!object) return object.error();

@@ -8,6 +8,7 @@
 
 #include "extender/gang_work.h"
 #include "extender/ledger.h"
+#include "extender/refusals.h"
 
 namespace nervex::extender {
 namespace {
@@ -62,11 +63,23 @@ const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rej
   return is_known && found->second.generation == group.meta.generation ? &found->second : nullptr;
 }
 
-std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Rejections& rejections) {
+// What kube-scheduler has refused before.
+void heed_refusals(GroupWork& work, SysTime now) {
+  const auto limits = limits_of(work.seen->group->status.avoid, now);
+  for (GangWork& gang : work.gangs) {
+    gang.limits = limits;
+    gang.is_paused =
+        !gang.committed && gang.before != nullptr && gang.before->refusals.plan_after > now;
+  }
+}
+
+std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Rejections& rejections,
+                                SysTime now) {
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting || (!seen.unconfirmed && is_settled(*seen.group))) continue;
     queue.push_back({&seen, gangs_of(seen), rejection_of(*seen.group, rejections)});
+    heed_refusals(queue.back(), now);
   }
   std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
     return queue_key(*a.seen->group) < queue_key(*b.seen->group);
@@ -107,7 +120,7 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
     for (GroupWork& work : queue) {
       if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
-        if (gang.is_whole() || gang.is_rejected) continue;
+        if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
         gang.no_fit = complete(gang, ledger);
         again = again || !gang.no_fit;
       }
@@ -156,6 +169,7 @@ struct Decided {
 GangReport report_of(const GangWork& work, const Rejection* rejection,
                      const LastReported* last_reported, SysTime now) {
   if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
+  if (work.is_paused) return paused_report(*work.before, now);
   return work.no_fit ? waiting_report(work.before, *work.no_fit, last_reported, now)
                      : planned_report(work.before, work.wanted(), now);
 }
@@ -165,13 +179,29 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   Decided out;
   out.report = report_of(work, rejection, last_reported, now);
   out.status.name = work.name;
-  out.status.planned = !work.no_fit && !work.is_rejected;
+  out.status.planned = !work.no_fit && !work.is_rejected && !work.is_paused;
   out.status.committed = work.is_stored_committed;
   out.status.reason = out.report.reason;
   out.status.message = out.report.message;
   out.status.since = out.report.since;
   out.status.placements = numbers.number_placements(work);
+  if (work.before != nullptr && !work.is_stored_committed) {
+    out.status.refusals = work.before->refusals;
+  }
   return out;
+}
+
+void look_in(std::chrono::milliseconds time, CycleResult& out) {
+  if (!out.look_again || time < *out.look_again) out.look_again = time;
+}
+
+// A gang that waits may have nodes again by the mere passing of time.
+void look_when_not_avoided(const GroupWork& work, SysTime now, CycleResult& out) {
+  const auto waits = [](const GangWork& gang) { return gang.no_fit.has_value(); };
+  if (!std::any_of(work.gangs.begin(), work.gangs.end(), waits)) return;
+  if (const auto until = avoided_until(work.seen->group->status.avoid, now)) {
+    look_in(*until - now, out);
+  }
 }
 
 void decide_group(const GroupWork& work, const Memory& memory, SysTime now, CycleResult& out) {
@@ -188,11 +218,14 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Cycl
     status.gangs.push_back(std::move(decided.status));
     if (decided.report.last_reported)
       out.memory.emplace(key, *std::move(decided.report.last_reported));
-    const auto again = decided.report.refresh_after;
-    if (again && (!out.look_again || *again < *out.look_again)) out.look_again = again;
+    if (decided.report.refresh_after) look_in(*decided.report.refresh_after, out);
   }
   status.next_placement = numbers.next();
-  if (status != group.status) out.writes.push_back({work.seen->group, std::move(status)});
+  status.avoid = group.status.avoid;
+  look_when_not_avoided(work, now, out);
+  if (status == group.status) return;
+  status.avoid = still_of_use(std::move(status.avoid), now);
+  out.writes.push_back({work.seen->group, std::move(status)});
 }
 
 }  // namespace
@@ -201,7 +234,7 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
                       const Rejections& rejections) {
   CycleResult out;
   Ledger ledger(snapshot.nodes);
-  std::vector<GroupWork> queue = queue_of(snapshot, rejections);
+  std::vector<GroupWork> queue = queue_of(snapshot, rejections, now);
   take_planned(queue, ledger);
   drop_rejected(queue);
   place_all(queue, ledger);
@@ -225,6 +258,16 @@ GangReport with_reason(const gang::GangStatus* before, std::string_view reason, 
 GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now) {
   GangReport report = with_reason(before, gang::kReasonPlanned, now);
   report.message = pods == 1 ? "1 pod is placed" : fmt::format("{} pods are placed", pods);
+  if (before != nullptr && before->refusals.count > 0) {
+    report.message += "; before, " + before->refusals.message;
+  }
+  return report;
+}
+
+GangReport paused_report(const gang::GangStatus& before, SysTime now) {
+  GangReport report = with_reason(&before, gang::kReasonRefusedByScheduler, now);
+  report.message = before.message;
+  report.refresh_after = before.refusals.plan_after - now;
   return report;
 }
 
@@ -241,6 +284,9 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
                           const LastReported* last_reported, SysTime now) {
   GangReport report = with_reason(before, gang::kReasonUnschedulable, now);
   report.message = gang::explain(no_fit);
+  if (before != nullptr && before->refusals.count > 0) {
+    report.message += "; " + before->refusals.message;
+  }
   report.last_reported = LastReported{no_fit, now};
   const bool was_waiting = before != nullptr && before->reason == gang::kReasonUnschedulable;
   if (!was_waiting || last_reported == nullptr) return report;

@@ -78,6 +78,9 @@ struct GangReport {
 
 GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now);
 
+// Not planned again yet: extender/refusals.h.
+GangReport paused_report(const gang::GangStatus& before, SysTime now);
+
 // The API server does not store a plan of so many pods; `message` is its own.
 GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now);

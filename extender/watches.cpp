@@ -1,7 +1,5 @@
 #include "extender/watches.h"
 
-#include "extender/bind.h"
-
 namespace nervex::extender {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "extender/bind.h"
 #include "extender/holds.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
@@ -23,7 +24,7 @@ kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans,
 
 struct Stores {
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods;
+  kube::Store<kube::Pod> pods{group_index};
   kube::Store<gang::PodGroup> groups;
 };
 

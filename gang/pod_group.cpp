@@ -91,14 +91,28 @@ Json encode_member(const MemberSet& member) {
   return out;
 }
 
+Json encode_avoided(const AvoidedNode& avoided) {
+  return Json{{"set", avoided.set},
+              {"node", avoided.node},
+              {"atMost", avoided.at_most},
+              {"times", avoided.times},
+              {"until", to_rfc3339_micro(avoided.until)}};
+}
+
 Json encode_gang(const GangStatus& gang) {
-  return Json{{"name", gang.name},
-              {"planned", gang.planned},
-              {"committed", gang.committed},
-              {"reason", gang.reason},
-              {"message", gang.message},
-              {"since", to_rfc3339_micro(gang.since)},
-              {"placements", encode_placements(gang.placements)}};
+  Json out{{"name", gang.name},
+           {"planned", gang.planned},
+           {"committed", gang.committed},
+           {"reason", gang.reason},
+           {"message", gang.message},
+           {"since", to_rfc3339_micro(gang.since)},
+           {"placements", encode_placements(gang.placements)}};
+  if (gang.refusals.count > 0) {
+    out["refusals"] = {{"count", gang.refusals.count},
+                       {"planAfter", to_rfc3339_micro(gang.refusals.plan_after)},
+                       {"message", gang.refusals.message}};
+  }
+  return out;
 }
 
 }  // namespace
@@ -117,9 +131,11 @@ Json encode_spec(const PodGroupSpec& spec) {
 Json encode_status(const PodGroupStatus& status) {
   Json gangs = Json::array();
   for (const GangStatus& gang : status.gangs) gangs.push_back(encode_gang(gang));
-  return Json{{"observedGeneration", status.observed_generation},
-              {"nextPlacement", status.next_placement},
-              {"gangs", std::move(gangs)}};
+  Json out{{"observedGeneration", status.observed_generation},
+           {"nextPlacement", status.next_placement},
+           {"gangs", std::move(gangs)}};
+  for (const AvoidedNode& avoided : status.avoid) out["avoid"].push_back(encode_avoided(avoided));
+  return out;
 }
 
 const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot) {

@@ -70,6 +70,14 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
+// Why a plan failed: kube-scheduler refused pods of it, and none was bound.
+struct PlanRefusals {
+  int count = 0;         // plans in a row
+  SysTime plan_after{};  // no sooner again
+  std::string message;   // what kube-scheduler said last, and of which pod
+  bool operator==(const PlanRefusals&) const = default;
+};
+
 struct GangStatus {
   std::string name;  // as MemberSet::gang
   // Every slot of the gang has a placement. If not, none has, unless the gang is committed: then
@@ -82,13 +90,25 @@ struct GangStatus {
   std::string message;                // for people; mirrored on the job
   SysTime since{};                    // when the reason last changed
   std::vector<Placement> placements;  // decoded: by role and slot
+  PlanRefusals refusals{};            // of a gang that is not committed
   bool operator==(const GangStatus&) const = default;
+};
+
+// kube-scheduler has refused pods of this set on this node: a new plan has at most so many there.
+struct AvoidedNode {
+  std::string set;  // MemberSet::name
+  std::string node;
+  int at_most = 0;
+  int times = 1;  // how often it was refused; `until` is the later the more there were
+  SysTime until{};
+  bool operator==(const AvoidedNode&) const = default;
 };
 
 struct PodGroupStatus {
   std::int64_t observed_generation = 0;  // the spec generation last decided on
   std::int64_t next_placement = 1;
-  std::vector<GangStatus> gangs;  // in the order of first mention in the spec
+  std::vector<GangStatus> gangs;     // in the order of first mention in the spec
+  std::vector<AvoidedNode> avoid{};  // bounded: extender/refusals.h
   bool operator==(const PodGroupStatus&) const = default;
 };
 
@@ -101,6 +121,8 @@ struct PodGroup {
 
 inline constexpr std::string_view kReasonPlanned = "Planned";
 inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
+// Planned, but kube-scheduler refused a pod of it: planned again with other nodes.
+inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedByScheduler";
 // The API server does not store the plan: it is too large, or the schema does not allow it.
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 

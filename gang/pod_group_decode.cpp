@@ -207,6 +207,35 @@ Result<Nothing> decode_placements(const Json& from, const std::string& where,
   return ok();
 }
 
+Result<PlanRefusals> decode_refusals(const Json& from, const std::string& where) {
+  PlanRefusals refusals;
+  const Json* found = kube::find(from, {"refusals"});
+  if (found == nullptr) return refusals;
+  const std::string here = where + ".refusals";
+  if (auto read = read_int(*found, "count", here, 0, refusals.count); !read) return read.error();
+  auto after = read_time(*found, "planAfter", here);
+  if (!after) return after.error();
+  refusals.plan_after = *after;
+  refusals.message = kube::string_at(*found, {"message"});
+  return refusals;
+}
+
+Result<AvoidedNode> decode_avoided(const Json& from, const std::string& where) {
+  AvoidedNode avoided;
+  auto set = required_text(from, "set", where);
+  if (!set) return set.error();
+  auto node = required_text(from, "node", where);
+  if (!node) return node.error();
+  if (auto read = read_int(from, "atMost", where, 0, avoided.at_most); !read) return read.error();
+  if (auto read = read_int(from, "times", where, 1, avoided.times); !read) return read.error();
+  auto until = read_time(from, "until", where);
+  if (!until) return until.error();
+  avoided.set = *std::move(set);
+  avoided.node = *std::move(node);
+  avoided.until = *until;
+  return avoided;
+}
+
 Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
   auto name = required_text(from, "name", where);
   if (!name) return name.error();
@@ -218,7 +247,11 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
                   kube::string_at(from, {"reason"}),
                   kube::string_at(from, {"message"}),
                   *since,
+                  {},
                   {}};
+  auto refusals = decode_refusals(from, where);
+  if (!refusals) return refusals.error();
+  gang.refusals = *std::move(refusals);
   int entries = 0;
   for (const Json& entry : kube::array_at(from, {"placements"})) {
     const std::string here = fmt::format("{}.placements[{}]", where, entries++);
@@ -242,6 +275,11 @@ Result<PodGroupStatus> decode_status(const Json& from) {
     auto gang = decode_gang(entry, fmt::format("status.gangs[{}]", status.gangs.size()));
     if (!gang) return gang.error();
     status.gangs.push_back(*std::move(gang));
+  }
+  for (const Json& entry : kube::array_at(from, {"avoid"})) {
+    auto avoided = decode_avoided(entry, fmt::format("status.avoid[{}]", status.avoid.size()));
+    if (!avoided) return avoided.error();
+    status.avoid.push_back(*std::move(avoided));
   }
   return status;
 }

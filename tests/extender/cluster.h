@@ -24,13 +24,13 @@ struct Cluster {
   FakeClock clock;
   FakeApi api{&clock};
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods;
+  kube::Store<kube::Pod> pods{extender::group_index};
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner{api, plans, clock};
   SystemClock holds_clock;  // held calls wait in real time
   extender::Holds holds;
-  extender::Binder binder{api, plans, holds, pods};
+  extender::Binder binder{api, plans, holds, pods, clock};
 
   // Quiet: logs errors only. Holds no bind but as `options` say.
   explicit Cluster(const extender::HoldOptions& options = {.largest_gang = 0});

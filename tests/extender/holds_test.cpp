@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::a_set;
+using testing::Applied;
 using testing::ask;
 using testing::Cluster;
 using testing::in_gang;
@@ -102,6 +103,68 @@ TEST_CASE("a gang whose pods do not all come starts none of them", "[extender][h
     for (auto& call : calls) CHECK(call.get().empty());
     CHECK(c.bound() == 3);
   }
+}
+
+// As kube-scheduler writes it when its own plugins find no node for the pod.
+void refuse(Cluster& c, const std::string& name, const std::string& reason,
+            const std::string& why) {
+  c.api.change(kube::kPods, kNs, name,
+               {{"status",
+                 {{"conditions",
+                   {{{"type", "PodScheduled"},
+                     {"status", "False"},
+                     {"reason", reason},
+                     {"message", why},
+                     {"lastTransitionTime", "2026-11-22T10:00:00Z"}}}}}}});
+  c.see_pods();
+}
+
+TEST_CASE("what the scheduler refuses is learned when the time is up", "[extender][hold]") {
+  Held c({.patience = 20ms});
+  c.add_node("n3", 8);
+  c.see_nodes();
+  SECTION("refused by its plugins: planned elsewhere") {
+    refuse(c, c.names[2], "Unschedulable", "1 node(s) exceed max volume count");
+    auto coordinator = c.begin(c.names[0]);
+    auto learner = c.begin(c.names[1]);
+    learner.get();
+    coordinator.get();
+    CHECK(c.planned_nodes("a") == "waits");
+    const auto status = c.group("a").status;
+    CHECK(status.gangs[0].reason == "RefusedByScheduler");
+    CHECK(status.gangs[0].message ==
+          "kube-scheduler refused learner/1 on node n2: 1 node(s) exceed max volume count");
+    c.planner.schedule_once();
+    CHECK(c.planned_nodes("a") == "n1 n1 n3");
+    CHECK(c.api.writes("PATCH", kStatusOfA).size() == 2);
+  }
+  SECTION("an error of the scheduler teaches nothing") {
+    refuse(c, c.names[2], "SchedulerError", "extender: connection refused");
+    c.begin(c.names[1]).get();
+    CHECK(c.planned_nodes("a") == "n1 n1 n2");
+    CHECK(c.api.writes().empty());
+  }
+  SECTION("nor does silence") {
+    c.begin(c.names[1]).get();
+    CHECK(c.planned_nodes("a") == "n1 n1 n2");
+    CHECK(c.api.writes().empty());
+  }
+  SECTION("a write whose reply is lost is made once") {
+    refuse(c, c.names[2], "Unschedulable", "no");
+    c.api.fail_next("PATCH", kStatusOfA, {Code::kTransient, "timeout"}, Applied::kYes);
+    c.begin(c.names[1]).get();
+    c.see_groups();
+    CHECK(c.bind(c.names[1], "n1") == "placement 2 of learner/0 was superseded");
+    CHECK(c.group("a").status.avoid.size() == 1);
+    CHECK(c.group("a").status.gangs[0].refusals.count == 1);
+  }
+  SECTION("another write came first: read and decided again") {
+    refuse(c, c.names[2], "Unschedulable", "no");
+    c.api.change(kube::kPodGroups, kNs, "a", {{"metadata", {{"labels", {{"x", "y"}}}}}});
+    c.begin(c.names[1]).get();
+    CHECK(c.group("a").status.avoid.size() == 1);
+  }
+  CHECK(c.bound() == 0);
 }
 
 TEST_CASE("a call is not held for longer than the longest time, however many come",

@@ -23,6 +23,7 @@ PodGroup a_pod_group() {
       testing::a_set("coordinator", 1, testing::ask(0, 2)),
       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
+  group.spec.members[0].bind_last = true;
   group.spec.members[1].reserved_pods = 3;
   group.spec.members[1].shape.requests.set("hostPort:TCP/8080", 1);
   group.spec.members[1].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
@@ -42,6 +43,10 @@ PodGroup a_pod_group() {
         {"learner", {0, 0}, "n2", 2},
         {"learner", {1, 0}, "n2", 3}}},
       {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
+  group.status.gangs[1].refusals = {2, SysTime(std::chrono::milliseconds(1'795'269'366'000)),
+                                    "kube-scheduler refused it"};
+  group.status.avoid = {
+      {"learner", "n3", 1, 4, SysTime(std::chrono::milliseconds(1'795'269'367'000))}};
   return group;
 }
 

@@ -19,7 +19,7 @@ struct Scheduling::Extender {
   Extender(FakeApi& api, const Clock& clock)
       : planner(api, plans, clock),
         holds(plans, clock, {.largest_gang = 0}),
-        binder(api, plans, holds, pods) {
+        binder(api, plans, holds, pods, clock) {
     const auto add = [&](const kube::ResourceKind& kind, kube::ReflectorSink sink) {
       feeds.push_back(std::make_unique<Feed>(api, kube::api_path(kind), std::move(sink)));
     };
@@ -30,7 +30,7 @@ struct Scheduling::Extender {
   }
 
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods;
+  kube::Store<kube::Pod> pods{extender::group_index};
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner;

@@ -1,0 +1,135 @@
+#include "extender/refusals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kAvoidFirst{60'000};
+constexpr milliseconds kAvoidLongest{600'000};
+// How often a node was refused is known for as long after it was avoided.
+constexpr milliseconds kRemember{600'000};
+constexpr int kRepeatAtOnce = 2;  // plans in a row
+constexpr milliseconds kFirstPause{5'000};
+constexpr milliseconds kLongestPause{300'000};
+constexpr std::size_t kMaxMessage = 1024;
+
+milliseconds doubled(milliseconds first, int times, milliseconds longest) {
+  return std::min(first * (1 << std::clamp(times, 0, 10)), longest);
+}
+
+using SetAndNode = std::pair<std::string_view, std::string_view>;
+
+// How many pods of each set the plan has on each node.
+std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::GangStatus& gang) {
+  std::map<std::pair<std::string_view, gang::SlotId>, std::string_view> set_of;
+  for (const gang::MemberSet& set : group.spec.members) {
+    for (const gang::SlotId slot : set.slots) set_of.emplace(std::pair(set.role, slot), set.name);
+  }
+  std::map<SetAndNode, int> placed;
+  for (const gang::Placement& placement : gang.placements) {
+    const auto set = set_of.find({placement.role, placement.slot});
+    if (set != set_of.end()) ++placed[{set->second, placement.node}];
+  }
+  return placed;
+}
+
+void avoid(gang::PodGroupStatus& status, SetAndNode where, int at_most, SysTime now) {
+  auto at = std::find_if(status.avoid.begin(), status.avoid.end(), [&](const auto& entry) {
+    return SetAndNode(entry.set, entry.node) == where;
+  });
+  if (at == status.avoid.end()) {
+    status.avoid.push_back({std::string(where.first), std::string(where.second), 0, 0, {}});
+    at = std::prev(status.avoid.end());
+  }
+  at->at_most = at_most;
+  ++at->times;
+  at->until = now + doubled(kAvoidFirst, at->times - 1, kAvoidLongest);
+}
+
+void keep_bounded(std::vector<gang::AvoidedNode>& avoid) {
+  if (avoid.size() <= kMostAvoided) return;
+  std::sort(avoid.begin(), avoid.end(),
+            [](const auto& a, const auto& b) { return a.until > b.until; });
+  avoid.resize(kMostAvoided);
+}
+
+std::string refusal_text(std::span<const Refusal> refusals) {
+  const Refusal& first = refusals.front();
+  const std::string more =
+      refusals.size() == 1 ? "" : fmt::format(" (and {} more pods)", refusals.size() - 1);
+  return cut_text(
+      fmt::format("kube-scheduler refused {} on node {}{}: {}",
+                  gang::slot_key(first.role, first.slot.ordinal), first.node, more, first.message),
+      kMaxMessage);
+}
+
+}  // namespace
+
+std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
+                                                std::string_view gang_name,
+                                                std::span<const Refusal> refusals, SysTime now) {
+  gang::PodGroupStatus status = group.status;
+  const auto gang = std::find_if(status.gangs.begin(), status.gangs.end(),
+                                 [&](const auto& one) { return one.name == gang_name; });
+  if (gang == status.gangs.end() || gang->committed || !gang->planned || refusals.empty()) {
+    return std::nullopt;
+  }
+  auto allowed = placed_on(group, *gang);
+  for (const Refusal& refusal : refusals) --allowed[{refusal.set, refusal.node}];
+  std::map<SetAndNode, bool> done;
+  for (const Refusal& refusal : refusals) {
+    const SetAndNode where(refusal.set, refusal.node);
+    if (done.emplace(where, true).second) avoid(status, where, std::max(0, allowed[where]), now);
+  }
+  keep_bounded(status.avoid);
+  gang::PlanRefusals& plans = gang->refusals;
+  ++plans.count;
+  plans.plan_after = now;
+  if (plans.count > kRepeatAtOnce) {
+    plans.plan_after += doubled(kFirstPause, plans.count - kRepeatAtOnce - 1, kLongestPause);
+  }
+  plans.message = refusal_text(refusals);
+  gang->planned = false;
+  gang->placements.clear();
+  gang->reason = gang::kReasonRefusedByScheduler;
+  gang->message = plans.message;
+  if (plans.plan_after > now) {
+    gang->message += fmt::format("; planned again after {}", to_rfc3339(plans.plan_after));
+  }
+  gang->since = now;
+  return status;
+}
+
+std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now) {
+  std::vector<gang::NodeLimit> limits;
+  for (const gang::AvoidedNode& avoided : avoid) {
+    if (avoided.until > now) limits.push_back({avoided.set, avoided.node, avoided.at_most});
+  }
+  return limits;
+}
+
+std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now) {
+  std::optional<SysTime> first;
+  for (const gang::AvoidedNode& avoided : avoid) {
+    if (avoided.until > now && (!first || avoided.until < *first)) first = avoided.until;
+  }
+  return first;
+}
+
+std::vector<gang::AvoidedNode> still_of_use(std::vector<gang::AvoidedNode> avoid, SysTime now) {
+  std::erase_if(avoid, [now](const auto& avoided) { return avoided.until + kRemember <= now; });
+  return avoid;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,44 @@
+// extender/refusals.h - what follows when kube-scheduler refuses pods of a plan? Pure.
+//
+// The planner does not know all that kube-scheduler knows. What it refused is kept in the
+// PodGroup's status, where the next plan finds it, whoever makes it and after whatever restart.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gang/plan.h"
+#include "gang/pod_group.h"
+
+namespace nervex::extender {
+
+// A pod of a plan that kube-scheduler does not let to its node.
+struct Refusal {
+  std::string set;
+  std::string role;
+  gang::SlotId slot;
+  std::string node;
+  std::string message;  // kube-scheduler's
+};
+
+// The status after a plan whose gang could not start: the gang has no plan, the nodes where its
+// pods were refused are avoided for a minute at first and up to ten, and from the third time on it
+// is planned again only after a while. Bounded: at most kMostAvoided nodes are kept. nullopt: there
+// is no such plan any more, or it is committed.
+inline constexpr std::size_t kMostAvoided = 500;
+std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
+                                                std::string_view gang_name,
+                                                std::span<const Refusal> refusals, SysTime now);
+
+// What new placements have to obey.
+std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);
+
+// The first time after `now` at which a node is not avoided any more.
+std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now);
+
+// Without what is long over.
+std::vector<gang::AvoidedNode> still_of_use(std::vector<gang::AvoidedNode> avoid, SysTime now);
+
+}  // namespace nervex::extender
