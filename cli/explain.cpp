@@ -14,12 +14,12 @@ namespace {
 using job::Phase;
 using job::Role;
 
-// Gangs of the group without a plan. Empty without a group.
+// Gangs of the group without a plan, or that have lost pods. Empty without a group.
 std::vector<const gang::GangStatus*> waiting_gangs(const JobView& view) {
   std::vector<const gang::GangStatus*> waiting;
   if (!view.group) return waiting;
   for (const auto& gang : view.group->status.gangs) {
-    if (!gang.planned) waiting.push_back(&gang);
+    if (!gang.planned || gang.healing_since) waiting.push_back(&gang);
   }
   return waiting;
 }

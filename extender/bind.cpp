@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -61,14 +59,6 @@ bool is_committed(const gang::PodGroup& group, std::string_view gang) {
   return status != nullptr && status->committed;
 }
 
-// The plan that was refused, and no later one.
-bool is_of_plan(const gang::PodGroup& group, const std::vector<Holds::Missing>& missing) {
-  return std::all_of(missing.begin(), missing.end(), [&](const Holds::Missing& one) {
-    const auto* placement = gang::find_placement(group.status, one.slot.role, one.slot.slot);
-    return placement != nullptr && placement->number == one.slot.placement;
-  });
-}
-
 Error cannot_start(const std::string& gang, const Error& error) {
   return with_context(fmt::format("gang {} cannot start now", gang), error);
 }
@@ -76,10 +66,6 @@ Error cannot_start(const std::string& gang, const Error& error) {
 }  // namespace
 
 kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
-
-std::string group_index(const kube::Pod& pod) {
-  return kube::annotation(pod.meta, gang::kPodGroupUidAnnotation);
-}
 
 Result<Nothing> Binder::bind(const kube::BindArgs& args,
                              const std::function<bool()>& has_caller_left) {
@@ -154,13 +140,12 @@ Result<Nothing> Binder::assume(const Bind& bind) {
 }
 
 void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
-  const auto refusals = refusals_among(held.missing, bind.args.pod_namespace);
-  if (refusals.empty()) return;
+  if (held.refusals.empty()) return;
   const std::string& gang = bind.call->gang;
   PodGroupPtr group = plans_.slot_seen(bind.call->slot).group;
   for (int tries = 0; tries < kMostTries && group; ++tries) {
-    const auto status = refuse_plan(*group, gang, refusals, clock_.now());
-    if (!status || !is_of_plan(*group, held.missing)) return;
+    const auto status = refuse_plan(*group, gang, held.refusals, clock_.now());
+    if (!status) return;
     auto written = write_status(api_, *group, *status);
     if (written) {
       log_info("gang refused by kube-scheduler",
@@ -177,23 +162,6 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
     auto live = read_pod_group(api_, *group);
     group = live ? std::make_shared<const gang::PodGroup>(*std::move(live)) : nullptr;
   }
-}
-
-std::vector<Refusal> Binder::refusals_among(const std::vector<Holds::Missing>& missing,
-                                            const std::string& ns) const {
-  std::vector<Refusal> refusals;
-  if (missing.empty()) return refusals;
-  std::map<std::int64_t, PodPtr> pod_of;  // by placement number
-  for (const PodPtr& pod : pods_.by_index(missing.front().slot.pod_group_uid)) {
-    const auto slot = gang::slot_of(*pod);
-    if (slot && pod->meta.ns == ns) pod_of.emplace(slot->placement, pod);
-  }
-  for (const auto& [slot, set, node] : missing) {
-    const auto pod = pod_of.find(slot.placement);
-    if (pod == pod_of.end() || pod->second->unscheduled_reason.str() != "Unschedulable") continue;
-    refusals.push_back({set, slot.role, slot.slot, node, pod->second->unscheduled_message});
-  }
-  return refusals;
 }
 
 Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "extender/holds.h"
 #include "extender/plans.h"
@@ -21,7 +20,6 @@ namespace nervex::extender {
 class Binder {
  public:
   // All are borrowed.
-  // `pods` is indexed by group_index().
   Binder(kube::Api& api, Plans& plans, Holds& holds, const kube::Store<kube::Pod>& pods,
          const Clock& clock)
       : api_(api), plans_(plans), holds_(holds), pods_(pods), clock_(clock) {}
@@ -57,8 +55,6 @@ class Binder {
   bool was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const;
   Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
-  std::vector<Refusal> refusals_among(const std::vector<Holds::Missing>& missing,
-                                      const std::string& ns) const;
   Result<Nothing> write_binding(const kube::BindArgs& args) const;
 
   kube::Api& api_;
@@ -70,8 +66,5 @@ class Binder {
 
 // The cache keeps of each pod the annotations of its slot.
 kube::PodFilter pod_filter();
-
-// The index of the pods' cache: the UID of a gang pod's PodGroup; "" of any other pod.
-std::string group_index(const kube::Pod& pod);
 
 }  // namespace nervex::extender

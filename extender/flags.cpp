@@ -51,6 +51,16 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   kube::add_leader_flags(app, flags.leader, "nervex-extender");
   add_tls_flags(app, flags.tls);
   add_hold_flags(app, flags.holds);
+  add_duration(
+      app, "--bind-deadline", flags.healing.bind_deadline,
+      "a pod of a committed gang that kube-scheduler refuses for longer gets another node");
+  add_duration(app, "--node-lost-after", flags.node_lost_after,
+               "pods on a node that is not Ready, or deleted, for longer are removed by force and "
+               "replaced; on a node that is only cut off they may run on beside their successors; "
+               "0: wait until Kubernetes removes them");
+  add_duration(app, "--healing-deadline", flags.healing.deadline,
+               "a gang that has lost pods and is not whole again within this time is queued again; "
+               "0: it runs on in part");
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);

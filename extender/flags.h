@@ -3,6 +3,7 @@
 
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
+#include "extender/healing.h"
 #include "extender/holds.h"
 #include "kube/leader/flags.h"
 
@@ -13,6 +14,8 @@ struct Flags {
   kube::LeaderFlags leader;
   TlsFiles tls;  // none: plain HTTP, on loopback only
   HoldOptions holds;
+  HealingOptions healing;
+  std::chrono::milliseconds node_lost_after{60'000};  // 0: never
 };
 
 // nullopt: go on with `flags`; else the exit code. A caller of bind can bind pods: an address

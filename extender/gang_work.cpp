@@ -4,8 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "gang/slot.h"
+
 namespace nervex::extender {
 namespace {
+
+constexpr std::string_view kAggregator = "aggregator";
 
 using SlotKey = std::pair<std::string_view, gang::SlotId>;
 struct KnownPlacement {
@@ -61,6 +65,15 @@ GangWork start_work(const GroupSeen& seen, const std::string& name) {
   return work;
 }
 
+void find_open(GangWork& work, const GroupSeen& seen) {
+  std::map<std::int64_t, const OpenSlot*> open;
+  for (const OpenSlot& slot : seen.open) open.emplace(slot.placement.number, &slot);
+  for (const PlacedSlot& slot : work.placed) {
+    const auto at = open.find(slot.placement.number);
+    if (at != open.end()) work.open.push_back(at->second);
+  }
+}
+
 void forget_placements(GangWork& work) {
   work.placed.clear();
   work.missing.clear();
@@ -111,8 +124,27 @@ std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
   return limits;
 }
 
-std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
-  gang::Plan plan = gang::plan_gang(work.missing, ledger.nodes(), limits_left(work));
+// The set for nodes other than these: as kube-scheduler reads it, each of its terms has to exclude
+// them.
+gang::MemberSet keeping_away(gang::MemberSet set, const std::vector<AvoidedNode>& avoid) {
+  Json names = Json::array();
+  for (const AvoidedNode& avoided : avoid) {
+    if (avoided.role == set.role) names.push_back(avoided.node);
+  }
+  if (names.empty()) return set;
+  const Json other = {
+      {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", std::move(names)}};
+  Json& terms = set.shape.constraints.node_selector_terms;
+  if (terms.empty()) terms.push_back(Json::object());
+  for (Json& term : terms) term["matchFields"].push_back(other);
+  return set;
+}
+
+std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
+                                 Ledger& ledger) {
+  std::vector<gang::MemberSet> members;
+  for (const gang::MemberSet& set : missing) members.push_back(keeping_away(set, work.avoid));
+  gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits_left(work));
   if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *no_fit;
   std::map<SlotKey, const gang::MemberSet*> set_of;
   for (const gang::MemberSet* set : work.sets) {
@@ -123,12 +155,41 @@ std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
     ledger.take(*set, assigned.node);
     work.placed.push_back({set, {set->role, assigned.slot, std::move(assigned.node), 0}, false});
   }
+  return std::nullopt;
+}
+
+std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
+  auto no_fit = place(work, work.missing, ledger);
+  if (no_fit) return no_fit;
   work.missing.clear();
   work.is_reserved = true;
   return std::nullopt;
 }
 
+// What of it can be placed stays placed if the other part cannot.
+std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
+  std::vector<gang::MemberSet> quorum;
+  std::vector<gang::MemberSet> rest;
+  for (gang::MemberSet& set : work.missing) {
+    (work.is_of_quorum(set.role) ? quorum : rest).push_back(std::move(set));
+  }
+  work.missing.clear();
+  std::optional<gang::NoFit> no_fit;
+  for (const auto& part : {quorum, rest}) {
+    if (part.empty()) continue;
+    auto why = place(work, part, ledger);
+    if (!why) continue;
+    work.missing.insert(work.missing.end(), part.begin(), part.end());
+    if (!no_fit) no_fit = std::move(why);
+  }
+  return no_fit;
+}
+
 }  // namespace
+
+bool GangWork::is_of_quorum(std::string_view role) const {
+  return name != gang::kBaseGang || role != kAggregator;
+}
 
 std::size_t GangWork::wanted() const {
   std::size_t count = 0;
@@ -146,8 +207,43 @@ std::vector<GangWork> gangs_of(const GroupSeen& seen) {
     if (is_new) works.push_back(start_work(seen, set.gang));
     add_set(works[at->second], set, placements);
   }
-  for (GangWork& work : works) work.is_reserved = work.committed;
+  for (GangWork& work : works) {
+    work.is_reserved = work.committed;
+    if (!seen.open.empty()) find_open(work, seen);
+  }
   return works;
+}
+
+void drop_unbindable(GangWork& work, const Ledger& ledger) {
+  for (const OpenSlot* open : work.open) {
+    if (open->why != OpenSlot::Why::kUnbound && open->why != OpenSlot::Why::kRefused) continue;
+    const auto at = std::find_if(work.placed.begin(), work.placed.end(), [&](const auto& slot) {
+      return slot.placement.number == open->placement.number;
+    });
+    if (at == work.placed.end()) continue;
+    const auto& [role, slot, node, number] = at->placement;
+    const std::string why = ledger.objection(*at->set, node);
+    if (why.empty()) continue;
+    if (work.is_of_quorum(role)) {
+      work.losses.push_back(gang::slot_key(role, slot.ordinal) + " could not be bound: " + why);
+    }
+    work.missing.push_back(with_slots(*at->set, {slot}));
+    work.placed.erase(at);
+  }
+}
+
+bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
+  std::vector<AvoidedNode> avoid = work.avoid;
+  avoid.push_back({slot.placement.role, slot.placement.node});
+  const gang::MemberSet one = with_slots(*slot.set, {slot.placement.slot});
+  const gang::Plan plan = gang::plan_gang(std::vector{keeping_away(one, avoid)}, ledger.nodes());
+  const auto* assigned = std::get_if<std::vector<gang::Assignment>>(&plan);
+  if (assigned == nullptr) return false;
+  ledger.take(*slot.set, assigned->front().node);
+  slot.placement.node = assigned->front().node;
+  slot.placement.number = 0;
+  slot.is_counted = false;
+  return true;
 }
 
 void take_unchecked(GangWork& work, Ledger& ledger) {
@@ -185,8 +281,9 @@ std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
     work.is_reserved = true;
     return std::nullopt;
   }
+  if (work.committed) return complete_committed(work, ledger);
   auto no_fit = place_missing(work, ledger);
-  if (!no_fit || work.committed || work.placed.empty()) return no_fit;
+  if (!no_fit || work.placed.empty()) return no_fit;
   for (const PlacedSlot& slot : work.placed) ledger.give_back(*slot.set, slot.placement.node);
   forget_placements(work);
   return place_missing(work, ledger);

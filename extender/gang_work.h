@@ -17,6 +17,11 @@ struct PlacedSlot {
   bool is_counted = false;  // the snapshot has subtracted it: it is of a committed gang
 };
 
+struct AvoidedNode {
+  std::string role;
+  std::string node;
+};
+
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
@@ -31,9 +36,15 @@ struct GangWork {
       missing;                          // the sets with those of their slots that have no placement
   std::optional<gang::NoFit> no_fit;    // why they have none, if they cannot get one
   std::vector<gang::NodeLimit> limits;  // that new placements obey, for the whole gang
-  bool is_paused = false;               // not planned again yet (refusals.h)
-  bool is_rejected = false;             // they have none because the API server stores no such plan
+  // Of a committed gang: nodes that new placements of a role keep away from (healing.h).
+  std::vector<AvoidedNode> avoid;
+  std::vector<const OpenSlot*> open;  // of what is in `placed`
+  std::vector<std::string> losses;    // placements that were taken from it in this cycle, and why
+  bool is_paused = false;             // not planned again yet (refusals.h)
+  bool is_rejected = false;           // they have none because the API server stores no such plan
 
+  // False: the gang does without such a pod for as long as it takes (the job's own aggregator).
+  bool is_of_quorum(std::string_view role) const;
   bool is_whole() const { return is_reserved && missing.empty(); }
   std::size_t wanted() const;  // slots
 };
@@ -44,6 +55,14 @@ struct GangWork {
 // slots that the spec does not want (any more, or with another incarnation) are left out. The
 // capacity of committed gangs is reserved: the snapshot has subtracted it.
 std::vector<GangWork> gangs_of(const GroupSeen& seen);
+
+// Of a committed gang, takes the placements whose pod is not bound on nodes that do not take it any
+// more: the slot is missing then. Their capacity stays subtracted until the status is written.
+void drop_unbindable(GangWork& work, const Ledger& ledger);
+
+// Gives a slot in `placed` another node than it has, if there is one; false if not. Its capacity on
+// the first one stays subtracted as above.
+bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
 
 // Takes the capacity of a gang that is not committed, if every slot has a placement and all of them
 // fit. Of a committed gang that of placements that came from a gang that is not; where one does not
@@ -57,7 +76,8 @@ void reject(GangWork& work);
 // Gives every slot without a placement one, or returns why that cannot be. What still fits stays
 // where it is if the rest fits beside it; else the whole gang is planned again, and if that fails
 // too it is left without placements. A committed gang keeps its placements and only gets what is
-// missing.
+// missing: the job's own aggregator alone, as it is of use without the rest, and the rest without
+// it.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 
 }  // namespace nervex::extender

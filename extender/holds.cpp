@@ -35,16 +35,13 @@ std::string late_text(const std::string& gang, const GangSeen& seen, const HoldS
       gang, count, seen.members.size(), format_duration(waited), who);
 }
 
-std::vector<Holds::Missing> named(const GangSeen& seen, const HoldState& state) {
-  std::vector<Holds::Missing> missing;
+std::vector<Refusal> refusals_among(const HoldState& state) {
+  std::vector<Refusal> refusals;
   for (const MemberSeen* member : state.missing) {
-    if (!member->placement) continue;
-    missing.push_back(
-        {{seen.group->meta.uid, member->set->role, member->slot, member->placement->number},
-         member->set->name,
-         member->placement->node});
+    if (member->refusal.empty()) continue;
+    refusals.push_back({member->set->name, *member->placement, member->refusal});
   }
-  return missing;
+  return refusals;
 }
 
 }  // namespace
@@ -187,7 +184,7 @@ void Holds::end_late(Gates::iterator at) {
   const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);
   const Ticket first = at->second->calls.begin()->first;
   end_all(at, failed(Code::kTransient, late_text(gang, seen, state, until, waited)));
-  if (until == HoldUntil::kAllHere) outcomes_.at(first).missing = named(seen, state);
+  if (until == HoldUntil::kAllHere) outcomes_.at(first).refusals = refusals_among(state);
 }
 
 void Holds::end_all(Gates::iterator at, const Result<Nothing>& result) {

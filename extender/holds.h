@@ -23,6 +23,7 @@
 #include "base/mutex.h"
 #include "extender/hold_rules.h"
 #include "extender/plans.h"
+#include "extender/refusals.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -54,17 +55,12 @@ class Holds {
     std::string pod_uid;
     HoldUntil until = HoldUntil::kAllHere;
   };
-  // A member that had no call when the time was up.
-  struct Missing {
-    gang::PodSlot slot;
-    std::string set;
-    std::string node;
-  };
   // Ok: go on. Else kube-scheduler has to try again; the message is for people.
   struct Outcome {
     Result<Nothing> result = ok();
-    // The time is up, and this is the one call of its gang that has to see to it.
-    std::vector<Missing> missing{};
+    // Pods for which kube-scheduler, when the time was up, had said why they do not come. This is
+    // the one call of its gang that has to see to it.
+    std::vector<Refusal> refusals{};
   };
 
   // Waits until the gang's calls may go on, or fail: the time is up, the pod, its placement or its

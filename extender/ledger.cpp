@@ -36,13 +36,22 @@ gang::NodeView* Ledger::find(std::string_view name) {
   return const_cast<gang::NodeView*>(std::as_const(*this).find(name));
 }
 
-Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node) const {
+bool Ledger::is_plain(std::string_view node) const {
   const gang::NodeView* view = find(node);
-  if (view == nullptr) return Error{Code::kConflict, fmt::format("node {} was deleted", node)};
+  return view != nullptr && view->node->ready && !view->node->unschedulable &&
+         view->node->taints.empty();
+}
+
+std::string Ledger::objection(const gang::MemberSet& set, std::string_view node) const {
+  const gang::NodeView* view = find(node);
+  if (view == nullptr) return fmt::format("node {} was deleted", node);
   const kube::NodeFit fit = kube::judge(*view->node, set.shape.constraints);
-  if (fit != kube::NodeFit::kAllowed) {
-    return Error{Code::kConflict, fmt::format("node {} is {}", node, reason_text(fit))};
-  }
+  return fit == kube::NodeFit::kAllowed ? "" : fmt::format("node {} is {}", node, reason_text(fit));
+}
+
+Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node) const {
+  if (auto why = objection(set, node); !why.empty()) return Error{Code::kConflict, std::move(why)};
+  const gang::NodeView* view = find(node);
   const std::string lacking(set.shape.requests.first_lacking(view->free));
   if (lacking.empty()) return ok();
   if (kube::is_implicit(lacking)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,11 @@ class Ledger {
   // for one more.
   Result<Nothing> check(const gang::MemberSet& set, std::string_view node) const;
   bool fits(const gang::MemberSet& set, std::string_view node) const;
+  // It exists, and any pod may go there, capacity and the pod's own wishes aside.
+  bool is_plain(std::string_view node) const;
+  // "": the node exists and may take such a pod, capacity aside. Else why not, for people:
+  // "node n1 is cordoned".
+  std::string objection(const gang::MemberSet& set, std::string_view node) const;
   // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);

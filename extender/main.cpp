@@ -4,6 +4,7 @@
 #include "extender/bind.h"
 #include "extender/flags.h"
 #include "extender/holds.h"
+#include "extender/lost_nodes.h"
 #include "extender/metrics.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
@@ -25,9 +26,12 @@ int main(int argc, char** argv) {
   kube::LeaderApi planner_api(manager->client(), manager->leadership());
   extender::Stores stores;
   extender::Plans plans(stores.groups);
-  extender::Planner planner(planner_api, plans, manager->clock());
+  extender::Planner planner(planner_api, plans, manager->clock(), flags.healing);
   extender::Holds holds(plans, manager->clock(), flags.holds);
-  extender::add_watches(caches, stores, plans, holds, planner);
+  extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
+                                 flags.node_lost_after);
+  planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
+  extender::add_watches(caches, stores, plans, holds, planner, lost_nodes);
   extender::Binder binder(manager->client(), plans, holds, stores.pods,
                           manager->clock());  // every replica binds
   planner.observe_cycles(extender::cycle_observer(manager->metrics()));

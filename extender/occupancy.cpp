@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "job/disruption.h"
+
 namespace nervex::extender {
 
 // ---- nodes
@@ -74,13 +76,64 @@ void NodeTable::drop_if_empty(const std::string& name) {
 
 // ---- slots
 
+namespace {
+
+// "OutOfcpu: Node didn't have enough resource"
+std::string end_of(const kube::Pod& pod) {
+  if (!job::was_taken_away(pod)) return "";
+  const auto reason = pod.reason.empty() ? pod.disruption_reason : pod.reason;
+  return reason.empty() ? std::string(*job::disruption_of(pod)) : reason.str();
+}
+
+}  // namespace
+
 void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
+  refusals_.erase({slot.pod_group_uid, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
-      pod.meta.name, pod.meta.ns, pod.node, "", slot.placement, pod.is_finished()};
+      pod.meta.name,  pod.meta.ns,       pod.node,      "",
+      slot.placement, pod.is_finished(), pod.node_lost, end_of(pod)};
 }
 
 void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
   erase(slot, pod.meta.uid);
+  const auto refusal = refusals_.find({slot.pod_group_uid, slot.placement});
+  if (refusal != refusals_.end() && refusal->second.pod_uid == pod.meta.uid) {
+    refusals_.erase(refusal);
+  }
+}
+
+void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
+  const std::pair key(slot.pod_group_uid, slot.placement);
+  // Silence, or an error of the scheduler's, says nothing about the node.
+  if (pod.unscheduled_reason == "Unschedulable") {
+    refusals_[key] = {pod.meta.uid, pod.unscheduled_message, pod.unscheduled_since};
+  } else {
+    refusals_.erase(key);
+  }
+}
+
+std::string SlotPods::refusal(const std::string& group_uid,
+                              const gang::Placement& placement) const {
+  const auto found = refusals_.find({group_uid, placement.number});
+  return found == refusals_.end() ? "" : found->second.message.str();
+}
+
+std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::string_view ns,
+                                            const gang::Placement& placement) const {
+  for (const auto& [uid, pod] : find(group_uid, {placement.role, placement.slot.ordinal})) {
+    if (pod.placement != placement.number || pod.ns != ns) continue;
+    if (!pod.node_lost.empty()) {
+      return OpenSlot{placement, OpenSlot::Why::kNodeLost, pod.node_lost, {}};
+    }
+    if (!pod.taken_away.empty()) {
+      return OpenSlot{placement, OpenSlot::Why::kTakenAway, pod.taken_away, {}};
+    }
+  }
+  if (is_bound(group_uid, ns, placement)) return std::nullopt;
+  const auto refusal = refusals_.find({group_uid, placement.number});
+  if (refusal == refusals_.end()) return OpenSlot{placement, OpenSlot::Why::kUnbound, {}, {}};
+  return OpenSlot{placement, OpenSlot::Why::kRefused, refusal->second.message,
+                  refusal->second.since};
 }
 
 void SlotPods::assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
@@ -194,6 +247,37 @@ void GroupPlacements::refresh(const gang::PodSlot& slot) {
   reservation.bound = pods_.is_bound(reservation.group->meta.uid, reservation.group->meta.ns,
                                      reservation.placement);
   count(reservation, true);
+  note_open(slot.placement, reservation);
+}
+
+void GroupPlacements::note_open(std::int64_t number, const Reservation& reservation) {
+  open_.erase(number);
+  if (!reservation.gang->committed || reservation.group != group_.get()) return;
+  const auto& [ns, uid] = std::tie(reservation.group->meta.ns, reservation.group->meta.uid);
+  if (pods_.open_slot(uid, ns.str(), reservation.placement)) open_.insert(number);
+}
+
+std::vector<OpenSlot> GroupPlacements::open_slots() const {
+  std::vector<OpenSlot> slots;
+  for (const std::int64_t number : open_) {
+    const Reservation& reservation = reservations_.at(number);
+    auto slot = pods_.open_slot(reservation.group->meta.uid, reservation.group->meta.ns.str(),
+                                reservation.placement);
+    if (slot) slots.push_back(*std::move(slot));
+  }
+  return slots;
+}
+
+bool GroupPlacements::supersedes_bound(const gang::PodGroup& other) const {
+  std::set<std::int64_t> kept;
+  for (const gang::GangStatus& gang : other.status.gangs) {
+    for (const gang::Placement& placement : gang.placements) kept.insert(placement.number);
+  }
+  return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& entry) {
+    const Reservation& reservation = entry.second;
+    return reservation.group == group_.get() && reservation.gang->committed && reservation.bound &&
+           kept.count(entry.first) == 0;
+  });
 }
 
 SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
@@ -220,6 +304,7 @@ GangSeen GroupPlacements::seen(std::string_view gang) const {
       if (number == numbers_.end()) continue;
       member.placement = reservations_.at(number->second).placement;
       member.pod = pods_.state(group_->meta.uid, group_->meta.ns, *member.placement);
+      member.refusal = pods_.refusal(group_->meta.uid, *member.placement);
     }
   }
   return seen;
@@ -232,12 +317,16 @@ void GroupPlacements::reserve_all() {
                      number);
   }
   if (attempted_) add_placements(*attempted_);
-  for (const auto& [number, reservation] : reservations_) count(reservation, true);
+  for (const auto& [number, reservation] : reservations_) {
+    count(reservation, true);
+    note_open(number, reservation);
+  }
 }
 
 void GroupPlacements::release_all() {
   for (const auto& [number, reservation] : reservations_) count(reservation, false);
   reservations_.clear();
+  open_.clear();
   numbers_.clear();
 }
 

@@ -79,6 +79,15 @@ class SlotPods {
   // finished. nullopt: there is none.
   std::optional<Named> other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
 
+  // That pod is not bound. Remembers whether kube-scheduler has refused it.
+  void set_unbound(const gang::PodSlot& slot, const kube::Pod& pod);
+  // What kube-scheduler said when it refused the pod of this placement; "" if it did not.
+  std::string refusal(const std::string& group_uid, const gang::Placement& placement) const;
+  // Why nothing runs for this placement, if so. Finished pods count as running unless something
+  // stopped them. Cost: the pods of the slot.
+  std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
+                                    const gang::Placement& placement) const;
+
   // From now on this pod is being bound to that node for the slot; until it is added or removed.
   void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
   void forget(const gang::PodSlot& slot, std::string_view pod_uid);
@@ -91,6 +100,13 @@ class SlotPods {
     std::string target;  // where to, if it is being bound
     std::int64_t placement = 0;
     bool finished = false;
+    kube::SharedString node_lost{};   // why its node counts as lost
+    kube::SharedString taken_away{};  // what stopped it
+  };
+  struct Refusal {
+    std::string pod_uid;
+    kube::SharedString message;
+    SysTime since{};
   };
   using SlotName = std::pair<std::string, int>;                     // role and ordinal
   using PodsOfSlot = std::map<std::string, BoundPod, std::less<>>;  // by pod UID
@@ -99,6 +115,8 @@ class SlotPods {
   void erase(const gang::PodSlot& slot, std::string_view pod_uid);
 
   std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
+  // By PodGroup UID and placement number.
+  std::map<std::pair<std::string, std::int64_t>, Refusal> refusals_;
 };
 
 // Which slot of one PodGroup has which placement. Reserves the capacity of its placements in the
@@ -116,7 +134,7 @@ class GroupPlacements {
   void set_attempted(PodGroupPtr attempted);
   // Whether the gang's placements count as committed though its status does not say so yet.
   void set_committing(const std::string& gang, bool committing);
-  // A pod of that slot was bound or deleted.
+  // A pod of that slot was bound, deleted or refused, or was stopped.
   void refresh(const gang::PodSlot& slot);
 
   const PodGroupPtr& group() const { return group_; }
@@ -124,6 +142,10 @@ class GroupPlacements {
   const std::set<std::string>& committing() const { return committing_; }
   SlotSeen seen(std::string_view role, int ordinal) const;
   GangSeen seen(std::string_view gang) const;
+  // Those of committed gangs, in the order of their numbers. Cost: as many as there are.
+  std::vector<OpenSlot> open_slots() const;
+  // `status` takes the placement of a pod that is bound, or is being bound, from a committed gang.
+  bool supersedes_bound(const gang::PodGroup& other) const;
 
  private:
   struct Reservation {
@@ -139,6 +161,7 @@ class GroupPlacements {
   void release_all();
   void add_placements(const gang::PodGroup& group);
   void count(const Reservation& reservation, bool add);
+  void note_open(std::int64_t number, const Reservation& reservation);
 
   NodeTable& nodes_;
   const SlotPods& pods_;
@@ -146,6 +169,7 @@ class GroupPlacements {
   PodGroupPtr attempted_;
   std::set<std::string> committing_;
   std::map<std::int64_t, Reservation> reservations_;  // by placement number, of wanted slots
+  std::set<std::int64_t> open_;                       // those of committed gangs that are open
   // Role and ordinal to number, of group_ alone.
   std::map<std::pair<std::string, int>, std::int64_t> numbers_;
 };

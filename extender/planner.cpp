@@ -62,12 +62,14 @@ void Planner::run(const std::stop_token& stop) {
 }
 
 void Planner::schedule_once() {
+  if (const auto again = first_step_()) queue_.add_after(kCycle, *again);
   repeat_unconfirmed();
   resolve_commits();
   const Snapshot snapshot = plans_.snapshot();
   forget_deleted(snapshot);
-  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections());
+  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_);
   memory_ = std::move(result.memory);
+  healing_.memory = std::move(result.healing);
   for (const StatusWrite& decided : result.writes) {
     if (must_wait(decided.group->meta.uid)) {
       forget(decided.group->meta.uid);
@@ -125,7 +127,10 @@ void Planner::resolve_commits() {
 void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status) {
   gang::PodGroup attempted = *base;
   attempted.status = status;
-  plans_.mark_unconfirmed(std::make_shared<const gang::PodGroup>(std::move(attempted)));
+  if (!plans_.mark_unconfirmed(std::make_shared<const gang::PodGroup>(std::move(attempted)))) {
+    forget(base->meta.uid);  // a slot that was to move got bound: decide again
+    return wake();
+  }
   const auto written = write_status(api_, *base, status);
   if (written) log_decision(*base, *written);
   if (!written && written.error().code == Code::kInvalid) {
@@ -217,6 +222,11 @@ bool matters(const PodPtr& before, const PodPtr& after) {
   const bool was = before && before->occupies();
   const bool is = after && after->occupies();
   if (was != is) return true;
+  // Kept of gangs' pods alone.
+  const auto& old_refusal = before ? before->unscheduled_reason : kube::SharedString();
+  const auto& new_refusal = after ? after->unscheduled_reason : kube::SharedString();
+  if (old_refusal != new_refusal) return true;
+  if (before && after && before->node_lost != after->node_lost) return true;
   return was && (before->node != after->node || before->requests != after->requests);
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -19,8 +20,10 @@ namespace nervex::extender {
 
 class Planner {
  public:
-  Planner(kube::Api& api, Plans& plans, const Clock& clock)
-      : api_(api), plans_(plans), clock_(clock), queue_(clock) {}
+  Planner(kube::Api& api, Plans& plans, const Clock& clock, HealingOptions healing = {})
+      : api_(api), plans_(plans), clock_(clock), queue_(clock) {
+    healing_.options = healing;
+  }
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
@@ -31,6 +34,10 @@ class Planner {
   void observe_cycles(std::function<void(std::chrono::nanoseconds)> observe) {
     observe_ = std::move(observe);
   }
+  // Called first in each cycle; says when the next cycle is due even if nothing changes. Call
+  // before run().
+  using CycleStep = std::function<std::optional<std::chrono::milliseconds>()>;
+  void begin_cycles_with(CycleStep step) { first_step_ = std::move(step); }
   // For its metrics.
   const kube::WorkQueue& queue() const { return queue_; }
   // Runs cycles until `stop`, the first one at once: all caches must be current. On one thread.
@@ -74,8 +81,10 @@ class Planner {
   const Clock& clock_;
   kube::WorkQueue queue_;
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
+  CycleStep first_step_ = [] { return std::nullopt; };
   // All below: by the planner's thread only.
   Memory memory_;
+  Healing healing_;
   std::map<std::string, Retry> retries_;      // by PodGroup UID
   std::map<std::string, Rejected> rejected_;  // by PodGroup UID
 };

@@ -4,8 +4,17 @@
 #include <utility>
 
 #include "extender/commit.h"
+#include "job/disruption.h"
 
 namespace nervex::extender {
+namespace {
+
+// By its kubelet, which will do the same to the next pod of its kind.
+bool is_rejected(const kube::Pod& pod) {
+  return job::was_taken_away(pod) && job::disruption_of(pod) == job::kRejected;
+}
+
+}  // namespace
 
 void Plans::node_changed(const NodePtr& before, const NodePtr& after) {
   MutexLock lock(mutex_);
@@ -24,11 +33,22 @@ void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     forget_assumed(before->meta.uid);
     refresh_slot(*was);
   }
-  if (is && !after->node.empty()) {
+  if (!is) return;
+  if (after->node.empty()) {
+    pods_.set_unbound(*is, *after);
+  } else {
     pods_.add(*is, *after);
     forget_assumed(after->meta.uid);
-    refresh_slot(*is);
   }
+  refresh_slot(*is);
+  const bool was_rejected = before && !replaced && is_rejected(*before);
+  if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
+}
+
+// Counted here, since the pod may be deleted before the next snapshot.
+void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry != by_uid_.end()) ++entry->second.rejections[{slot.role, pod.node.str()}];
 }
 
 void Plans::pod_list_begins() {
@@ -96,9 +116,14 @@ Snapshot Plans::snapshot() const {
   snapshot.groups.reserve(by_uid_.size());
   for (const auto& [uid, entry] : by_uid_) {
     const bool unconfirmed = entry.placements.attempted() != nullptr;
-    snapshot.groups.push_back(
-        {unconfirmed ? entry.placements.attempted() : entry.placements.group(), unconfirmed,
-         entry.placements.committing()});
+    GroupSeen& seen = snapshot.groups.emplace_back();
+    seen.group = unconfirmed ? entry.placements.attempted() : entry.placements.group();
+    seen.unconfirmed = unconfirmed;
+    seen.committing = entry.placements.committing();
+    if (!unconfirmed) seen.open = entry.placements.open_slots();
+    for (const auto& [where, times] : entry.rejections) {
+      seen.rejections.push_back({where.first, where.second, times});
+    }
   }
   return snapshot;
 }
@@ -125,10 +150,13 @@ std::vector<ReservedNode> Plans::reserved_nodes(const std::vector<std::string>& 
   return reserved;
 }
 
-void Plans::mark_unconfirmed(PodGroupPtr attempted) {
+bool Plans::mark_unconfirmed(PodGroupPtr attempted) {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(attempted->meta.uid);
-  if (entry != by_uid_.end()) entry->second.placements.set_attempted(std::move(attempted));
+  if (entry == by_uid_.end()) return true;
+  if (entry->second.placements.supersedes_bound(*attempted)) return false;
+  entry->second.placements.set_attempted(std::move(attempted));
+  return true;
 }
 
 void Plans::resolve(const std::string& uid) {

@@ -57,7 +57,9 @@ class Plans {
   // A status is about to be written: from now on its placements are reserved beside those known,
   // and the PodGroup is unconfirmed, until it was read (fold, group_changed) or resolve() says that
   // the write was rejected.
-  void mark_unconfirmed(PodGroupPtr attempted);
+  // False, and nothing happens, if it would take the placement of a pod that is bound, or is being
+  // bound, from a committed gang: it was bound since the snapshot.
+  bool mark_unconfirmed(PodGroupPtr attempted);
   void resolve(const std::string& uid);
   std::vector<PodGroupPtr> unconfirmed() const;
 
@@ -108,7 +110,8 @@ class Plans {
   struct GroupEntry {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
     GroupPlacements placements;
-    std::map<std::string, CommitState> commits;  // by gang
+    std::map<std::string, CommitState> commits;                     // by gang
+    std::map<std::pair<std::string, std::string>, int> rejections;  // by role and node
   };
 
   struct AssumedPod {
@@ -126,6 +129,7 @@ class Plans {
       const std::function<bool(const std::string& uid, const AssumedPod&)>& is_one)
       REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
+  void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
   Result<Nothing> check_capacity(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
 

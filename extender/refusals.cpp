@@ -68,10 +68,10 @@ std::string refusal_text(std::span<const Refusal> refusals) {
   const Refusal& first = refusals.front();
   const std::string more =
       refusals.size() == 1 ? "" : fmt::format(" (and {} more pods)", refusals.size() - 1);
-  return cut_text(
-      fmt::format("kube-scheduler refused {} on node {}{}: {}",
-                  gang::slot_key(first.role, first.slot.ordinal), first.node, more, first.message),
-      kMaxMessage);
+  return cut_text(fmt::format("kube-scheduler refused {} on node {}{}: {}",
+                              gang::slot_key(first.placement.role, first.placement.slot.ordinal),
+                              first.placement.node, more, first.message),
+                  kMaxMessage);
 }
 
 }  // namespace
@@ -82,14 +82,17 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
   gang::PodGroupStatus status = group.status;
   const auto gang = std::find_if(status.gangs.begin(), status.gangs.end(),
                                  [&](const auto& one) { return one.name == gang_name; });
-  if (gang == status.gangs.end() || gang->committed || !gang->planned || refusals.empty()) {
-    return std::nullopt;
-  }
+  if (gang == status.gangs.end() || gang->committed || refusals.empty()) return std::nullopt;
+  const bool is_of_plan = std::all_of(refusals.begin(), refusals.end(), [&](const Refusal& one) {
+    const auto& placements = gang->placements;
+    return std::find(placements.begin(), placements.end(), one.placement) != placements.end();
+  });
+  if (!is_of_plan) return std::nullopt;
   auto allowed = placed_on(group, *gang);
-  for (const Refusal& refusal : refusals) --allowed[{refusal.set, refusal.node}];
+  for (const Refusal& refusal : refusals) --allowed[{refusal.set, refusal.placement.node}];
   std::map<SetAndNode, bool> done;
   for (const Refusal& refusal : refusals) {
-    const SetAndNode where(refusal.set, refusal.node);
+    const SetAndNode where(refusal.set, refusal.placement.node);
     if (done.emplace(where, true).second) avoid(status, where, std::max(0, allowed[where]), now);
   }
   keep_bounded(status.avoid);

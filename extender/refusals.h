@@ -16,10 +16,8 @@ namespace nervex::extender {
 
 // A pod of a plan that kube-scheduler does not let to its node.
 struct Refusal {
-  std::string set;
-  std::string role;
-  gang::SlotId slot;
-  std::string node;
+  std::string set;  // MemberSet::name
+  gang::Placement placement;
   std::string message;  // kube-scheduler's
 };
 

@@ -9,6 +9,7 @@
 #include "extender/gang_work.h"
 #include "extender/ledger.h"
 #include "extender/refusals.h"
+#include "gang/slot.h"
 
 namespace nervex::extender {
 namespace {
@@ -45,11 +46,13 @@ bool is_whole(const gang::PodGroup& group) {
   return slots == placements;
 }
 
-// All is placed and committed: only a new spec brings new work.
+// All is placed and committed: only a new spec, or the loss of a pod, brings new work.
 bool is_settled(const gang::PodGroup& group) {
   return group.status.observed_generation == group.meta.generation && is_whole(group) &&
          std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
-                     [](const gang::GangStatus& gang) { return gang.planned && gang.committed; });
+                     [](const gang::GangStatus& gang) {
+                       return gang.planned && gang.committed && !gang.healing_since;
+                     });
 }
 
 auto queue_key(const gang::PodGroup& group) {
@@ -73,11 +76,51 @@ void heed_refusals(GroupWork& work, SysTime now) {
   }
 }
 
-std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Rejections& rejections,
-                                SysTime now) {
+// Until when nothing is to be decided about a group that is settled but for pods that are not bound
+// yet: its gangs have just been committed, and the nodes are as they were. Nearly all that is open
+// at any time is such, and looking at every slot of a large gang after each bind would cost more
+// than the rest of the cycle. nullopt: there may be something to decide.
+std::optional<SysTime> starts_until(const GroupSeen& seen, const Ledger& ledger,
+                                    const Healing& healing) {
+  std::optional<SysTime> until;
+  for (const gang::GangStatus& gang : seen.group->status.gangs) {
+    const auto known = healing.memory.incomplete.find({seen.group->meta.uid, gang.name});
+    if (known == healing.memory.incomplete.end()) continue;
+    const SysTime late = known->second.since + healing.options.bind_deadline;
+    until = until ? std::min(*until, late) : late;
+  }
+  const bool is_plain = std::all_of(seen.open.begin(), seen.open.end(), [&](const OpenSlot& open) {
+    return open.why == OpenSlot::Why::kUnbound && ledger.is_plain(open.placement.node);
+  });
+  return is_plain ? until : std::nullopt;
+}
+
+void note_look(CycleResult& out, std::optional<SysTime> at, SysTime now) {
+  if (!at) return;
+  const auto left = std::max(*at - now, std::chrono::milliseconds(1));
+  if (!out.look_again || left < *out.look_again) out.look_again = left;
+}
+
+bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healing, SysTime now,
+              CycleResult& out) {
+  if (seen.unconfirmed || !is_settled(*seen.group)) return false;
+  if (seen.open.empty()) return true;
+  const auto until = starts_until(seen, ledger, healing);
+  if (!until || *until <= now) return false;
+  for (const gang::GangStatus& gang : seen.group->status.gangs) {
+    const auto known = healing.memory.incomplete.find({seen.group->meta.uid, gang.name});
+    if (known != healing.memory.incomplete.end()) out.healing.incomplete.insert(*known);
+  }
+  note_look(out, until, now);
+  return true;
+}
+
+std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
+                                const Rejections& rejections, const Healing& healing, SysTime now,
+                                CycleResult& out) {
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
-    if (seen.group->meta.deleting || (!seen.unconfirmed && is_settled(*seen.group))) continue;
+    if (seen.group->meta.deleting || may_wait(seen, ledger, healing, now, out)) continue;
     queue.push_back({&seen, gangs_of(seen), rejection_of(*seen.group, rejections)});
     heed_refusals(queue.back(), now);
   }
@@ -98,6 +141,50 @@ void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
   for (GroupWork& work : queue) {
     if (work.seen->unconfirmed) continue;
     for (GangWork& gang : work.gangs) recheck(gang, ledger);
+  }
+}
+
+// Before capacity is given to anybody: committed gangs lose what cannot be bound any more.
+void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger, SysTime now,
+                       CycleResult& out) {
+  for (GroupWork& work : queue) {
+    const std::string& uid = work.seen->group->meta.uid;
+    const auto avoid = avoided_nodes(uid, now, out.healing);
+    for (GangWork& gang : work.gangs) {
+      if (!gang.is_stored_committed || work.seen->unconfirmed) continue;
+      gang.avoid = avoid;
+      drop_unbindable(gang, ledger);
+    }
+  }
+}
+
+// Last, so that nobody else waits for it: there may be nothing wrong but the scheduler's view.
+void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOptions& options,
+                  SysTime now, CycleResult& out) {
+  const auto move = [&](const std::string& uid, GangWork& gang, const OpenSlot& open) {
+    const auto at = std::find_if(gang.placed.begin(), gang.placed.end(), [&](const auto& slot) {
+      return slot.placement.number == open.placement.number;
+    });
+    if (at == gang.placed.end()) return;
+    const SysTime due = open.since + options.bind_deadline;
+    if (due > now) return note_look(out, due, now);
+    if (!move_slot(gang, *at, ledger)) return;
+    gang.losses.push_back(
+        fmt::format("{} was refused on node {} by kube-scheduler: {}",
+                    gang::slot_key(open.placement.role, open.placement.slot.ordinal),
+                    open.placement.node, open.message));
+    note_refusal(uid, {open.placement.role, open.placement.node}, now, out.healing);
+  };
+  for (GroupWork& work : queue) {
+    if (work.is_left_alone()) continue;
+    for (GangWork& gang : work.gangs) {
+      const bool may_move = gang.is_stored_committed && !gang.is_rejected;
+      for (const OpenSlot* open : gang.open) {
+        if (may_move && open->why == OpenSlot::Why::kRefused) {
+          move(work.seen->group->meta.uid, gang, *open);
+        }
+      }
+    }
   }
 }
 
@@ -167,17 +254,27 @@ struct Decided {
 };
 
 GangReport report_of(const GangWork& work, const Rejection* rejection,
-                     const LastReported* last_reported, SysTime now) {
+                     const LastReported* last_reported, const std::optional<HealingState>& healing,
+                     SysTime now) {
+  const bool is_shown = healing && healing->is_shown;
+  if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
+    return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
+  }
   if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
   if (work.is_paused) return paused_report(*work.before, now);
-  return work.no_fit ? waiting_report(work.before, *work.no_fit, last_reported, now)
-                     : planned_report(work.before, work.wanted(), now);
+  if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
+  const std::string tail = is_shown ? "; " + healing_text(*healing, false) : "";
+  return waiting_report(work.before, *work.no_fit, last_reported, now, tail);
 }
 
 Decided decide(const GangWork& work, const Rejection* rejection, const LastReported* last_reported,
-               Numbers& numbers, SysTime now) {
+               const std::optional<HealingState>& healing, Numbers& numbers, SysTime now) {
   Decided out;
-  out.report = report_of(work, rejection, last_reported, now);
+  out.report = report_of(work, rejection, last_reported, healing, now);
+  if (healing && healing->is_shown) {
+    out.status.healing_since = healing->since;
+    out.status.healing_cause = healing->cause;
+  }
   out.status.name = work.name;
   out.status.planned = !work.no_fit && !work.is_rejected && !work.is_paused;
   out.status.committed = work.is_stored_committed;
@@ -191,20 +288,15 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   return out;
 }
 
-void look_in(std::chrono::milliseconds time, CycleResult& out) {
-  if (!out.look_again || time < *out.look_again) out.look_again = time;
-}
-
 // A gang that waits may have nodes again by the mere passing of time.
 void look_when_not_avoided(const GroupWork& work, SysTime now, CycleResult& out) {
   const auto waits = [](const GangWork& gang) { return gang.no_fit.has_value(); };
   if (!std::any_of(work.gangs.begin(), work.gangs.end(), waits)) return;
-  if (const auto until = avoided_until(work.seen->group->status.avoid, now)) {
-    look_in(*until - now, out);
-  }
+  note_look(out, avoided_until(work.seen->group->status.avoid, now), now);
 }
 
-void decide_group(const GroupWork& work, const Memory& memory, SysTime now, CycleResult& out) {
+void decide_group(const GroupWork& work, const Memory& memory, const Healing& healing, SysTime now,
+                  CycleResult& out) {
   const gang::PodGroup& group = *work.seen->group;
   gang::PodGroupStatus status;
   status.observed_generation = group.meta.generation;
@@ -212,13 +304,18 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Cycl
   for (const GangWork& gang : work.gangs) {
     const auto key = std::pair(group.meta.uid, gang.name);
     const auto last_reported = memory.find(key);
-    Decided decided =
-        decide(gang, work.rejection,
-               last_reported == memory.end() ? nullptr : &last_reported->second, numbers, now);
+    const auto healed = judge_healing(gang, group.meta.uid, now, healing);
+    if (healed) {
+      out.healing.incomplete.emplace(key, HealingMemory::Incomplete{healed->since, healed->cause});
+      note_look(out, healed->look_again, now);
+    }
+    Decided decided = decide(gang, work.rejection,
+                             last_reported == memory.end() ? nullptr : &last_reported->second,
+                             healed, numbers, now);
     status.gangs.push_back(std::move(decided.status));
     if (decided.report.last_reported)
       out.memory.emplace(key, *std::move(decided.report.last_reported));
-    if (decided.report.refresh_after) look_in(*decided.report.refresh_after, out);
+    if (const auto again = decided.report.refresh_after) note_look(out, now + *again, now);
   }
   status.next_placement = numbers.next();
   status.avoid = group.status.avoid;
@@ -228,19 +325,35 @@ void decide_group(const GroupWork& work, const Memory& memory, SysTime now, Cycl
   out.writes.push_back({work.seen->group, std::move(status)});
 }
 
+// What waits may then be placed on the node again.
+void look_when_avoidance_ends(const std::vector<GroupWork>& queue, SysTime now, CycleResult& out) {
+  for (const GroupWork& work : queue) {
+    const bool waits = std::any_of(work.gangs.begin(), work.gangs.end(),
+                                   [](const GangWork& gang) { return gang.no_fit.has_value(); });
+    if (waits) note_look(out, avoidance_ends(work.seen->group->meta.uid, now, out.healing), now);
+  }
+}
+
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                      const Rejections& rejections) {
+                      const Rejections& rejections, const Healing& healing) {
   CycleResult out;
+  for (const GroupSeen& seen : snapshot.groups) {
+    keep_avoided(seen.group->meta.uid, healing.memory, out.healing);
+    note_rejections(seen.group->meta.uid, seen.rejections, now, out.healing);
+  }
   Ledger ledger(snapshot.nodes);
-  std::vector<GroupWork> queue = queue_of(snapshot, rejections, now);
+  std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
+  look_at_committed(queue, ledger, now, out);
   take_planned(queue, ledger);
   drop_rejected(queue);
   place_all(queue, ledger);
+  move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {
-    if (!work.is_left_alone()) decide_group(work, memory, now, out);
+    if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
   }
+  look_when_avoidance_ends(queue, now, out);
   return out;
 }
 
@@ -271,6 +384,18 @@ GangReport paused_report(const gang::GangStatus& before, SysTime now) {
   return report;
 }
 
+GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
+                          const gang::NoFit* no_fit, SysTime now) {
+  const auto reason = state.is_over ? gang::kReasonHealingTimeout : gang::kReasonHealing;
+  GangReport report = with_reason(before, reason, now);
+  report.message = healing_text(state, no_fit == nullptr);
+  // The numbers of an explanation change, and this is not the time to write them again and again.
+  const bool is_same = before != nullptr && before->reason == reason;
+  if (is_same && state.is_over) report.message = before->message;
+  if (!is_same && no_fit != nullptr) report.message += "; " + gang::explain(*no_fit);
+  return report;
+}
+
 GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now) {
   GangReport report = with_reason(before, gang::kReasonPlanRefused, now);
@@ -281,9 +406,9 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 }
 
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
-                          const LastReported* last_reported, SysTime now) {
+                          const LastReported* last_reported, SysTime now, const std::string& tail) {
   GangReport report = with_reason(before, gang::kReasonUnschedulable, now);
-  report.message = gang::explain(no_fit);
+  report.message = gang::explain(no_fit) + tail;
   if (before != nullptr && before->refusals.count > 0) {
     report.message += "; " + before->refusals.message;
   }

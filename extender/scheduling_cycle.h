@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "extender/healing.h"
 #include "extender/view.h"
 #include "gang/plan.h"
 
@@ -47,6 +48,7 @@ using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 struct CycleResult {
   std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
   Memory memory;                    // for the next cycle; of waiting gangs only
+  HealingMemory healing;            // for the next cycle, too
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
 };
 
@@ -56,11 +58,14 @@ struct CycleResult {
 //  2. every gang with slots that have no placement gets all of them, or none. A gang that waits
 //     holds no capacity and does not keep smaller ones behind it from starting:
 //     docs/adr/2026-11-21-gang-planning.md.
-// Committed gangs keep their placements whatever happened to the node. A placement that stays keeps
-// its number. Doing the writes and asking again, on the same nodes, gives none. What the API server
-// has rejected gets no placements and says so.
+//  3. committed gangs keep the placements of pods that are bound. Before the bind a slot gets
+//     another place when its node does not take the pod any more, or when kube-scheduler has
+//     refused it for longer than the bind deadline and there is another node. A gang that is not
+//     whole says so, and is given up after the healing deadline: healing.h.
+// A placement that stays keeps its number. Doing the writes and asking again, on the same nodes and
+// at the same time, gives none. What the API server has rejected gets no placements and says so.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                      const Rejections& rejections = {});
+                      const Rejections& rejections = {}, const Healing& healing = {});
 
 // -- what does a gang's status report, and when is it written again?
 
@@ -85,8 +90,14 @@ GangReport paused_report(const gang::GangStatus& before, SysTime now);
 GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now);
 
-// `last_reported` is what this function returned when `before` was written; null: not known.
+// `last_reported` is what this function returned when `before` was written; null: not known. `tail`
+// comes behind the explanation.
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
-                          const LastReported* last_reported, SysTime now);
+                          const LastReported* last_reported, SysTime now,
+                          const std::string& tail = "");
+
+// The gang is being healed and has a place for every slot, or it is given up.
+GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
+                          const gang::NoFit* no_fit, SysTime now);
 
 }  // namespace nervex::extender

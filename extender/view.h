@@ -16,6 +16,27 @@ namespace nervex::extender {
 
 using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
 
+// A slot of a committed gang whose pod does not run on the slot's node, as far as pods were seen.
+struct OpenSlot {
+  enum class Why {
+    kUnbound,    // it has no pod, or its pod is not bound
+    kRefused,    // not bound: kube-scheduler has refused it; `message`, `since` of its condition
+    kTakenAway,  // stopped by the cluster: evicted, rejected by the kubelet; `message`
+    kNodeLost,   // its node is lost; `message`
+  };
+  gang::Placement placement;
+  Why why = Why::kUnbound;
+  std::string message{};
+  SysTime since{};
+};
+
+// How often kubelets of this node have rejected pods of that role.
+struct NodeRejections {
+  std::string role;
+  std::string node;
+  int times = 0;
+};
+
 // A PodGroup in a snapshot.
 struct GroupSeen {
   PodGroupPtr group;
@@ -23,6 +44,8 @@ struct GroupSeen {
   // Its placements are reserved, and nothing is decided about it until the object has been read.
   bool unconfirmed = false;
   std::set<std::string> committing;  // gangs whose first bind is being written right now
+  std::vector<OpenSlot> open{};      // of gangs that are stored as committed
+  std::vector<NodeRejections> rejections{};
 
   bool is_committed(const gang::GangStatus& gang) const {
     return gang.committed || committing.count(gang.name) > 0;
@@ -61,6 +84,7 @@ struct MemberSeen {
   gang::SlotId slot;
   std::optional<gang::Placement> placement;  // in whichever gang's plan
   Pod pod = Pod::kUnbound;                   // of that placement
+  std::string refusal{};                     // what kube-scheduler says of it, if it refuses it
 };
 
 struct GangSeen {

@@ -16,12 +16,15 @@ void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
 
 }  // namespace
 
-kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner) {
-  return kube::sink_into<kube::Node>(store, kube::decode_node,
-                                     [&](const NodePtr& before, const NodePtr& after) {
-                                       plans.node_changed(before, after);
-                                       if (matters(before, after)) planner.wake();
-                                     });
+kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
+                              LostNodes* lost_nodes) {
+  return kube::sink_into<kube::Node>(
+      store, kube::decode_node,
+      [&plans, &planner, lost_nodes](const NodePtr& before, const NodePtr& after) {
+        plans.node_changed(before, after);
+        if (lost_nodes != nullptr) lost_nodes->node_changed(before, after);
+        if (matters(before, after)) planner.wake();
+      });
 }
 
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
@@ -59,9 +62,9 @@ kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans,
 }
 
 void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
-                 Planner& planner) {
+                 Planner& planner, LostNodes& lost_nodes) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
-              node_sink(stores.nodes, plans, planner));
+              node_sink(stores.nodes, plans, planner, &lost_nodes));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
               pod_sink(stores.pods, plans, holds, planner));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,

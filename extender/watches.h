@@ -6,6 +6,7 @@
 
 #include "extender/bind.h"
 #include "extender/holds.h"
+#include "extender/lost_nodes.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
 #include "kube/api.h"
@@ -16,7 +17,8 @@ namespace nervex::extender {
 
 // What a reflector does with each kind: it updates the store and `plans`, tells `holds`, and wakes
 // `planner` if the change matters.
-kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner);
+kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
+                              LostNodes* lost_nodes = nullptr);
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
                              Planner& planner);
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
@@ -24,12 +26,12 @@ kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans,
 
 struct Stores {
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods{group_index};
+  kube::Store<kube::Pod> pods{node_of_gang_pod};
   kube::Store<gang::PodGroup> groups;
 };
 
 // Adds all three kinds.
 void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
-                 Planner& planner);
+                 Planner& planner, LostNodes& lost_nodes);
 
 }  // namespace nervex::extender

@@ -112,6 +112,10 @@ Json encode_gang(const GangStatus& gang) {
                        {"planAfter", to_rfc3339_micro(gang.refusals.plan_after)},
                        {"message", gang.refusals.message}};
   }
+  if (gang.healing_since) {
+    out["healingSince"] = to_rfc3339_micro(*gang.healing_since);
+    out["healingCause"] = gang.healing_cause;
+  }
   return out;
 }
 

@@ -91,6 +91,10 @@ struct GangStatus {
   SysTime since{};                    // when the reason last changed
   std::vector<Placement> placements;  // decoded: by role and slot
   PlanRefusals refusals{};            // of a gang that is not committed
+  // Of a committed gang that is not whole: since when, and what was lost first ("learner/3 lost its
+  // node gpu-7 ..."). Not set as long as it is only starting.
+  std::optional<SysTime> healing_since{};
+  std::string healing_cause{};
   bool operator==(const GangStatus&) const = default;
 };
 
@@ -125,6 +129,10 @@ inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
 inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedByScheduler";
 // The API server does not store the plan: it is too large, or the schema does not allow it.
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
+// A committed gang is not whole: every slot has a node, and some pods do not run on theirs yet.
+inline constexpr std::string_view kReasonHealing = "Healing";
+// It was not whole for longer than the healing deadline: the controller queues it again.
+inline constexpr std::string_view kReasonHealingTimeout = "HealingDeadlineExceeded";
 
 // Codec. decode: kInvalid names the field. Neighbouring slots are written as one entry with a
 // count, placements by role and node: 5,000 slots, each on a node of its own with a name of

@@ -241,14 +241,19 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
   if (!name) return name.error();
   auto since = read_time(from, "since", where);
   if (!since) return since.error();
-  GangStatus gang{*std::move(name),
-                  kube::bool_at(from, {"planned"}),
-                  kube::bool_at(from, {"committed"}),
-                  kube::string_at(from, {"reason"}),
-                  kube::string_at(from, {"message"}),
-                  *since,
-                  {},
-                  {}};
+  GangStatus gang;
+  gang.name = *std::move(name);
+  gang.planned = kube::bool_at(from, {"planned"});
+  gang.committed = kube::bool_at(from, {"committed"});
+  gang.reason = kube::string_at(from, {"reason"});
+  gang.message = kube::string_at(from, {"message"});
+  gang.since = *since;
+  if (kube::find(from, {"healingSince"}) != nullptr) {
+    auto healing = read_time(from, "healingSince", where);
+    if (!healing) return healing.error();
+    gang.healing_since = *healing;
+    gang.healing_cause = kube::string_at(from, {"healingCause"});
+  }
   auto refusals = decode_refusals(from, where);
   if (!refusals) return refusals.error();
   gang.refusals = *std::move(refusals);

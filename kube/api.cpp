@@ -41,6 +41,9 @@ Json encode(std::string_view uid, const DeleteOptions& options) {
   if (!options.resource_version.empty()) {
     encoded["preconditions"]["resourceVersion"] = options.resource_version;
   }
+  if (options.grace_period_seconds) {
+    encoded["gracePeriodSeconds"] = *options.grace_period_seconds;
+  }
   if (options.dry_run == DryRun::kYes) encoded["dryRun"] = {"All"};
   return encoded;
 }

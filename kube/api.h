@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -110,6 +111,7 @@ struct DeleteOptions {
   std::string_view resource_version{};  // if not empty: only if nobody wrote since
   Propagation propagation = Propagation::kBackground;
   DryRun dry_run = DryRun::kNo;
+  std::optional<int> grace_period_seconds{};  // not set: the object's own
 };
 struct Deletion {
   bool was_gone = false;  // there was nothing to delete

@@ -122,8 +122,10 @@ Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manif
 template <typename T>
 Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const {
   const std::string key = job_.meta.ns + "/" + target.name;
+  kube::DeleteOptions options;
+  if (target.at_once) options.grace_period_seconds = 0;
   const auto deleted =
-      kube::delete_object(api_, kind.resource, job_.meta.ns, target.name, target.uid);
+      kube::delete_object(api_, kind.resource, job_.meta.ns, target.name, target.uid, options);
   if (!deleted) {
     return failure("delete", kind.name, key,
                    "DELETE " + kube::api_path(kind.resource, job_.meta.ns, target.name),

@@ -45,6 +45,10 @@ Attempt current_attempt(const Observed& seen);
 // Null if there is none. One that is being deleted counts.
 const AttemptPod* coordinator_of(const Attempt& attempt);
 
+// The gang's status, if it says, of the spec as it is now, that the gang could not be made whole
+// again within the healing deadline; else null.
+const gang::GangStatus* gang_given_up(const Attempt& attempt, std::string_view gang);
+
 // Of ordinal 0: the job's own. One that is being deleted counts.
 bool has_aggregator_pod(const Attempt& attempt, int ordinal);
 

@@ -96,7 +96,14 @@ AttemptResult runs() {
   return verdict;
 }
 
+AttemptResult node_lost(const kube::Pod& pod) {
+  return {AttemptOutcome::kDisruption, kNodeLost,
+          fmt::format("the coordinator's node {} is lost ({})", pod.node, pod.node_lost),
+          std::nullopt, ""};
+}
+
 AttemptResult judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
+  if (!coordinator.pod->node_lost.empty()) return node_lost(*coordinator.pod);
   if (has_another_place(coordinator, group)) {
     return {AttemptOutcome::kDisruption, kNodeLost, "the coordinator's node is lost", std::nullopt,
             ""};
@@ -116,6 +123,7 @@ AttemptResult judge_coordinator(const AttemptPod& coordinator, const gang::PodGr
       return failed(pod);
     case PodState::kTerminating:  // a mark now says why, which nobody can read when it is gone
       if (const auto reason = job::disruption_of(pod)) return disrupted(*reason, pod);
+      if (!pod.node_lost.empty()) return node_lost(pod);
       // It ran, though nobody may have looked while it did: the attempt ends when it is gone.
       return has_run(pod) ? runs() : AttemptResult{};
     case PodState::kRunning:
@@ -307,6 +315,19 @@ AttemptTransition transition_of_failed_creation(const Observed& seen, const std:
               fmt::format("{}; what was made of the gang goes until it is tried again", message))};
 }
 
+namespace {
+
+// The planner could not make the base gang whole again within the healing deadline: nobody waits
+// for it with half of its pods.
+std::optional<AttemptResult> not_healed(const Round& round) {
+  const gang::GangStatus* base = gang_given_up(round.attempt, gang::kBaseGang);
+  if (base == nullptr) return std::nullopt;
+  return AttemptResult{AttemptOutcome::kDisruption, gang::kReasonHealingTimeout, base->message,
+                       std::nullopt, ""};
+}
+
+}  // namespace
+
 // How the coordinator ended comes first: it is a fact, and the rest are wishes.
 std::optional<AttemptTransition> transition_of(const Round& round) {
   const bool wants_rest = round.seen.job.spec.suspend;
@@ -315,6 +336,7 @@ std::optional<AttemptTransition> transition_of(const Round& round) {
   }
   if (auto transition = end_by(round, judge_attempt(round))) return transition;
   if (wants_rest) return suspend(round.seen);
+  if (const auto verdict = not_healed(round)) return end_by(round, *verdict);
   const auto limit = passed_limit(round);
   return limit ? end_by(round, *limit) : std::nullopt;
 }

@@ -25,26 +25,46 @@ bool must_go(const kube::Pod& pod, job::CleanPodPolicy policy) {
   return false;
 }
 
+Target target_of(const kube::Pod& pod) { return pod_target(pod); }
+template <typename T>
+Target target_of(const T& object) {
+  return {object.meta.name, object.meta.uid};
+}
+
 template <typename T>
 std::vector<Target> living(const Ptrs<T>& objects) {
   std::vector<Target> targets;
   for (const auto& object : objects) {
-    if (!object->meta.deleting) targets.push_back({object->meta.name, object->meta.uid});
+    if (!object->meta.deleting) targets.push_back(target_of(*object));
   }
   return targets;
 }
 
 }  // namespace
 
+Target pod_target(const kube::Pod& pod) {
+  return {pod.meta.name, pod.meta.uid, !pod.node_lost.empty()};
+}
+
+Actions delete_stuck_pods(const Observed& seen) {
+  DeletePods stuck;
+  for (const auto& pod : seen.pods) {
+    const bool is_stuck =
+        pod->meta.deleting && !pod->deleted_at_once && !pod->node_lost.empty();
+    if (is_stuck) stuck.targets.push_back(pod_target(*pod));
+  }
+  return stuck.targets.empty() ? Actions{} : Actions{std::move(stuck)};
+}
+
 Actions clean_up(const Observed& seen) {
-  Actions actions;
+  Actions actions = delete_stuck_pods(seen);
   std::vector<Target> groups = living(seen.pod_groups);
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
 
   std::vector<Target> pods;
   for (const auto& pod : seen.pods) {
     if (pod->meta.deleting || !must_go(*pod, seen.job.spec.clean_pod_policy)) continue;
-    pods.push_back({pod->meta.name, pod->meta.uid});
+    pods.push_back(pod_target(*pod));
   }
   std::vector<Target> released = pods_to_release_at_end(seen, pods);
   const std::size_t count = pods.size();
@@ -76,7 +96,7 @@ std::vector<Target> stale_among(const Ptrs<T>& objects, const Attempt& attempt) 
   std::vector<Target> targets;
   for (const auto& object : objects) {
     if (object->meta.deleting || !is_stale(*object, attempt)) continue;
-    targets.push_back({object->meta.name, object->meta.uid});
+    targets.push_back(target_of(*object));
   }
   return targets;
 }

@@ -12,6 +12,13 @@ namespace nervex::controller {
 // then every service. Nothing else ever happens to a job in its final phase.
 Actions clean_up(const Observed& seen);
 
+// The pod, to be deleted: by force if its node is lost.
+Target pod_target(const kube::Pod& pod);
+
+// Pods of the job, whatever their attempt and whether they have finished, that are being deleted
+// and sit on a lost node: nobody else ends them, and their names and slots would be taken for ever.
+Actions delete_stuck_pods(const Observed& seen);
+
 // -- what is left of the job's earlier attempts?
 
 // Pods of other PodGroups, then, before the attempt has a PodGroup, all services (the next pods get

@@ -68,6 +68,11 @@ std::string scheduler_objection(const std::vector<const AttemptPod*>& unschedula
   return fmt::format("pod {}: {}", first->pod->meta.name, first->pod->unscheduled_message);
 }
 
+// Every slot has a place, but pods of it were lost, or cannot be bound.
+bool is_healing(const gang::GangStatus& gang) {
+  return gang.reason == gang::kReasonHealing || gang.reason == gang::kReasonHealingTimeout;
+}
+
 Finding scheduled(const Round& round) {
   if (round.seen.job.spec.suspend) return {false, kSuspended, "the job is suspended"};
   if (round.attempt.group == nullptr && is_backing_off(round.seen)) {
@@ -93,7 +98,7 @@ Finding scheduled(const Round& round) {
   if (base == nullptr || base->reason.empty()) {
     return {false, kQueued, "the gang is not planned yet"};
   }
-  if (!base->planned) return {false, base->reason, base->message};
+  if (!base->planned || is_healing(*base)) return {false, base->reason, base->message};
   std::string objection =
       scheduler_objection(unschedulable_pods(round), *round.attempt.group, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
@@ -109,10 +114,12 @@ bool is_false(const job::Status& status, std::string_view type) {
 std::optional<Finding> backing_off(const Observed& seen) {
   for (const auto& of : seen.job.status.requeued_gangs) {
     if (of.requeue_at <= seen.now) continue;
-    return Finding{
-        false, kBackOff,
-        fmt::format("{}: the API server refused one of its pods; it is tried again at {}",
-                    describe(of), to_rfc3339(of.requeue_at))};
+    const auto why = has_failed_creation(seen.job.status)
+                         ? "the API server refused one of its pods"
+                         : "it lost pods that could not be replaced in time";
+    return Finding{false, kBackOff,
+                   fmt::format("{}: {}; it is tried again at {}", describe(of), why,
+                               to_rfc3339(of.requeue_at))};
   }
   return std::nullopt;
 }
@@ -124,7 +131,7 @@ std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* 
   if (known == nullptr || (!known->planned && known->reason.empty())) {
     return Finding{false, kQueued, "the planner has not looked at " + gang + " yet"};
   }
-  if (!known->planned) {
+  if (!known->planned || is_healing(*known)) {
     return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
   }
   std::string objection = scheduler_objection(unschedulable, group, gang);

@@ -11,6 +11,7 @@
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
+#include "job/disruption.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -131,6 +132,27 @@ Requeued& entry_of(job::Status& status, std::string_view gang, std::optional<int
   return entry;
 }
 
+bool runs(const Attempt& attempt, const WantedSlot& slot) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.role == slot.role && of.slot == slot.slot && !of.pod->node.empty() &&
+           !of.pod->meta.deleting && of.pod->node_lost.empty() && !job::was_taken_away(*of.pod);
+  });
+}
+
+// The learners of the gang that are not whole; or nullopt, the gang itself, if it has no
+// multi-GPU ones.
+std::set<std::optional<int>> units_not_whole(const Round& round, std::string_view gang,
+                                             const std::map<Number, std::string_view>& gangs) {
+  std::set<std::optional<int>> units;
+  for (const auto& slot : round.slots.all()) {
+    const auto at = gangs.find({slot.role, slot.slot.ordinal});
+    if (at == gangs.end() || at->second != gang || slot.is_over) continue;
+    if (runs(round.attempt, slot)) continue;
+    units.insert(is_of_a_learner(slot) ? std::optional(slot.replica.slot.ordinal) : std::nullopt);
+  }
+  return units;
+}
+
 }  // namespace
 
 std::string describe(const Requeued& requeued) {
@@ -190,6 +212,29 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
     }
   }
   return found;
+}
+
+Actions requeue_gang_not_healed(const Round& round) {
+  if (round.attempt.group == nullptr || round.requests_lost) return {};
+  for (const auto& of : round.attempt.group->status.gangs) {
+    const bool is_growth = of.name != gang::kBaseGang && parse_gang_name(of.name).has_value();
+    if (!is_growth || gang_given_up(round.attempt, of.name) == nullptr) continue;
+    const auto gangs = gangs_of(*round.attempt.group);
+    job::Status status = round.seen.job.status;
+    std::string names;
+    for (const auto& learner : units_not_whole(round, of.name, gangs)) {
+      Requeued& entry = entry_of(status, of.name, learner);
+      const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
+      entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
+      names += (names.empty() ? "" : ", ") + describe(entry);
+      const Requeued copy = entry;  // `status` changes next
+      raise_incarnations(round.attempt, round.slots, copy, gangs, status);
+    }
+    if (names.empty()) continue;  // it is whole by now: the planner will see it, too
+    return {UpdateStatus{std::move(status)},
+            warning_event(kRequeued, fmt::format("{} is queued again: {}", names, of.message))};
+  }
+  return {};
 }
 
 std::vector<Requeued> still_requeued(const Round& round) {

@@ -44,6 +44,10 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Observed& seen
 // of nothing that is wanted.
 Actions requeue_gang_of(const Round& round, std::string_view name, const std::string& message);
 
+// What to write when a gang that grows the job could not be made whole again within the healing
+// deadline: it is taken back as above, a multi-GPU learner alone. Empty if there is none.
+Actions requeue_gang_not_healed(const Round& round);
+
 // For people: "request-7", "learner 4096 of request-7".
 std::string describe(const job::Status::RequeuedGang& requeued);
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
 #include "job/names.h"
 
@@ -69,7 +70,7 @@ std::vector<Target> targets_of(std::vector<const kube::Pod*> pods) {
   });
   std::vector<Target> targets;
   targets.reserve(pods.size());
-  for (const auto* pod : pods) targets.push_back({pod->meta.name, pod->meta.uid});
+  for (const auto* pod : pods) targets.push_back(pod_target(*pod));
   return targets;
 }
 

@@ -72,8 +72,13 @@ Decision go_on(const Round& round) {
             std::nullopt,
             true};
   }
+  if (Actions requeued = requeue_gang_not_healed(round); !requeued.empty()) {
+    return {std::move(requeued), std::nullopt, true};
+  }
   const Observed& seen = round.seen;
-  Actions steps = delete_stale_objects(round);
+  Actions steps = delete_stuck_pods(seen);
+  const Actions stale = delete_stale_objects(round);
+  steps.insert(steps.end(), stale.begin(), stale.end());
   const Actions creations = creation_steps(round);
   steps.insert(steps.end(), creations.begin(), creations.end());
   const bool nothing_to_create = (round.attempt.group != nullptr || !may_begin(seen)) &&
@@ -111,7 +116,12 @@ Decision wind_up(const Observed& seen) {
 
 Decision reconcile(const Round& round) {
   const Observed& seen = round.seen;
-  if (seen.job.meta.deleting) return {release(seen), std::nullopt};
+  if (seen.job.meta.deleting) {
+    Actions actions = release(seen);
+    const Actions stuck = delete_stuck_pods(seen);
+    actions.insert(actions.end(), stuck.begin(), stuck.end());
+    return {std::move(actions), std::nullopt};
+  }
   if (is_final(seen.job.status.phase)) return wind_up(seen);
   if (seen.job.status.phase == Phase::kNone) return begin(seen);
   return go_on(round);

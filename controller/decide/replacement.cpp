@@ -51,6 +51,9 @@ seconds delay_of(int incarnation) {
 }
 
 std::string words_about(const kube::Pod& pod) {
+  if (!pod.node_lost.empty()) {
+    return fmt::format("pod {}: its node {} is lost ({})", pod.meta.name, pod.node, pod.node_lost);
+  }
   if (!pod.reason.empty()) return fmt::format("pod {}: {}", pod.meta.name, std::string(pod.reason));
   return fmt::format("pod {} was deleted", pod.meta.name);
 }
@@ -96,6 +99,8 @@ class Losses {
       if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} is gone", name));
     } else if (of->pod->meta.deleting) {
       if (has_its_place(*of)) replace(slot, words_about(*of->pod));
+    } else if (!of->pod->node_lost.empty() && !has_ended(of->state)) {
+      replace(slot, words_about(*of->pod));
     } else if (job::was_taken_away(*of->pod)) {
       const auto left = std::chrono::ceil<seconds>(of->pod->meta.created +
                                                    delay_of(slot.slot.incarnation) - seen_.now);

@@ -78,6 +78,11 @@ LiveChecks live_checks(const Round& round) {
     checks.coordinator = group != nullptr && seems_gone(seen, *group);
   }
   checks.vanished = round.vanished;
+  if (group != nullptr) {
+    checks.given_up = std::any_of(
+        group->status.gangs.begin(), group->status.gangs.end(),
+        [&](const auto& gang) { return gang_given_up(round.attempt, gang.name) != nullptr; });
+  }
   checks.stale_objects = !delete_stale_objects(round).empty();
   return checks;
 }

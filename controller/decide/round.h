@@ -43,6 +43,7 @@ struct LiveChecks {
   bool coordinator = false;           // the attempt ran, and its coordinator seems to be deleted
   std::vector<std::string> vanished;  // pods that would be replaced
   bool stale_objects = false;         // something would be deleted as left over
+  bool given_up = false;              // a gang that could not be healed would be taken back
   bool operator==(const LiveChecks&) const = default;
 };
 

@@ -81,6 +81,16 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
   return group == nullptr ? check_no_pod_group(api, job) : check_same_pod_group(api, job, *group);
 }
 
+// Whole by now, perhaps.
+Result<Nothing> confirm_given_up(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
+  const auto live = live_object_of(api, kube::kPodGroups, job, group.meta.name);
+  if (!live) return live.error();
+  const bool is_same = !live->is_null() &&
+                       kube::decode_meta(*live).resource_version == group.meta.resource_version;
+  if (is_same) return ok();
+  return Error{Code::kTransient, "podgroup " + group.meta.name + " is newer than the cache"};
+}
+
 std::string planned_node_of_coordinator(const gang::PodGroup& group) {
   const auto* base = gang::find_gang(group.status, gang::kBaseGang);
   if (base == nullptr) return "";
@@ -158,6 +168,9 @@ Result<Nothing> read_live(kube::Api& api, const Stores& stores, const LiveChecks
   }
   if (!checks.vanished.empty()) {
     if (auto found = look_for_vanished(api, checks.vanished, seen); !found) return found;
+  }
+  if (checks.given_up) {
+    if (auto same = confirm_given_up(api, seen.job, *group); !same) return same;
   }
   return checks.stale_objects ? confirm_stale_objects(api, seen.job, group) : ok();
 }

@@ -40,7 +40,9 @@ void scan_status(Value value, Node& node) {
     } else if (key == "conditions") {
       each_item(item, [&](Value entry) {
         const Condition condition = scan_condition(entry);
-        if (condition.type == "Ready") node.ready = condition.is_true;
+        if (condition.type != "Ready") return;
+        node.ready = condition.is_true;
+        node.ready_changed = condition.since;
       });
     }
   });

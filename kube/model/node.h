@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kube/model/json.h"
 #include "kube/model/resources.h"
@@ -27,6 +28,7 @@ struct Node {
   SharedVector<Taint> taints;
   bool unschedulable = false;
   bool ready = false;  // condition Ready is True
+  SysTime ready_changed{};  // when that last changed, by the clock of the one who wrote it
   Resources allocatable;
   bool operator==(const Node&) const = default;
 };

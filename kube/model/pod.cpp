@@ -216,6 +216,9 @@ void apply_condition(Condition condition, Pod& pod) {
     pod.disruption_target = true;
     pod.disruption_reason = std::move(condition.reason);
   }
+  if (condition.type == kNodeLostCondition && condition.is_true) {
+    pod.node_lost = condition.message.empty() ? condition.type : std::move(condition.message);
+  }
   if (condition.type == "PodScheduled" && condition.is_false) {
     pod.unscheduled_message = std::move(condition.message);
     pod.unscheduled_reason = std::move(condition.reason);
@@ -279,6 +282,7 @@ void compare_with_deletion(Draft& draft) {
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   pod.requests = total_of(draft.need);
+  pod.deleted_at_once = pod.meta.deleting && draft.deletion_grace_seconds == 0;
   if (draft.has_detail_label) {
     for (auto& state : draft.containers) {
       if (state.terminated && comes_again(state, draft)) state.terminated = false;

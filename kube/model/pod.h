@@ -12,6 +12,10 @@
 
 namespace nervex::kube {
 
+// A condition of pods. True: the pod's node is lost, the extender has given the pod up, and the
+// controller removes it without waiting for the node.
+inline constexpr std::string_view kNodeLostCondition = "nervex.sensetime.com/NodeLost";
+
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 const char* to_string(PodPhase phase);
 
@@ -40,6 +44,8 @@ struct Pod {
   bool ready = false;                       // condition Ready
   bool disruption_target = false;           // condition DisruptionTarget is True
   SharedString disruption_reason;           // of that condition: "EvictionByEvictionAPI"
+  SharedString node_lost;                   // message of kNodeLostCondition; empty: it is not True
+  bool deleted_at_once = false;             // being deleted without a grace period
   SharedString unscheduled_message;         // of condition PodScheduled=False
   SharedString unscheduled_reason;          // of it: "Unschedulable", "SchedulerError"
   SysTime unscheduled_since{};              // of it, in whole seconds; of kept pods, as the two above

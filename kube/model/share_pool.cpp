@@ -77,6 +77,7 @@ void SharePool::share(Pod& pod) {
   share(pod.reason);
   share(pod.message);
   share(pod.disruption_reason);
+  share(pod.node_lost);
   share(pod.unscheduled_message);
   share(pod.unscheduled_reason);
   containers_.share(pod.containers.items_);

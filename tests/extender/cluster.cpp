@@ -38,9 +38,12 @@ Json pod_json(const std::string& name, kube::Resources requests) {
 
 Cluster::Cluster(const extender::HoldOptions& options) : holds(plans, holds_clock, options) {
   set_log_level(LogLevel::kError);
+  planner.begin_cycles_with([this] { return lost_nodes.mark_pods(); });
 }
 
-void Cluster::see_nodes() { feed(node_sink(nodes, plans, planner), api, kube::kNodes); }
+void Cluster::see_nodes() {
+  feed(node_sink(nodes, plans, planner, &lost_nodes), api, kube::kNodes);
+}
 void Cluster::see_pods() { feed(pod_sink(pods, plans, holds, planner), api, kube::kPods); }
 void Cluster::see_groups() {
   feed(group_sink(groups, plans, holds, planner), api, kube::kPodGroups);

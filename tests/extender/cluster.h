@@ -6,6 +6,7 @@
 
 #include "extender/bind.h"
 #include "extender/filter.h"
+#include "extender/lost_nodes.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
 #include "extender/routes.h"
@@ -24,13 +25,14 @@ struct Cluster {
   FakeClock clock;
   FakeApi api{&clock};
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods{extender::group_index};
+  kube::Store<kube::Pod> pods{extender::node_of_gang_pod};
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner{api, plans, clock};
   SystemClock holds_clock;  // held calls wait in real time
   extender::Holds holds;
   extender::Binder binder{api, plans, holds, pods, clock};
+  extender::LostNodes lost_nodes{api, nodes, pods, clock, std::chrono::seconds(60)};
 
   // Quiet: logs errors only. Holds no bind but as `options` say.
   explicit Cluster(const extender::HoldOptions& options = {.largest_gang = 0});

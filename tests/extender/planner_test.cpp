@@ -400,8 +400,8 @@ TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extende
     c.planner.schedule_once();
   }
   CHECK(c.plans.open_commits().unconfirmed.empty());
-  // A gang that is committed at the API server is not moved, though the cache lacks that.
-  CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2"));
+  // Committed or not, no pod of it is bound: the slot moves.
+  CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n3 n2!" : "n3 n2"));
 }
 
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {

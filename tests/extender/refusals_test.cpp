@@ -19,8 +19,10 @@ using testing::view;
 
 const SysTime kStart{1000s};
 
+// In a plan whose first placement has number 1.
 Refusal refused(int ordinal, const std::string& node) {
-  return {"collector", "collector", {ordinal, 0}, node, "0/2 nodes are available: no"};
+  return {
+      "collector", {"collector", {ordinal, 0}, node, ordinal + 1}, "0/2 nodes are available: no"};
 }
 
 // Two collectors on n1, one on n2.
@@ -142,7 +144,7 @@ TEST_CASE("what was refused is forgotten after a while, and is bounded", "[exten
 TEST_CASE("a plan that is committed or gone is not refused", "[extender][refusals]") {
   gang::PodGroup group = three_collectors();
   SECTION("committed") { group.status.gangs[0].committed = true; }
-  SECTION("dropped") { group.status.gangs[0].planned = false; }
+  SECTION("dropped") { group.status.gangs[0].placements.clear(); }
   SECTION("of another gang") { group.status.gangs[0].name = "request-1"; }
   CHECK_FALSE(refuse_plan(group, "base", std::vector{refused(0, "n1")}, kStart));
 }

@@ -42,8 +42,18 @@ PodGroup a_pod_group() {
        {{"coordinator", {0, 0}, "n1", 1},
         {"learner", {0, 0}, "n2", 2},
         {"learner", {1, 0}, "n2", 3}}},
+      {"request-6",
+       false,
+       true,
+       "Healing",
+       "1 pod is placed",
+       SysTime{},
+       {{"learner", {4096, 2}, "n2", 4}},
+       {},
+       SysTime(std::chrono::milliseconds(1'795'269'366'000)),
+       "learner/4096 lost its node n1 (gone)"},
       {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
-  group.status.gangs[1].refusals = {2, SysTime(std::chrono::milliseconds(1'795'269'366'000)),
+  group.status.gangs[2].refusals = {2, SysTime(std::chrono::milliseconds(1'795'269'366'000)),
                                     "kube-scheduler refused it"};
   group.status.avoid = {
       {"learner", "n3", 1, 4, SysTime(std::chrono::milliseconds(1'795'269'367'000))}};
@@ -181,7 +191,7 @@ TEST_CASE("placements are found by role, ordinal and incarnation", "[gang][pod_g
   CHECK(find_placement(group.status, "collector", {1, 0}) == nullptr);
   REQUIRE(gang_of(group.status, "learner", {1, 0}) != nullptr);
   CHECK(gang_of(group.status, "learner", {1, 0})->name == "base");
-  CHECK(find_gang(group.status, "request-7") == &group.status.gangs[1]);
+  CHECK(find_gang(group.status, "request-7") == &group.status.gangs[2]);
   CHECK(find_gang(group.status, "request-8") == nullptr);
 }
 

@@ -30,7 +30,7 @@ struct Scheduling::Extender {
   }
 
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods{extender::group_index};
+  kube::Store<kube::Pod> pods{extender::node_of_gang_pod};
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner;

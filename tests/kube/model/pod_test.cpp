@@ -138,6 +138,25 @@ TEST_CASE("what the scheduler said is kept of pods with the annotation that is n
   CHECK(other->unscheduled_since == SysTime{});
 }
 
+TEST_CASE("a pod on a lost node, and one that is deleted at once, are told apart from others",
+          "[kube][pod]") {
+  const auto with = [](const std::string& metadata, const std::string& condition) {
+    const auto pod = decode_pod(R"({"metadata":{"name":"p")" + metadata +
+                                    R"(},"status":{"conditions":[)" + condition + "]}}",
+                                {});
+    REQUIRE(pod);
+    return *pod;
+  };
+  const std::string type = R"({"type":"nervex.sensetime.com/NodeLost","status":)";
+  CHECK(with("", type + R"("True","message":"node n1 is gone"})").node_lost == "node n1 is gone");
+  CHECK_FALSE(with("", type + R"("True"})").node_lost.empty());
+  CHECK(with("", type + R"("False","message":"it is back"})").node_lost.empty());
+  const std::string leaving = R"(,"deletionTimestamp":"2026-11-22T10:00:07Z")";
+  CHECK(with(leaving + R"(,"deletionGracePeriodSeconds":0)", "").deleted_at_once);
+  CHECK_FALSE(with(leaving + R"(,"deletionGracePeriodSeconds":30)", "").deleted_at_once);
+  CHECK_FALSE(with("", "").deleted_at_once);
+}
+
 TEST_CASE("a container that was restarted keeps how it ended before", "[kube][pod]") {
   const Pod pod = decoded(R"({"restartPolicy":"Always"})", R"({"phase":"Running",
       "containerStatuses":[{"name":"c","restartCount":1,"state":{"running":{}},

@@ -1,0 +1,181 @@
+#include "extender/healing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gang/slot.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstAvoidance{60'000};
+constexpr milliseconds kLongestAvoidance{600'000};
+
+milliseconds avoidance(int times) {
+  return std::min(kFirstAvoidance * (1 << std::min(times - 1, 10)), kLongestAvoidance);
+}
+
+std::string text_of(const OpenSlot& open) {
+  const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
+  const std::string& node = open.placement.node;
+  switch (open.why) {
+    case OpenSlot::Why::kNodeLost:
+      return fmt::format("{} lost its node {} ({})", slot, node, open.message);
+    case OpenSlot::Why::kTakenAway:
+      return fmt::format("{} was stopped on node {}: {}", slot, node, open.message);
+    case OpenSlot::Why::kRefused:
+      return fmt::format("{} is refused on node {} by kube-scheduler: {}", slot, node,
+                         open.message);
+    case OpenSlot::Why::kUnbound:
+      return fmt::format("{} is not bound to node {}", slot, node);
+  }
+  return slot;
+}
+
+// The slots of the quorum that do not run, and what is to be said of them.
+struct Gaps {
+  std::size_t count = 0;
+  std::string text;  // about the most telling one
+  int rank = 3;      // of that text: 0 says what happened to a pod, 2 that none is bound yet
+  void add(int of, const std::string& about) {
+    if (of >= rank) return;
+    rank = of;
+    text = about;
+  }
+};
+
+Gaps gaps_of(const GangWork& work) {
+  Gaps gaps;
+  std::map<std::int64_t, const OpenSlot*> open;
+  for (const OpenSlot* slot : work.open) open.emplace(slot->placement.number, slot);
+  for (const std::string& loss : work.losses) gaps.add(0, loss);
+  const auto lost_pod = [&gaps](const std::string& role, gang::SlotId slot) {
+    ++gaps.count;
+    gaps.add(1, gang::slot_key(role, slot.ordinal) + " lost its pod");
+  };
+  for (const gang::MemberSet& set : work.missing) {
+    if (!work.is_of_quorum(set.role)) continue;
+    for (const gang::SlotId slot : set.slots) lost_pod(set.role, slot);
+  }
+  for (const PlacedSlot& slot : work.placed) {
+    if (!work.is_of_quorum(slot.placement.role)) continue;
+    const auto at = open.find(slot.placement.number);
+    if (slot.placement.number == 0) {
+      lost_pod(slot.placement.role, slot.placement.slot);
+    } else if (at != open.end()) {
+      ++gaps.count;
+      gaps.add(at->second->why == OpenSlot::Why::kUnbound ? 2 : 0, text_of(*at->second));
+    }
+  }
+  return gaps;
+}
+
+std::string cause_of(const Gaps& gaps) {
+  if (gaps.count <= 1) return gaps.text;
+  return fmt::format("{}, and {} more pods do not run", gaps.text, gaps.count - 1);
+}
+
+void sooner(std::optional<SysTime>& first, SysTime other) {
+  if (!first || other < *first) first = other;
+}
+
+}  // namespace
+
+void note_rejections(const std::string& uid, const std::vector<NodeRejections>& rejections,
+                     SysTime now, HealingMemory& memory) {
+  for (const auto& [role, node, times] : rejections) {
+    auto& avoided = memory.avoided[{uid, role, node}];
+    if (times <= avoided.rejections) continue;
+    avoided.rejections = times;
+    avoided.until = now + avoidance(avoided.rejections + avoided.refusals);
+  }
+}
+
+void note_refusal(const std::string& uid, const AvoidedNode& node, SysTime now,
+                  HealingMemory& memory) {
+  auto& avoided = memory.avoided[{uid, node.role, node.node}];
+  ++avoided.refusals;
+  avoided.until = now + avoidance(avoided.rejections + avoided.refusals);
+}
+
+namespace {
+
+template <typename Visit>
+void each_avoided(const std::string& uid, const HealingMemory& memory, Visit visit) {
+  for (auto at = memory.avoided.lower_bound({uid, "", ""});
+       at != memory.avoided.end() && std::get<0>(at->first) == uid; ++at) {
+    visit(*at);
+  }
+}
+
+}  // namespace
+
+void keep_avoided(const std::string& uid, const HealingMemory& from, HealingMemory& to) {
+  each_avoided(uid, from, [&to](const auto& entry) { to.avoided.insert(entry); });
+}
+
+std::optional<SysTime> avoidance_ends(const std::string& uid, SysTime now,
+                                      const HealingMemory& memory) {
+  std::optional<SysTime> first;
+  each_avoided(uid, memory, [&](const auto& entry) {
+    if (entry.second.until > now) sooner(first, entry.second.until);
+  });
+  return first;
+}
+
+std::vector<AvoidedNode> avoided_nodes(const std::string& uid, SysTime now,
+                                       const HealingMemory& memory) {
+  std::vector<AvoidedNode> nodes;
+  each_avoided(uid, memory, [&](const auto& entry) {
+    const auto& [group, role, node] = entry.first;
+    if (entry.second.until > now) nodes.push_back({role, node});
+  });
+  return nodes;
+}
+
+std::optional<HealingState> judge_healing(const GangWork& work, const std::string& uid, SysTime now,
+                                          const Healing& healing) {
+  if (!work.is_stored_committed) return std::nullopt;
+  const Gaps gaps = gaps_of(work);
+  if (gaps.count == 0) return std::nullopt;
+  HealingState state;
+  state.since = now;
+  state.cause = cause_of(gaps);
+  const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
+  const auto known = healing.memory.incomplete.find({uid, work.name});
+  if (was_shown) {
+    state.since = std::min(*work.before->healing_since, now);
+    if (!work.before->healing_cause.empty()) state.cause = work.before->healing_cause;
+  } else if (known != healing.memory.incomplete.end()) {
+    state.since = std::min(known->second.since, now);
+    state.cause = known->second.cause;
+  }
+  const SysTime late = state.since + healing.options.bind_deadline;
+  const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
+    return open->why == OpenSlot::Why::kNodeLost && work.is_of_quorum(open->placement.role);
+  });
+  state.is_shown = was_shown || is_lost || work.no_fit || now >= late;
+  if (!state.is_shown) sooner(state.look_again, late);
+  if (healing.options.deadline.count() == 0) return state;
+  state.deadline = state.since + healing.options.deadline;
+  state.is_over = now >= *state.deadline;
+  if (!state.is_over) sooner(state.look_again, *state.deadline);
+  return state;
+}
+
+std::string healing_text(const HealingState& state, bool all_placed) {
+  if (state.is_over) {
+    return state.cause +
+           "; not all pods of the gang could be made to run in time: the gang is queued again";
+  }
+  const std::string what =
+      all_placed ? "it has a place, and its pod is waited for" : "a new place is searched";
+  if (!state.deadline) return fmt::format("{}; {}", state.cause, what);
+  return fmt::format("{}; {} until {}, then the gang is queued again", state.cause, what,
+                     to_rfc3339(*state.deadline));
+}
+
+}  // namespace nervex::extender
