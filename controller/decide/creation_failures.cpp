@@ -147,6 +147,8 @@ std::set<std::optional<int>> units_not_whole(const Round& round, std::string_vie
   for (const auto& slot : round.slots.all()) {
     const auto at = gangs.find({slot.role, slot.slot.ordinal});
     if (at == gangs.end() || at->second != gang || slot.is_over) continue;
+    // What was taken back stays in the PodGroup until its pods were deleted.
+    if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
     if (runs(round.attempt, slot)) continue;
     units.insert(is_of_a_learner(slot) ? std::optional(slot.replica.slot.ordinal) : std::nullopt);
   }

@@ -1,0 +1,341 @@
+"""A committed gang that loses pods, or whose pods cannot be bound, is made whole again; or, when that takes too
+long, it is queued again as a whole (docs/adr/2026-11-22-healing.md). Each test has nodes of its own."""
+
+import contextlib
+import os
+
+import pytest
+from harness import kubelet, pod_groups
+from support import nodes
+from support.jobs import GROUP, VERSION, job, template
+from support.wait import always, wait_for
+
+NAME = "heals"
+SERVER = "system:serviceaccount:nervex-system:nervex-server"
+QUICK = "--bind-deadline=2s --node-lost-after=2s --healing-deadline=8s"
+
+
+@contextlib.contextmanager
+def extender_with(cluster, flags):
+    """The cluster's extender runs with these flags."""
+    before = os.environ.get("NERVEX_EXTENDER_ARGS")
+    os.environ["NERVEX_EXTENDER_ARGS"] = f"{before or ''} {flags}"
+    try:
+        cluster.restart("extender")
+        yield
+    finally:
+        if before is None:
+            del os.environ["NERVEX_EXTENDER_ARGS"]
+        else:
+            os.environ["NERVEX_EXTENDER_ARGS"] = before
+        cluster.restart("extender")
+
+
+@pytest.fixture(scope="module")
+def quick(target):
+    """Deadlines that a test can wait for."""
+    if not target.cluster:
+        pytest.skip("our programs are not local processes on this cluster")
+    with extender_with(target.cluster, QUICK):
+        yield target.cluster
+
+
+@pytest.fixture
+def healing(quick, programs):
+    """The cluster with those deadlines, and every program running when the test ends."""
+    return programs
+
+
+@pytest.fixture
+def pair(target):
+    """Two nodes of the test's own, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
+    api = target.cluster.api()
+    with nodes.own_node(api, 1) as small, nodes.own_node(api, 2) as large:
+        for name in (small, large):
+            wait_usable(api, name)
+        yield small, large
+
+
+def wait_usable(api, name):
+    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+    def look():
+        node = api.get(f"/api/v1/nodes/{name}")
+        ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
+        return ready == ["True"] and not node["spec"].get("taints"), (ready, node["spec"])
+    wait_for(look, f"node {name} to be usable")
+
+
+def on(names, gpus=1, stages=None, **pod_spec):
+    """A template whose pods may go to these nodes alone."""
+    terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": list(names)}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    one = template(gpus=gpus, affinity=affinity, **pod_spec)
+    if stages:
+        one["metadata"] = {"annotations": kubelet.annotations(**stages)}
+    return one
+
+
+def node_of(jobs, role="collector"):
+    return [pod.spec.node_name for pod in jobs.pods(NAME, role)]
+
+
+def wait_node(jobs, node, role="collector"):
+    """Until the role's only pod runs there."""
+    def look():
+        seen = [(pod.spec.node_name, pod.status.phase, pod.metadata.deletion_timestamp) for pod in jobs.pods(NAME, role)]
+        return seen == [(node, "Running", None)], seen
+    wait_for(look, f"the {role} to run on {node}")
+
+
+def start(jobs, pods, **spec):
+    jobs.create(job(NAME, **spec))
+    jobs.wait_pods(NAME, pods, "Running")
+    jobs.wait_phase(NAME, "Running")
+    wait_for(lambda: (all(gang["committed"] for gang in gangs(jobs)), gangs(jobs)), "its gang to be committed")
+
+
+def gangs(jobs):
+    (group,) = jobs.pod_groups(NAME)
+    return group["status"]["gangs"]
+
+
+def gang(jobs, name="base"):
+    return next((one for one in gangs(jobs) if one["name"] == name), None)
+
+
+def planned_node(jobs, role="collector"):
+    (group,) = jobs.pod_groups(NAME)
+    found = [one["node"] for one in pod_groups.placements(group) if one["role"] == role]
+    return found[0] if found else None
+
+
+def status(jobs):
+    return jobs.get(NAME)["status"]
+
+
+# -- before the bind
+
+
+@pytest.fixture
+def unbound(jobs, core, healing, pair):
+    """A committed gang whose collector is replaced while no scheduler binds: its place is on the first node."""
+    start(jobs, 3, collector={"replicas": 1, "template": on(pair)})
+    assert node_of(jobs) == [pair[0]]
+    replace_unbound(jobs, core, healing)
+    assert planned_node(jobs) == pair[0]
+    return pair
+
+
+def replace_unbound(jobs, core, healing):
+    """Deletes the collector, and waits for its successor, which nobody binds: the scheduler is stopped."""
+    healing.stop("scheduler")
+    (before,) = jobs.pods(NAME, "collector")
+    core.delete_namespaced_pod(before.metadata.name, jobs.namespace)
+
+    def look():
+        now = [pod for pod in jobs.pods(NAME, "collector") if pod.metadata.uid != before.metadata.uid]
+        return len(now) == 1, [pod.metadata.name for pod in now]
+    wait_for(look, "its successor")
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param({"spec": {"unschedulable": True}}, id="cordoned"),
+    pytest.param({"spec": {"taints": [{"key": "mine", "value": "yes", "effect": "NoSchedule"}]}}, id="tainted"),
+])
+def test_a_slot_moves_when_its_node_is_cordoned_or_tainted_before_the_bind(jobs, healing, unbound, observer, change):
+    small, large = unbound
+    others = {pod.metadata.uid for pod in jobs.pods(NAME) if pod.metadata.labels["replica-type"] != "collector"}
+    healing.api().patch(f"/api/v1/nodes/{small}", change)
+    wait_for(lambda: (planned_node(jobs) == large, gang(jobs)), "another place")
+    healing.start("scheduler")
+    wait_node(jobs, large)
+    assert others < {pod.metadata.uid for pod in jobs.pods(NAME)}, "what runs is kept"
+    assert status(jobs)["attempt"] == 1
+    observer.catch_up()
+    assert observer.broken == []
+
+
+
+
+def test_a_pod_that_kube_scheduler_refuses_gets_another_node(jobs, healing, core, namespace, pair):
+    """A port is taken there by somebody else's pod, of which the planner knows nothing."""
+    small, large = pair
+    spec = on(pair)
+    spec["spec"]["containers"][0]["ports"][0]["hostPort"] = 7171
+    start(jobs, 3, collector={"replicas": 1, "template": spec})
+    assert node_of(jobs) == [small]
+    replace_unbound(jobs, core, healing)
+    assert planned_node(jobs) == small
+    thief = template(cpu="10m")["spec"]
+    thief["containers"][0]["ports"][0]["hostPort"] = 7171
+    core.create_namespaced_pod(namespace, {"metadata": {"name": "thief"}, "spec": {**thief, "nodeName": small}})
+    wait_for(lambda: core.read_namespaced_pod("thief", namespace).status.phase == "Running", "the thief to run")
+    healing.start("scheduler")
+    wait_for(lambda: jobs.pods(NAME, "collector")[0].status.conditions, "kube-scheduler to refuse it")
+    wait_node(jobs, large)
+    assert status(jobs)["attempt"] == 1
+
+
+# -- after the bind
+
+
+@pytest.mark.parametrize("how", ["deleted", "not ready"])
+def test_a_pod_on_a_lost_node_is_replaced_at_once(jobs, healing, core, observer, pair, how):
+    small, large = pair
+    start(jobs, 3, collector={"replicas": 1, "template": on(pair)})
+    others = {pod.metadata.uid for pod in jobs.pods(NAME) if pod.metadata.labels["replica-type"] != "collector"}
+    if how == "deleted":
+        core.delete_node(small)
+    else:
+        kubelet.set_node_ready(healing.api(), small, False)
+    wait_node(jobs, large)
+    assert f"its node {small} is lost" in jobs.wait_event(NAME, "PodsLost").message
+    assert others < {pod.metadata.uid for pod in jobs.pods(NAME)}, "what runs is kept"
+    assert status(jobs)["attempt"] == 1
+    wait_for(lambda: ("healingSince" not in gang(jobs), gang(jobs)), "the gang to be whole again")
+    observer.catch_up()
+    assert observer.broken == []
+
+
+def test_a_pod_that_is_terminating_for_ever_on_a_dead_node_is_removed(jobs, healing, core, namespace, pair):
+    small, large = pair
+    slow = on(pair, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)
+    start(jobs, 3, collector={"replicas": 1, "template": slow})
+    (before,) = jobs.pods(NAME, "collector")
+    core.delete_namespaced_pod(before.metadata.name, namespace)
+    always(lambda: before.metadata.uid in {pod.metadata.uid for pod in jobs.pods(NAME, "collector")}, "it takes its time")
+    kubelet.set_node_ready(healing.api(), small, False)
+    wait_node(jobs, large)
+
+
+def test_a_lost_coordinator_s_job_begins_again_though_its_pod_never_ends(jobs, healing, own_node):
+    """Its name is needed by the next attempt."""
+    slow = on([own_node], gpus=0, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)
+    start(jobs, 2, coordinator={"template": slow})
+    kubelet.set_node_ready(healing.api(), own_node, False)
+    wait_for(lambda: (status(jobs)["attempt"] == 2, status(jobs)), "the next attempt")
+    assert status(jobs)["lastAttempt"]["reason"] == "NodeLost"
+    jobs.wait_pods(NAME, 0)
+    kubelet.set_node_ready(healing.api(), own_node, True)
+    jobs.wait_pods(NAME, 2, "Running")
+    assert not status(jobs).get("failedAttempts")
+
+
+def test_a_node_whose_kubelet_rejects_a_pod_is_not_chosen_again(jobs, healing, pair):
+    small, large = pair
+    rejected = on(pair, stages={"rejected_on": small})
+    jobs.create(job(NAME, collector={"replicas": 1, "template": rejected}))
+    wait_node(jobs, large)
+    jobs.wait_phase(NAME, "Running")
+    assert status(jobs)["replaced"] == [{"role": "collector", "ordinal": 0, "incarnation": 1}]
+
+
+# -- not whole in time
+
+
+def test_a_gang_that_cannot_be_made_whole_is_queued_again_and_starts_when_it_fits(
+        jobs, healing, observer, nervexctl, own_node):
+    start(jobs, 3, collector={"replicas": 1, "template": on([own_node], gpus=0)})
+    first = {pod.metadata.uid for pod in jobs.pods(NAME)}
+    kubelet.set_node_ready(healing.api(), own_node, False)
+
+    def told():
+        said = jobs.condition(NAME, "Scheduled")
+        return said["status"] == "False" and "then the gang is queued again" in said["message"], said
+    said = wait_for(told, "the job to say why it is not whole") and jobs.condition(NAME, "Scheduled")
+    assert f"collector/0 lost its node {own_node} (not Ready since 20" in said["message"], said
+    assert "a new place is searched until 20" in said["message"], said
+    shown = nervexctl("explain", NAME, "-n", jobs.namespace).stdout
+    assert f"collector/0 lost its node {own_node}" in shown, shown
+    assert jobs.phase(NAME) == "Running", "the others go on so far"
+
+    requeued = jobs.wait_condition(NAME, "Requeued")
+    assert requeued["reason"] == "HealingDeadlineExceeded", requeued
+    assert f"collector/0 lost its node {own_node}" in requeued["message"]
+    jobs.wait_pods(NAME, 0)
+    now = status(jobs)
+    assert (now["phase"], now["attempt"], now.get("failedAttempts", 0)) == ("Created", 2, 0)
+    always(lambda: not jobs.pods(NAME), "a waiting gang without pods")
+
+    kubelet.set_node_ready(healing.api(), own_node, True)
+    jobs.wait_phase(NAME, "Running")
+    assert not first & {pod.metadata.uid for pod in jobs.wait_pods(NAME, 3, "Running")}
+    assert status(jobs)["attempt"] == 2
+    observer.catch_up()
+    assert observer.broken == []
+
+
+def slots_of(pods):
+    key, incarnation = "nervex.sensetime.com/slot", "nervex.sensetime.com/incarnation"
+    return sorted((pod.metadata.annotations[key], pod.metadata.annotations[incarnation]) for pod in pods)
+
+
+def test_a_growth_gang_that_cannot_be_made_whole_is_queued_again_alone(
+        jobs, healing, replicas_api, namespace, observer, pair):
+    small, _ = pair
+    start(jobs, 2, collector={"template": on(pair)})
+    coordinator = jobs.pods(NAME, "coordinator")[0].metadata.uid
+    assert replicas_api.add(namespace, f"{NAME}-coordinator", collectors=3).status == 200
+    jobs.wait_pods(NAME, 5, "Running")
+    kubelet.set_node_ready(healing.api(), small, False)
+
+    told = jobs.wait_event(NAME, "Requeued").message
+    assert "request-1 is queued again" in told and f"lost its node {small}" in told, told
+    jobs.wait_pods(NAME, 2, "Running")
+    waits = jobs.wait_condition(NAME, "RequestsScheduled", "False")
+    assert waits["reason"] in ("BackOff", "Unschedulable"), waits
+    always(lambda: len(jobs.pods(NAME)) == 2, "nothing of the request while it waits")
+
+    kubelet.set_node_ready(healing.api(), small, True)
+    pods = jobs.wait_pods(NAME, 3, "Running", role="collector")
+    assert all(incarnation != "0" for _, incarnation in slots_of(pods)), "bound pods get no second life"
+    assert jobs.pods(NAME, "coordinator")[0].metadata.uid == coordinator
+    assert status(jobs)["attempt"] == 1
+    observer.catch_up()
+    assert observer.broken == []
+
+
+def test_a_multi_gpu_learner_that_cannot_be_made_whole_is_queued_again_as_one(jobs, healing, pair):
+    small, _ = pair
+    start(jobs, 2, learner={"template": on(pair)})
+    requests = {"next": {"collector": 4096, "learner": 4097}, "nextId": 2, "base": [], "entries": [
+        {"id": 1, "attempt": 1, "role": "learner", "resources": {"gpus": "3"}, "gpuSplit": [1, 2],
+         "slots": [{"ordinal": 4096, "incarnation": 0}]}]}
+    jobs.custom.api_client.call_api(
+        f"/apis/{GROUP}/{VERSION}/namespaces/{jobs.namespace}/nervexjobs/{NAME}", "PATCH",
+        body={"spec": {"requests": requests}},
+        header_params={"Content-Type": "application/merge-patch+json", "Accept": "application/json",
+                       "Impersonate-User": SERVER},
+        auth_settings=["BearerToken"], response_type="object", _return_http_data_only=True)
+    jobs.wait_pods(NAME, 5, "Running")
+    kubelet.set_node_ready(healing.api(), small, False)
+    jobs.wait_pods(NAME, 2, "Running")
+    assert "learner 4096 of request-1 is queued again" in jobs.wait_event(NAME, "Requeued").message
+    always(lambda: len(jobs.pods(NAME)) == 2, "nothing of the learner while it waits")
+    kubelet.set_node_ready(healing.api(), small, True)
+    pods = jobs.wait_pods(NAME, 5, "Running")
+    assert len([pod for pod in pods if pod.metadata.labels["replica-type"] == "ddp-learner"]) == 2
+    assert status(jobs)["attempt"] == 1
+
+
+def test_a_pod_group_keeps_since_when_it_heals_over_a_restart(jobs, healing, own_node):
+    start(jobs, 3, collector={"replicas": 1, "template": on([own_node], gpus=0)})
+    kubelet.set_node_ready(healing.api(), own_node, False)
+    wait_for(lambda: ("healingSince" in gang(jobs), gang(jobs)), "the gang to be healed")
+    since = gang(jobs)["healingSince"]
+    healing.restart("extender")
+    wait_for(lambda: status(jobs)["attempt"] == 2 or (gang(jobs) or {}).get("healingSince", since) == since, "the same")
+    jobs.wait_condition(NAME, "Requeued")
+
+
+# -- turned off
+
+
+def test_no_node_is_lost_with_node_lost_after_0(jobs, target, programs, pair):
+    small, _ = pair
+    with extender_with(target.cluster, "--node-lost-after=0s"):
+        start(jobs, 3, collector={"replicas": 1, "template": on(pair)})
+        before = {pod.metadata.uid for pod in jobs.pods(NAME)}
+        kubelet.set_node_ready(programs.api(), small, False)
+        always(lambda: {pod.metadata.uid for pod in jobs.pods(NAME)} == before, "the same pods")
+        kubelet.set_node_ready(programs.api(), small, True)
