@@ -170,11 +170,22 @@ std::string explain_wait(const NoFit& no_fit) {
          "; " + now + full + nodes_that(no_fit.nodes_too_small, "too small") + not_allowed(no_fit);
 }
 
+// A user who asked for no replicas yet shall know what is counted.
+std::string reserved_part(const NoFit& no_fit) {
+  if (no_fit.reserved == 0) return "";
+  if (no_fit.wanted == 1) return "; it is reserved for requests (minReplicas)";
+  const bool all = no_fit.reserved == no_fit.wanted;
+  return fmt::format("; {} {} reserved for requests (minReplicas)",
+                     all ? fmt::format("all {}", no_fit.wanted)
+                         : fmt::format("{} of the {}", no_fit.reserved, no_fit.wanted),
+                     no_fit.reserved == 1 ? "is" : "are");
+}
+
 }  // namespace
 
 std::string explain(const NoFit& no_fit) {
   if (no_fit.resource.empty()) return explain_nowhere(no_fit);
-  return no_fit.never ? explain_never(no_fit) : explain_wait(no_fit);
+  return (no_fit.never ? explain_never(no_fit) : explain_wait(no_fit)) + reserved_part(no_fit);
 }
 
 bool same_cause(const NoFit& a, const NoFit& b) {

@@ -53,13 +53,14 @@ struct NoFit {
   std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
   int most = 0;        // slots of the set that fit when all nodes that it may use are empty
   bool never = false;  // does not fit this cluster even when empty (most < wanted)
+  int reserved = 0;    // of `wanted`: capacity for requests alone; the caller of plan_gang knows
   bool operator==(const NoFit&) const = default;
 };
 
 using Plan = std::variant<std::vector<Assignment>, NoFit>;
 
-// Places every slot of `members`, which are the sets of one gang, or none. Capacity for
-// MemberSet::reserved_pods is not planned yet.
+// Places every slot of `members`, which are the sets of one gang, or none. Capacity that is to be
+// reserved (MemberSet::reserved_pods) is planned as slots that the caller adds: reserved_slot().
 //
 // Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
 // matter. Nodes that would be left with the least of the scarce resource are filled first, so that

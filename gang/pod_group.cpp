@@ -71,6 +71,24 @@ Json encode_host_ports(const kube::Resources& requests) {
   return ports;
 }
 
+// By set, then by node, as placements are.
+Json encode_reserved(std::vector<ReservedCapacity> reserved) {
+  std::sort(reserved.begin(), reserved.end(),
+            [](const ReservedCapacity& a, const ReservedCapacity& b) {
+              return std::tie(a.set, a.node) < std::tie(b.set, b.node);
+            });
+  Json out = Json::array();
+  for (const ReservedCapacity& entry : reserved) {
+    if (out.empty() || out.back()["set"] != entry.set) {
+      out.push_back({{"set", entry.set}, {"nodes", Json::array()}});
+    }
+    Json node{{"node", entry.node}};
+    if (entry.count != 1) node["count"] = entry.count;
+    out.back()["nodes"].push_back(std::move(node));
+  }
+  return out;
+}
+
 Json encode_member(const MemberSet& member) {
   Json out{{"name", member.name},
            {"gang", member.gang},
@@ -81,6 +99,9 @@ Json encode_member(const MemberSet& member) {
   if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
   if (Json ports = encode_host_ports(member.shape.requests); !ports.empty()) {
     out["hostPorts"] = std::move(ports);
+  }
+  if (member.from_reserved.count > 0) {
+    out["fromHeld"] = {{"set", member.from_reserved.set}, {"count", member.from_reserved.count}};
   }
   const kube::NodeConstraints& constraints = member.shape.constraints;
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;
@@ -116,6 +137,7 @@ Json encode_gang(const GangStatus& gang) {
     out["healingSince"] = to_rfc3339_micro(*gang.healing_since);
     out["healingCause"] = gang.healing_cause;
   }
+  if (!gang.reserved.empty()) out["held"] = encode_reserved(gang.reserved);
   return out;
 }
 
@@ -156,6 +178,12 @@ const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name)
     if (gang.name == name) return &gang;
   }
   return nullptr;
+}
+
+int reserved_for(const GangStatus& gang, std::string_view set) {
+  int count = 0;
+  for (const ReservedCapacity& entry : gang.reserved) count += entry.set == set ? entry.count : 0;
+  return count;
 }
 
 const GangStatus* gang_of(const PodGroupStatus& status, std::string_view role, SlotId slot) {

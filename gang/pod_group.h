@@ -37,19 +37,35 @@ struct PodShape {
   bool operator==(const PodShape&) const = default;
 };
 
+// So many slots of a set take over capacity that a set of the base gang has reserved. Until they
+// have a placement it stays reserved for them.
+struct FromReserved {
+  std::string set;  // MemberSet::name
+  int count = 0;
+  bool operator==(const FromReserved&) const = default;
+};
+
 // Pods of one role and one shape.
 struct MemberSet {
   std::string name;  // unique in the PodGroup
   std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
   std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
   std::vector<SlotId> slots;
-  int reserved_pods = 0;  // capacity for this many pods without a slot; JSON: held. Not planned yet
+  // Capacity for this many more pods, which have no slot yet, is planned with the gang and kept:
+  // for the coordinator's first requests. Only of sets of the base gang. JSON: held.
+  int reserved_pods = 0;
   PodShape shape;
   // Its pods are bound when all others of the gang are: the coordinator, which must not start
   // before its workers can. JSON: bindLast.
   bool bind_last = false;
+  FromReserved from_reserved = {};  // JSON: fromHeld
   bool operator==(const MemberSet&) const = default;
 };
+
+// While a gang is planned, reserved capacity has slots too: with negative ordinals, which no spec
+// or placement has.
+inline SlotId reserved_slot(int number) { return {-1 - number, 0}; }
+inline bool is_reserved_slot(SlotId slot) { return slot.ordinal < 0; }
 
 struct PodGroupSpec {
   int attempt = 1;
@@ -78,6 +94,14 @@ struct PlanRefusals {
   bool operator==(const PlanRefusals&) const = default;
 };
 
+// Reserved capacity of one set on one node.
+struct ReservedCapacity {
+  std::string set;  // MemberSet::name
+  std::string node;
+  int count = 0;  // pods
+  bool operator==(const ReservedCapacity&) const = default;
+};
+
 struct GangStatus {
   std::string name;  // as MemberSet::gang
   // Every slot of the gang has a placement. If not, none has, unless the gang is committed: then
@@ -90,7 +114,10 @@ struct GangStatus {
   std::string message;                // for people; mirrored on the job
   SysTime since{};                    // when the reason last changed
   std::vector<Placement> placements;  // decoded: by role and slot
-  PlanRefusals refusals{};            // of a gang that is not committed
+  // Of the base gang: capacity without a slot, also for sets of requests that wait for the rest of
+  // theirs; by set and node. It counts as the gang's placements do: committed when they are.
+  std::vector<ReservedCapacity> reserved = {};
+  PlanRefusals refusals{};  // of a gang that is not committed
   // Of a committed gang that is not whole: since when, and what was lost first ("learner/3 lost its
   // node gpu-7 ..."). Not set as long as it is only starting.
   std::optional<SysTime> healing_since{};
@@ -147,6 +174,8 @@ Json encode_status(const PodGroupStatus& status);
 // The placement of a slot, or nullptr. Cost: linear in the group's placements.
 const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot);
 const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name);
+// Pods that capacity is reserved for under that set's name.
+int reserved_for(const GangStatus& gang, std::string_view set);
 // The gang that a placement belongs to.
 const GangStatus* gang_of(const PodGroupStatus& status, std::string_view role, SlotId slot);
 

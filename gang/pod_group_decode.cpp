@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -111,6 +112,26 @@ Result<std::vector<SlotId>> decode_slots(const Json& from, const std::string& ro
   return slots;
 }
 
+Result<Nothing> read_reserve(const Json& from, std::string_view field, const std::string& where,
+                             int& value) {
+  std::int64_t wide = value;
+  auto read = read_integer(from, field, where, 0, kMostSlots, wide);
+  if (read) value = static_cast<int>(wide);
+  return read;
+}
+
+Result<Nothing> decode_from_reserved(const Json& from, const std::string& where,
+                                     FromReserved& value) {
+  const Json* found = kube::find(from, {"fromHeld"});
+  if (found == nullptr) return ok();
+  const std::string here = where + ".fromHeld";
+  if (!found->is_object()) return wrong(here, "must be an object");
+  auto set = required_text(*found, "set", here);
+  if (!set) return set.error();
+  value.set = *std::move(set);
+  return read_reserve(*found, "count", here, value.count);
+}
+
 kube::NodeConstraints decode_constraints(const Json& from) {
   kube::NodeConstraints constraints;
   const Json* selector = kube::find(from, {"nodeSelector"});
@@ -128,7 +149,9 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   if (!role) return role.error();
   auto slots = decode_slots(from, *role, where, taken);
   if (!slots) return slots.error();
-  if (auto read = read_int(from, "held", where, 0, member.reserved_pods); !read)
+  if (auto read = read_reserve(from, "held", where, member.reserved_pods); !read)
+    return read.error();
+  if (auto read = decode_from_reserved(from, where, member.from_reserved); !read)
     return read.error();
   if (const Json* requests = kube::find(from, {"requests"}); requests != nullptr) {
     auto amounts = kube::decode_resources(*requests);
@@ -236,6 +259,27 @@ Result<AvoidedNode> decode_avoided(const Json& from, const std::string& where) {
   return avoided;
 }
 
+// Two entries for one set and node are one.
+Result<Nothing> decode_reserved(const Json& from, const std::string& where,
+                                std::map<std::pair<std::string, std::string>, int>& out) {
+  if (!from.is_object()) return wrong(where, "must be an object");
+  const auto set = required_text(from, "set", where);
+  if (!set) return set.error();
+  int entries = 0;
+  for (const Json& entry : kube::array_at(from, {"nodes"})) {
+    const std::string here = fmt::format("{}.nodes[{}]", where, entries++);
+    if (!entry.is_object()) return wrong(here, "must be an object");
+    auto node = required_text(entry, "node", here);
+    if (!node) return node.error();
+    int count = 1;
+    if (auto read = read_int(entry, "count", here, 1, count); !read) return read.error();
+    int& sum = out[{*set, *std::move(node)}];
+    if (count > kMostSlots - sum) return wrong(here + ".count", "is too large");
+    sum += count;
+  }
+  return ok();
+}
+
 Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
   auto name = required_text(from, "name", where);
   if (!name) return name.error();
@@ -266,6 +310,15 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
             [](const Placement& a, const Placement& b) {
               return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
             });
+  std::map<std::pair<std::string, std::string>, int> reserved;
+  entries = 0;
+  for (const Json& entry : kube::array_at(from, {"held"})) {
+    const std::string here = fmt::format("{}.held[{}]", where, entries++);
+    if (auto read = decode_reserved(entry, here, reserved); !read) return read.error();
+  }
+  for (const auto& [place, count] : reserved) {
+    gang.reserved.push_back({place.first, place.second, count});
+  }
   return gang;
 }
 

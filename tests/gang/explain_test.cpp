@@ -194,5 +194,34 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
   CHECK(same_cause(before, row.changed) == row.same);
 }
 
+TEST_CASE("an explanation says how many pods are only reserved for", "[gang][explain]") {
+  struct Row {
+    int wanted = 0;
+    int reserved = 0;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {3, 0, "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free"},
+      {3, 3,
+       "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; all 3 are "
+       "reserved for requests (minReplicas)"},
+      {3, 1,
+       "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; 1 of the 3 "
+       "is reserved for requests (minReplicas)"},
+      {1, 1,
+       "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is reserved for "
+       "requests (minReplicas)"},
+  }));
+  NoFit no_fit;
+  no_fit.role = "learner";
+  no_fit.wanted = row.wanted;
+  no_fit.unplaced = 1;
+  no_fit.resource = "nvidia.com/gpu";
+  no_fit.each = 8;
+  no_fit.nodes_free = 1;
+  no_fit.reserved = row.reserved;
+  CHECK(explain(no_fit) == row.want);
+}
+
 }  // namespace
 }  // namespace nervex::gang

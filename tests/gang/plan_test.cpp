@@ -144,11 +144,14 @@ TEST_CASE("a limit keeps further pods of a set off a node", "[gang][plan]") {
   CHECK(node_by_slot(plan_gang(members, nodes, row.limits)) == row.want);
 }
 
-TEST_CASE("capacity for reserved pods is not planned yet", "[gang][plan]") {
+TEST_CASE("capacity for reserved pods is planned as slots that the caller adds", "[gang][plan]") {
   MemberSet set = a_set("learner", 1, ask(8));
   set.reserved_pods = 5;
-  const std::vector<NodeView> nodes{view(a_node("a", 8))};
+  const std::vector<NodeView> nodes{view(a_node("a", 8)), view(a_node("b", 8))};
   CHECK(node_by_slot(plan_gang(std::vector{set}, nodes)) == NodeBySlot{{"learner/0", "a"}});
+  set.slots.push_back(reserved_slot(0));
+  CHECK(node_by_slot(plan_gang(std::vector{set}, nodes)) ==
+        NodeBySlot{{"learner/-1", "a"}, {"learner/0", "b"}});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include "gang/pod_group.h"
@@ -83,6 +84,27 @@ TEST_CASE("a PodGroup of 5,000 slots stays below 1 MiB", "[gang][pod_group][size
   }));
   INFO("when " << shape.when);
   const PodGroup group = a_large_group(shape);
+  const std::string text = kube::to_text(json_of(group));
+  UNSCOPED_INFO(text.size() << " bytes");
+  CHECK(text.size() < kMiB);
+  const auto decoded = decode_pod_group(*kube::parse_json(text));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->spec == group.spec);
+  CHECK(decoded->status == group.status);
+}
+
+TEST_CASE("a PodGroup with capacity reserved for 5,000 pods stays below 1 MiB",
+          "[gang][pod_group][size]") {
+  PodGroup group = a_large_group({"", 100, 1, 1, false});
+  GangStatus& base = group.status.gangs.front();
+  for (const Placement& placement : base.placements) {
+    base.reserved.push_back({"learner", placement.node, 1});
+  }
+  std::sort(base.reserved.begin(), base.reserved.end(),
+            [](const auto& a, const auto& b) { return a.node < b.node; });
+  base.placements.clear();
+  group.spec.members.front().slots.clear();
+  group.spec.members.front().reserved_pods = kSlots;
   const std::string text = kube::to_text(json_of(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);

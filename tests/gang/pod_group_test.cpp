@@ -30,6 +30,7 @@ PodGroup a_pod_group() {
   group.spec.members[1].shape.constraints.node_selector_terms = Json::array(
       {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
   group.spec.members[2].slots = {{4096, 1}};
+  group.spec.members[2].from_reserved = {"collector", 1};
   group.status.observed_generation = 3;
   group.status.next_placement = 9;
   group.status.gangs = {
@@ -41,7 +42,8 @@ PodGroup a_pod_group() {
        SysTime(std::chrono::milliseconds(1'795'269'365'000)),
        {{"coordinator", {0, 0}, "n1", 1},
         {"learner", {0, 0}, "n2", 2},
-        {"learner", {1, 0}, "n2", 3}}},
+        {"learner", {1, 0}, "n2", 3}},
+       {{"learner", "n2", 2}, {"learner", "n3", 1}, {"request-7-collector", "n1", 1}}},
       {"request-6",
        false,
        true,
@@ -49,6 +51,7 @@ PodGroup a_pod_group() {
        "1 pod is placed",
        SysTime{},
        {{"learner", {4096, 2}, "n2", 4}},
+       {},
        {},
        SysTime(std::chrono::milliseconds(1'795'269'366'000)),
        "learner/4096 lost its node n1 (gone)"},
@@ -129,6 +132,16 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
        "status.gangs[0].placements[0].nodes[0].ordinal"},
       {"a placement names neither nodes nor a slot", "/status/gangs/0/placements/0",
        Json{{"role", "learner"}}, "status.gangs[0].placements[0].ordinal"},
+      {"reserved pods are negative", "/spec/members/1/held", -1, "spec.members[1].held"},
+      {"reserved pods are taken over from no set", "/spec/members/2/fromHeld/set", "",
+       "spec.members[2].fromHeld.set"},
+      {"what is taken over is a number", "/spec/members/2/fromHeld", 3, "spec.members[2].fromHeld"},
+      {"reserved capacity has no node", "/status/gangs/0/held/0/nodes/0/node", "",
+       "status.gangs[0].held[0].nodes[0].node"},
+      {"reserved capacity is of no set", "/status/gangs/0/held/1/set", "",
+       "status.gangs[0].held[1].set"},
+      {"reserved capacity is for no pod", "/status/gangs/0/held/0/nodes/1/count", 0,
+       "status.gangs[0].held[0].nodes[1].count"},
       {"the object has no name", "/metadata/name", "", "metadata.name"},
   }));
   INFO("when " << row.when);
