@@ -37,6 +37,25 @@ Result<Nothing> check_no_slot_moved(const gang::PodGroup& group, std::string_vie
   return ok();
 }
 
+// Capacity that the gang reserves beside its members'.
+Result<Nothing> check_reserved(const gang::GangStatus& gang, const gang::MemberSet& set,
+                               Ledger& ledger) {
+  const int reserved = gang::reserved_for(gang, set.name);
+  if (reserved < set.reserved_pods) {
+    return conflict(fmt::format("gang {} has capacity reserved for {} of {} {}s", gang.name,
+                                reserved, set.reserved_pods, set.role));
+  }
+  for (const gang::ReservedCapacity& entry : gang.reserved) {
+    if (entry.set != set.name) continue;
+    for (int i = 0; i < entry.count; ++i) {
+      const auto fits = ledger.check(set, entry.node);
+      if (!fits) return with_context("reserved " + set.role, fits.error());
+      ledger.take(set, entry.node);
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_name,
@@ -60,6 +79,7 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_
       if (!fits) return with_context(key, fits.error());
       ledger.take(set, placement->second->node);
     }
+    if (auto fits = check_reserved(*gang, set, ledger); !fits) return fits;
   }
   return ok();
 }

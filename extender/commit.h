@@ -11,11 +11,11 @@ namespace nervex::extender {
 
 // kConflict, with a reason for people, unless every member of the gang still has its placement: the
 // plan is not whole, slots of it have moved to another gang, a node was deleted or is no longer
-// allowed, or has too little capacity.
+// allowed, or has too little capacity; or the capacity that it reserves is not there any more.
 //
-// `nodes` are those of the placements, sorted by name; their free = allocatable - occupying pods -
-// committed placements of others whose pod is not bound. Plans of others that are not committed do
-// not count.
+// `nodes` are those of the placements and of reserved capacity, sorted by name; their free =
+// allocatable - occupying pods - committed placements of others whose pod is not bound. Plans of
+// others that are not committed do not count.
 Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang,
                              std::span<const gang::NodeView> nodes);
 

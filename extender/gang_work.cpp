@@ -1,6 +1,7 @@
 #include "extender/gang_work.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -38,10 +39,19 @@ gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId>
   return {set.name, set.gang, set.role, std::move(slots), 0, set.shape, set.bind_last};
 }
 
-// Sorts the set's slots into those with a placement and those without.
-void add_set(GangWork& work, const gang::MemberSet& set, const KnownPlacements& placements) {
+// With those of the capacity that is planned with them.
+std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {
+  std::vector<gang::SlotId> slots = set.slots;
+  if (set.gang != gang::kBaseGang) return slots;
+  for (int i = 0; i < set.reserved_pods; ++i) slots.push_back(gang::reserved_slot(i));
+  return slots;
+}
+
+// Sorts these slots of the set into those with a placement and those without.
+void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang::SlotId>& slots,
+             const KnownPlacements& placements) {
   std::vector<gang::SlotId> missing;
-  for (const gang::SlotId slot : set.slots) {
+  for (const gang::SlotId slot : slots) {
     const auto found = placements.find(SlotKey(set.role, slot));
     if (found == placements.end()) {
       missing.push_back(slot);
@@ -78,8 +88,26 @@ void forget_placements(GangWork& work) {
   work.placed.clear();
   work.missing.clear();
   for (const gang::MemberSet* set : work.sets) {
-    if (!set->slots.empty()) work.missing.push_back(with_slots(*set, set->slots));
+    auto slots = all_slots(*set);
+    if (!slots.empty()) work.missing.push_back(with_slots(*set, std::move(slots)));
   }
+}
+
+// The places of capacity that a gang which is not committed reserves.
+std::deque<gang::Placement> reserved_placements(const GroupSeen& seen) {
+  std::deque<gang::Placement> placements;
+  const gang::GangStatus* base = gang::find_gang(seen.group->status, gang::kBaseGang);
+  if (base == nullptr || seen.is_committed(*base)) return placements;
+  for (const gang::MemberSet& set : seen.group->spec.members) {
+    if (set.gang != gang::kBaseGang) continue;
+    int number = 0;
+    for (const gang::ReservedCapacity& entry : base->reserved) {
+      for (int i = 0; entry.set == set.name && i < entry.count; ++i) {
+        placements.push_back({set.role, gang::reserved_slot(number++), entry.node, 0});
+      }
+    }
+  }
+  return placements;
 }
 
 // Of placements that do not fit all together, takes those that do; the other slots become missing.
@@ -96,7 +124,7 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
   work.sets.clear();
   work.placed.clear();
   work.missing.clear();
-  for (const gang::MemberSet* set : sets) add_set(work, *set, kept);
+  for (const gang::MemberSet* set : sets) add_set(work, *set, all_slots(*set), kept);
 }
 
 void recheck_committed(GangWork& work, Ledger& ledger) {
@@ -110,6 +138,15 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
     }
     return !fits;
   });
+}
+
+gang::NoFit with_reserved(gang::NoFit no_fit, const std::vector<gang::MemberSet>& sets) {
+  for (const gang::MemberSet& set : sets) {
+    if (set.role != no_fit.role) continue;
+    no_fit.reserved +=
+        static_cast<int>(std::count_if(set.slots.begin(), set.slots.end(), gang::is_reserved_slot));
+  }
+  return no_fit;
 }
 
 // What the gang's limits leave for the slots that have no placement.
@@ -145,10 +182,10 @@ std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberS
   std::vector<gang::MemberSet> members;
   for (const gang::MemberSet& set : missing) members.push_back(keeping_away(set, work.avoid));
   gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits_left(work));
-  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *no_fit;
+  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return with_reserved(*no_fit, missing);
   std::map<SlotKey, const gang::MemberSet*> set_of;
   for (const gang::MemberSet* set : work.sets) {
-    for (const gang::SlotId slot : set->slots) set_of.emplace(SlotKey(set->role, slot), set);
+    for (const gang::SlotId slot : all_slots(*set)) set_of.emplace(SlotKey(set->role, slot), set);
   }
   for (gang::Assignment& assigned : std::get<std::vector<gang::Assignment>>(plan)) {
     const gang::MemberSet* set = set_of.at(SlotKey(assigned.role, assigned.slot));
@@ -197,15 +234,26 @@ std::size_t GangWork::wanted() const {
   return count;
 }
 
+bool GangWork::claims_reserved() const {
+  return !committed && !is_whole() && std::any_of(sets.begin(), sets.end(), [](const auto* set) {
+    return set->from_reserved.count > 0;
+  });
+}
+
 std::vector<GangWork> gangs_of(const GroupSeen& seen) {
   std::vector<GangWork> works;
-  const KnownPlacements placements = known_placements(seen);
+  KnownPlacements placements = known_placements(seen);
+  const std::deque<gang::Placement> reserved = reserved_placements(seen);
+  for (const gang::Placement& place : reserved) {
+    placements.emplace(SlotKey(place.role, place.slot), KnownPlacement{&place, false, false});
+  }
   std::map<std::string_view, std::size_t> index;
   for (const gang::MemberSet& set : seen.group->spec.members) {
-    if (set.slots.empty()) continue;
+    if (set.slots.empty() && set.reserved_pods == 0) continue;
     const auto [at, is_new] = index.emplace(set.gang, works.size());
     if (is_new) works.push_back(start_work(seen, set.gang));
-    add_set(works[at->second], set, placements);
+    GangWork& work = works[at->second];
+    add_set(work, set, work.committed ? set.slots : all_slots(set), placements);
   }
   for (GangWork& work : works) {
     work.is_reserved = work.committed;

@@ -42,6 +42,8 @@ struct GangWork {
   std::vector<std::string> losses;    // placements that were taken from it in this cycle, and why
   bool is_paused = false;             // not planned again yet (refusals.h)
   bool is_rejected = false;           // they have none because the API server stores no such plan
+  // Capacity that the sets of a gang without a plan take over from what is reserved: 0 for others.
+  bool claims_reserved() const;
 
   // False: the gang does without such a pod for as long as it takes (the job's own aggregator).
   bool is_of_quorum(std::string_view role) const;
@@ -54,6 +56,9 @@ struct GangWork {
 // from one gang to another, and a gang that gets a committed placement is committed. Placements of
 // slots that the spec does not want (any more, or with another incarnation) are left out. The
 // capacity of committed gangs is reserved: the snapshot has subtracted it.
+// Capacity that a gang which is not committed is to reserve (MemberSet::reserved_pods) is among its
+// slots, as gang::reserved_slot(): it is planned with them, or nothing is. That of a committed gang
+// is not: reserved_capacity.h.
 std::vector<GangWork> gangs_of(const GroupSeen& seen);
 
 // Of a committed gang, takes the placements whose pod is not bound on nodes that do not take it any

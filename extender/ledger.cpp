@@ -70,6 +70,17 @@ bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
          kube::judge(*view->node, set.shape.constraints) == kube::NodeFit::kAllowed;
 }
 
+bool Ledger::has_capacity(const gang::MemberSet& set, std::string_view node) const {
+  const gang::NodeView* view = find(node);
+  return view != nullptr && set.shape.requests.fits_in(view->free);
+}
+
+bool Ledger::is_allowed(const gang::MemberSet& set, std::string_view node) const {
+  const gang::NodeView* view = find(node);
+  return view != nullptr &&
+         kube::judge(*view->node, set.shape.constraints) == kube::NodeFit::kAllowed;
+}
+
 void Ledger::take(const gang::MemberSet& set, std::string_view node) {
   if (gang::NodeView* view = find(node)) view->free -= set.shape.requests;
 }

@@ -30,6 +30,9 @@ class Ledger {
   // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
+  // The halves of fits(): capacity for one more; the node allows such a pod. False: no such node.
+  bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
+  bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
 
   std::span<const gang::NodeView> nodes() const { return nodes_; }
 

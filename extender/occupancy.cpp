@@ -321,6 +321,9 @@ void GroupPlacements::reserve_all() {
     count(reservation, true);
     note_open(number, reservation);
   }
+  if (group_ && !group_->meta.deleting) add_reserved(*group_);
+  if (attempted_) add_reserved(*attempted_);
+  count_reserved(true);
 }
 
 void GroupPlacements::release_all() {
@@ -328,6 +331,8 @@ void GroupPlacements::release_all() {
   reservations_.clear();
   open_.clear();
   numbers_.clear();
+  count_reserved(false);
+  reserved_.clear();
 }
 
 void GroupPlacements::add_placements(const gang::PodGroup& group) {
@@ -340,6 +345,35 @@ void GroupPlacements::add_placements(const gang::PodGroup& group) {
       const bool bound = pods_.is_bound(group.meta.uid, group.meta.ns, placement);
       reservations_.try_emplace(
           placement.number, Reservation{placement, set->second, &group, &gang, committed, bound});
+    }
+  }
+}
+
+// Also what the spec does not ask for any more: the planner gives it back, or to a request.
+void GroupPlacements::add_reserved(const gang::PodGroup& group) {
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    const bool committed = gang.committed || committing_.count(gang.name) > 0;
+    for (const gang::ReservedCapacity& entry : gang.reserved) {
+      const auto set = std::find_if(group.spec.members.begin(), group.spec.members.end(),
+                                    [&](const auto& member) { return member.name == entry.set; });
+      if (set == group.spec.members.end()) continue;
+      ReservedPods& pods = reserved_[{entry.set, entry.node}];
+      pods.set = &*set;
+      pods.count = std::max(pods.count, entry.count);
+      pods.committed = pods.committed || committed;
+    }
+  }
+}
+
+void GroupPlacements::count_reserved(bool add) {
+  for (const auto& [place, pods] : reserved_) {
+    const std::string node(place.second);
+    for (int i = 0; i < pods.count; ++i) {
+      if (add) {
+        nodes_.reserve(node, pods.set->shape.requests, pods.committed);
+      } else {
+        nodes_.release(node, pods.set->shape.requests, pods.committed);
+      }
     }
   }
 }

@@ -162,6 +162,8 @@ class GroupPlacements {
   void add_placements(const gang::PodGroup& group);
   void count(const Reservation& reservation, bool add);
   void note_open(std::int64_t number, const Reservation& reservation);
+  void add_reserved(const gang::PodGroup& group);
+  void count_reserved(bool add);
 
   NodeTable& nodes_;
   const SlotPods& pods_;
@@ -170,6 +172,13 @@ class GroupPlacements {
   std::set<std::string> committing_;
   std::map<std::int64_t, Reservation> reservations_;  // by placement number, of wanted slots
   std::set<std::int64_t> open_;                       // those of committed gangs that are open
+  // Capacity without a slot, by set and node.
+  struct ReservedPods {
+    const gang::MemberSet* set = nullptr;  // of group_ or attempted_
+    int count = 0;                         // the larger one of the two
+    bool committed = false;
+  };
+  std::map<std::pair<std::string_view, std::string_view>, ReservedPods> reserved_;
   // Role and ordinal to number, of group_ alone.
   std::map<std::pair<std::string, int>, std::int64_t> numbers_;
 };

@@ -203,6 +203,7 @@ Result<Nothing> Plans::check_capacity(GroupEntry& entry, const std::string& gang
   std::set<std::string_view> names;  // sorted, as check_commit() wants the nodes
   if (const gang::GangStatus* status = gang::find_gang(group.status, gang)) {
     for (const gang::Placement& placement : status->placements) names.insert(placement.node);
+    for (const gang::ReservedCapacity& place : status->reserved) names.insert(place.node);
   }
   std::vector<gang::NodeView> nodes;
   for (const std::string_view name : names) {

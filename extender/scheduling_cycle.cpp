@@ -9,6 +9,7 @@
 #include "extender/gang_work.h"
 #include "extender/ledger.h"
 #include "extender/refusals.h"
+#include "extender/reserved_places.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -18,6 +19,7 @@ struct GroupWork {
   const GroupSeen* seen = nullptr;
   std::vector<GangWork> gangs;
   const Rejection* rejection = nullptr;
+  ReservedPlaces reserved;  // of the committed base gang
 
   bool is_rejected(Rejection::Extent extent) const {
     return rejection != nullptr && rejection->extent >= extent;
@@ -46,9 +48,18 @@ bool is_whole(const gang::PodGroup& group) {
   return slots == placements;
 }
 
+// Capacity without a pod must be looked after: its nodes may be lost.
+bool reserves_capacity(const gang::PodGroup& group) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(),
+                     [](const auto& set) { return set.reserved_pods > 0; }) ||
+         std::any_of(group.status.gangs.begin(), group.status.gangs.end(),
+                     [](const auto& gang) { return !gang.reserved.empty(); });
+}
+
 // All is placed and committed: only a new spec, or the loss of a pod, brings new work.
 bool is_settled(const gang::PodGroup& group) {
   return group.status.observed_generation == group.meta.generation && is_whole(group) &&
+         !reserves_capacity(group) &&
          std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
                      [](const gang::GangStatus& gang) {
                        return gang.planned && gang.committed && !gang.healing_since;
@@ -121,7 +132,8 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting || may_wait(seen, ledger, healing, now, out)) continue;
-    queue.push_back({&seen, gangs_of(seen), rejection_of(*seen.group, rejections)});
+    queue.push_back(
+        {&seen, gangs_of(seen), rejection_of(*seen.group, rejections), ReservedPlaces(seen)});
     heed_refusals(queue.back(), now);
   }
   std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
@@ -199,6 +211,19 @@ void drop_rejected(std::vector<GroupWork>& queue) {
   }
 }
 
+// Requests that take over reserved capacity come first: nobody else may get it.
+void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger) {
+  for (GroupWork& work : queue) {
+    if (!work.seen->unconfirmed) work.reserved.hand_over(work.gangs, ledger);
+  }
+  for (GroupWork& work : queue) {
+    for (GangWork& gang : work.gangs) {
+      const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected;
+      if (may_claim && gang.claims_reserved()) gang.no_fit = work.reserved.complete(gang, ledger);
+    }
+  }
+}
+
 // Gives every gang that fits now its placements. The gangs that wait are tried once more after the
 // last one got its placements, so that their explanations count what is left in the end.
 void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
@@ -208,9 +233,10 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
       if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
         if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
-        gang.no_fit = complete(gang, ledger);
+        gang.no_fit = work.reserved.complete(gang, ledger);
         again = again || !gang.no_fit;
       }
+      work.reserved.restore(ledger);
     }
   }
 }
@@ -229,7 +255,9 @@ class Numbers {
   // A placement that is as it was keeps its number; every other one gets the next.
   std::vector<gang::Placement> number_placements(const GangWork& work) {
     std::vector<gang::Placement> placements;
-    for (const PlacedSlot& slot : work.placed) placements.push_back(slot.placement);
+    for (const PlacedSlot& slot : work.placed) {
+      if (!gang::is_reserved_slot(slot.placement.slot)) placements.push_back(slot.placement);
+    }
     std::sort(placements.begin(), placements.end(),
               [](const gang::Placement& a, const gang::Placement& b) {
                 return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
@@ -288,6 +316,30 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   return out;
 }
 
+// What the base gang's status says of reserved capacity: planned with it, or kept since its commit.
+std::vector<gang::ReservedCapacity> reserved_of(const GroupWork& group, const GangWork& gang) {
+  if (gang.name != gang::kBaseGang) return {};
+  if (gang.committed) return group.reserved.places();
+  std::map<std::pair<std::string_view, std::string_view>, int> counts;
+  for (const PlacedSlot& slot : gang.placed) {
+    if (gang::is_reserved_slot(slot.placement.slot)) {
+      ++counts[{slot.set->name, slot.placement.node}];
+    }
+  }
+  std::vector<gang::ReservedCapacity> reserved;
+  for (const auto& [place, count] : counts) {
+    reserved.push_back({std::string(place.first), std::string(place.second), count});
+  }
+  return reserved;
+}
+
+void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus& status) {
+  status.reserved = reserved_of(group, gang);
+  if (gang.name != gang::kBaseGang || !status.planned) return;
+  const std::string text = describe_reserved(*group.seen->group, status.reserved);
+  if (!text.empty()) status.message += "; " + text;
+}
+
 // A gang that waits may have nodes again by the mere passing of time.
 void look_when_not_avoided(const GroupWork& work, SysTime now, CycleResult& out) {
   const auto waits = [](const GangWork& gang) { return gang.no_fit.has_value(); };
@@ -312,6 +364,7 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
     Decided decided = decide(gang, work.rejection,
                              last_reported == memory.end() ? nullptr : &last_reported->second,
                              healed, numbers, now);
+    add_reserved(work, gang, decided.status);
     status.gangs.push_back(std::move(decided.status));
     if (decided.report.last_reported)
       out.memory.emplace(key, *std::move(decided.report.last_reported));
@@ -346,8 +399,12 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   Ledger ledger(snapshot.nodes);
   std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
   look_at_committed(queue, ledger, now, out);
+  for (GroupWork& work : queue) {
+    if (!work.seen->unconfirmed) work.reserved.leave_overfull_nodes(ledger);
+  }
   take_planned(queue, ledger);
   drop_rejected(queue);
+  place_on_reserved(queue, ledger);
   place_all(queue, ledger);
   move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {

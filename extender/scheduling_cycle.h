@@ -55,7 +55,8 @@ struct CycleResult {
 // In the order of the queue (priority, queuedSince, namespace and name):
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
 //     placements, the last in the queue first;
-//  2. every gang with slots that have no placement gets all of them, or none. A gang that waits
+//  2. requests that take over reserved capacity are placed on it;
+//  3. every gang with slots that have no placement gets all of them, or none. A gang that waits
 //     holds no capacity and does not keep smaller ones behind it from starting:
 //     docs/adr/2026-11-21-gang-planning.md.
 //  3. committed gangs keep the placements of pods that are bound. Before the bind a slot gets
