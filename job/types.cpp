@@ -47,6 +47,15 @@ std::string_view to_string(Phase phase) {
   return "";
 }
 
+std::optional<SysTime> reserved_until(const Job& job) {
+  // Not status.startTime, which retries keep: each attempt asks for its replicas anew.
+  const Condition* running = find_condition(job.status, to_string(Phase::kRunning));
+  if (job.status.phase != Phase::kRunning || running == nullptr || !running->status) {
+    return std::nullopt;
+  }
+  return running->last_transition + std::chrono::seconds(job.spec.hold_seconds);
+}
+
 const Condition* find_condition(const Status& status, std::string_view type) {
   const auto at = std::find_if(status.conditions.begin(), status.conditions.end(),
                                [&](const Condition& c) { return c.type == type; });

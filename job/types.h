@@ -33,6 +33,8 @@ inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase =
 struct RoleSpec {                 // collector or learner
   kube::SharedJson pod_template;  // PodTemplateSpec as written
   int replicas = 0;               // base replicas: part of the gang from the start
+  // Capacity for this many, the base replicas counted, is planned with the gang and kept for the
+  // coordinator's first requests.
   int min_replicas = 0;
   std::optional<int> max_replicas;
   bool operator==(const RoleSpec&) const = default;
@@ -123,7 +125,7 @@ struct Spec {
   std::optional<RoleSpec> collector;
   std::optional<RoleSpec> learner;
   std::string aggregator;  // "", "PerJob", "OnDemand"
-  int hold_seconds = 600;
+  int hold_seconds = 600;  // capacity of minReplicas is kept so long: reserved_until()
   bool suspend = false;
   std::optional<std::int64_t> active_deadline_seconds;   // from status.startTime
   std::optional<std::int64_t> schedule_timeout_seconds;  // from status.queuedTime
@@ -236,6 +238,10 @@ inline const std::optional<RoleSpec>& role_spec(const Spec& spec, Role role) {
 // A condition: spec.requests vanished from the job. The controller sets it, and the server minds
 // it.
 inline constexpr std::string_view kRequestsLost = "RequestsLost";
+
+// When what is left of the capacity that the attempt has reserved (minReplicas) is given back:
+// holdSeconds after its coordinator began to run. nullopt: it does not run yet, or any more.
+std::optional<SysTime> reserved_until(const Job& job);
 
 const Condition* find_condition(const Status& status, std::string_view type);
 // Sets or adds the condition; last_transition changes only when its status does.

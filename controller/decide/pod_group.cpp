@@ -13,6 +13,7 @@
 
 #include "controller/decide/attempt.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/reserved_capacity.h"
 #include "job/names.h"
 #include "kube/model/merge_patch.h"
 
@@ -31,7 +32,8 @@ class Members {
         wanted_(round.slots),
         is_lost_(round.requests_lost),
         backing_off_(is_lost_ ? SlotNumbers{} : round.backing_off),
-        base_is_committed_(is_base_committed(round.attempt.group)) {}
+        base_is_committed_(is_base_committed(round.attempt.group)),
+        reservation_{round.job.spec, base_is_committed_, has_hold_ended(round)} {}
 
   std::vector<gang::MemberSet> follow() {
     for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
@@ -42,13 +44,17 @@ class Members {
     for (const auto& slot : wanted_.all()) {
       if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
     }
+    add_reserving_sets();
     // The gang that the job starts with, then added base replicas, then requests in the order they
     // came.
     std::stable_sort(sets_.begin() + old, sets_.end(),
                      [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
+    reserve_capacity(sets_, static_cast<std::size_t>(old), reservation_);
     if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, pods_, attempt_.group->status);
     for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
-    std::erase_if(sets_, [](const auto& set) { return set.slots.empty(); });
+    std::erase_if(sets_, [this](const auto& set) {
+      return set.slots.empty() && set.reserved_pods == 0 && reserving_.count(set.name) == 0;
+    });
     return std::move(sets_);
   }
 
@@ -76,6 +82,9 @@ class Members {
     kept.role = to_string(known->role);
     kept.bind_last = known->role == Role::kCoordinator;
     kept.slots.clear();
+    if (may_reserve(*known) && (set.reserved_pods > 0 || set.slots.empty())) {
+      reserving_.insert(set.name);
+    }
     for (const auto slot : set.slots) {
       const Number number(known->role, slot.ordinal);
       if (!seen_.insert(number).second || backing_off_.count(number) != 0) continue;
@@ -115,6 +124,23 @@ class Members {
     };
     if (is_multi_gpu) return has_template(Role::kAggregator) && has_template(Role::kDdpLearner);
     return has_template(slot.role) || slot.role == Role::kCoordinator;
+  }
+
+  static bool may_reserve(const SetName& name) {
+    return name.gang == gang::kBaseGang &&
+           (name.role == Role::kCollector || name.role == Role::kLearner);
+  }
+
+  // A role may have capacity reserved and no base replica.
+  void add_reserving_sets() {
+    for (const Role role : {Role::kCollector, Role::kLearner}) {
+      const SetName name = base_set_name(role);
+      const bool may_be_new = !base_is_committed_ && set_at_.count(name.set) == 0;
+      if (!may_be_new || reserved_replicas(reservation_, role) == 0) continue;
+      if (job::template_of(job_, role, context_).is_null()) continue;
+      set_at_.emplace(name.set, sets_.size());
+      sets_.push_back(new_set(name, {role, {}, {role, {}, nullptr}, 0, false}));
+    }
   }
 
   SetName name_for(const WantedSlot& slot) {
@@ -175,6 +201,10 @@ class Members {
   const bool is_lost_;
   const SlotNumbers backing_off_;
   const bool base_is_committed_;
+  const Reservation reservation_;
+  // Sets of the base gang that have reserved capacity, or had some: they stay as long as the
+  // PodGroup does, since its status may still name them.
+  std::set<std::string> reserving_;
   std::set<std::pair<Role, job::Slot>> pods_;
   std::set<Number> seen_;  // what the sets of the PodGroup have named
   std::map<Role, SetName> added_base_sets_;

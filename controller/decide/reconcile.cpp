@@ -13,6 +13,7 @@
 #include "controller/decide/pod_group.h"
 #include "controller/decide/pods.h"
 #include "controller/decide/replacement.h"
+#include "controller/decide/reserved_capacity.h"
 #include "controller/decide/status.h"
 
 namespace nervex::controller {
@@ -57,7 +58,8 @@ Actions creation_steps(const Round& round) {
 std::optional<std::chrono::milliseconds> next_look(const Round& round) {
   const auto limit = time_until_limit(round);
   const auto late = time_until_late(round);
-  return sooner(sooner(limit, late), time_until_requeue(round.seen));
+  const auto hold = time_until_hold_ends(round);
+  return sooner(sooner(sooner(limit, late), hold), time_until_requeue(round.seen));
 }
 
 Actions release(const Observed& seen) {

@@ -263,6 +263,7 @@ void Rules::check_members(const gang::PodGroup& before) {
   if (object.is_null() || !job_before_ || before.meta.deleting) return;
   if (before.meta.name != job::pod_group_name(*job_before_, job_before_->status.attempt)) return;
   const gang::PodGroup now = *gang::decode_pod_group(object);
+  check_reserved(before, now);
   std::set<std::pair<std::string, int>> left;
   for (const auto& set : now.spec.members) {
     for (const auto slot : set.slots) left.emplace(set.role, slot.ordinal);
@@ -281,6 +282,41 @@ void Rules::check_members(const gang::PodGroup& before) {
           fmt::format("takes {}/{} out of the PodGroup, which is wanted", set.role, slot.ordinal));
     }
   }
+}
+
+// What a committed gang reserves only shrinks: what requests have taken over is not reserved again,
+// and no slot takes it over twice.
+void Rules::check_reserved(const gang::PodGroup& before, const gang::PodGroup& now) {
+  const auto* base = gang::find_gang(before.status, gang::kBaseGang);
+  const auto sums = [](const gang::PodGroup& group) {
+    std::map<std::string, int> out;
+    for (const auto& set : group.spec.members) {
+      if (set.reserved_pods > 0) out[set.name] += set.reserved_pods;
+      if (set.from_reserved.count > 0) out[set.from_reserved.set] += set.from_reserved.count;
+    }
+    return out;
+  };
+  auto had = sums(before);
+  int took_over = 0;
+  for (const auto& set : now.spec.members) took_over += set.from_reserved.count;
+  for (const auto& set : before.spec.members) took_over -= set.from_reserved.count;
+  if (took_over > 0) ++seen["reserved capacity taken over"];
+  for (const auto& [set, count] : sums(now)) {
+    if (base == nullptr || !base->committed || count <= had[set]) continue;
+    breach(fmt::format("{} reserves {} pods after {}", set, count, had[set]));
+  }
+}
+
+// The cluster has capacity for all.
+void Rules::check_reserved_is_placed(const gang::PodGroup& group) {
+  const auto* base = gang::find_gang(group.status, gang::kBaseGang);
+  if (base == nullptr || !base->committed) return;
+  int wanted = 0;
+  for (const auto& set : group.spec.members) wanted += set.reserved_pods;
+  int placed = 0;
+  for (const auto& entry : base->reserved) placed += entry.count;
+  if (wanted > 0) ++seen["capacity reserved"];
+  if (wanted != placed) breach(fmt::format("{} of {} reserved pods have a place", placed, wanted));
 }
 
 void Rules::check_status(const job::Job& before, const job::Job& after) {
@@ -388,6 +424,7 @@ void Rules::at_rest() {
   const auto group = current_group(*job);
   if (!group) return;
   check_gangs_are_whole(*job, *group);
+  check_reserved_is_placed(*group);
   check_ends_are_counted(*job, *group);
 }
 

@@ -66,6 +66,8 @@ class Rules {
   void check_coordinator(const gang::PodGroup& group);
   void check_replacement(const job::Job& job, const gang::PodSlot& slot, job::Role role);
   void check_members(const gang::PodGroup& before);
+  void check_reserved(const gang::PodGroup& before, const gang::PodGroup& now);
+  void check_reserved_is_placed(const gang::PodGroup& group);
   void check_status(const job::Job& before, const job::Job& after);
   void check_conditions(const job::Job& job);
   void check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group);

@@ -326,6 +326,25 @@ TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
             });
 }
 
+void change_min_replicas(Suite& suite) {
+  const int count = static_cast<int>(suite.below(6));
+  suite.set_spec({{suite.once_in(2) ? "collector" : "learner", {{"minReplicas", count}}}});
+}
+
+TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedules]") {
+  const std::vector<std::string> events = {"base gang committed", "growth gang committed",
+                                           "capacity reserved", "reserved capacity taken over",
+                                           "controller restarted", "extender restarted"};
+  for_seeds(80, events, [](Suite& suite) {
+    const int hold_seconds = suite.once_in(2) ? 5 : 100'000;
+    suite.set_spec({{"holdSeconds", hold_seconds},
+                    {"collector", {{"minReplicas", 4}}},
+                    {"learner", {{"minReplicas", 3}}}});
+    live(suite, ordinary_and({1, change_min_replicas}), 80);
+    check_end(suite);
+  });
+}
+
 TEST_CASE("a job lives through ends that no controller sees", "[sim][schedules]") {
   for_seeds(40, {"ends unseen", "base gang committed"}, [](Suite& suite) {
     live(suite, ordinary_and({2, end_unseen}), 80);

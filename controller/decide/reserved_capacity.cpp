@@ -1,0 +1,91 @@
+#include "controller/decide/reserved_capacity.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "controller/decide/pod_group.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+
+bool is_of_role(const gang::MemberSet& set, Role role) {
+  return set.role == to_string(role) ||
+         (role == Role::kLearner && set.role == to_string(Role::kDdpLearner));
+}
+
+int taken_over(const std::vector<gang::MemberSet>& sets, std::size_t end, std::string_view from) {
+  int count = 0;
+  for (std::size_t i = 0; i < end; ++i) {
+    if (sets[i].from_reserved.set == from) count += sets[i].from_reserved.count;
+  }
+  return count;
+}
+
+// Slots that are not wanted any more need nothing.
+void trim(gang::MemberSet& set, bool has_ended) {
+  const int slots = has_ended ? 0 : static_cast<int>(set.slots.size());
+  set.from_reserved.count = std::min(set.from_reserved.count, slots);
+  if (set.from_reserved.count == 0) set.from_reserved = {};
+}
+
+void reserve_for(Role role, std::vector<gang::MemberSet>& sets, std::size_t first_new,
+                 const Reservation& reservation) {
+  const std::string name = base_set_name(role).set;
+  const auto base = std::find_if(sets.begin(), sets.end(),
+                                 [&name](const auto& set) { return set.name == name; });
+  if (base == sets.end()) return;
+  const int total = reserved_replicas(reservation, role);
+  // Before the commit the reservation follows the job; after it, it only shrinks.
+  int left = reservation.base_is_committed
+                 ? base->reserved_pods
+                 : std::max(0, total - taken_over(sets, first_new, name));
+  if (reservation.has_ended) left = 0;
+  for (std::size_t i = first_new; i < sets.size(); ++i) {
+    gang::MemberSet& set = sets[i];
+    const bool may_take = set.gang != gang::kBaseGang && is_of_role(set, role) &&
+                          set.shape.requests.fits_in(base->shape.requests);
+    const int taken = may_take ? std::min(left, static_cast<int>(set.slots.size())) : 0;
+    if (taken == 0) continue;
+    set.from_reserved = {name, taken};
+    left -= taken;
+  }
+  base->reserved_pods = reservation.base_is_committed ? std::min(left, total) : left;
+}
+
+bool reserves(const gang::MemberSet& set) {
+  return set.reserved_pods > 0 || set.from_reserved.count > 0;
+}
+
+}  // namespace
+
+int reserved_replicas(const Reservation& reservation, Role role) {
+  const auto& of = role_spec(reservation.spec, role);
+  if (!of || reservation.has_ended) return 0;
+  return std::max(0, of->min_replicas - of->replicas);
+}
+
+void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,
+                      const Reservation& reservation) {
+  for (auto& set : sets) trim(set, reservation.has_ended);
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    reserve_for(role, sets, first_new, reservation);
+  }
+}
+
+bool has_hold_ended(const Round& round) {
+  const auto end = job::reserved_until(round.job);
+  return end && *end <= round.seen.now;
+}
+
+std::optional<std::chrono::milliseconds> time_until_hold_ends(const Round& round) {
+  const auto end = job::reserved_until(round.job);
+  if (!end || *end <= round.seen.now || round.attempt.group == nullptr) return std::nullopt;
+  const auto& sets = round.attempt.group->spec.members;
+  if (std::none_of(sets.begin(), sets.end(), reserves)) return std::nullopt;
+  return *end - round.seen.now;
+}
+
+}  // namespace nervex::controller
