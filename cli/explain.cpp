@@ -54,6 +54,47 @@ std::string gang_title(const JobView& view, const gang::GangStatus& gang) {
   return gang.name;
 }
 
+std::string plural(int count, std::string_view role) {
+  return fmt::format("{} {}{}", count, role, count == 1 ? "" : "s");
+}
+
+// Pods that capacity is reserved for, by role; and by node if it is named.
+std::map<std::string, int> reserved_by_role(const gang::PodGroup& group, std::string_view node = "") {
+  std::map<std::string, int> counts;
+  for (const auto& gang : group.status.gangs) {
+    for (const auto& entry : gang.reserved) {
+      if (!node.empty() && entry.node != node) continue;
+      const auto& sets = group.spec.members;
+      const auto set = std::find_if(sets.begin(), sets.end(),
+                                    [&](const auto& one) { return one.name == entry.set; });
+      if (set != sets.end()) counts[set->role] += entry.count;
+    }
+  }
+  return counts;
+}
+
+std::string reserved_text(const std::map<std::string, int>& counts) {
+  std::string text;
+  for (const auto& [role, count] : counts) {
+    text += fmt::format("{}{}", text.empty() ? "" : " and ", plural(count, printable(role)));
+  }
+  return text;
+}
+
+// "capacity for 4 learners, until 2026-11-21T14:13:12Z, in 8m"; "" if none is reserved.
+std::string reserved_line(const JobView& view) {
+  if (!view.group) return "";
+  const std::string text = reserved_text(reserved_by_role(*view.group));
+  if (text.empty()) return "";
+  const auto until = job::reserved_until(view.job);
+  if (!until) {
+    return fmt::format("capacity for {}, until {} s after the coordinator begins to run", text,
+                       view.job.spec.hold_seconds);
+  }
+  return fmt::format("capacity for {}, until {}, in {}", text, to_rfc3339(*until),
+                     duration_since(view.now, *until));
+}
+
 // The messages of the conditions that report a problem.
 std::vector<std::string> notes(const JobView& view) {
   std::vector<std::string> notes;
@@ -75,6 +116,9 @@ Rows summary(const JobView& view) {
     rows.push_back({"Waits", fmt::format("{}, since {}", gang_title(view, *gang),
                                          moment(gang->since, view.now))});
     rows.push_back({"Because", printable(gang->message)});
+  }
+  if (auto reserved = reserved_line(view); !reserved.empty()) {
+    rows.push_back({"Reserved", std::move(reserved)});
   }
   for (const auto& note : notes(view)) rows.push_back({"Note", note});
   return rows;
@@ -137,7 +181,7 @@ Rows role_rows(const JobView& view) {
   return rows;
 }
 
-// One row per node that the plan uses: its name, and the slots of each role.
+// One row per node that the plan uses: its name, the slots of each role, and what is reserved there.
 Rows planned_nodes(const JobView& view) {
   std::map<std::string, std::string> pods_by_node;
   if (!view.group) return {};
@@ -147,6 +191,14 @@ Rows planned_nodes(const JobView& view) {
       pods +=
           fmt::format("{}{}/{}", pods.empty() ? "" : ", ", placement.role, placement.slot.ordinal);
     }
+  }
+  for (const auto& gang : view.group->status.gangs) {
+    for (const auto& entry : gang.reserved) pods_by_node.try_emplace(entry.node);
+  }
+  for (auto& [node, pods] : pods_by_node) {
+    const std::string reserved = reserved_text(reserved_by_role(*view.group, node));
+    if (reserved.empty()) continue;
+    pods += fmt::format("{}{} reserved", pods.empty() ? "" : ", ", reserved);
   }
   Rows rows;
   for (const auto& [node, pods] : pods_by_node) rows.push_back({printable(node), pods});

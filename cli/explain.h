@@ -29,7 +29,8 @@ struct JobView {
   SysTime now{};
 };
 
-// Several lines for people, newline at the end: phase and reason; what waits, and why; what each
+// Several lines for people, newline at the end: phase and reason; what waits, and why; which
+// capacity is reserved, and until when; what each
 // role wants and has; the planned nodes; pod problems; the last events; what to do.
 std::string explain(const JobView& view);
 

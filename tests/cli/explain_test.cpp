@@ -89,6 +89,37 @@ What to do: wait, unless it can never fit: the requested replicas start as soon 
 )");
 }
 
+TEST_CASE("reserved capacity is shown with its nodes and until when", "[cli][explain][golden]") {
+  JobView view = a_view(job::Phase::kRunning);
+  view.job.status.coordinator.active = 1;
+  view.group = a_group();
+  view.group->spec.members.push_back(a_set("request-1", "learner", 2, 4096));
+  view.group->status.gangs = {a_planned_gang(
+      "base", {{"coordinator", {0, 0}, "cpu-0", 1}, {"learner", {0, 0}, "gpu-0", 2}})};
+  view.group->status.gangs[0].reserved = {
+      {"learner", "gpu-0", 1}, {"learner", "gpu-1", 2}, {"request-1-learner", "gpu-1", 1}};
+  CHECK(explain(view) == R"(NerveXJob rl/dqn
+  Phase     Running since 2026-11-21T14:00:00Z, 5m ago
+  Reserved  capacity for 4 learners, until 2026-11-21T14:10:00Z, in 5m
+
+Roles
+  ROLE         WANTED  PLACED  RUNNING  SUCCEEDED  FAILED
+  coordinator  1       1       1        0          0
+  learner      4       1       0        0          0
+
+Planned nodes
+  cpu-0  coordinator/0
+  gpu-0  learner/0, 1 learner reserved
+  gpu-1  3 learners reserved
+
+What to do: nothing: the job runs.
+)");
+
+  view.job.status.phase = job::Phase::kCreated;
+  CHECK(explain(view).find("Reserved  capacity for 4 learners, until 600 s after the coordinator "
+                           "begins to run\n") != std::string::npos);
+}
+
 TEST_CASE("a job without a status is explained", "[cli][explain][golden]") {
   JobView view = a_view(job::Phase::kNone);
   view.job.status = {};
