@@ -13,6 +13,7 @@
 #include "job/pod_manifest.h"
 #include "job/types.h"
 #include "job/validate.h"
+#include "kube/model/resources.h"
 
 namespace nervex::webhook {
 namespace {
@@ -198,13 +199,22 @@ AdmissionResponse review(AdmissionRequest request, Hook hook, const Rules& rules
 
 namespace {
 
-// In the schema, so that jobs need not change later, but nobody acts on it yet.
+bool reserves_capacity(const Json& spec, std::string_view role) {
+  return kube::int_at(spec, {role, "minReplicas"}) > kube::int_at(spec, {role, "replicas"});
+}
+
 void warn_of_min_replicas(const Json& spec, std::vector<std::string>& warnings) {
-  for (const auto role : {"collector", "learner"}) {
-    if (kube::int_at(spec, {role, "minReplicas"}) <= kube::int_at(spec, {role, "replicas"}))
-      continue;
+  const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
+  if (reserves && kube::int_at(spec, {"holdSeconds"}, 1) == 0) {
     warnings.push_back(
-        fmt::format("spec.{}.minReplicas: no capacity is held for them in this version", role));
+        "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator runs");
+  }
+  // A request for several GPUs each makes an aggregator for each learner, too.
+  const Json* learner = kube::find(spec, {"learner", "template", "spec"});
+  if (learner == nullptr || !reserves_capacity(spec, "learner")) return;
+  if (kube::pod_requests(*learner).get("nvidia.com/gpu") > 1) {
+    warnings.push_back(
+        "spec.learner.minReplicas: no capacity is reserved for the aggregators of multi-GPU learners");
   }
 }
 
