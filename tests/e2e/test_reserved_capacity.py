@@ -121,7 +121,7 @@ def test_the_example_of_the_guide_runs_and_a_second_one_waits(jobs, node_agent, 
     assert not jobs.pods(waiting)
 
 
-def test_learners_with_several_gpus_get_the_reserved_capacity(jobs, node_agent, more_than_half, replicas_api, namespace):
+def test_learners_with_several_gpus_get_the_reserved_capacity(jobs, node_agent, more_than_half):
     for name in (FIRST, SECOND):
         jobs.create(reserving(name, more_than_half))
     running, waiting = one_waits(jobs)
@@ -132,7 +132,7 @@ def test_learners_with_several_gpus_get_the_reserved_capacity(jobs, node_agent, 
     always(lambda: not jobs.pods(waiting), "the other job without a pod")
 
 
-def test_a_gang_on_reserved_capacity_waits_and_says_why(jobs, more_than_half, gpu_nodes):
+def test_a_gang_that_needs_reserved_capacity_waits_and_says_why(jobs, more_than_half):
     jobs.create(reserving(FIRST, more_than_half))
     jobs.wait_phase(FIRST, "Running")
     jobs.create(job(SECOND, learner={"replicas": more_than_half, "template": template(gpus=8)}))
@@ -153,7 +153,7 @@ def test_capacity_that_nobody_asked_for_is_given_back_after_hold_seconds(jobs, m
 
 
 def test_a_request_for_more_than_is_reserved_waits_with_its_reservation(
-        jobs, gpu_nodes, more_than_half, replicas_api, namespace):
+        jobs, node_agent, gpu_nodes, more_than_half, replicas_api, namespace):
     """One node too few is free: the request waits whole, and what was reserved for it goes to nobody else."""
     jobs.create(reserving(FIRST, more_than_half))
     jobs.wait_phase(FIRST, "Running")
@@ -168,9 +168,26 @@ def test_a_request_for_more_than_is_reserved_waits_with_its_reservation(
     jobs.wait_condition(SECOND, "Scheduled", "False")
     always(lambda: not jobs.pods(FIRST, "learner") and not jobs.pods(SECOND), "no learner and no second job")
 
-    jobs.delete("in-the-way")
+    node_agent.finish("in-the-way-coordinator")
     jobs.wait_pods(FIRST, more_than_half + 1, "Running", role="learner")
     assert reserved(jobs, FIRST) == {}
+
+
+def test_restarts_keep_what_is_reserved(jobs, programs, node_agent, more_than_half):
+    jobs.create(reserving(FIRST, more_than_half))
+    jobs.wait_phase(FIRST, "Running")
+    for name in ("controller", "extender"):
+        programs.stop(name)
+    jobs.create(job(SECOND, learner={"replicas": more_than_half, "template": template(gpus=8)}))
+    for name in ("extender", "controller"):
+        programs.start(name)
+    wait_for(lambda: (jobs.condition(SECOND, "Scheduled") or {}).get("reason") == "Unschedulable",
+             "the second job to wait")
+    assert reserved(jobs, FIRST) == {"learner": more_than_half}
+    with asking(node_agent, FIRST, "--collectors=0", f"--learners={more_than_half}", "--seconds=0") as end:
+        assert end() == (0, "coordinator: done")
+    jobs.wait_pods(FIRST, more_than_half, "Running", role="learner")
+    assert not jobs.pods(SECOND)
 
 
 def test_explain_shows_what_is_reserved_and_until_when(jobs, nervexctl, namespace, more_than_half):
