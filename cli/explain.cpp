@@ -59,7 +59,8 @@ std::string plural(int count, std::string_view role) {
 }
 
 // Pods that capacity is reserved for, by role; and by node if it is named.
-std::map<std::string, int> reserved_by_role(const gang::PodGroup& group, std::string_view node = "") {
+std::map<std::string, int> reserved_by_role(const gang::PodGroup& group,
+                                            std::string_view node = "") {
   std::map<std::string, int> counts;
   for (const auto& gang : group.status.gangs) {
     for (const auto& entry : gang.reserved) {
@@ -181,7 +182,8 @@ Rows role_rows(const JobView& view) {
   return rows;
 }
 
-// One row per node that the plan uses: its name, the slots of each role, and what is reserved there.
+// One row per node that the plan uses: its name, the slots of each role, and what is reserved
+// there.
 Rows planned_nodes(const JobView& view) {
   std::map<std::string, std::string> pods_by_node;
   if (!view.group) return {};

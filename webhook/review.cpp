@@ -207,14 +207,16 @@ void warn_of_min_replicas(const Json& spec, std::vector<std::string>& warnings) 
   const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
   if (reserves && kube::int_at(spec, {"holdSeconds"}, 1) == 0) {
     warnings.push_back(
-        "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator runs");
+        "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "
+        "runs");
   }
   // A request for several GPUs each makes an aggregator for each learner, too.
   const Json* learner = kube::find(spec, {"learner", "template", "spec"});
   if (learner == nullptr || !reserves_capacity(spec, "learner")) return;
   if (kube::pod_requests(*learner).get("nvidia.com/gpu") > 1) {
     warnings.push_back(
-        "spec.learner.minReplicas: no capacity is reserved for the aggregators of multi-GPU learners");
+        "spec.learner.minReplicas: no capacity is reserved for the aggregators of multi-GPU "
+        "learners");
   }
 }
 

@@ -34,14 +34,13 @@ void trim(gang::MemberSet& set, bool has_ended) {
 void reserve_for(Role role, std::vector<gang::MemberSet>& sets, std::size_t first_new,
                  const Reservation& reservation) {
   const std::string name = base_set_name(role).set;
-  const auto base = std::find_if(sets.begin(), sets.end(),
-                                 [&name](const auto& set) { return set.name == name; });
+  const auto base =
+      std::find_if(sets.begin(), sets.end(), [&name](const auto& set) { return set.name == name; });
   if (base == sets.end()) return;
   const int total = reserved_replicas(reservation, role);
   // Before the commit the reservation follows the job; after it, it only shrinks.
-  int left = reservation.base_is_committed
-                 ? base->reserved_pods
-                 : std::max(0, total - taken_over(sets, first_new, name));
+  int left = reservation.base_is_committed ? base->reserved_pods
+                                           : std::max(0, total - taken_over(sets, first_new, name));
   if (reservation.has_ended) left = 0;
   for (std::size_t i = first_new; i < sets.size(); ++i) {
     gang::MemberSet& set = sets[i];

@@ -28,11 +28,11 @@ struct Reservation {
 // minReplicas that are not base replicas; 0 if the hold has ended.
 int reserved_replicas(const Reservation& reservation, job::Role role);
 
-// Sets reserved_pods of the base gang's sets and from_reserved of all others. `sets`: those that the
-// PodGroup has, with what they reserve and took over, then from `first_new` on the new ones, in the
-// order they were asked for. A new set takes over capacity of its role, as much as it has slots, if
-// its pods ask for no more of any resource than those that capacity is reserved for. The pods of
-// multi-GPU learners count as learners.
+// Sets reserved_pods of the base gang's sets and from_reserved of all others. `sets`: those that
+// the PodGroup has, with what they reserve and took over, then from `first_new` on the new ones, in
+// the order they were asked for. A new set takes over capacity of its role, as much as it has
+// slots, if its pods ask for no more of any resource than those that capacity is reserved for. The
+// pods of multi-GPU learners count as learners.
 void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,
                       const Reservation& reservation);
 

@@ -32,8 +32,8 @@ Members a_job(int reserved, int learners = 0) {
 }
 
 gang::MemberSet request(int id, int count, int from_reserved, std::int64_t gpus = 8) {
-  auto set = testing::in_gang(testing::a_set("learner", 0, ask(gpus)),
-                              "request-" + std::to_string(id));
+  auto set =
+      testing::in_gang(testing::a_set("learner", 0, ask(gpus)), "request-" + std::to_string(id));
   for (int i = 0; i < count; ++i) set.slots.push_back({4096 + 100 * id + i, 0});
   if (from_reserved > 0) set.from_reserved = {"learner", from_reserved};
   return set;
@@ -150,9 +150,10 @@ TEST_CASE("the first bind checks reserved capacity too", "[extender][reserved]")
   const auto pods = jobs.add_gang_pods("a");
   jobs.add_plain_pod("thief", ask(1), "n2");
   jobs.see();
-  CHECK(jobs.bind(pods.at(0), "cpu") ==
-        "gang base cannot start now: reserved learner: node n2 has 7 nvidia.com/gpu left and learner "
-        "needs 8");
+  CHECK(
+      jobs.bind(pods.at(0), "cpu") ==
+      "gang base cannot start now: reserved learner: node n2 has 7 nvidia.com/gpu left and learner "
+      "needs 8");
   CHECK(jobs.planned_nodes("a") == "cpu");
 }
 

@@ -332,8 +332,8 @@ void change_min_replicas(Suite& suite) {
 }
 
 TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedules]") {
-  const std::vector<std::string> events = {"base gang committed", "growth gang committed",
-                                           "capacity reserved", "reserved capacity taken over",
+  const std::vector<std::string> events = {"base gang committed",  "growth gang committed",
+                                           "capacity reserved",    "reserved capacity taken over",
                                            "controller restarted", "extender restarted"};
   for_seeds(80, events, [](Suite& suite) {
     const int hold_seconds = suite.once_in(2) ? 5 : 100'000;

@@ -171,9 +171,9 @@ TEST_CASE("the pods of multi-GPU learners take over capacity for learners",
   }
   SECTION("of two pods each") {
     ask(world, multi_gpu_entry(1, {4096, 4099}, {8, 2}));
-    CHECK(sets_of(world) ==
-          Lines{"learner: 0 slots", "request-1-ddp-learner-0: 2 slots, 2 of learner",
-                "request-1-ddp-learner-1: 2 slots, 1 of learner"});
+    CHECK(sets_of(world) == Lines{"learner: 0 slots",
+                                  "request-1-ddp-learner-0: 2 slots, 2 of learner",
+                                  "request-1-ddp-learner-1: 2 slots, 1 of learner"});
   }
   SECTION("not if they are larger") {
     ask(world, multi_gpu_entry(1, {4096}, {16}));
@@ -228,8 +228,8 @@ TEST_CASE("holdSeconds after the coordinator began to run the rest is given back
   CHECK(sets_of(world) == Lines{"learner: 0 slots", "request-1-learner: 1 slot"});
   CHECK(reconcile(world.seen).requeue_after == std::nullopt);
   ask(world, an_entry(2, Role::kLearner, 1, 4200));
-  CHECK(sets_of(world) == Lines{"learner: 0 slots", "request-1-learner: 1 slot",
-                                "request-2-learner: 1 slot"});
+  CHECK(sets_of(world) ==
+        Lines{"learner: 0 slots", "request-1-learner: 1 slot", "request-2-learner: 1 slot"});
 }
 
 TEST_CASE("capacity stays reserved while the job waits or starts",
@@ -274,8 +274,8 @@ TEST_CASE("never is more taken over than was reserved",
     const auto below = [&rng](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
     job::Spec spec = reserving(below(6), below(3)).spec;
     bool is_committed = false;
-    std::vector<gang::MemberSet> sets{testing::a_set("learner", spec.learner->replicas,
-                                                     testing::ask(1))};
+    std::vector<gang::MemberSet> sets{
+        testing::a_set("learner", spec.learner->replicas, testing::ask(1))};
     int most = std::max(0, spec.learner->min_replicas - spec.learner->replicas);
     for (int step = 0; step < 6; ++step) {
       const std::size_t first_new = sets.size();
@@ -286,7 +286,8 @@ TEST_CASE("never is more taken over than was reserved",
         sets.push_back(std::move(set));
       }
       if (below(3) == 0 && sets.size() > 1) {  // a request is taken back in part
-        auto& slots = sets[1 + static_cast<std::size_t>(below(static_cast<int>(sets.size()) - 1))].slots;
+        auto& slots =
+            sets[1 + static_cast<std::size_t>(below(static_cast<int>(sets.size()) - 1))].slots;
         if (!slots.empty()) slots.pop_back();
       }
       reserve_capacity(sets, first_new, {spec, is_committed, false});
