@@ -171,11 +171,18 @@ std::string healing_text(const HealingState& state, bool all_placed) {
     return state.cause +
            "; not all pods of the gang could be made to run in time: the gang is queued again";
   }
-  const std::string what =
-      all_placed ? "it has a place, and its pod is waited for" : "a new place is searched";
-  if (!state.deadline) return fmt::format("{}; {}", state.cause, what);
-  return fmt::format("{}; {} until {}, then the gang is queued again", state.cause, what,
-                     to_rfc3339(*state.deadline));
+  if (!state.deadline) {
+    return fmt::format("{}; {}", state.cause,
+                       all_placed ? "lost pods are replaced" : "a new place is searched");
+  }
+  const std::string until = to_rfc3339(*state.deadline);
+  if (!all_placed) {
+    return fmt::format("{}; a new place is searched until {}, then the gang is queued again",
+                       state.cause, until);
+  }
+  return fmt::format("{}; lost pods are replaced, and if not all pods of the gang run by {} it is "
+                     "queued again",
+                     state.cause, until);
 }
 
 }  // namespace nervex::extender

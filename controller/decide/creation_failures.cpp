@@ -249,9 +249,10 @@ std::vector<Requeued> still_requeued(const Round& round) {
   const auto gangs = gangs_of(*round.attempt.group);
   for (const auto& of : round.seen.job.status.requeued_gangs) {
     const auto gang = parse_gang_name(of.name);
+    const bool is_waiting = of.requeue_at > round.seen.now;  // its pods are deleted, or are about to
     const auto lacks_its_pod = [&](const WantedSlot& slot) {
       return !slot.is_over && belongs_to(slot, of, *gang, gangs) &&
-             pods.count({slot.role, slot.slot}) == 0;
+             (is_waiting || pods.count({slot.role, slot.slot}) == 0);
     };
     const bool is_kept =
         gang && std::any_of(round.slots.all().begin(), round.slots.all().end(), lacks_its_pod);

@@ -127,10 +127,17 @@ void World::perform(const DeletePodGroups& action) {
 
 void World::perform(const DeletePods& action) {
   for (const auto& target : action.targets) {
-    deleted.push_back("pod " + target.name);
+    deleted.push_back("pod " + target.name + (target.at_once ? " at once" : ""));
     const bool is_there = std::any_of(seen.pods.begin(), seen.pods.end(),
                                       [&](const auto& pod) { return pod->meta.uid == target.uid; });
-    if (is_there) delete_pod(target.name);
+    if (!is_there) continue;
+    bool waits_for_ever = false;
+    change_pod(target.name, [&](kube::Pod& pod) {
+      waits_for_ever = !pod.node_lost.empty() && !target.at_once;
+      pod.deleted_at_once = target.at_once;
+      pod.meta.deleting = true;
+    });
+    if (!waits_for_ever) delete_pod(target.name);
   }
 }
 

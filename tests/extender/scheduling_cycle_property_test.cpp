@@ -56,6 +56,7 @@ struct World {
   std::map<std::string, WorldNode> nodes;
   Memory memory;
   Rejections rejections;
+  std::set<std::pair<std::string, std::int64_t>> unbound;  // placed since the last change()
   int made = 0;
 
   World(unsigned seed, Counts& totals) : rng(seed), counts(totals) {
@@ -132,7 +133,14 @@ struct World {
           testing::view(std::move(shown), testing::capacity(used.gpus, used.cores, 0)));
     }
     for (const gang::PodGroup& group : groups) {
-      snapshot.groups.push_back({std::make_shared<const gang::PodGroup>(group), false, {}});
+      GroupSeen& seen = snapshot.groups.emplace_back();
+      seen.group = std::make_shared<const gang::PodGroup>(group);
+      for (const gang::GangStatus& gang : group.status.gangs) {
+        for (const gang::Placement& placement : gang.placements) {
+          const bool is_unbound = unbound.count({group.meta.uid, placement.number}) > 0;
+          if (gang.committed && is_unbound) seen.open.push_back({placement});
+        }
+      }
     }
     return snapshot;
   }
@@ -159,6 +167,9 @@ struct World {
   }
 
   void store(gang::PodGroup& group, const gang::PodGroupStatus& status) {
+    for (auto number = group.status.next_placement; number < status.next_placement; ++number) {
+      unbound.emplace(group.meta.uid, number);
+    }
     for (const gang::GangStatus& gang : group.status.gangs) {
       const auto* now = gang::find_gang(status, gang.name);
       if (now == nullptr) continue;
@@ -170,6 +181,7 @@ struct World {
 
   // The controller adds and takes away slots, merges and requeues; the first bind commits.
   void change() {
+    unbound.clear();
     for (gang::PodGroup& group : groups) {
       for (gang::GangStatus& gang : group.status.gangs) {
         if (!gang.planned || gang.committed || !one_in(3)) continue;

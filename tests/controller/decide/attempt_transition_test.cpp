@@ -287,6 +287,59 @@ TEST_CASE("a coordinator that went with its node costs no retry", "[controller][
   CHECK(condition(world, kRequeued).reason == "NodeLost");
 }
 
+TEST_CASE("a coordinator on a lost node costs no retry, and its pod does not keep the next one away",
+          "[controller][attempts]") {
+  const bool is_leaving = GENERATE(false, true);
+  World world = running(a_job_with_retries(0));
+  world.change_pod(kCoordinator, [&](kube::Pod& pod) {
+    pod.node_lost = "not Ready since 2026-11-22T10:00:07Z";
+    pod.meta.deleting = is_leaving;
+  });
+  world.apply(reconcile(world.seen).actions);
+  CHECK(condition(world, kRequeued).reason == "NodeLost");
+  CHECK(condition(world, kRequeued).message ==
+        "the coordinator's node n1 is lost (not Ready since 2026-11-22T10:00:07Z)");
+  CHECK(world.seen.job.status.attempt == 2);
+  CHECK(world.seen.job.status.failed_attempts == 0);
+  CHECK(world.settle() >= 0);
+  CHECK(std::count(world.deleted.begin(), world.deleted.end(),
+                   std::string("pod ") + kCoordinator + " at once") == 1);
+  CHECK(world.pod_names().empty());
+}
+
+TEST_CASE("a base gang that could not be made whole again is queued again",
+          "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  const auto give_up = [&](std::int64_t generation) {
+    world.change_group([&](gang::PodGroup& group) {
+      group.status.observed_generation = generation;
+      group.status.gangs.front().committed = true;
+      group.status.gangs.front().reason = gang::kReasonHealingTimeout;
+      group.status.gangs.front().message = "collector/0 lost its node n1 (deleted)";
+    });
+  };
+  SECTION("if that is said of what it wants now") {
+    give_up(world.seen.pod_groups.front()->meta.generation);
+    CHECK(live_checks(Round(world.seen)).given_up);
+    world.apply(reconcile(world.seen).actions);
+    const job::Status& status = world.seen.job.status;
+    CHECK(condition(world, kRequeued).status);
+    CHECK(condition(world, kRequeued).reason == "HealingDeadlineExceeded");
+    CHECK(condition(world, kRequeued).message == "collector/0 lost its node n1 (deleted)");
+    CHECK(status.phase == job::Phase::kCreated);
+    CHECK(status.attempt == 2);
+    CHECK(status.failed_attempts == 0);
+    CHECK(world.settle() >= 0);
+    CHECK(world.pod_names().empty());
+  }
+  SECTION("not if it wants something else by now") {
+    give_up(world.seen.pod_groups.front()->meta.generation - 1);
+    CHECK_FALSE(live_checks(Round(world.seen)).given_up);
+    world.settle();
+    CHECK(world.seen.job.status.attempt == 1);
+  }
+}
+
 TEST_CASE("a DisruptionTarget condition on a pod that still runs ends nothing yet",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(0));

@@ -150,6 +150,41 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
   }
 }
 
+TEST_CASE("a pod whose node is lost is replaced, and deleted without waiting for the node",
+          "[controller][replacement]") {
+  const bool is_leaving = GENERATE(false, true);  // it was deleted before, and nobody ends it
+  World world = a_world_with_a_multi_gpu_learner();
+  const std::string pod = world.name(Role::kCollector, 1);
+  if (is_leaving) {
+    world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
+    settle(world);
+    CHECK(world.created.empty());
+  }
+  world.change_pod(pod, [](kube::Pod& p) { p.node_lost = "not Ready"; });
+  settle(world);
+  const auto next = world.name(Role::kCollector, 1, 1);
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {1, 1}}});
+  CHECK(std::count(world.deleted.begin(), world.deleted.end(), "pod " + pod + " at once") == 1);
+  CHECK(world.created == Strings{"pod " + next, "service " + next});
+  CHECK(world.events.front() == "PodsLost");
+  CHECK(world.seen.job.status.collector.failed == 0);
+}
+
+TEST_CASE("one that had finished on a lost node stays counted", "[controller][replacement]") {
+  World world = a_world_with_a_multi_gpu_learner();
+  const std::string pod = world.name(Role::kCollector, 0);
+  world.end(pod, false);
+  settle(world);
+  world.change_pod(pod, [](kube::Pod& p) { p.node_lost = "not Ready"; });
+  settle(world);
+  CHECK(world.deleted.empty());
+  world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
+  settle(world);
+  CHECK(world.deleted.front() == "pod " + pod + " at once");
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.collector.failed == 1);
+}
+
 TEST_CASE("the job's own aggregator is replaced alone", "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   SECTION("when it is lost") {
@@ -186,11 +221,10 @@ TEST_CASE("a multi-GPU learner is replaced as a whole", "[controller][replacemen
   const Strings before = {world.name(Role::kAggregator, 4096), world.name(Role::kDdpLearner, 4096),
                           world.name(Role::kDdpLearner, 4097)};
   const std::string& lost = before[GENERATE(0U, 1U, 2U)];
-  if (GENERATE(true, false)) {
-    world.remove_pod(lost);
-  } else {
-    world.change_pod(lost, fails("Evicted"));
-  }
+  const int how = GENERATE(0, 1, 2);
+  if (how == 0) world.remove_pod(lost);
+  if (how == 1) world.change_pod(lost, fails("Evicted"));
+  if (how == 2) world.change_pod(lost, [](kube::Pod& pod) { pod.node_lost = "deleted"; });
   settle(world);
   CHECK(world.seen.job.status.replaced == Replaced{{Role::kLearner, {4096, 1}}});
   const Strings pods = world.pod_names();

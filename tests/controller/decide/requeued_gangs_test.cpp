@@ -366,6 +366,75 @@ TEST_CASE("a pod that was bound when its gang was taken back goes, and its slot 
   CHECK(cluster.job().status.replaced.size() == 1);
 }
 
+// -- what could not be healed in time
+
+// The planner says so of one gang, after the pod's node was lost.
+void give_up(GrowingCluster& cluster, const std::string& gang, const std::string& lost_pod) {
+  cluster.api.change(kube::kPods, kNamespace, lost_pod,
+                     {{"status",
+                       {{"conditions", Json::array({{{"type", kube::kNodeLostCondition},
+                                                     {"status", "True"},
+                                                     {"message", "not Ready"}}})}}}});
+  cluster.start_planned();  // it is replaced, and its successor waits
+  const gang::PodGroup group =
+      *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
+  gang::PodGroupStatus status = group.status;
+  for (auto& of : status.gangs) {
+    if (of.name != gang) continue;
+    of.reason = gang::kReasonHealingTimeout;
+    of.message = "it lost node n1";
+  }
+  cluster.api.change(kube::kPodGroups, kNamespace, group.meta.name,
+                     {{"status", gang::encode_status(status)}});
+}
+
+TEST_CASE("a request that could not be made whole again is taken back as a whole, and comes back",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 3)});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  give_up(cluster, "request-1", cluster.name(Role::kCollector, kFirst));
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  CHECK(cluster.gangs() == Strings{"base"});
+  const job::Job job = cluster.job();
+  CHECK(job.status.attempt == 1);
+  CHECK(job.status.phase == job::Phase::kRunning);
+  REQUIRE(job.status.requeued_gangs.size() == 1);
+  CHECK(job.status.requeued_gangs[0].count == 1);
+  CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
+  CHECK(cluster.condition("RequestsScheduled").message.starts_with(
+      "request-1: it lost pods that could not be replaced in time; it is tried again at "));
+  const Strings events = cluster.event_reasons();
+  CHECK(std::count(events.begin(), events.end(), "Requeued") == 1);
+
+  cluster.clock.advance(std::chrono::seconds(11));
+  cluster.start_planned();
+  for (int i = 0; i < 3; ++i) {
+    const Strings pods = cluster.names(kube::kPods);
+    CHECK(std::count(pods.begin(), pods.end(), cluster.name(Role::kCollector, kFirst + i, 1)) == 1);
+  }
+  CHECK(cluster.job().status.requeued_gangs.empty());
+}
+
+TEST_CASE("a multi-GPU learner that could not be made whole again is taken back alone",
+          "[controller][requeue]") {
+  LearnerCluster cluster;
+  give_up(cluster, "request-1", cluster.name(Role::kDdpLearner, kFirst + 1));
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.pods_of_learner(kFirst, 0) + cluster.pods_of_learner(kFirst, 1) == 0);
+  CHECK(cluster.pods_of_learner(kOther, 0) == 3);
+  const auto requeued = cluster.job().status.requeued_gangs;
+  REQUIRE(requeued.size() == 1);
+  CHECK(requeued[0].learner == kFirst);
+  cluster.clock.advance(std::chrono::seconds(11));
+  cluster.start_planned();
+  CHECK(cluster.pods_of_learner(kFirst, 1) + cluster.pods_of_learner(kFirst, 2) == 3);
+  CHECK(cluster.pods_of_learner(kOther, 0) == 3);
+}
+
 TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.add_aggregator_config();

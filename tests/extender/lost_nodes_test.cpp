@@ -1,0 +1,188 @@
+#include "extender/lost_nodes.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/extender/cluster.h"
+
+namespace nervex::extender::lost_nodes_test {
+namespace {
+
+using std::chrono::seconds;
+using testing::a_set;
+using testing::Applied;
+using testing::ask;
+
+// A committed gang of two learners; both run, on n1 and n2.
+struct Cluster : testing::Cluster {
+  std::vector<std::string> names;
+
+  Cluster() {
+    for (const char* node : {"n1", "n2", "n3"}) add_node(node, 8);
+    add_group("a", {a_set("learner", 2, ask(8))});
+    see();
+    planner.schedule_once();
+    names = add_gang_pods("a");
+    see();
+    REQUIRE(bind(names[0], "n1").empty());
+    REQUIRE(bind(names[1], "n2").empty());
+    see();
+    planner.schedule_once();
+    api.clear_writes();
+  }
+  void lose(const std::string& node) {
+    set_ready(node, false);
+    see_nodes();
+    planner.schedule_once();
+  }
+  void pass(seconds time) {
+    clock.advance(time);
+    planner.schedule_once();
+    see_pods();
+    planner.schedule_once();
+  }
+  std::string mark(std::size_t i) const { return pod(names[i]).node_lost; }
+  gang::GangStatus gang() const { return group("a").status.gangs.front(); }
+};
+
+TEST_CASE("pods of a node that is not Ready for too long are marked", "[extender][lost_nodes]") {
+  Cluster c;
+  c.lose("n1");
+  c.pass(seconds(59));
+  CHECK(c.mark(0).empty());
+  CHECK(c.api.writes().empty());
+  c.pass(seconds(1));
+  CHECK(c.mark(0) == "not Ready");
+  CHECK(c.mark(1).empty());
+  CHECK(c.gang().healing_since);
+  CHECK(c.gang().healing_cause == "learner/0 lost its node n1 (not Ready)");
+  const auto writes = c.api.writes().size();
+  c.pass(seconds(5));
+  CHECK(c.api.writes().size() == writes);
+}
+
+TEST_CASE("a node that was Ready in between is not lost", "[extender][lost_nodes]") {
+  Cluster c;
+  c.lose("n1");
+  c.pass(seconds(40));
+  c.set_ready("n1", true);
+  c.see_nodes();
+  c.lose("n1");
+  c.pass(seconds(40));
+  CHECK(c.mark(0).empty());
+  c.pass(seconds(20));
+  CHECK_FALSE(c.mark(0).empty());
+}
+
+TEST_CASE("a node is read live before its pods are marked", "[extender][lost_nodes]") {
+  Cluster c;
+  c.lose("n1");
+  SECTION("it is Ready, and the watch is behind") {
+    c.set_ready("n1", true);
+    c.pass(seconds(90));
+    CHECK(c.mark(0).empty());
+  }
+  SECTION("the API server does not answer") {
+    c.api.fail_next("GET", "/api/v1/nodes/n1", {Code::kTransient, "timeout"}, Applied::kNo);
+    c.clock.advance(seconds(60));
+    c.planner.schedule_once();
+    CHECK(c.mark(0).empty());
+    c.planner.schedule_once();
+    CHECK_FALSE(c.mark(0).empty());
+  }
+}
+
+TEST_CASE("a node that was deleted is lost after the same time", "[extender][lost_nodes]") {
+  Cluster c;
+  c.api.remove(kube::kNodes, "", "n1");
+  c.see_nodes();
+  c.planner.schedule_once();
+  c.pass(seconds(59));
+  CHECK(c.mark(0).empty());
+  c.pass(seconds(1));
+  CHECK(c.mark(0) == "deleted");
+}
+
+TEST_CASE("a node that was deleted before the extender started is lost, too",
+          "[extender][lost_nodes]") {
+  Cluster c;
+  c.api.remove(kube::kNodes, "", "n1");
+  kube::Store<kube::Node> nodes;
+  LostNodes lost(c.api, nodes, c.pods, c.clock, seconds(60));
+  CHECK(lost.mark_pods() == seconds(60));
+  c.clock.advance(seconds(60));
+  (void)lost.mark_pods();
+  CHECK(c.mark(0) == "deleted");
+  CHECK(c.mark(1).empty());  // its node was not seen, but is there
+}
+
+TEST_CASE("a mark that fails is written again, and conditions of others stay",
+          "[extender][lost_nodes]") {
+  Cluster c;
+  c.api.change(kube::kPods, testing::kNs, c.names[0],
+               {{"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})}}}});
+  c.lose("n1");
+  const auto applied = GENERATE(Applied::kNo, Applied::kYes);
+  c.api.fail_next("PATCH", "/pods/" + c.names[0] + "/status", {Code::kTransient, "timeout"},
+                  applied);
+  c.clock.advance(seconds(60));
+  c.planner.schedule_once();
+  c.planner.schedule_once();
+  const Json pod = c.api.get(kube::kPods, testing::kNs, c.names[0]);
+  const Json& conditions = kube::array_at(pod, {"status", "conditions"});
+  REQUIRE(conditions.size() == 2);
+  CHECK(kube::string_at(conditions[0], {"type"}) == "Ready");
+  CHECK(kube::string_at(conditions[1], {"type"}) == std::string(kube::kNodeLostCondition));
+}
+
+TEST_CASE("of finished pods those that are being deleted are marked", "[extender][lost_nodes]") {
+  Cluster c;
+  c.api.change(kube::kPods, testing::kNs, c.names[0], {{"status", {{"phase", "Failed"}}}});
+  SECTION("it stays") {
+    c.see_pods();
+    c.lose("n1");
+    c.pass(seconds(60));
+    CHECK(c.mark(0).empty());
+  }
+  SECTION("it is being deleted") {
+    c.api.change(kube::kPods, testing::kNs, c.names[0],
+                 {{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}}}});
+    c.see_pods();
+    c.lose("n1");
+    c.pass(seconds(60));
+    CHECK_FALSE(c.mark(0).empty());
+  }
+}
+
+TEST_CASE("pods of others on a lost node are left alone, and 0 turns it off",
+          "[extender][lost_nodes]") {
+  Cluster c;
+  c.add_plain_pod("other", ask(0), "n1");
+  c.see_pods();
+  const bool is_off = GENERATE(false, true);
+  LostNodes lost(c.api, c.nodes, c.pods, c.clock, seconds(is_off ? 0 : 60));
+  const auto node = c.nodes.get("n1");
+  kube::Node away = *node;
+  away.ready = false;
+  lost.node_changed(node, std::make_shared<const kube::Node>(away));
+  c.set_ready("n1", false);
+  c.clock.advance(seconds(3600));
+  CHECK(lost.mark_pods() == std::nullopt);
+  CHECK(c.mark(0).empty() == is_off);
+  CHECK(c.pod("other").node_lost.empty());
+}
+
+TEST_CASE("a placement is not taken from a pod that was bound since the snapshot",
+          "[extender][plans]") {
+  Cluster c;
+  auto attempted = c.group("a");
+  attempted.status.gangs.front().placements.front() = {"learner", {0, 0}, "n3", 3};
+  CHECK_FALSE(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
+  CHECK(c.plans.unconfirmed().empty());
+  c.api.remove(kube::kPods, testing::kNs, c.names[0]);
+  c.see_pods();
+  CHECK(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
+}
+
+}  // namespace
+}  // namespace nervex::extender::lost_nodes_test
