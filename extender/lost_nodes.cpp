@@ -30,11 +30,11 @@ std::string text_about(const NodePtr& node) {
   return "not Ready since " + to_rfc3339(node->ready_changed);
 }
 
-}  // namespace
-
-std::string node_of_gang_pod(const kube::Pod& pod) {
-  return gang::slot_of(pod) ? pod.node.str() : "";
+bool is_of_gang(const kube::Pod& pod) {
+  return !kube::annotation(pod.meta, gang::kPodGroupUidAnnotation).empty();
 }
+
+}  // namespace
 
 void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
   if (limit_.count() == 0 || (!before && !after)) return;
@@ -44,19 +44,27 @@ void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
     outages_.erase(name);
     return;
   }
-  Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), ""}).first->second;
+  Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), "", false}).first->second;
   outage.text = text_about(after);
+  outage.is_done = false;
+}
+
+void LostNodes::pod_changed(const PodPtr& after) {
+  if (!after || after->node.empty() || !is_of_gang(*after)) return;
+  MutexLock lock(mutex_);
+  const auto outage = outages_.find(after->node.str());
+  if (outage != outages_.end()) outage->second.is_done = false;
 }
 
 void LostNodes::note_unknown_nodes() {
   std::set<std::string> names;
   for (const auto& pod : pods_.all()) {
-    const std::string node = node_of_gang_pod(*pod);
-    if (!node.empty() && nodes_.get(node) == nullptr) names.insert(node);
+    const std::string& node = pod->node;
+    if (!node.empty() && is_of_gang(*pod) && nodes_.get(node) == nullptr) names.insert(node);
   }
   MutexLock lock(mutex_);
   for (const std::string& name : names) {
-    outages_.try_emplace(name, Outage{clock_.mono(), text_about(nullptr)});
+    outages_.try_emplace(name, Outage{clock_.mono(), text_about(nullptr), false});
   }
 }
 
@@ -65,9 +73,14 @@ std::map<std::string, LostNodes::Outage> LostNodes::outages() const {
   return outages_;
 }
 
-void LostNodes::forget(const std::string& node) {
+// Names of deleted nodes may never come again.
+void LostNodes::set_done(const std::string& node) {
+  const bool is_deleted = nodes_.get(node) == nullptr;
   MutexLock lock(mutex_);
-  outages_.erase(node);
+  const auto outage = outages_.find(node);
+  if (outage == outages_.end()) return;
+  outage->second.is_done = true;
+  if (is_deleted) outages_.erase(outage);
 }
 
 std::optional<milliseconds> LostNodes::mark_pods() {
@@ -77,24 +90,35 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   const auto look_after = [&again](milliseconds delay) {
     if (!again || delay < *again) again = delay;
   };
-  int left = kMostMarks;
-  for (const auto& [node, outage] : outages()) {
+  std::map<std::string, std::vector<PodPtr>, std::less<>> lost;  // what is to be marked, by node
+  const auto known = outages();
+  for (const auto& [node, outage] : known) {
     const auto due = outage.since + limit_ - clock_.mono();
     if (due > due.zero()) {
       look_after(std::chrono::ceil<milliseconds>(due));
-    } else if (!mark_pods_of(node, outage, left)) {
-      look_after(kRetry);
+    } else if (!outage.is_done) {
+      lost[node];
     }
+  }
+  if (lost.empty()) return again;
+  // Before the look: a pod that comes meanwhile is looked for once more.
+  for (const auto& [node, pods] : lost) set_done(node);
+  for (const PodPtr& pod : pods_.all()) {
+    const auto at = lost.find(pod->node.str());
+    if (at != lost.end() && is_of_gang(*pod) && needs_mark(*pod)) at->second.push_back(pod);
+  }
+  int left = kMostMarks;
+  for (const auto& [node, pods] : lost) {
+    if (pods.empty() || mark_all(node, known.at(node), pods, left)) continue;
+    MutexLock lock(mutex_);
+    outages_.try_emplace(node, known.at(node)).first->second.is_done = false;
+    look_after(kRetry);
   }
   return again;
 }
 
-bool LostNodes::mark_pods_of(const std::string& node, const Outage& outage, int& left) {
-  auto pods = pods_.by_index(node);
-  // Names of deleted nodes may never come again.
-  if (pods.empty() && nodes_.get(node) == nullptr) forget(node);
-  std::erase_if(pods, [](const auto& pod) { return !needs_mark(*pod); });
-  if (pods.empty()) return true;
+bool LostNodes::mark_all(const std::string& node, const Outage& outage,
+                         const std::vector<PodPtr>& pods, int& left) {
   const auto away = is_away(node);
   if (!away) {
     log_warn("lost node not read", {{"node", node}, {"error", away.error().message}});
@@ -103,7 +127,7 @@ bool LostNodes::mark_pods_of(const std::string& node, const Outage& outage, int&
   if (!*away) return true;  // the watch will tell
   log_warn("node lost",
            {{"node", node}, {"state", outage.text}, {"pods", std::to_string(pods.size())}});
-  for (const auto& pod : pods) {
+  for (const PodPtr& pod : pods) {
     if (left-- <= 0) return false;
     const auto marked = mark(*pod, outage.text);
     if (marked) continue;

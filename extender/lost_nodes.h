@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -20,16 +21,13 @@
 
 namespace nervex::extender {
 
-// For the index of the store of pods: the node of a gang's pod; "" for every other one.
-std::string node_of_gang_pod(const kube::Pod& pod);
-
 // How long a node was away is measured by this process on its monotonic clock, from when it saw the
 // node go. The times in conditions are other machines' clocks, and pods must not be removed because
 // one of them is wrong. Every replica watches, so a new leader knows what the old one knew; only a
 // restart begins to count again.
 class LostNodes {
  public:
-  // `pods` indexed by node_of_gang_pod. `limit` 0: no node ever counts as lost.
+  // `limit` 0: no node ever counts as lost.
   LostNodes(kube::Api& api, const kube::Store<kube::Node>& nodes,
             const kube::Store<kube::Pod>& pods, const Clock& clock, std::chrono::milliseconds limit)
       : api_(api), nodes_(nodes), pods_(pods), clock_(clock), limit_(limit) {}
@@ -38,6 +36,7 @@ class LostNodes {
 
   // What was watched; thread-safe.
   void node_changed(const NodePtr& before, const NodePtr& after);
+  void pod_changed(const PodPtr& after);
 
   // Marks the pods of the nodes that are lost by now, a bounded number of them. Before the first
   // one of a node it is read live: a watch may be stuck. Returns when to call again even if nothing
@@ -48,14 +47,17 @@ class LostNodes {
   struct Outage {
     MonoTime since{};
     std::string text;  // "not Ready since 2026-11-22T10:00:07Z", "deleted"
+    // No pod on it is to be marked. Looking for some costs a look at all pods of the cluster.
+    bool is_done = false;
   };
 
   void note_unknown_nodes();
   std::map<std::string, Outage> outages() const;
-  void forget(const std::string& node);
+  void set_done(const std::string& node);
   Result<bool> is_away(const std::string& node);
   // True if all of them are marked.
-  bool mark_pods_of(const std::string& node, const Outage& outage, int& left);
+  bool mark_all(const std::string& node, const Outage& outage, const std::vector<PodPtr>& pods,
+                int& left);
   Result<Nothing> mark(const kube::Pod& pod, const std::string& message);
 
   kube::Api& api_;

@@ -28,13 +28,14 @@ kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Plan
 }
 
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
-                             Planner& planner) {
+                             Planner& planner, LostNodes* lost_nodes) {
   kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
       store,
       [filter = pod_filter()](std::string_view json) { return kube::decode_pod(json, filter); },
-      [&](const PodPtr& before, const PodPtr& after) {
+      [&plans, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
         plans.pod_changed(before, after);
         tell(holds, before, after);
+        if (lost_nodes != nullptr) lost_nodes->pod_changed(after);
         if (matters(before, after)) planner.wake();
       });
   sink.begin_list = [&plans, begin = std::move(sink.begin_list)] {
@@ -66,7 +67,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds&
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
               node_sink(stores.nodes, plans, planner, &lost_nodes));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
-              pod_sink(stores.pods, plans, holds, planner));
+              pod_sink(stores.pods, plans, holds, planner, &lost_nodes));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
               group_sink(stores.groups, plans, holds, planner));
 }

@@ -20,13 +20,13 @@ namespace nervex::extender {
 kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
                               LostNodes* lost_nodes = nullptr);
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
-                             Planner& planner);
+                             Planner& planner, LostNodes* lost_nodes = nullptr);
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
                                Planner& planner);
 
 struct Stores {
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods{node_of_gang_pod};
+  kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
 };
 

@@ -44,7 +44,9 @@ Cluster::Cluster(const extender::HoldOptions& options) : holds(plans, holds_cloc
 void Cluster::see_nodes() {
   feed(node_sink(nodes, plans, planner, &lost_nodes), api, kube::kNodes);
 }
-void Cluster::see_pods() { feed(pod_sink(pods, plans, holds, planner), api, kube::kPods); }
+void Cluster::see_pods() {
+  feed(pod_sink(pods, plans, holds, planner, &lost_nodes), api, kube::kPods);
+}
 void Cluster::see_groups() {
   feed(group_sink(groups, plans, holds, planner), api, kube::kPodGroups);
 }

@@ -25,7 +25,7 @@ struct Cluster {
   FakeClock clock;
   FakeApi api{&clock};
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods{extender::node_of_gang_pod};
+  kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
   extender::Plans plans{groups};
   extender::Planner planner{api, plans, clock};
