@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kube/model/anti_affinity.h"
+
 namespace nervex::extender {
 namespace {
 
@@ -36,6 +38,23 @@ gang::NodeView* Ledger::find(std::string_view name) {
   return const_cast<gang::NodeView*>(std::as_const(*this).find(name));
 }
 
+std::string_view Ledger::shared_and_taken(const gang::MemberSet& set,
+                                          const gang::NodeView& view) const {
+  for (const auto& [resource, amount] : set.shape.requests.amounts()) {
+    const std::string_view key = kube::topology_key_of(resource);
+    if (key.empty() || key == kube::kHostname) continue;
+    const auto value = view.node->labels.find(key);
+    if (value == view.node->labels.end()) continue;
+    const bool is_taken = std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& other) {
+      if (other.free.get(resource) >= 0) return false;
+      const auto its = other.node->labels.find(key);
+      return its != other.node->labels.end() && its->second == value->second;
+    });
+    if (is_taken) return resource;
+  }
+  return {};
+}
+
 bool Ledger::is_plain(std::string_view node) const {
   const gang::NodeView* view = find(node);
   return view != nullptr && view->node->ready && !view->node->unschedulable &&
@@ -52,8 +71,14 @@ std::string Ledger::objection(const gang::MemberSet& set, std::string_view node)
 Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node) const {
   if (auto why = objection(set, node); !why.empty()) return Error{Code::kConflict, std::move(why)};
   const gang::NodeView* view = find(node);
-  const std::string lacking(set.shape.requests.first_lacking(view->free));
+  std::string lacking(set.shape.requests.first_lacking(view->free));
+  if (lacking.empty()) lacking = shared_and_taken(set, *view);
   if (lacking.empty()) return ok();
+  if (const auto key = kube::topology_key_of(lacking); !key.empty()) {
+    return Error{
+        Code::kConflict,
+        fmt::format("{} keeps apart by {} from a pod on node {} or near it", set.role, key, node)};
+  }
   if (kube::is_implicit(lacking)) {
     return Error{Code::kConflict, fmt::format("{} is taken on node {} and {} needs it",
                                               kube::format_need(lacking, 1), node, set.role)};
@@ -67,7 +92,8 @@ Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node)
 bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
   const gang::NodeView* view = find(node);
   return view != nullptr && set.shape.requests.fits_in(view->free) &&
-         kube::judge(*view->node, set.shape.constraints) == kube::NodeFit::kAllowed;
+         kube::judge(*view->node, set.shape.constraints) == kube::NodeFit::kAllowed &&
+         shared_and_taken(set, *view).empty();
 }
 
 bool Ledger::has_capacity(const gang::MemberSet& set, std::string_view node) const {

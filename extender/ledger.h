@@ -37,6 +37,10 @@ class Ledger {
   std::span<const gang::NodeView> nodes() const { return nodes_; }
 
  private:
+  // The resource of a set's pods that one on another node has taken from all that share with this
+  // one (kube/model/anti_affinity.h); empty: none. Cost for such pods: nodes.
+  std::string_view shared_and_taken(const gang::MemberSet& set, const gang::NodeView& view) const;
+
   gang::NodeView* find(std::string_view name);
   const gang::NodeView* find(std::string_view name) const;
 

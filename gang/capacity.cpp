@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "kube/model/anti_affinity.h"
+
 namespace nervex::gang {
 namespace {
 
@@ -66,6 +68,35 @@ std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resou
   return best;
 }
 
+Domains domains_by(std::string_view key, std::size_t resource, std::span<const NodeView> nodes) {
+  Domains out{resource, {}, {}};
+  std::map<std::string_view, std::size_t> by_value;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto& labels = nodes[i].node->labels;
+    const auto label = labels.find(key);
+    std::size_t domain = out.nodes.size();
+    if (label != labels.end()) domain = by_value.emplace(label->second.str(), domain).first->second;
+    if (domain == out.nodes.size()) out.nodes.emplace_back();
+    out.nodes[domain].push_back(i);
+    out.domain.push_back(domain);
+  }
+  return out;
+}
+
+// What a pod on one of its nodes has taken is taken from the whole domain.
+void share_by_domain(Capacity& capacity, std::span<const NodeView> nodes) {
+  for (std::size_t r = 0; r < capacity.resources.size(); ++r) {
+    const std::string_view key = kube::topology_key_of(capacity.resources[r]);
+    if (key.empty() || key == kube::kHostname) continue;  // a node is a domain there
+    Domains& domains = capacity.domains.emplace_back(domains_by(key, r, nodes));
+    for (const auto& members : domains.nodes) {
+      std::int64_t free = 1;
+      for (const std::size_t i : members) free -= 1 - capacity.free.row(i)[r];
+      for (const std::size_t i : members) capacity.free.set(i, r, free);
+    }
+  }
+}
+
 std::vector<kube::NodeFit> judge_all(const kube::NodeConstraints& constraints,
                                      std::span<const NodeView> nodes) {
   std::vector<kube::NodeFit> fits;
@@ -97,7 +128,7 @@ void apply_limits(Capacity& capacity, std::span<const MemberSet> members,
 Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes,
                           std::span<const NodeLimit> limits) {
   const std::vector<std::string> resources = resources_of(members);
-  Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}};
+  Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}, {}};
   for (const std::string& resource : resources) capacity.device.push_back(is_device(resource));
   const Amounts implicit = implicit_amounts(resources);
   for (const NodeView& view : nodes) {
@@ -122,8 +153,20 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
                                             : judge_all(members[i].shape.constraints, nodes),
                              {}});
   }
+  share_by_domain(capacity, nodes);
   apply_limits(capacity, members, nodes, limits);
   return capacity;
+}
+
+void Capacity::take(std::size_t node, const SetNeed& need, std::int64_t times) {
+  free.take(node, need.each, times);
+  for (const Domains& shared : domains) {
+    const std::size_t r = shared.resource;
+    if (need.each[r] == 0) continue;
+    for (const std::size_t other : shared.nodes[shared.domain[node]]) {
+      if (other != node) free.set(other, r, free.row(other)[r] - times * need.each[r]);
+    }
+  }
 }
 
 std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit) {

@@ -36,6 +36,9 @@ class Grid {
   explicit Grid(std::size_t columns) : columns_(columns) {}
   void add_row(const Amounts& row) { cells_.insert(cells_.end(), row.begin(), row.end()); }
   AmountsView row(std::size_t i) const { return {cells_.data() + i * columns_, columns_}; }
+  void set(std::size_t i, std::size_t column, std::int64_t amount) {
+    cells_[i * columns_ + column] = amount;
+  }
   void take(std::size_t i, const Amounts& amounts, std::int64_t times) {
     for (std::size_t r = 0; r < columns_; ++r) cells_[i * columns_ + r] -= times * amounts[r];
   }
@@ -50,6 +53,15 @@ struct OtherDevices {  // of kinds that the gang does not ask for
   bool has = false;  // free or not
 };
 
+// The nodes with one value of a label share what they have of one resource, which is one: of pods
+// that keep apart by zone, one in each. A node without the label shares with no other, though
+// kube-scheduler would allow more there.
+struct Domains {
+  std::size_t resource = 0;                     // by index
+  std::vector<std::vector<std::size_t>> nodes;  // of each domain
+  std::vector<std::size_t> domain;              // by node
+};
+
 struct Capacity {
   std::vector<std::string> resources;       // sorted
   std::vector<bool> device;                 // by resource
@@ -57,6 +69,10 @@ struct Capacity {
   Grid free;                                // by node as given
   Grid empty;                               // allocatable
   std::vector<OtherDevices> other_devices;  // by node
+  std::vector<Domains> domains;             // mostly none
+
+  // Takes pods of the set from the node, and from those that share with it.
+  void take(std::size_t node, const SetNeed& need, std::int64_t times);
 };
 
 // Cost: (sets + resources) x nodes.

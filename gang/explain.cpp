@@ -60,6 +60,28 @@ std::size_t bottleneck(const Capacity& capacity, const SetNeed& need,
   return best;
 }
 
+// How many pods of the set fit when all nodes that it may use are empty. Never too few: it is used
+// for proofs.
+std::int64_t most_when_empty(const Capacity& capacity, const SetNeed& need) {
+  std::vector<std::int64_t> on_node;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < need.fits.size(); ++i) {
+    on_node.push_back(
+        may_use(need.fits[i]) ? times_in(need.each, capacity.empty.row(i), need.wanted) : 0);
+    most += on_node.back();
+  }
+  for (const Domains& shared : capacity.domains) {
+    if (need.each[shared.resource] == 0) continue;
+    const auto holds_one = [&](const std::vector<std::size_t>& nodes) {
+      return std::any_of(nodes.begin(), nodes.end(),
+                         [&](std::size_t node) { return on_node[node] > 0; });
+    };
+    const auto domains = std::count_if(shared.nodes.begin(), shared.nodes.end(), holds_one);
+    most = std::min<std::int64_t>(most, domains);
+  }
+  return most;
+}
+
 void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
   switch (fit) {
     case NodeFit::kAllowed:
@@ -87,7 +109,7 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
   out.role = role;
   out.wanted = static_cast<int>(need.wanted);
   out.unplaced = static_cast<int>(unplaced);
-  std::int64_t most = 0;
+  const std::int64_t most = most_when_empty(capacity, need);
   for (std::size_t i = 0; i < need.fits.size(); ++i) {
     const NodeFit fit = need.fits[i];
     const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
@@ -95,7 +117,6 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
     const bool is_avoided = fit == NodeFit::kAllowed && now > need.limit_on(i);
     if (is_avoided) ++out.nodes_avoided;
     if (!is_avoided || need.limit_on(i) > 0) count_node(fit, now > 0, when_empty > 0, out);
-    if (may_use(fit)) most += when_empty;
   }
   out.most = static_cast<int>(std::min(most, need.wanted));
   if (out.nodes_free + out.nodes_full + out.nodes_too_small + out.nodes_avoided == 0) return out;

@@ -142,8 +142,12 @@ std::int64_t fill(Capacity& capacity, std::size_t set, const MemberSet& member,
   std::sort(slots.begin(), slots.end());
   auto slot = slots.begin();
   for (const Candidate& candidate : rank_nodes(capacity, need, nodes, by)) {
-    const std::int64_t count = std::min<std::int64_t>(candidate.times, slots.end() - slot);
-    capacity.free.take(candidate.node, need.each, count);
+    std::int64_t times = candidate.times;
+    if (!capacity.domains.empty()) {  // the nodes before it may have taken what it shares
+      times = times_in(need.each, capacity.free.row(candidate.node), times);
+    }
+    const std::int64_t count = std::min<std::int64_t>(times, slots.end() - slot);
+    capacity.take(candidate.node, need, count);
     for (std::int64_t i = 0; i < count; ++i, ++slot) {
       out.push_back({member.role, *slot, nodes[candidate.node].node->name});
     }

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kube/model/anti_affinity.h"
+
 namespace nervex::gang {
 namespace {
 
@@ -62,13 +64,12 @@ Json encode_placements(const std::vector<Placement>& placements) {
   return out;
 }
 
-// ["TCP/8080"]
-Json encode_host_ports(const kube::Resources& requests) {
-  Json ports = Json::array();
+// Implicit resources of one kind, without its name: ["TCP/8080"].
+void add_implicit(const kube::Resources& requests, std::string_view kind, const char* field,
+                  Json& out) {
   for (const auto& [name, amount] : requests.amounts()) {
-    if (name.starts_with(kube::kHostPort)) ports.push_back(name.substr(kube::kHostPort.size()));
+    if (name.starts_with(kind)) out[field].push_back(name.substr(kind.size()));
   }
-  return ports;
 }
 
 // By set, then by node, as placements are.
@@ -97,9 +98,8 @@ Json encode_member(const MemberSet& member) {
            {"requests", kube::encode_resources(member.shape.requests)}};
   if (member.bind_last) out["bindLast"] = true;
   if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
-  if (Json ports = encode_host_ports(member.shape.requests); !ports.empty()) {
-    out["hostPorts"] = std::move(ports);
-  }
+  add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
+  add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
   if (member.from_reserved.count > 0) {
     out["fromHeld"] = {{"set", member.from_reserved.set}, {"count", member.from_reserved.count}};
   }

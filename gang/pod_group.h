@@ -32,7 +32,7 @@ struct SlotId {
 // What is equal for every pod of a set, and decides on which nodes it may be. It is copied and
 // compared as a whole.
 struct PodShape {
-  kube::Resources requests;  // of one pod, "pods" and host ports included
+  kube::Resources requests;  // of one pod, "pods" and implicit resources included
   kube::NodeConstraints constraints;
   bool operator==(const PodShape&) const = default;
 };

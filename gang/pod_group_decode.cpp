@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kube/model/anti_affinity.h"
+
 namespace nervex::gang {
 namespace {
 
@@ -158,9 +160,12 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!amounts) return with_context(where + ".requests", amounts.error());
     member.shape.requests = *std::move(amounts);
   }
-  for (const Json& port : kube::array_at(from, {"hostPorts"})) {
-    if (!port.is_string()) return wrong(where + ".hostPorts", "must be strings as TCP/8080");
-    member.shape.requests.set(std::string(kube::kHostPort) + port.get<std::string>(), 1);
+  for (const auto& [field, kind] :
+       {std::pair("hostPorts", kube::kHostPort), {"podAntiAffinity", kube::kPodAntiAffinity}}) {
+    for (const Json& text : kube::array_at(from, {field})) {
+      if (!text.is_string()) return wrong(fmt::format("{}.{}", where, field), "must be strings");
+      member.shape.requests.set(std::string(kind) + text.get<std::string>(), 1);
+    }
   }
   member.name = *std::move(name);
   member.role = *std::move(role);

@@ -36,14 +36,19 @@ Json strings_of(const Json& from, const char* part) {
   return at != nullptr && at->is_object() ? *at : Json::object();
 }
 
-// metadata of a pod or service: `from`'s metadata.labels and metadata.annotations are kept (of a
-// PodTemplateSpec; null: none), the contract's labels win, the owner is the job.
-Json object_meta(const Job& job, Role role, const std::string& name, const Json& from) {
+Json role_labels(const Job& job, Role role, const Json& from) {
   Json labels = strings_of(from, "labels");
   labels[std::string(kGroupLabel)] = kGroupLabelValue;
   labels[std::string(kJobLabel)] = job.meta.name;
   labels[std::string(kControllerLabel)] = kControllerLabelValue;
   labels[std::string(kRoleLabel)] = to_string(role);
+  return labels;
+}
+
+// metadata of a pod or service: `from`'s metadata.labels and metadata.annotations are kept (of a
+// PodTemplateSpec; null: none), the contract's labels win, the owner is the job.
+Json object_meta(const Job& job, Role role, const std::string& name, const Json& from) {
+  Json labels = role_labels(job, role, from);
   labels[std::string(kPodNameLabel)] = name;
   return {{"name", name},
           {"namespace", job.meta.ns},
@@ -160,6 +165,12 @@ int main_port(const Json& pod_template_or_spec, Role role) {
   const int port =
       declared_port(kube::array_at(spec, {"containers"})[static_cast<std::size_t>(main)]);
   return port != 0 ? port : default_port(role);
+}
+
+Json labels_of(const Job& job, Role role, const PodContext& context) {
+  Json labels = role_labels(job, role, template_of(job, role, context));
+  labels.erase(std::string(kPodNameLabel));
+  return labels;
 }
 
 Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,

@@ -48,6 +48,9 @@ Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
 Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,
                          const PodContext& context);
 
+// Of labels that all pods of a role carry, and so not their names: {key: value}.
+Json labels_of(const Job& job, Role role, const PodContext& context);
+
 // Restricts the pod to `node` on top of what its spec demands already: required node affinity terms
 // are ORed, so the pin goes into every one of them. Terms without any demand match no node in
 // Kubernetes, and must not begin to.

@@ -15,6 +15,7 @@
 #include "controller/decide/limits.h"
 #include "controller/decide/reserved_capacity.h"
 #include "job/names.h"
+#include "kube/model/anti_affinity.h"
 #include "kube/model/merge_patch.h"
 
 namespace nervex::controller {
@@ -22,6 +23,19 @@ namespace nervex::controller {
 namespace {
 
 using job::Role;
+
+// Implicit resources of pods that keep apart from each other.
+void add_anti_affinity(const Json& spec, std::string_view ns, const Json& labels,
+                       kube::Resources& requests) {
+  const Json& terms = kube::array_at(
+      spec, {"affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  if (terms.empty()) return;
+  kube::Labels texts;
+  for (const auto& [key, value] : labels.items()) {
+    if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
+  }
+  for (const auto& resource : kube::self_anti_affinity(terms, ns, texts)) requests.set(resource, 1);
+}
 
 class Members {
  public:
@@ -189,6 +203,8 @@ class Members {
     set.gang = name.gang;
     set.role = to_string(slot.role);
     set.shape.requests = kube::pod_requests(spec);
+    add_anti_affinity(spec, job_.meta.ns.str(), job::labels_of(job_, slot.role, context_),
+                      set.shape.requests);
     set.shape.constraints = kube::constraints_of(spec);
     set.bind_last = slot.role == Role::kCoordinator;
     return set;

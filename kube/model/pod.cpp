@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "kube/model/anti_affinity.h"
 #include "kube/model/pod_need.h"
 #include "kube/model/scan_parts.h"
 
@@ -20,6 +21,8 @@ struct Draft {
   std::int64_t deletion_grace_seconds = 0;          // that much later than it was asked to go
   bool has_detail_label = false;
   bool has_scheduling_annotation = false;
+  Labels labels;                         // all of them; texts of the scan, as the next
+  std::string_view anti_affinity;        // the JSON of the required terms
   std::string restart_policy;            // of the pod
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };
@@ -49,8 +52,10 @@ void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
   const auto& keep = filter.label_keys;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == filter.detail_label) draft.has_detail_label = true;
+    const std::string_view text = text_of(item);
+    draft.labels.emplace_back(key, text);
     if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
-      draft.pod.meta.labels.emplace(key, string_of(item));
+      draft.pod.meta.labels.emplace(key, std::string(text));
     }
   });
 }
@@ -144,6 +149,17 @@ ContainerNeed scan_container(Value value, Draft& draft) {
   return need;
 }
 
+void scan_affinity(Value value, Draft& draft) {
+  each_field(value, [&](std::string_view kind, Value affinity) {
+    if (kind != "podAntiAffinity") return;
+    each_field(affinity, [&](std::string_view key, Value terms) {
+      if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
+        draft.anti_affinity = raw_of(terms);
+      }
+    });
+  });
+}
+
 void scan_spec(Value value, Draft& draft) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "containers") {
@@ -155,6 +171,8 @@ void scan_spec(Value value, Draft& draft) {
       scan_resources(item, draft.need.pod_level);
     } else if (key == "overhead") {
       draft.need.overhead = scan_amounts(item);
+    } else if (key == "affinity") {
+      scan_affinity(item, draft);
     } else if (key == "nodeName") {
       draft.pod.node = text_of(item);
     } else if (key == "schedulerName") {
@@ -279,10 +297,21 @@ void compare_with_deletion(Draft& draft) {
   }
 }
 
+// Few pods have such terms, so a DOM is cheap enough.
+void keep_apart(const Draft& draft, Pod& pod) {
+  if (draft.anti_affinity.empty()) return;
+  const auto terms = parse_json(draft.anti_affinity);
+  if (!terms) return;
+  for (const auto& resource : self_anti_affinity(*terms, pod.meta.ns.str(), draft.labels)) {
+    pod.requests.set(resource, 1);
+  }
+}
+
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   pod.requests = total_of(draft.need);
   pod.deleted_at_once = pod.meta.deleting && draft.deletion_grace_seconds == 0;
+  keep_apart(draft, pod);
   if (draft.has_detail_label) {
     for (auto& state : draft.containers) {
       if (state.terminated && comes_again(state, draft)) state.terminated = false;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kube/model/anti_affinity.h"
 #include "kube/model/pod_need.h"
 #include "kube/model/quantity.h"
 
@@ -153,6 +154,9 @@ std::string format_amount(std::string_view resource, std::int64_t amount) {
 std::string format_need(std::string_view resource, std::int64_t amount) {
   if (!is_implicit(resource)) {
     return fmt::format("{} {}", resource, format_amount(resource, amount));
+  }
+  if (const std::string_view key = topology_key_of(resource); !key.empty()) {
+    return fmt::format("a {} of its own (podAntiAffinity)", key == kHostname ? "node" : key);
   }
   std::string text(resource);
   text[text.find(':')] = ' ';

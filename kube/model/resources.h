@@ -19,9 +19,10 @@ struct ResourceAmount {
   bool operator==(const ResourceAmount&) const = default;
 };
 
-// A node's own implicit amount of a resource that it does not state: one of each host port, none of
-// everything else. A name with a ':' is implicit: no resource of the API can have one, so these are
-// in no allocatable, quota or ResourceList, but are added, subtracted and compared as any other.
+// What each node has one of without stating it: each host port, and a place for a pod that keeps
+// apart from its kind (anti_affinity.h). A name with a ':' is implicit: no resource of the API can
+// have one, so these are in no allocatable, quota or ResourceList, but are added, subtracted and
+// compared as any other.
 inline bool is_implicit(std::string_view resource) {
   return resource.find(':') != std::string_view::npos;
 }
@@ -68,7 +69,7 @@ Result<Resources> decode_resources(const Json& resource_list);
 Json encode_resources(const Resources& resources);
 // "500m" for cpu 500, "1Gi" for memory, "8" for devices: as people read it.
 std::string format_amount(std::string_view resource, std::int64_t amount);
-// "nvidia.com/gpu 8", "hostPort TCP/8080".
+// "nvidia.com/gpu 8", "hostPort TCP/8080", "a node of its own (podAntiAffinity)".
 std::string format_need(std::string_view resource, std::int64_t amount);
 
 // What kube-scheduler counts for a pod spec (kubernetes 1.36, pkg/api/v1/resource):

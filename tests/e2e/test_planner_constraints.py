@@ -97,3 +97,22 @@ def test_ports_in_the_nodes_own_network_are_host_ports(jobs, pool):
     assert wait_collectors(jobs, "network", 2) == pool.names
     jobs.create(with_collectors("second", 1, body))
     wait_message(jobs, "second", r"^collector: does not fit: it needs hostPort TCP/\d+; no node has it free")
+
+
+def apart(pool, key):
+    """A template whose pods keep apart from each other, one per value of that label of nodes."""
+    body = on_pool(pool, affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": key}]}})
+    body["metadata"] = {"labels": {"app": "apart"}}
+    return body
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/hostname", ZONE])
+def test_pods_that_keep_apart_get_a_domain_each(jobs, pool, key):
+    jobs.create(with_collectors("apart", 2, apart(pool, key)))
+    assert wait_collectors(jobs, "apart", 2) == pool.names
+
+
+def test_more_pods_that_keep_apart_than_zones_never_fit(jobs, pool):
+    jobs.create(with_collectors("apart", 3, apart(pool, ZONE)))
+    wait_message(jobs, "apart", f"^collector: 1 of 3 can never fit: each needs a {ZONE} of its own")

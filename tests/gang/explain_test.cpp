@@ -9,6 +9,7 @@ namespace {
 
 using testing::a_node;
 using testing::a_set;
+using testing::apart_by;
 using testing::ask;
 using testing::capacity;
 using testing::labelled;
@@ -117,6 +118,19 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        {view(a_node("a", 8)), view(a_node("b", 8), capacity(4, 0, 0)), view(a_node("c", 0))},
        "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 1 more is "
        "full, 1 is too small"},
+      {"there are fewer zones than pods that keep apart by zone",
+       {apart_by(a_set("collector", 3, ask(0)), "zone")},
+       {view(labelled(a_node("a", 0), "zone", "x")), view(labelled(a_node("b", 0), "zone", "x")),
+        view(labelled(a_node("c", 0), "zone", "y"))},
+       "collector: 1 of 3 can never fit: each needs a zone of its own (podAntiAffinity); the nodes "
+       "have capacity for 2 even when empty"},
+      {"a pod of its kind is in one of two zones",
+       {apart_by(a_set("collector", 2, ask(0)), "zone")},
+       {view(labelled(a_node("a", 0), "zone", "x")),
+        view(labelled(a_node("b", 0), "zone", "x"), {{"podAntiAffinity:zone#1", 1}}),
+        view(labelled(a_node("c", 0), "zone", "y"))},
+       "collector: 1 of 2 does not fit: each needs a zone of its own (podAntiAffinity); 1 node has "
+       "it free, 2 more are full"},
       {"there is no node", {a_set("learner", 2, ask(8))}, {}, "learner: the cluster has no nodes"},
   }));
   INFO("when " << row.when);

@@ -12,6 +12,7 @@ namespace {
 
 using testing::a_node;
 using testing::a_set;
+using testing::apart_by;
 using testing::ask;
 using testing::capacity;
 using testing::labelled;
@@ -99,6 +100,30 @@ TEST_CASE("plan_gang places the whole gang or no pod", "[gang][plan]") {
        {on_port(a_set("collector", 1, ask(0)), 8080)},
        {view(a_node("a", 0), {{"hostPort:TCP/8080", 1}}), view(a_node("b", 0))},
        {{"collector/0", "b"}}},
+      {"pods that keep apart by node get a node each",
+       {apart_by(a_set("collector", 2, ask(0)), "kubernetes.io/hostname")},
+       {view(a_node("a", 0)), view(a_node("b", 0))},
+       {{"collector/0", "a"}, {"collector/1", "b"}}},
+      {"pods that keep apart by zone get a zone each",
+       {apart_by(a_set("collector", 2, ask(0)), "zone")},
+       {view(labelled(a_node("a", 0), "zone", "x")), view(labelled(a_node("b", 0), "zone", "x")),
+        view(labelled(a_node("c", 0), "zone", "y"))},
+       {{"collector/0", "a"}, {"collector/1", "c"}}},
+      {"sets of a gang keep apart by zone",
+       {apart_by(a_set("collector", 1, ask(0)), "zone"), apart_by(a_set("x", 1, ask(1)), "zone")},
+       {view(labelled(a_node("a", 8), "zone", "x")), view(labelled(a_node("b", 0), "zone", "x")),
+        view(labelled(a_node("c", 0), "zone", "y"))},
+       {{"collector/0", "c"}, {"x/0", "a"}}},
+      {"a pod in the zone keeps others out of all of it",
+       {apart_by(a_set("collector", 1, ask(0)), "zone")},
+       {view(labelled(a_node("a", 0), "zone", "x")),
+        view(labelled(a_node("b", 0), "zone", "x"), {{"podAntiAffinity:zone#1", 1}}),
+        view(labelled(a_node("c", 0), "zone", "y"))},
+       {{"collector/0", "c"}}},
+      {"a node without the label is a zone of its own",
+       {apart_by(a_set("collector", 2, ask(0)), "zone")},
+       {view(a_node("a", 0)), view(a_node("b", 0))},
+       {{"collector/0", "a"}, {"collector/1", "b"}}},
       {"the gang is empty", {}, {view(a_node("a", 4))}, {}},
   }));
   INFO("when " << row.when);

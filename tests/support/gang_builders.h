@@ -79,6 +79,11 @@ inline gang::MemberSet on_port(gang::MemberSet set, int port) {
   set.shape.requests.set(kube::host_port("TCP", port), 1);
   return set;
 }
+// Its pods keep apart by that label of nodes.
+inline gang::MemberSet apart_by(gang::MemberSet set, const std::string& key) {
+  set.shape.requests.set("podAntiAffinity:" + key + "#1", 1);
+  return set;
+}
 inline gang::MemberSet in_gang(gang::MemberSet set, std::string gang_name) {
   set.name = gang_name + "-" + set.role;
   set.gang = std::move(gang_name);

@@ -149,6 +149,24 @@ TEST_CASE("a set's host ports are those that its pods will take",
   CHECK(ports(2) == Json{"TCP/9000"});
 }
 
+TEST_CASE("a set keeps apart where its pods will", "[controller][desired_pod_group]") {
+  job::Job job = a_job(2, 1);
+  const auto apart_from = [](const Json& labels) -> Json {
+    return {{"podAntiAffinity",
+             {{"requiredDuringSchedulingIgnoredDuringExecution",
+               Json::array({{{"labelSelector", {{"matchLabels", labels}}},
+                             {"topologyKey", "kubernetes.io/hostname"}}})}}}};
+  };
+  job.spec.collector->pod_template["spec"]["affinity"] = apart_from(
+      {{std::string(job::kJobLabel), job.meta.name.str()}});  // that the controller gives it
+  job.spec.learner->pod_template["spec"]["affinity"] = apart_from({{"app", "other"}});
+  const gang::PodGroup group = Followed(job).group;
+  const Json members = gang::encode_spec(group.spec)["members"];
+  REQUIRE(members[1].contains("podAntiAffinity"));
+  CHECK(members[1]["podAntiAffinity"].size() == 1);
+  CHECK_FALSE(members[2].contains("podAntiAffinity"));
+}
+
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {
   Followed followed(a_job(0, 0));
   auto& entries = followed.job.spec.requests.entries;

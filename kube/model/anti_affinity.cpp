@@ -1,0 +1,114 @@
+#include "kube/model/anti_affinity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+namespace nervex::kube {
+namespace {
+
+// FNV-1a, 64 bits: the controller and the extender must agree on it.
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3ULL;
+  }
+  return hash;
+}
+
+bool meets(const Json& requirement, const Labels& labels) {
+  const std::string key = string_at(requirement, {"key"});
+  const std::string op = string_at(requirement, {"operator"});
+  const Json& values = array_at(requirement, {"values"});
+  const auto label = std::find_if(labels.begin(), labels.end(),
+                                  [&](const auto& entry) { return entry.first == key; });
+  const bool is_there = label != labels.end();
+  const bool is_listed =
+      is_there && std::any_of(values.begin(), values.end(), [&](const Json& value) {
+        return value.is_string() && value.get_ref<const std::string&>() == label->second;
+      });
+  if (op == "In") return is_listed;
+  if (op == "NotIn") return !is_listed;
+  if (op == "Exists") return is_there;
+  return op == "DoesNotExist" && !is_there;
+}
+
+// matchLabels as requirements, sorted by key, then matchExpressions: however it is written.
+std::vector<Json> requirements_of(const Json& selector) {
+  std::vector<Json> out;
+  const Json* labels = find(selector, {"matchLabels"});
+  if (labels != nullptr && labels->is_object()) {
+    for (const auto& [key, value] : labels->items()) {
+      out.push_back({{"key", key}, {"operator", "In"}, {"values", Json::array({value})}});
+    }
+  }
+  for (const Json& expression : array_at(selector, {"matchExpressions"})) {
+    Json one{{"key", string_at(expression, {"key"})},
+             {"operator", string_at(expression, {"operator"})}};
+    if (const Json& values = array_at(expression, {"values"}); !values.empty()) {
+      one["values"] = values;
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// The namespaces whose pods the term selects, "*" for all; nullopt: it cannot be told, or the pod's
+// own is not among them.
+std::optional<std::string> scope_of(const Json& term, std::string_view ns) {
+  std::set<std::string> names;
+  for (const Json& name : array_at(term, {"namespaces"})) {
+    if (name.is_string()) names.insert(name.get<std::string>());
+  }
+  const Json* selector = find(term, {"namespaceSelector"});
+  if (selector != nullptr && selector->is_object()) {
+    if (requirements_of(*selector).empty()) return "*";
+    return std::nullopt;
+  }
+  if (names.empty()) names.emplace(ns);
+  if (names.count(std::string(ns)) == 0) return std::nullopt;
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::optional<std::string> resource_of(const Json& term, std::string_view ns,
+                                       const Labels& labels) {
+  const std::string key = string_at(term, {"topologyKey"});
+  const Json* selector = find(term, {"labelSelector"});
+  if (key.empty() || selector == nullptr || !selector->is_object()) return std::nullopt;
+  if (!array_at(term, {"matchLabelKeys"}).empty() ||
+      !array_at(term, {"mismatchLabelKeys"}).empty()) {
+    return std::nullopt;
+  }
+  const auto scope = scope_of(term, ns);
+  if (!scope) return std::nullopt;
+  std::string text = *scope;
+  for (const Json& requirement : requirements_of(*selector)) {
+    if (!meets(requirement, labels)) return std::nullopt;
+    text += to_text(requirement);
+  }
+  return fmt::format("{}{}#{:016x}", kPodAntiAffinity, key, fnv1a(text));
+}
+
+}  // namespace
+
+std::vector<std::string> self_anti_affinity(const Json& required, std::string_view ns,
+                                            const Labels& labels) {
+  std::vector<std::string> resources;
+  if (!required.is_array()) return resources;
+  for (const Json& term : required) {
+    if (auto resource = resource_of(term, ns, labels)) resources.push_back(*std::move(resource));
+  }
+  return resources;
+}
+
+std::string_view topology_key_of(std::string_view resource) {
+  if (!resource.starts_with(kPodAntiAffinity)) return {};
+  resource.remove_prefix(kPodAntiAffinity.size());
+  return resource.substr(0, resource.rfind('#'));
+}
+
+}  // namespace nervex::kube
