@@ -105,6 +105,14 @@ std::vector<kube::NodeFit> judge_all(const kube::NodeConstraints& constraints,
   return fits;
 }
 
+Amounts score_all(const kube::NodeConstraints& constraints, std::span<const NodeView> nodes) {
+  Amounts score;
+  if (constraints.preferred_terms.empty()) return score;
+  score.reserve(nodes.size());
+  for (const NodeView& view : nodes) score.push_back(kube::preference(*view.node, constraints));
+  return score;
+}
+
 void apply_limits(Capacity& capacity, std::span<const MemberSet> members,
                   std::span<const NodeView> nodes, std::span<const NodeLimit> limits) {
   if (limits.empty()) return;
@@ -151,7 +159,8 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
                              scarce,
                              twin_index < i ? capacity.sets[twin_index].fits
                                             : judge_all(members[i].shape.constraints, nodes),
-                             {}});
+                             {},
+                             score_all(members[i].shape.constraints, nodes)});
   }
   share_by_domain(capacity, nodes);
   apply_limits(capacity, members, nodes, limits);

@@ -24,6 +24,7 @@ struct SetNeed {
   std::size_t scarce = 0;           // the resource that decides which node is the best fit
   std::vector<kube::NodeFit> fits;  // by node
   Amounts at_most;                  // by node, pods of the set; empty: no limits
+  Amounts score;                    // by node: kube::preference(); empty: none is preferred
 
   std::int64_t limit_on(std::size_t node) const {
     return at_most.empty() ? wanted : std::min(wanted, at_most[node]);

@@ -23,6 +23,23 @@ enum class NodeOrder {
   kTightest,
 };
 
+// In which order do the sets choose?
+enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
+
+// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places; together
+// they miss few (see plan_property_test.cpp). When all fail, the first one's NoFit is the answer.
+struct Strategy {
+  SetOrder sets;
+  NodeOrder nodes;
+  bool preferred_first = false;  // nodes that the set prefers, before the order of nodes
+};
+constexpr Strategy kStrategies[] = {
+    {SetOrder::kLargestFirst, NodeOrder::kLeastWaste},
+    {SetOrder::kMostConstrainedFirst, NodeOrder::kLeastWaste},
+    {SetOrder::kLargestFirst, NodeOrder::kTightest},
+    {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
+};
+
 struct Candidate {
   std::size_t node = 0;
   std::int64_t times = 0;  // pods of the set that it holds, at least 1
@@ -61,7 +78,7 @@ Waste tightness(const Capacity& capacity, const SetNeed& need, std::size_t node,
 // The nodes that the set may use and that have capacity for one pod or more, the best first; of
 // equals the first by name. Cost: nodes x log(nodes).
 std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
-                                  std::span<const NodeView> nodes, NodeOrder by) {
+                                  std::span<const NodeView> nodes, Strategy by) {
   struct Ranked {
     Waste waste;
     std::string_view name;
@@ -72,23 +89,26 @@ std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
     if (need.fits[i] != NodeFit::kAllowed) continue;
     const std::int64_t times = times_in(need.each, capacity.free.row(i), need.limit_on(i));
     if (times <= 0) continue;
-    ranked.push_back({by == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
-                                                   : tightness(capacity, need, i, times),
+    ranked.push_back({by.nodes == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
+                                                         : tightness(capacity, need, i, times),
                       nodes[i].node->name,
                       {i, times}});
   }
   std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
     return std::tie(a.waste, a.name) < std::tie(b.waste, b.name);
   });
+  if (by.preferred_first && !need.score.empty()) {
+    std::stable_sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
+      return need.score[a.candidate.node] > need.score[b.candidate.node];
+    });
+  }
   std::vector<Candidate> out;
   out.reserve(ranked.size());
   for (const Ranked& entry : ranked) out.push_back(entry.candidate);
   return out;
 }
 
-// ---- in which order do the sets choose?
-
-enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
+// ---- the order of the sets
 
 // Devices, cpu and memory of one pod, then the name: total, so the order of the input does not
 // matter.
@@ -121,22 +141,9 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
 
 // ---- the gang
 
-// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places; together
-// they miss few (see plan_property_test.cpp). When all fail, the first one's NoFit is the answer.
-struct Strategy {
-  SetOrder sets;
-  NodeOrder nodes;
-};
-constexpr Strategy kStrategies[] = {
-    {SetOrder::kLargestFirst, NodeOrder::kLeastWaste},
-    {SetOrder::kMostConstrainedFirst, NodeOrder::kLeastWaste},
-    {SetOrder::kLargestFirst, NodeOrder::kTightest},
-    {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
-};
-
 // Fills the best nodes first; names the slots in their own order. Returns how many were not placed.
 std::int64_t fill(Capacity& capacity, std::size_t set, const MemberSet& member,
-                  std::span<const NodeView> nodes, NodeOrder by, std::vector<Assignment>& out) {
+                  std::span<const NodeView> nodes, Strategy by, std::vector<Assignment>& out) {
   const SetNeed& need = capacity.sets[set];
   std::vector<SlotId> slots = member.slots;
   std::sort(slots.begin(), slots.end());
@@ -161,7 +168,7 @@ Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, 
   std::vector<Assignment> out;
   for (const std::size_t set : order_sets(members, capacity, strategy.sets)) {
     const Grid before = capacity.free;
-    const std::int64_t unplaced = fill(capacity, set, members[set], nodes, strategy.nodes, out);
+    const std::int64_t unplaced = fill(capacity, set, members[set], nodes, strategy, out);
     if (unplaced > 0) return diagnose(members[set].role, capacity, set, before, unplaced);
   }
   std::sort(out.begin(), out.end(), [](const Assignment& a, const Assignment& b) {
@@ -175,12 +182,18 @@ Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, 
 Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes,
                std::span<const NodeLimit> limits) {
   const Capacity capacity = measure_capacity(members, nodes, limits);
+  const bool has_preference = std::any_of(capacity.sets.begin(), capacity.sets.end(),
+                                          [](const SetNeed& need) { return !need.score.empty(); });
   std::optional<Plan> first;
-  for (const Strategy& strategy : kStrategies) {
-    Plan plan = place(members, nodes, capacity, strategy);
-    if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;
-    if (!first) first = std::move(plan);
-    if (std::get<NoFit>(*first).never) break;  // proven: no order helps
+  for (const bool preferred_first : {true, false}) {
+    if (preferred_first && !has_preference) continue;
+    for (Strategy strategy : kStrategies) {
+      strategy.preferred_first = preferred_first;
+      Plan plan = place(members, nodes, capacity, strategy);
+      if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;
+      if (!first) first = std::move(plan);
+      if (std::get<NoFit>(*first).never) return *std::move(first);  // proven: no order helps
+    }
   }
   return *std::move(first);
 }

@@ -64,7 +64,8 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 //
 // Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
 // matter. Nodes that would be left with the least of the scarce resource are filled first, so that
-// whole nodes stay free and pods without GPUs keep away from nodes that have them.
+// whole nodes stay free and pods without GPUs keep away from nodes that have them. Before all that
+// come the nodes that a set prefers, unless the gang fits only without that.
 // Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once.
 // Not an optimal packer: may answer NoFit for a gang that an exhaustive search could place.
 // Limits for sets or nodes that are not given are ignored.

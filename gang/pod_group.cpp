@@ -109,6 +109,9 @@ Json encode_member(const MemberSet& member) {
     out["nodeAffinityTerms"] = constraints.node_selector_terms;
   }
   if (!constraints.tolerations.empty()) out["tolerations"] = constraints.tolerations;
+  if (!constraints.preferred_terms.empty()) {
+    out["preferredNodeAffinityTerms"] = constraints.preferred_terms;
+  }
   return out;
 }
 

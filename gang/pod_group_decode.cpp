@@ -140,6 +140,7 @@ kube::NodeConstraints decode_constraints(const Json& from) {
   if (selector != nullptr && selector->is_object()) constraints.node_selector = *selector;
   constraints.node_selector_terms = kube::array_at(from, {"nodeAffinityTerms"});
   constraints.tolerations = kube::array_at(from, {"tolerations"});
+  constraints.preferred_terms = kube::array_at(from, {"preferredNodeAffinityTerms"});
   return constraints;
 }
 

@@ -37,11 +37,13 @@ struct Node {
 Result<Node> decode_node(std::string_view json);
 
 // The part of a pod spec that says which nodes are allowed, kept as the API writes it:
-// nodeSelector, affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution, tolerations.
+// nodeSelector, affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution, tolerations;
+// and which of them are preferred: preferredDuringSchedulingIgnoredDuringExecution.
 struct NodeConstraints {
   Json node_selector = Json::object();       // {key: value}
   Json node_selector_terms = Json::array();  // nodeSelectorTerms; ORed; empty: no demand
   Json tolerations = Json::array();
+  Json preferred_terms = Json::array();  // [{weight, preference}]
   bool operator==(const NodeConstraints&) const = default;
 };
 NodeConstraints constraints_of(const Json& pod_spec);
@@ -52,5 +54,9 @@ enum class NodeFit { kAllowed, kNotReady, kUnschedulable, kTainted, kNotSelected
 // (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over
 // labels, matchFields over metadata.name.
 NodeFit judge(const Node& node, const NodeConstraints& constraints);
+
+// How much such a pod prefers this node: the weights of the preferred terms that it meets, added
+// up, as kube-scheduler 1.36 does.
+std::int64_t preference(const Node& node, const NodeConstraints& constraints);
 
 }  // namespace nervex::kube

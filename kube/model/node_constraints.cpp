@@ -99,6 +99,8 @@ NodeConstraints constraints_of(const Json& pod_spec) {
       array_at(pod_spec, {"affinity", "nodeAffinity",
                           "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
   constraints.tolerations = array_at(pod_spec, {"tolerations"});
+  constraints.preferred_terms = array_at(
+      pod_spec, {"affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
   return constraints;
 }
 
@@ -113,6 +115,15 @@ NodeFit judge(const Node& node, const NodeConstraints& constraints) {
     }
   }
   return is_selected(node, constraints) ? NodeFit::kAllowed : NodeFit::kNotSelected;
+}
+
+std::int64_t preference(const Node& node, const NodeConstraints& constraints) {
+  std::int64_t sum = 0;
+  for (const Json& preferred : constraints.preferred_terms) {
+    const Json* term = find(preferred, {"preference"});
+    if (term != nullptr && meets_term(node, *term)) sum += int_at(preferred, {"weight"});
+  }
+  return sum;
 }
 
 }  // namespace nervex::kube

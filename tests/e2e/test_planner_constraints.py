@@ -116,3 +116,10 @@ def test_pods_that_keep_apart_get_a_domain_each(jobs, pool, key):
 def test_more_pods_that_keep_apart_than_zones_never_fit(jobs, pool):
     jobs.create(with_collectors("apart", 3, apart(pool, ZONE)))
     wait_message(jobs, "apart", f"^collector: 1 of 3 can never fit: each needs a {ZONE} of its own")
+
+
+def test_preferred_nodes_are_filled_first(jobs, pool):
+    prefers = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 10, "preference": {"matchExpressions": [{"key": "fast", "operator": "Exists"}]}}]}}
+    jobs.create(with_collectors("prefers", 2, on_pool(pool, affinity=prefers)))
+    assert wait_collectors(jobs, "prefers", 2) == [pool.names[1]] * 2

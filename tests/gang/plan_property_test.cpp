@@ -32,6 +32,8 @@ Case random_case(std::mt19937& rng, Size size) {
     auto set =
         testing::a_set(roles[i], 1 + below(size.slots), testing::ask(below(5), 1 + below(8)));
     if (below(4) == 0) set = testing::selecting(std::move(set), "zone", "a");
+    if (below(6) == 0) set = testing::on_port(std::move(set), 80 + below(2));
+    if (below(6) == 0) set = testing::preferring(std::move(set), "zone", 1);
     out.members.push_back(std::move(set));
   }
   for (unsigned i = 0; i < 1 + rng() % size.nodes; ++i) {

@@ -18,6 +18,7 @@ using testing::capacity;
 using testing::labelled;
 using testing::not_ready;
 using testing::on_port;
+using testing::preferring;
 using testing::selecting;
 using testing::tainted;
 using testing::view;
@@ -124,6 +125,20 @@ TEST_CASE("plan_gang places the whole gang or no pod", "[gang][plan]") {
        {apart_by(a_set("collector", 2, ask(0)), "zone")},
        {view(a_node("a", 0)), view(a_node("b", 0))},
        {{"collector/0", "a"}, {"collector/1", "b"}}},
+      {"nodes that a set prefers are filled first, though others would waste less",
+       {preferring(a_set("learner", 2, ask(4)), "fast", 1)},
+       {view(a_node("a", 4)), view(labelled(a_node("b", 8), "fast", "yes"))},
+       {{"learner/0", "b"}, {"learner/1", "b"}}},
+      {"the weights of preferences are added up",
+       {preferring(preferring(preferring(a_set("learner", 1, ask(4)), "x", 5), "y", 3), "z", 3)},
+       {view(labelled(a_node("a", 8), "x", "1")),
+        view(labelled(labelled(a_node("b", 8), "y", "1"), "z", "1"))},
+       {{"learner/0", "b"}}},
+      {"a preference gives way where the gang would not fit otherwise",
+       {preferring(a_set("learner", 1, ask(4)), "disk", 100),
+        selecting(a_set("collector", 1, ask(3)), "disk", "ssd")},
+       {view(a_node("a", 4)), view(labelled(a_node("b", 4), "disk", "ssd"))},
+       {{"learner/0", "a"}, {"collector/0", "b"}}},
       {"the gang is empty", {}, {view(a_node("a", 4))}, {}},
   }));
   INFO("when " << row.when);

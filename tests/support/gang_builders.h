@@ -84,6 +84,13 @@ inline gang::MemberSet apart_by(gang::MemberSet set, const std::string& key) {
   set.shape.requests.set("podAntiAffinity:" + key + "#1", 1);
   return set;
 }
+inline gang::MemberSet preferring(gang::MemberSet set, const std::string& key, int weight) {
+  set.shape.constraints.preferred_terms.push_back(
+      {{"weight", weight},
+       {"preference",
+        {{"matchExpressions", Json::array({{{"key", key}, {"operator", "Exists"}}})}}}});
+  return set;
+}
 inline gang::MemberSet in_gang(gang::MemberSet set, std::string gang_name) {
   set.name = gang_name + "-" + set.role;
   set.gang = std::move(gang_name);

@@ -200,5 +200,26 @@ TEST_CASE("judge wants every entry of nodeSelector", "[kube][node]") {
   CHECK(constraints_of(Json()) == NodeConstraints{});
 }
 
+TEST_CASE("a pod prefers a node by the weights of the terms that it meets", "[kube][node]") {
+  const auto prefers = [](int weight, const std::string& key) -> Json {
+    return {{"weight", weight},
+            {"preference",
+             {{"matchExpressions", Json::array({{{"key", key}, {"operator", "Exists"}}})}}}};
+  };
+  const Json spec{{"affinity",
+                   {{"nodeAffinity",
+                     {{"preferredDuringSchedulingIgnoredDuringExecution",
+                       Json::array({prefers(5, "x"),
+                                    prefers(3, "y"),
+                                    prefers(1, "z"),
+                                    {{"weight", 100}, {"preference", Json::object()}}})}}}}}};
+  Node node;
+  CHECK(preference(node, constraints_of(spec)) == 0);  // an empty term selects nothing
+  node.labels["x"] = "1";
+  node.labels["z"] = "1";
+  CHECK(preference(node, constraints_of(spec)) == 6);
+  CHECK(judge(node, constraints_of(spec)) == judge(node, constraints_of(Json::object())));
+}
+
 }  // namespace
 }  // namespace nervex::kube
