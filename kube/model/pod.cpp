@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 
 #include "kube/model/anti_affinity.h"
@@ -10,6 +11,15 @@
 
 namespace nervex::kube {
 namespace {
+
+using Amounts = std::vector<ResourceAmount>;
+
+// What a container, or the pod as a whole, has been given; see grow_to_given().
+struct Given {
+  bool is_known = false;  // status...resources is there
+  Amounts requests;       // of that: what it runs with
+  Amounts allocated;      // ...allocatedResources: what the kubelet has agreed to
+};
 
 // What is read on the way and needed only until the pod is complete.
 struct Draft {
@@ -21,8 +31,13 @@ struct Draft {
   std::int64_t deletion_grace_seconds = 0;          // that much later than it was asked to go
   bool has_detail_label = false;
   bool has_scheduling_annotation = false;
-  Labels labels;                         // all of them; texts of the scan, as the next
-  std::string_view anti_affinity;        // the JSON of the required terms
+  Labels labels;                                    // all of them; texts of the scan, as the next
+  std::string_view anti_affinity;                   // the JSON of the required terms
+  std::vector<std::string> container_names;         // in the order of need.containers
+  std::vector<std::string> init_container_names;    // in the order of need.init_containers
+  std::map<std::string, Given, std::less<>> given;  // by container
+  Given given_to_pod;
+  bool is_resize_infeasible = false;
   std::string restart_policy;            // of the pod
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };
@@ -134,7 +149,7 @@ std::vector<std::string> scan_host_ports(Value value) {
   return ports;
 }
 
-ContainerNeed scan_container(Value value, Draft& draft) {
+ContainerNeed scan_container(Value value, Draft& draft, std::vector<std::string>& names) {
   ContainerNeed need;
   std::string name;
   std::string restart_policy;
@@ -146,6 +161,7 @@ ContainerNeed scan_container(Value value, Draft& draft) {
   });
   need.is_sidecar = restart_policy == "Always";
   if (!restart_policy.empty()) draft.container_restart_policies[name] = restart_policy;
+  names.push_back(std::move(name));
   return need;
 }
 
@@ -163,10 +179,13 @@ void scan_affinity(Value value, Draft& draft) {
 void scan_spec(Value value, Draft& draft) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "containers") {
-      each_item(item, [&](Value c) { draft.need.containers.push_back(scan_container(c, draft)); });
+      each_item(item, [&](Value c) {
+        draft.need.containers.push_back(scan_container(c, draft, draft.container_names));
+      });
     } else if (key == "initContainers") {
-      each_item(item,
-                [&](Value c) { draft.need.init_containers.push_back(scan_container(c, draft)); });
+      each_item(item, [&](Value c) {
+        draft.need.init_containers.push_back(scan_container(c, draft, draft.init_container_names));
+      });
     } else if (key == "resources") {
       scan_resources(item, draft.need.pod_level);
     } else if (key == "overhead") {
@@ -211,24 +230,50 @@ void add_last_end(ContainerState last, ContainerState& state) {
   if (!last.message.empty()) state.message = std::move(last.message);
 }
 
+void scan_given(std::string_view key, Value value, Given& given) {
+  if (key == "allocatedResources") given.allocated = scan_amounts(value);
+  if (key != "resources" || value.type() != simdjson::ondemand::json_type::object) return;
+  given.is_known = true;
+  each_field(value, [&](std::string_view part, Value item) {
+    if (part == "requests") given.requests = scan_amounts(item);
+  });
+}
+
+void scan_init_container_status(Value value, Draft& draft) {
+  std::string name;
+  Given given;
+  each_field(value, [&](std::string_view key, Value item) {
+    if (key == "name") name = text_of(item);
+    scan_given(key, item, given);
+  });
+  if (given.is_known) draft.given[std::move(name)] = std::move(given);
+}
+
 void scan_container_status(Value value, Draft& draft) {
   ContainerState state;
   ContainerState last;
   MaybeTime finished_at;
   MaybeTime last_finished_at;
+  Given given;
   each_field(value, [&](std::string_view key, Value item) {
+    scan_given(key, item, given);
     if (key == "name") state.name = text_of(item);
     if (key == "ready") state.ready = is_true(item);
     if (key == "restartCount") state.restarts = static_cast<int>(int_of(item));
     if (key == "state") scan_state(item, state, finished_at);
     if (key == "lastState") scan_state(item, last, last_finished_at);
   });
+  if (given.is_known) draft.given[state.name] = std::move(given);
   add_last_end(std::move(last), state);
   draft.containers.push_back(std::move(state));
   draft.finished_at.push_back(finished_at);
 }
 
-void apply_condition(Condition condition, Pod& pod) {
+void apply_condition(Condition condition, Draft& draft) {
+  Pod& pod = draft.pod;
+  if (condition.type == "PodResizePending") {
+    draft.is_resize_infeasible = condition.reason == "Infeasible";
+  }
   if (condition.type == "Ready") pod.ready = condition.is_true;
   if (condition.type == "DisruptionTarget" && condition.is_true) {
     pod.disruption_target = true;
@@ -264,9 +309,13 @@ void scan_status(Value value, Draft& draft) {
     } else if (key == "nominatedNodeName") {
       pod.nominated_node = text_of(item);
     } else if (key == "conditions") {
-      each_item(item, [&](Value entry) { apply_condition(scan_condition(entry), pod); });
+      each_item(item, [&](Value entry) { apply_condition(scan_condition(entry), draft); });
     } else if (key == "containerStatuses") {
       each_item(item, [&](Value c) { scan_container_status(c, draft); });
+    } else if (key == "initContainerStatuses") {
+      each_item(item, [&](Value c) { scan_init_container_status(c, draft); });
+    } else {
+      scan_given(key, item, draft.given_to_pod);
     }
   });
 }
@@ -297,6 +346,46 @@ void compare_with_deletion(Draft& draft) {
   }
 }
 
+void raise(Amounts& amounts, const Amounts& to) {
+  for (const auto& [name, amount] : to) {
+    const auto at = std::find_if(amounts.begin(), amounts.end(),
+                                 [&](const ResourceAmount& known) { return known.name == name; });
+    if (at == amounts.end()) {
+      amounts.push_back({name, amount});
+    } else {
+      at->amount = std::max(at->amount, amount);
+    }
+  }
+}
+
+// A pod that is resized in place occupies the largest of what it asks for, what it was promised and
+// what it still has; what the kubelet has refused for good (Infeasible) does not count. As
+// kube-scheduler 1.36 does it (k8s.io/component-helpers/resource).
+void grow_to_given(const Given& given, bool is_infeasible, Amounts& requests) {
+  if (!given.is_known) return;
+  if (is_infeasible) requests.clear();
+  raise(requests, given.requests);
+  raise(requests, given.allocated);
+}
+
+void grow_to_given(Draft& draft) {
+  const auto grow = [&](std::vector<ContainerNeed>& needs, const std::vector<std::string>& names,
+                        bool only_sidecars) {
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      const auto given = draft.given.find(names[i]);
+      if (given == draft.given.end() || (only_sidecars && !needs[i].is_sidecar)) continue;
+      grow_to_given(given->second, draft.is_resize_infeasible, needs[i].requests);
+    }
+  };
+  if (!draft.given.empty()) {
+    grow(draft.need.containers, draft.container_names, false);
+    grow(draft.need.init_containers, draft.init_container_names, true);
+  }
+  if (!draft.need.pod_level.requests.empty()) {
+    grow_to_given(draft.given_to_pod, draft.is_resize_infeasible, draft.need.pod_level.requests);
+  }
+}
+
 // Few pods have such terms, so a DOM is cheap enough.
 void keep_apart(const Draft& draft, Pod& pod) {
   if (draft.anti_affinity.empty()) return;
@@ -309,6 +398,7 @@ void keep_apart(const Draft& draft, Pod& pod) {
 
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
+  grow_to_given(draft);
   pod.requests = total_of(draft.need);
   pod.deleted_at_once = pod.meta.deleting && draft.deletion_grace_seconds == 0;
   keep_apart(draft, pod);

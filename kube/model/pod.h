@@ -50,7 +50,9 @@ struct Pod {
   SharedString unscheduled_reason;          // of it: "Unschedulable", "SchedulerError"
   SysTime unscheduled_since{};              // of it, in whole seconds; of kept pods, as the two above
   SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
-  Resources requests;                       // pod_requests()
+  // pod_requests(), of a pod that is resized in place the larger of spec and status; and what it
+  // takes as a pod that keeps apart from its kind (anti_affinity.h).
+  Resources requests;
   bool operator==(const Pod&) const = default;
 
   bool is_finished() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }

@@ -123,3 +123,22 @@ def test_preferred_nodes_are_filled_first(jobs, pool):
         {"weight": 10, "preference": {"matchExpressions": [{"key": "fast", "operator": "Exists"}]}}]}}
     jobs.create(with_collectors("prefers", 2, on_pool(pool, affinity=prefers)))
     assert wait_collectors(jobs, "prefers", 2) == [pool.names[1]] * 2
+
+
+def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, namespace):
+    """Its spec asks for less by now, but the kubelet has not acted on it."""
+    core.create_namespaced_pod(namespace, {
+        "metadata": {"name": "shrinks"},
+        "spec": {"nodeName": pool.names[0], "containers": [
+            {"name": "main", "image": PAUSE, "resources": {"requests": {"cpu": "1"}}}]}})
+    has = {"name": "main", "image": PAUSE, "imageID": "", "ready": True, "restartCount": 0,
+           "allocatedResources": {"cpu": "60"}, "resources": {"requests": {"cpu": "60"}}}
+    wait_for(lambda: core.read_namespaced_pod("shrinks", namespace).status.phase == "Running", "the pod to run")
+    core.patch_namespaced_pod_status("shrinks", namespace, {"status": {"containerStatuses": [has]}})
+    body = on_pool(pool)
+    body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "33"
+    jobs.create(with_collectors("resized", 2, body))
+    wait_message(jobs, "resized", "^collector: 1 of 2 does not fit: each needs cpu 33; 1 node has it free, "
+                                  "1 more is full")
+    core.delete_namespaced_pod("shrinks", namespace, grace_period_seconds=0)
+    assert wait_collectors(jobs, "resized", 2) == pool.names

@@ -318,5 +318,59 @@ TEST_CASE("cutting a pod anywhere is an error or a shorter pod, never a crash",
   CHECK(refused >= static_cast<int>(whole.size()) - 2);
 }
 
+TEST_CASE("a pod that is resized in place occupies the most of spec and status", "[kube][pod]") {
+  struct Row {
+    std::string when;
+    std::string spec;
+    std::string status;
+    Resources want;
+  };
+  const std::string two_cpus =
+      R"({"containers":[{"name":"a","resources":{"requests":{"cpu":"2"}}}]})";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it shrinks: it has what it had",
+       two_cpus,
+       R"({"containerStatuses":[{"name":"a","resources":{"requests":{"cpu":"6"}},
+                                 "allocatedResources":{"cpu":"2"}}]})",
+       {{"cpu", 6000}}},
+      {"it shrinks: the kubelet has not yet agreed",
+       two_cpus,
+       R"({"containerStatuses":[{"name":"a","resources":{"requests":{"cpu":"1"}},
+                                 "allocatedResources":{"cpu":"7","memory":"1"}}]})",
+       {{"cpu", 7000}, {"memory", 1}}},
+      {"it grows: it is given what it asks for",
+       two_cpus,
+       R"({"containerStatuses":[{"name":"a","resources":{"requests":{"cpu":"1"}},
+                                 "allocatedResources":{"cpu":"1"}}]})",
+       {{"cpu", 2000}}},
+      {"what it asks for was refused for good",
+       two_cpus,
+       R"({"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}],
+           "containerStatuses":[{"name":"a","resources":{"requests":{"cpu":"1"}},
+                                 "allocatedResources":{"cpu":"1"}}]})",
+       {{"cpu", 1000}}},
+      {"the status does not say what it has",
+       two_cpus,
+       R"({"containerStatuses":[{"name":"a","allocatedResources":{"cpu":"9"}},
+                                {"name":"b","resources":{"requests":{"cpu":"9"}}}]})",
+       {{"cpu", 2000}}},
+      {"a sidecar shrinks; an init container has ended",
+       R"({"containers":[],"initContainers":[
+           {"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
+           {"name":"i","resources":{"requests":{"memory":"1"}}}]})",
+       R"({"initContainerStatuses":[{"name":"s","resources":{"requests":{"cpu":"3"}}},
+                                    {"name":"i","resources":{"requests":{"memory":"9"}}}]})",
+       {{"cpu", 3000}, {"memory", 1}}},
+      {"the pod as a whole shrinks",
+       R"({"containers":[],"resources":{"requests":{"cpu":"1"}}})",
+       R"({"resources":{"requests":{"cpu":"4"}},"allocatedResources":{"cpu":"2"}})",
+       {{"cpu", 4000}}},
+  }));
+  INFO("when " << row.when);
+  Resources want = row.want;
+  want.set("pods", 1);
+  CHECK(decoded(row.spec, row.status).requests == want);
+}
+
 }  // namespace
 }  // namespace nervex::kube
