@@ -21,6 +21,8 @@ const char* reason_text(kube::NodeFit fit) {
       return "tainted";
     case kube::NodeFit::kNotSelected:
       return "not selected any more";
+    case kube::NodeFit::kVolumeElsewhere:
+      return "out of reach of a volume";
   }
   return "allowed";
 }

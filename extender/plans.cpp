@@ -89,7 +89,27 @@ void Plans::group_changed(const std::string& key) {
     entry = by_uid_.try_emplace(group->meta.uid, nodes_, pods_).first;
   }
   end_unconfirmed(entry->second, group);
-  entry->second.placements.set_group(group);
+  entry->second.placements.set_group(with_volumes(group, volumes_, entry->second.volumes));
+}
+
+bool Plans::claim_changed(const std::string& key) {
+  MutexLock lock(mutex_);
+  return resolve_volumes_if([&](const VolumesUsed& used) { return used.claims.count(key) > 0; });
+}
+
+bool Plans::volume_changed(const std::string& name) {
+  MutexLock lock(mutex_);
+  return resolve_volumes_if([&](const VolumesUsed& used) { return used.volumes.count(name) > 0; });
+}
+
+bool Plans::resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) {
+  bool any = false;
+  for (auto& [uid, entry] : by_uid_) {
+    if (!is_one(entry.volumes)) continue;
+    any = true;
+    entry.placements.set_group(with_volumes(entry.placements.group(), volumes_, entry.volumes));
+  }
+  return any;
 }
 
 // Every write of ours is conditional: once the resourceVersion has moved it was stored or never

@@ -17,6 +17,7 @@
 #include "base/mutex.h"
 #include "extender/occupancy.h"
 #include "extender/view.h"
+#include "extender/volumes.h"
 #include "kube/cache/store.h"
 #include "kube/model/pod.h"
 
@@ -27,8 +28,10 @@ using PodPtr = std::shared_ptr<const kube::Pod>;
 // Thread-safe. No I/O under its lock.
 class Plans {
  public:
-  // Reads PodGroups from `groups`, which must outlive this, and folds replies into it.
-  explicit Plans(kube::Store<gang::PodGroup>& groups) : groups_(groups) {}
+  // Reads PodGroups from `groups`, and folds replies into it; their volumes from `volumes`. Both
+  // must outlive this.
+  Plans(kube::Store<gang::PodGroup>& groups, const VolumeStores& volumes)
+      : groups_(groups), volumes_(volumes) {}
   Plans(const Plans&) = delete;
   Plans& operator=(const Plans&) = delete;
 
@@ -42,6 +45,10 @@ class Plans {
   bool pods_listed(const kube::Store<kube::Pod>& pods);
   // The store has another state of this PodGroup, or none. By any thread.
   void group_changed(const std::string& key);
+  // The stores have another state of this claim (namespace/name) or volume, or none. True if a
+  // PodGroup depends on it. Cost: PodGroups. By any thread.
+  bool claim_changed(const std::string& key);
+  bool volume_changed(const std::string& name);
   // What the API server answered to a write or a live read of ours. Resolves an unconfirmed write
   // if it is of another resourceVersion than the one that was to be replaced.
   void fold(gang::PodGroup group);
@@ -110,6 +117,7 @@ class Plans {
   struct GroupEntry {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
     GroupPlacements placements;
+    VolumesUsed volumes;
     std::map<std::string, CommitState> commits;                     // by gang
     std::map<std::pair<std::string, std::string>, int> rejections;  // by role and node
   };
@@ -130,10 +138,13 @@ class Plans {
       REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
+  // Gives PodGroups their constraints again. True if there were any.
+  bool resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
   Result<Nothing> check_capacity(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
 
   kube::Store<gang::PodGroup>& groups_;
+  const VolumeStores& volumes_;
   mutable Mutex mutex_;
   CondVar commit_ended_;
   NodeTable nodes_ GUARDED_BY(mutex_);

@@ -62,12 +62,35 @@ kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans,
       });
 }
 
+kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner) {
+  using Ptr = std::shared_ptr<const kube::Claim>;
+  return kube::sink_into<kube::Claim>(
+      store, kube::decode_claim, [&](const Ptr& before, const Ptr& after) {
+        if (before && after && before->volume == after->volume) return;  // its status alone
+        if (plans.claim_changed((after ? after : before)->meta.key())) planner.wake();
+      });
+}
+
+kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner) {
+  using Ptr = std::shared_ptr<const kube::Volume>;
+  return kube::sink_into<kube::Volume>(
+      store, kube::decode_volume, [&](const Ptr& before, const Ptr& after) {
+        if (before && after && before->node_terms == after->node_terms) return;
+        if (plans.volume_changed((after ? after : before)->meta.name)) planner.wake();
+      });
+}
+
 void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
                  Planner& planner, LostNodes& lost_nodes) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
               node_sink(stores.nodes, plans, planner, &lost_nodes));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
               pod_sink(stores.pods, plans, holds, planner, &lost_nodes));
+  // Before the PodGroups that depend on them; a later change reaches those that are there.
+  watches.add("persistentvolumeclaims", kube::api_path(kube::kPersistentVolumeClaims),
+              stores.volumes.claims, claim_sink(stores.volumes.claims, plans, planner));
+  watches.add("persistentvolumes", kube::api_path(kube::kPersistentVolumes), stores.volumes.volumes,
+              volume_sink(stores.volumes.volumes, plans, planner));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
               group_sink(stores.groups, plans, holds, planner));
 }

@@ -24,13 +24,18 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds&
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
                                Planner& planner);
 
+// Claims and volumes: only those matter that a PodGroup's pods mount.
+kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner);
+kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner);
+
 struct Stores {
   kube::Store<kube::Node> nodes;
   kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
+  VolumeStores volumes;
 };
 
-// Adds all three kinds.
+// Adds all kinds.
 void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
                  Planner& planner, LostNodes& lost_nodes);
 

@@ -97,6 +97,9 @@ void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
     case NodeFit::kNotSelected:
       ++out.nodes_not_selected;
       break;
+    case NodeFit::kVolumeElsewhere:
+      ++out.nodes_volume_elsewhere;
+      break;
   }
 }
 
@@ -144,9 +147,14 @@ std::string nodes_that(int count, std::string_view what, std::string_view more =
   return fmt::format(", {}{} {} {}", count, more, count == 1 ? "is" : "are", what);
 }
 
+std::string out_of_reach(int count) {
+  return count == 0 ? "" : fmt::format(", {} cannot reach a volume of it", count);
+}
+
 std::string not_allowed(const NoFit& no_fit) {
   return nodes_that(no_fit.nodes_tainted, "tainted") +
          nodes_that(no_fit.nodes_not_selected, "not selected") +
+         out_of_reach(no_fit.nodes_volume_elsewhere) +
          nodes_that(no_fit.nodes_not_ready, "not ready") +
          nodes_that(no_fit.nodes_avoided, no_fit.nodes_avoided == 1
                                               ? "avoided after kube-scheduler refused it"
@@ -215,7 +223,7 @@ bool same_cause(const NoFit& a, const NoFit& b) {
   const auto kind = [](const NoFit& x) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource), x.never,
                       x.never && x.most == 0, x.nodes_tainted > 0, x.nodes_not_selected > 0,
-                      x.nodes_not_ready > 0, x.nodes_avoided > 0);
+                      x.nodes_volume_elsewhere > 0, x.nodes_not_ready > 0, x.nodes_avoided > 0);
   };
   return kind(a) == kind(b);
 }

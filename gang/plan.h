@@ -48,9 +48,10 @@ struct NoFit {
   int nodes_too_small = 0;  // allowed nodes that could not hold one even when empty
   int nodes_tainted = 0;
   int nodes_not_selected = 0;
-  int nodes_not_ready = 0;        // not ready or cordoned
-  int nodes_avoided = 0;          // allowed nodes that hold fewer than they could: NodeLimit
-  std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
+  int nodes_volume_elsewhere = 0;  // where a bound volume cannot be used
+  int nodes_not_ready = 0;         // not ready or cordoned
+  int nodes_avoided = 0;           // allowed nodes that hold fewer than they could: NodeLimit
+  std::int64_t largest_node = 0;   // most of `resource` any allowed node has when empty
   int most = 0;        // slots of the set that fit when all nodes that it may use are empty
   bool never = false;  // does not fit this cluster even when empty (most < wanted)
   int reserved = 0;    // of `wanted`: capacity for requests alone; the caller of plan_gang knows

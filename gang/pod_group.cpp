@@ -100,6 +100,7 @@ Json encode_member(const MemberSet& member) {
   if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
+  if (!member.shape.claims.empty()) out["claims"] = member.shape.claims;
   if (member.from_reserved.count > 0) {
     out["fromHeld"] = {{"set", member.from_reserved.set}, {"count", member.from_reserved.count}};
   }

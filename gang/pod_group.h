@@ -34,6 +34,7 @@ struct SlotId {
 struct PodShape {
   kube::Resources requests;  // of one pod, "pods" and implicit resources included
   kube::NodeConstraints constraints;
+  std::vector<std::string> claims{};  // PersistentVolumeClaims of the PodGroup's namespace, sorted
   bool operator==(const PodShape&) const = default;
 };
 

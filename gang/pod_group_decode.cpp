@@ -168,6 +168,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
       member.shape.requests.set(std::string(kind) + text.get<std::string>(), 1);
     }
   }
+  for (const Json& claim : kube::array_at(from, {"claims"})) {
+    if (!claim.is_string()) return wrong(where + ".claims", "must be strings");
+    member.shape.claims.push_back(claim.get<std::string>());
+  }
   member.name = *std::move(name);
   member.role = *std::move(role);
   member.gang = kube::string_at(from, {"gang"}, kBaseGang);

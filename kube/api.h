@@ -47,6 +47,9 @@ struct ResourceKind {
 inline constexpr ResourceKind kPods{"", "v1", "pods"};
 inline constexpr ResourceKind kServices{"", "v1", "services"};
 inline constexpr ResourceKind kNodes{"", "v1", "nodes"};
+inline constexpr ResourceKind kPersistentVolumes{"", "v1", "persistentvolumes"};
+inline constexpr ResourceKind kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims"};
+inline constexpr ResourceKind kResourceQuotas{"", "v1", "resourcequotas"};
 inline constexpr ResourceKind kEvents{"", "v1", "events"};
 inline constexpr ResourceKind kNervexJobs{"nervex.sensetime.com", "v1alpha1", "nervexjobs"};
 inline constexpr ResourceKind kAggregatorConfigs{"nervex.sensetime.com", "v1alpha1",

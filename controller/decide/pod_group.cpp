@@ -17,6 +17,7 @@
 #include "job/names.h"
 #include "kube/model/anti_affinity.h"
 #include "kube/model/merge_patch.h"
+#include "kube/model/volume.h"
 
 namespace nervex::controller {
 
@@ -207,6 +208,7 @@ class Members {
                       set.shape.requests);
     set.shape.constraints = kube::constraints_of(spec);
     set.bind_last = slot.role == Role::kCoordinator;
+    set.shape.claims = kube::claims_of(spec);
     return set;
   }
 

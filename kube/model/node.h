@@ -44,11 +44,20 @@ struct NodeConstraints {
   Json node_selector_terms = Json::array();  // nodeSelectorTerms; ORed; empty: no demand
   Json tolerations = Json::array();
   Json preferred_terms = Json::array();  // [{weight, preference}]
+  // Not of the pod spec: nodeSelectorTerms of each of its bound volumes; every one must be met.
+  Json volume_terms = Json::array();
   bool operator==(const NodeConstraints&) const = default;
 };
 NodeConstraints constraints_of(const Json& pod_spec);
 
-enum class NodeFit { kAllowed, kNotReady, kUnschedulable, kTainted, kNotSelected };
+enum class NodeFit {
+  kAllowed,
+  kNotReady,
+  kUnschedulable,
+  kTainted,
+  kNotSelected,
+  kVolumeElsewhere,  // a bound volume cannot be used there
+};
 
 // May a pod with these constraints go to this node, capacity aside? Rules of kube-scheduler 1.36
 // (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over

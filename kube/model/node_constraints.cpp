@@ -114,7 +114,14 @@ NodeFit judge(const Node& node, const NodeConstraints& constraints) {
       return NodeFit::kTainted;
     }
   }
-  return is_selected(node, constraints) ? NodeFit::kAllowed : NodeFit::kNotSelected;
+  if (!is_selected(node, constraints)) return NodeFit::kNotSelected;
+  for (const Json& terms : constraints.volume_terms) {
+    if (std::none_of(terms.begin(), terms.end(),
+                     [&](const Json& term) { return meets_term(node, term); })) {
+      return NodeFit::kVolumeElsewhere;
+    }
+  }
+  return NodeFit::kAllowed;
 }
 
 std::int64_t preference(const Node& node, const NodeConstraints& constraints) {

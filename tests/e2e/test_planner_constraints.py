@@ -125,6 +125,46 @@ def test_preferred_nodes_are_filled_first(jobs, pool):
     assert wait_collectors(jobs, "prefers", 2) == [pool.names[1]] * 2
 
 
+@pytest.fixture
+def claim(pool, core, namespace):
+    """A claim whose volume can only be used in zone b."""
+    name = f"data-{namespace}"
+    core.create_persistent_volume({
+        "metadata": {"name": name},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "",
+                 "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/data"},
+                 "claimRef": {"namespace": namespace, "name": "data"},
+                 "nodeAffinity": {"required": {"nodeSelectorTerms": [
+                     {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}]}}}})
+    core.create_namespaced_persistent_volume_claim(namespace, {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": name,
+                 "resources": {"requests": {"storage": "1Gi"}}}})
+    wait_for(lambda: core.read_namespaced_persistent_volume_claim("data", namespace).status.phase == "Bound",
+             "the claim to be bound")
+    yield "data"
+    core.delete_persistent_volume(name)
+
+
+def test_pods_go_where_their_volume_is(jobs, pool, claim):
+    body = on_pool(pool, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
+    jobs.create(with_collectors("volume", 2, body))
+    assert wait_collectors(jobs, "volume", 2) == [pool.names[1]] * 2
+
+
+def test_a_gang_waits_for_a_node_that_reaches_its_volume(jobs, pool, claim):
+    def cordon(is_it):
+        pool.api.call("PATCH", f"/api/v1/nodes/{pool.names[1]}", {"spec": {"unschedulable": is_it}},
+                      "application/merge-patch+json")
+    cordon(True)
+    body = on_pool(pool, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
+    jobs.create(with_collectors("volume", 1, body))
+    wait_message(jobs, "volume", r"^collector: no node is allowed: \d+ are not selected, 1 cannot reach a volume of it, "
+                                 r"1 is not ready")
+    cordon(False)
+    assert wait_collectors(jobs, "volume", 1) == [pool.names[1]]
+
+
 def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, namespace):
     """Its spec asks for less by now, but the kubelet has not acted on it."""
     core.create_namespaced_pod(namespace, {

@@ -51,7 +51,13 @@ void Cluster::see_groups() {
   feed(group_sink(groups, plans, holds, planner), api, kube::kPodGroups);
 }
 
+void Cluster::see_volumes() {
+  feed(claim_sink(volumes.claims, plans, planner), api, kube::kPersistentVolumeClaims);
+  feed(volume_sink(volumes.volumes, plans, planner), api, kube::kPersistentVolumes);
+}
+
 void Cluster::see() {
+  see_volumes();
   see_nodes();
   see_pods();
   see_groups();

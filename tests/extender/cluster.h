@@ -27,7 +27,8 @@ struct Cluster {
   kube::Store<kube::Node> nodes;
   kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
-  extender::Plans plans{groups};
+  extender::VolumeStores volumes;
+  extender::Plans plans{groups, volumes};
   extender::Planner planner{api, plans, clock};
   SystemClock holds_clock;  // held calls wait in real time
   extender::Holds holds;
@@ -40,7 +41,8 @@ struct Cluster {
   void see_nodes();
   void see_pods();
   void see_groups();
-  void see();  // all three
+  void see_volumes();  // and claims
+  void see();          // all of them
 
   void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores = 64);
   void set_ready(const std::string& node, bool ready);

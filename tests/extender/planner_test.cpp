@@ -426,6 +426,51 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   CHECK(c.group("a").status.observed_generation == 2);
 }
 
+// As a storage driver makes it: bound to the claim, usable on n2.
+Json volume_on_n2() {
+  return {{"apiVersion", "v1"},
+          {"kind", "PersistentVolume"},
+          {"metadata", {{"name", "pv"}}},
+          {"spec",
+           {{"nodeAffinity",
+             {{"required",
+               {{"nodeSelectorTerms",
+                 Json::array({{{"matchFields", Json::array({{{"key", "metadata.name"},
+                                                             {"operator", "In"},
+                                                             {"values", {"n2"}}}})}}})}}}}}}}};
+}
+
+TEST_CASE("a gang is planned where its volume can be used, also if it is bound later",
+          "[extender][planner]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  auto members = learners(1);
+  members[0].shape.claims = {"data"};
+  c.add_group("a", members);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1");  // there is no claim: left to kube-scheduler
+
+  c.api.add(kube::kPersistentVolumes, "", volume_on_n2());
+  c.api.add(kube::kPersistentVolumeClaims, testing::kNs,
+            {{"apiVersion", "v1"},
+             {"kind", "PersistentVolumeClaim"},
+             {"metadata", {{"name", "data"}, {"namespace", testing::kNs}}},
+             {"spec", {{"volumeName", "pv"}}}});
+  c.see_volumes();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n2");
+  CHECK(c.group("a").spec.members[0].shape.constraints.volume_terms.empty());  // not written
+
+  c.set_ready("n2", false);
+  c.see_nodes();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "waits");
+  CHECK(c.group("a").status.gangs[0].message ==
+        "learner: no node is allowed: 1 cannot reach a volume of it, 1 is not ready");
+}
+
 TEST_CASE("only changes that can make a difference wake the planner", "[extender][planner]") {
   const auto node = [](auto change) {
     kube::Node n = testing::a_node("n1", 8);

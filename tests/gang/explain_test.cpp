@@ -131,6 +131,16 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
         view(labelled(a_node("c", 0), "zone", "y"))},
        "collector: 1 of 2 does not fit: each needs a zone of its own (podAntiAffinity); 1 node has "
        "it free, 2 more are full"},
+      {"its volume cannot be used on some nodes",
+       {[] {
+         auto set = a_set("learner", 1, ask(8));
+         set.shape.constraints.volume_terms = *kube::parse_json(
+             R"([[{"matchExpressions":[{"key":"zone","operator":"Exists"}]}]])");
+         return set;
+       }()},
+       {view(a_node("a", 8)), view(labelled(a_node("b", 8), "zone", "x"), capacity(1, 0, 0))},
+       "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full, 1 cannot "
+       "reach a volume of it"},
       {"there is no node", {a_set("learner", 2, ask(8))}, {}, "learner: the cluster has no nodes"},
   }));
   INFO("when " << row.when);
@@ -185,7 +195,7 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
     NoFit changed;
     bool same;
   };
-  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 1, 0, 8, 4, false};
+  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 0, 1, 0, 8, 4, false};
   const auto with = [&](auto change) {
     NoFit after = before;
     change(after);
@@ -201,6 +211,7 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
       {"one more node is cordoned", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},
       {"all nodes are ready again", with([](NoFit& x) { x.nodes_not_ready = 0; }), false},
       {"a first node was tainted", with([](NoFit& x) { x.nodes_tainted = 1; }), false},
+      {"a first node is out of reach", with([](NoFit& x) { x.nodes_volume_elsewhere = 1; }), false},
       {"a first node is avoided", with([](NoFit& x) { x.nodes_avoided = 1; }), false},
       {"a first node lost its label", with([](NoFit& x) { x.nodes_not_selected = 1; }), false},
   }));

@@ -32,7 +32,8 @@ struct Scheduling::Extender {
   kube::Store<kube::Node> nodes;
   kube::Store<kube::Pod> pods{extender::node_of_gang_pod};
   kube::Store<gang::PodGroup> groups;
-  extender::Plans plans{groups};
+  extender::VolumeStores volumes;
+  extender::Plans plans{groups, volumes};
   extender::Planner planner;
   extender::Holds holds;
   extender::Binder binder;

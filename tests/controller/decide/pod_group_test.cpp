@@ -158,13 +158,26 @@ TEST_CASE("a set keeps apart where its pods will", "[controller][desired_pod_gro
                              {"topologyKey", "kubernetes.io/hostname"}}})}}}};
   };
   job.spec.collector->pod_template["spec"]["affinity"] = apart_from(
-      {{std::string(job::kJobLabel), job.meta.name.str()}});  // that the controller gives it
+      {{std::string(job::kJobLabel), job.meta.name}});  // that the controller gives it
   job.spec.learner->pod_template["spec"]["affinity"] = apart_from({{"app", "other"}});
   const gang::PodGroup group = Followed(job).group;
   const Json members = gang::encode_spec(group.spec)["members"];
   REQUIRE(members[1].contains("podAntiAffinity"));
   CHECK(members[1]["podAntiAffinity"].size() == 1);
   CHECK_FALSE(members[2].contains("podAntiAffinity"));
+}
+
+TEST_CASE("a set names the claims of its pods, the job's own included",
+          "[controller][desired_pod_group]") {
+  job::Job job = a_job(1, 0);
+  const auto claim = [](const std::string& name) -> Json {
+    return {{"name", name}, {"persistentVolumeClaim", {{"claimName", name}}}};
+  };
+  job.spec.volumes = Json::array({claim("shared")});
+  job.spec.collector->pod_template["spec"]["volumes"] = Json::array({claim("data")});
+  const gang::PodGroup group = Followed(job).group;
+  CHECK(group.spec.members[0].shape.claims == std::vector<std::string>{"shared"});
+  CHECK(group.spec.members[1].shape.claims == std::vector<std::string>{"data", "shared"});
 }
 
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {
