@@ -318,9 +318,13 @@ void recheck(GangWork& work, Ledger& ledger) {
   work.is_reserved = true;
 }
 
+void drop_plan(GangWork& work) {
+  if (!work.committed) forget_placements(work);
+}
+
 void reject(GangWork& work) {
   work.is_rejected = true;
-  if (!work.committed) forget_placements(work);
+  drop_plan(work);
 }
 
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {

@@ -78,6 +78,9 @@ void take_unchecked(GangWork& work, Ledger& ledger);
 // The gang gets no placements in this cycle, and keeps those that it has only if it is committed.
 void reject(GangWork& work);
 
+// The gang keeps the placements that it has only if it is committed.
+void drop_plan(GangWork& work);
+
 // Gives every slot without a placement one, or returns why that cannot be. What still fits stays
 // where it is if the rest fits beside it; else the whole gang is planned again, and if that fails
 // too it is left without placements. A committed gang keeps its placements and only gets what is

@@ -180,9 +180,10 @@ std::string healing_text(const HealingState& state, bool all_placed) {
     return fmt::format("{}; a new place is searched until {}, then the gang is queued again",
                        state.cause, until);
   }
-  return fmt::format("{}; lost pods are replaced, and if not all pods of the gang run by {} it is "
-                     "queued again",
-                     state.cause, until);
+  return fmt::format(
+      "{}; lost pods are replaced, and if not all pods of the gang run by {} it is "
+      "queued again",
+      state.cause, until);
 }
 
 }  // namespace nervex::extender

@@ -1,5 +1,6 @@
 #include "extender/plans.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -21,7 +22,7 @@ void Plans::node_changed(const NodePtr& before, const NodePtr& after) {
   nodes_.set_node(after ? after->name : before->name, after);
 }
 
-void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
+bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   MutexLock lock(mutex_);
   if (before && before->occupies()) nodes_.stop_using(before->node, before->requests);
   if (after && after->occupies()) nodes_.use(after->node, after->requests);
@@ -33,22 +34,79 @@ void Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     forget_assumed(before->meta.uid);
     refresh_slot(*was);
   }
-  if (!is) return;
-  if (after->node.empty()) {
-    pods_.set_unbound(*is, *after);
-  } else {
-    pods_.add(*is, *after);
-    forget_assumed(after->meta.uid);
+  if (is) {
+    if (after->node.empty()) {
+      pods_.set_unbound(*is, *after);
+    } else {
+      pods_.add(*is, *after);
+      forget_assumed(after->meta.uid);
+    }
+    refresh_slot(*is);
+    const bool was_rejected = before && !replaced && is_rejected(*before);
+    if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
   }
-  refresh_slot(*is);
-  const bool was_rejected = before && !replaced && is_rejected(*before);
-  if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
+  if (was == is) return false;
+  if (was) count_pod(*was, -1);
+  if (is) count_pod(*is, 1);
+  const std::string& ns = (after ? after : before)->meta.ns;
+  return quotas_.count(ns) > 0 && has_waiting_gang(ns);
 }
 
 // Counted here, since the pod may be deleted before the next snapshot.
 void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry != by_uid_.end()) ++entry->second.rejections[{slot.role, pod.node.str()}];
+}
+
+void Plans::count_pod(const gang::PodSlot& slot, int more) {
+  auto& slots = existing_[slot.pod_group_uid];
+  int& count = slots[{slot.role, slot.slot.ordinal}];
+  count += more;
+  if (count <= 0) slots.erase({slot.role, slot.slot.ordinal});
+  if (slots.empty()) existing_.erase(slot.pod_group_uid);
+}
+
+bool Plans::quota_changed(const QuotaPtr& before, const QuotaPtr& after) {
+  MutexLock lock(mutex_);
+  const kube::Meta& meta = (after ? after : before)->meta;
+  auto& quotas = quotas_[meta.ns];
+  if (after) {
+    quotas[meta.name] = after;
+  } else {
+    quotas.erase(meta.name);
+  }
+  if (quotas.empty()) quotas_.erase(meta.ns);
+  return has_waiting_gang(meta.ns.str());
+}
+
+bool Plans::has_waiting_gang(std::string_view ns) const {
+  return std::any_of(by_uid_.begin(), by_uid_.end(), [&](const auto& entry) {
+    const gang::PodGroup& group = *entry.second.placements.group();
+    return group.meta.ns == ns &&
+           std::any_of(group.status.gangs.begin(), group.status.gangs.end(),
+                       [](const gang::GangStatus& gang) { return !gang.planned; });
+  });
+}
+
+void Plans::add_quotas(Snapshot& snapshot) const {
+  std::set<std::string_view> namespaces;
+  for (GroupSeen& seen : snapshot.groups) {
+    const std::string& ns = seen.group->meta.ns;
+    if (quotas_.count(ns) == 0) continue;
+    namespaces.insert(ns);
+    const auto pods = existing_.find(seen.group->meta.uid);
+    for (const gang::MemberSet& set : seen.group->spec.members) {
+      for (const gang::SlotId slot : set.slots) {
+        const bool has_pod =
+            pods != existing_.end() && pods->second.count({set.role, slot.ordinal}) > 0;
+        if (!has_pod) seen.without_pod.emplace_back(set.role, slot.ordinal);
+      }
+    }
+    std::sort(seen.without_pod.begin(), seen.without_pod.end());
+  }
+  for (const std::string_view ns : namespaces) {
+    for (const auto& [name, quota] : quotas_.find(ns)->second) snapshot.quotas.push_back(quota);
+  }
 }
 
 void Plans::pod_list_begins() {
@@ -145,6 +203,7 @@ Snapshot Plans::snapshot() const {
       seen.rejections.push_back({where.first, where.second, times});
     }
   }
+  if (!quotas_.empty()) add_quotas(snapshot);
   return snapshot;
 }
 

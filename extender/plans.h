@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -37,7 +38,10 @@ class Plans {
 
   // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
   void node_changed(const NodePtr& before, const NodePtr& after);
-  void pod_changed(const PodPtr& before, const PodPtr& after);
+  // True if a gang may be within its ResourceQuota now: a pod that was counted as planned is there.
+  bool pod_changed(const PodPtr& before, const PodPtr& after);
+  // By one thread. True if a gang of that namespace waits.
+  bool quota_changed(const QuotaPtr& before, const QuotaPtr& after);
   // All pods are about to be listed, and were listed: `pods` has them. No watch event reports a pod
   // that was created and deleted while the watch was down, so a list forgets the pods that were
   // assumed before it began and that it lacks. True if there were any: their capacity is free.
@@ -138,6 +142,9 @@ class Plans {
       REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
+  void count_pod(const gang::PodSlot& slot, int more) REQUIRES(mutex_);
+  bool has_waiting_gang(std::string_view ns) const REQUIRES(mutex_);
+  void add_quotas(Snapshot& snapshot) const REQUIRES(mutex_);
   // Gives PodGroups their constraints again. True if there were any.
   bool resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
@@ -151,6 +158,10 @@ class Plans {
   SlotPods pods_ GUARDED_BY(mutex_);
   int pod_lists_ GUARDED_BY(mutex_) = 0;                          // that have begun
   std::map<std::string, AssumedPod> assumed_ GUARDED_BY(mutex_);  // by pod UID
+  // How many pods there are, bound or not, by PodGroup UID, role and ordinal.
+  std::map<std::string, std::map<std::pair<std::string, int>, int>> existing_ GUARDED_BY(mutex_);
+  // By namespace and name.
+  std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_ GUARDED_BY(mutex_);
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name
 };

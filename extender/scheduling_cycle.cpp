@@ -8,6 +8,7 @@
 
 #include "extender/gang_work.h"
 #include "extender/ledger.h"
+#include "extender/quotas.h"
 #include "extender/refusals.h"
 #include "extender/reserved_places.h"
 #include "gang/slot.h"
@@ -211,29 +212,47 @@ void drop_rejected(std::vector<GroupWork>& queue) {
   }
 }
 
+std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang, Ledger& ledger,
+                                                 Quotas& quotas) {
+  const GroupSeen& seen = *work.seen;
+  auto no_fit = quotas.exceeded_by(seen, gang);
+  if (no_fit) {
+    drop_plan(gang);
+  } else {
+    no_fit = work.reserved.complete(gang, ledger);
+  }
+  if (!no_fit) {
+    quotas.take(seen, gang);
+  } else if (!gang.committed) {
+    quotas.give_back(seen, gang);
+  }
+  return no_fit;
+}
+
 // Requests that take over reserved capacity come first: nobody else may get it.
-void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger) {
+void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas) {
   for (GroupWork& work : queue) {
     if (!work.seen->unconfirmed) work.reserved.hand_over(work.gangs, ledger);
   }
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
       const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected;
-      if (may_claim && gang.claims_reserved()) gang.no_fit = work.reserved.complete(gang, ledger);
+      if (!may_claim || !gang.claims_reserved()) continue;
+      gang.no_fit = complete_within_quota(work, gang, ledger, quotas);
     }
   }
 }
 
 // Gives every gang that fits now its placements. The gangs that wait are tried once more after the
 // last one got its placements, so that their explanations count what is left in the end.
-void place_all(std::vector<GroupWork>& queue, Ledger& ledger) {
+void place_all(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas) {
   for (bool again = true; again;) {
     again = false;
     for (GroupWork& work : queue) {
       if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
         if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
-        gang.no_fit = work.reserved.complete(gang, ledger);
+        gang.no_fit = complete_within_quota(work, gang, ledger, quotas);
         again = again || !gang.no_fit;
       }
       work.reserved.restore(ledger);
@@ -397,6 +416,7 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
     note_rejections(seen.group->meta.uid, seen.rejections, now, out.healing);
   }
   Ledger ledger(snapshot.nodes);
+  Quotas quotas(snapshot);
   std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
   look_at_committed(queue, ledger, now, out);
   for (GroupWork& work : queue) {
@@ -404,8 +424,8 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   }
   take_planned(queue, ledger);
   drop_rejected(queue);
-  place_on_reserved(queue, ledger);
-  place_all(queue, ledger);
+  place_on_reserved(queue, ledger, quotas);
+  place_all(queue, ledger, quotas);
   move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
@@ -464,13 +484,14 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now, const std::string& tail) {
-  GangReport report = with_reason(before, gang::kReasonUnschedulable, now);
+  const auto reason = no_fit.quota.empty() ? gang::kReasonUnschedulable : gang::kReasonOverQuota;
+  GangReport report = with_reason(before, reason, now);
   report.message = gang::explain(no_fit) + tail;
   if (before != nullptr && before->refusals.count > 0) {
     report.message += "; " + before->refusals.message;
   }
   report.last_reported = LastReported{no_fit, now};
-  const bool was_waiting = before != nullptr && before->reason == gang::kReasonUnschedulable;
+  const bool was_waiting = before != nullptr && before->reason == reason;
   if (!was_waiting || last_reported == nullptr) return report;
   const bool only_numbers = gang::same_cause(last_reported->no_fit, no_fit);
   const SysTime due = last_reported->at + kMessageRefreshPeriod;

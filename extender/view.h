@@ -6,14 +6,18 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gang/plan.h"
 #include "gang/pod_group.h"
 #include "gang/slot.h"
+#include "kube/model/quota.h"
 
 namespace nervex::extender {
 
+using QuotaPtr = std::shared_ptr<const kube::Quota>;
 using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
 
 // A slot of a committed gang whose pod does not run on the slot's node, as far as pods were seen.
@@ -46,6 +50,9 @@ struct GroupSeen {
   std::set<std::string> committing;  // gangs whose first bind is being written right now
   std::vector<OpenSlot> open{};      // of gangs that are stored as committed
   std::vector<NodeRejections> rejections{};
+  // Slots (role, ordinal) that the spec wants and that have no pod; sorted. Only filled where the
+  // namespace has a ResourceQuota.
+  std::vector<std::pair<std::string_view, int>> without_pod{};
 
   bool is_committed(const gang::GangStatus& gang) const {
     return gang.committed || committing.count(gang.name) > 0;
@@ -57,7 +64,8 @@ struct Snapshot {
   // Sorted by name. free = allocatable - occupying pods - committed placements whose pod is not
   // bound.
   std::vector<gang::NodeView> nodes;
-  std::vector<GroupSeen> groups;  // in no order
+  std::vector<GroupSeen> groups;   // in no order
+  std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
 };
 
 // What is known about the slot that a pod names in its annotations.

@@ -32,11 +32,11 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds&
   kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
       store,
       [filter = pod_filter()](std::string_view json) { return kube::decode_pod(json, filter); },
-      [&plans, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
-        plans.pod_changed(before, after);
+      [&plans, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
+        const bool is_created = plans.pod_changed(before, after);
         tell(holds, before, after);
         if (lost_nodes != nullptr) lost_nodes->pod_changed(after);
-        if (matters(before, after)) planner.wake();
+        if (is_created || matters(before, after)) planner.wake();
       });
   sink.begin_list = [&plans, begin = std::move(sink.begin_list)] {
     plans.pod_list_begins();
@@ -80,12 +80,25 @@ kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, 
       });
 }
 
+kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner) {
+  return kube::sink_into<kube::Quota>(store, kube::decode_quota,
+                                      [&](const QuotaPtr& before, const QuotaPtr& after) {
+                                        if (before && after && before->limits == after->limits &&
+                                            before->not_best_effort == after->not_best_effort) {
+                                          return;
+                                        }
+                                        if (plans.quota_changed(before, after)) planner.wake();
+                                      });
+}
+
 void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
                  Planner& planner, LostNodes& lost_nodes) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
               node_sink(stores.nodes, plans, planner, &lost_nodes));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
               pod_sink(stores.pods, plans, holds, planner, &lost_nodes));
+  watches.add("resourcequotas", kube::api_path(kube::kResourceQuotas), stores.quotas,
+              quota_sink(stores.quotas, plans, planner));
   // Before the PodGroups that depend on them; a later change reaches those that are there.
   watches.add("persistentvolumeclaims", kube::api_path(kube::kPersistentVolumeClaims),
               stores.volumes.claims, claim_sink(stores.volumes.claims, plans, planner));

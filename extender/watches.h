@@ -28,11 +28,15 @@ kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans,
 kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner);
 kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner);
 
+// ResourceQuotas: what they allow, and what is used.
+kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner);
+
 struct Stores {
   kube::Store<kube::Node> nodes;
   kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
   VolumeStores volumes;
+  kube::Store<kube::Quota> quotas;
 };
 
 // Adds all kinds.

@@ -168,6 +168,19 @@ std::string who(const NoFit& no_fit, std::string_view verb) {
                      verb, amount(no_fit));
 }
 
+std::string explain_quota(const NoFit& no_fit) {
+  std::string_view resource = no_fit.resource;
+  if (constexpr std::string_view kRequests = "requests."; resource.starts_with(kRequests)) {
+    resource.remove_prefix(kRequests.size());
+  }
+  const auto text = [&](std::int64_t of) { return kube::format_amount(resource, of); };
+  return fmt::format(
+      "over quota by {} {}: resourcequota {} allows {}, {} are used{}", no_fit.resource,
+      text(no_fit.each), no_fit.quota, text(no_fit.quota_hard), text(no_fit.quota_used),
+      no_fit.quota_planned == 0 ? ""
+                                : fmt::format(", {} more are planned", text(no_fit.quota_planned)));
+}
+
 std::string explain_nowhere(const NoFit& no_fit) {
   const std::string why = not_allowed(no_fit);
   if (why.empty()) return fmt::format("{}: the cluster has no nodes", no_fit.role);
@@ -213,6 +226,7 @@ std::string reserved_part(const NoFit& no_fit) {
 }  // namespace
 
 std::string explain(const NoFit& no_fit) {
+  if (!no_fit.quota.empty()) return explain_quota(no_fit);
   if (no_fit.resource.empty()) return explain_nowhere(no_fit);
   return (no_fit.never ? explain_never(no_fit) : explain_wait(no_fit)) + reserved_part(no_fit);
 }
@@ -221,9 +235,10 @@ bool same_cause(const NoFit& a, const NoFit& b) {
   // Whether any node is barred, not how many: an administrator who changes that looks for it. Free
   // and full nodes come and go with every pod.
   const auto kind = [](const NoFit& x) {
-    return std::tuple(std::string_view(x.role), std::string_view(x.resource), x.never,
-                      x.never && x.most == 0, x.nodes_tainted > 0, x.nodes_not_selected > 0,
-                      x.nodes_volume_elsewhere > 0, x.nodes_not_ready > 0, x.nodes_avoided > 0);
+    return std::tuple(std::string_view(x.role), std::string_view(x.resource),
+                      std::string_view(x.quota), x.never, x.never && x.most == 0,
+                      x.nodes_tainted > 0, x.nodes_not_selected > 0, x.nodes_volume_elsewhere > 0,
+                      x.nodes_not_ready > 0, x.nodes_avoided > 0);
   };
   return kind(a) == kind(b);
 }

@@ -36,7 +36,8 @@ struct NodeLimit {
   bool operator==(const NodeLimit&) const = default;
 };
 
-// The first set that could not be placed, beside what was placed before it.
+// The first set that could not be placed, beside what was placed before it; or the ResourceQuota
+// that the gang exceeds.
 struct NoFit {
   std::string role;
   int wanted = 0;           // slots of the set
@@ -55,6 +56,12 @@ struct NoFit {
   int most = 0;        // slots of the set that fit when all nodes that it may use are empty
   bool never = false;  // does not fit this cluster even when empty (most < wanted)
   int reserved = 0;    // of `wanted`: capacity for requests alone; the caller of plan_gang knows
+  // Not empty: the gang is over this ResourceQuota, whatever the nodes have. Then `resource` is as
+  // the quota names it, and `each` by how much the gang is over it.
+  std::string quota{};
+  std::int64_t quota_hard = 0;
+  std::int64_t quota_used = 0;
+  std::int64_t quota_planned = 0;  // of planned pods that do not exist yet
   bool operator==(const NoFit&) const = default;
 };
 

@@ -155,6 +155,7 @@ inline constexpr std::string_view kReasonPlanned = "Planned";
 inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
 // Planned, but kube-scheduler refused a pod of it: planned again with other nodes.
 inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedByScheduler";
+inline constexpr std::string_view kReasonOverQuota = "OverQuota";
 // The API server does not store the plan: it is too large, or the schema does not allow it.
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 // A committed gang is not whole: every slot has a node, and some pods do not run on theirs yet.

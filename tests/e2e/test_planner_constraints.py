@@ -165,6 +165,21 @@ def test_a_gang_waits_for_a_node_that_reaches_its_volume(jobs, pool, claim):
     assert wait_collectors(jobs, "volume", 1) == [pool.names[1]]
 
 
+def test_a_gang_over_quota_waits_and_starts_when_the_quota_is_raised(jobs, pool, core, namespace):
+    core.create_namespaced_resource_quota(namespace, {
+        "metadata": {"name": "team"}, "spec": {"hard": {"pods": "3"}}})
+    wait_for(lambda: (core.read_namespaced_resource_quota("team", namespace).status.used or {}).get("pods") == "0",
+             "the quota's use to be counted")
+    jobs.create(with_collectors("quota", 3, on_pool(pool)))  # and coordinator and aggregator
+    wait_message(jobs, "quota", "^over quota by pods 2: resourcequota team allows 3, 0 are used")
+    assert jobs.get("quota")["status"]["reason"] == "OverQuota"
+    created = [event for event in jobs.events("quota") if "quota" in (event.message or "") and
+               event.reason == "FailedCreate"]
+    assert not created, "pods were created until the quota was used up"
+    core.patch_namespaced_resource_quota("team", namespace, {"spec": {"hard": {"pods": "5"}}})
+    wait_collectors(jobs, "quota", 3)
+
+
 def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, namespace):
     """Its spec asks for less by now, but the kubelet has not acted on it."""
     core.create_namespaced_pod(namespace, {

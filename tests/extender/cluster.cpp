@@ -56,7 +56,10 @@ void Cluster::see_volumes() {
   feed(volume_sink(volumes.volumes, plans, planner), api, kube::kPersistentVolumes);
 }
 
+void Cluster::see_quotas() { feed(quota_sink(quotas, plans, planner), api, kube::kResourceQuotas); }
+
 void Cluster::see() {
+  see_quotas();
   see_volumes();
   see_nodes();
   see_pods();

@@ -28,6 +28,7 @@ struct Cluster {
   kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
   extender::VolumeStores volumes;
+  kube::Store<kube::Quota> quotas;
   extender::Plans plans{groups, volumes};
   extender::Planner planner{api, plans, clock};
   SystemClock holds_clock;  // held calls wait in real time
@@ -42,7 +43,8 @@ struct Cluster {
   void see_pods();
   void see_groups();
   void see_volumes();  // and claims
-  void see();          // all of them
+  void see_quotas();
+  void see();  // all of them
 
   void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores = 64);
   void set_ready(const std::string& node, bool ready);

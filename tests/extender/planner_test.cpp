@@ -426,6 +426,68 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   CHECK(c.group("a").status.observed_generation == 2);
 }
 
+Json a_quota(const std::string& hard, const std::string& used) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ResourceQuota"},
+          {"metadata", {{"name", "team"}, {"namespace", testing::kNs}}},
+          {"status",
+           {{"hard", {{"requests.nvidia.com/gpu", hard}}},
+            {"used", {{"requests.nvidia.com/gpu", used}}}}}};
+}
+
+TEST_CASE("a gang over quota waits and says so until the quota or its use changes",
+          "[extender][planner]") {
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3", "n4"}) c.add_node(node, 8);
+  c.api.add(kube::kResourceQuotas, testing::kNs, a_quota("24", "4"));
+  c.add_group("a", learners(2), 1);
+  c.add_group("b", learners(1), 2);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  CHECK(c.planned_nodes("b") == "waits");  // for what "a" was promised
+  const auto status = [&] { return c.group("b").status.gangs.at(0); };
+  CHECK(status().reason == "OverQuota");
+  CHECK(status().message ==
+        "over quota by requests.nvidia.com/gpu 4: resourcequota team allows 24, 4 are used, 16 "
+        "more are planned");
+
+  c.add_gang_pods("a");  // pods that exist are in what is used
+  c.api.change(kube::kResourceQuotas, testing::kNs, "team", a_quota("24", "20"));
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  CHECK(c.planned_nodes("b") == "waits");
+
+  c.api.change(kube::kResourceQuotas, testing::kNs, "team", a_quota("24", "16"));
+  c.see_quotas();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("b") == "n3");
+
+  c.api.change(kube::kResourceQuotas, testing::kNs, "team", a_quota("1", "24"));
+  c.see_quotas();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("b") == "n3");  // its pods may have been created: the plan stays
+}
+
+TEST_CASE("a quota counts for its own namespace alone, and only what is asked for",
+          "[extender][planner]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  Json elsewhere = a_quota("0", "0");
+  elsewhere["metadata"]["namespace"] = "other";
+  c.api.add(kube::kResourceQuotas, "other", elsewhere);
+  c.add_group("a", learners(1), 1);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1");
+  c.api.add(kube::kResourceQuotas, testing::kNs, a_quota("0", "8"));
+  c.add_group("b", {a_set("collector", 1, ask(0))}, 2);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("b") == "n1");  // no GPU
+}
+
 // As a storage driver makes it: bound to the claim, usable on n2.
 Json volume_on_n2() {
   return {{"apiVersion", "v1"},

@@ -149,6 +149,22 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
+TEST_CASE("a gang over quota says by how much and what is used", "[gang][explain]") {
+  NoFit no_fit;
+  no_fit.quota = "team";
+  no_fit.resource = "requests.memory";
+  no_fit.each = testing::kGi;
+  no_fit.quota_hard = 4 * testing::kGi;
+  no_fit.quota_used = 3 * testing::kGi;
+  CHECK(explain(no_fit) ==
+        "over quota by requests.memory 1Gi: resourcequota team allows 4Gi, 3Gi are used");
+  NoFit other = no_fit;
+  other.quota_used += testing::kGi;
+  CHECK(same_cause(no_fit, other));
+  other.quota = "project";
+  CHECK_FALSE(same_cause(no_fit, other));
+}
+
 TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]") {
   struct Row {
     std::string when;
