@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.h"
-#include "job/pod_manifest.h"
+#include "job/names.h"
 #include "job/types.h"
 #include "job/validate.h"
 #include "kube/model/resources.h"
+#include "kube/model/anti_affinity.h"
 
 namespace nervex::webhook {
 namespace {
@@ -220,68 +219,64 @@ void warn_of_min_replicas(const Json& spec, std::vector<std::string>& warnings) 
   }
 }
 
-// The ports that each pod takes on its node, in order. In the node's own network (hostNetwork) the
-// API server makes every port of a container a host port; the main port is there even if the
-// template declares none, for the controller does.
-std::set<std::int64_t> host_ports(const Json& pod_spec, job::Role role) {
-  const bool host_network = kube::bool_at(pod_spec, {"hostNetwork"});
-  std::set<std::int64_t> ports;
-  if (host_network) ports.insert(job::main_port(pod_spec, role));
-  for (const auto list : {"initContainers", "containers"}) {
-    for (const auto& container : kube::array_at(pod_spec, {list})) {
-      for (const auto& port : kube::array_at(container, {"ports"})) {
-        const std::int64_t host_port = kube::int_at(port, {"hostPort"});
-        if (host_port != 0) ports.insert(host_port);
-        if (host_port == 0 && host_network) ports.insert(kube::int_at(port, {"containerPort"}));
-      }
-    }
+kube::Labels labels_of(const Json& pod_template) {
+  kube::Labels labels;
+  const Json* written = kube::find(pod_template, {"metadata", "labels"});
+  if (written == nullptr || !written->is_object()) return labels;
+  for (const auto& [key, value] : written->items()) {
+    if (value.is_string()) labels.emplace_back(key, value.get_ref<const std::string&>());
   }
-  return ports;
+  return labels;
 }
 
-// The planner does not look at ports. kube-scheduler does: of two such pods that were planned for
-// one node it binds one.
-void warn_of_host_ports(const Json& spec, std::vector<std::string>& warnings) {
-  constexpr std::size_t kMostNamed = 3;
-  for (const auto role : {job::Role::kCoordinator, job::Role::kCollector, job::Role::kLearner}) {
-    const auto name = to_string(role);
-    const Json* pod_spec = kube::find(spec, {name, "template", "spec"});
-    const auto ports = pod_spec == nullptr ? std::set<std::int64_t>() : host_ports(*pod_spec, role);
-    if (ports.empty()) continue;
-    const bool host_network = kube::bool_at(*pod_spec, {"hostNetwork"});
-    const auto end_of_named =
-        std::next(ports.begin(), static_cast<std::ptrdiff_t>(std::min(ports.size(), kMostNamed)));
-    warnings.push_back(fmt::format(
-        "spec.{}.template: {} {}{} are not planned: the gang may start in part", name,
-        host_network ? "hostNetwork ports" : "host ports",
-        fmt::join(ports.begin(), end_of_named, ", "), ports.size() > kMostNamed ? "..." : ""));
-    warnings.push_back(
-        fmt::format("spec.{}.template: let each pod fill a node (all its GPUs), or do without {}",
-                    name, host_network ? "hostNetwork" : "hostPort"));
-  }
+// Whether the role's pods keep apart from each other and, by these terms, from no other pods: that
+// is planned. `object` and `role` give the labels that the controller adds.
+bool is_planned(const Json& terms, const Json& pod_template, const Json& object,
+                std::string_view role) {
+  kube::Labels labels = labels_of(pod_template);
+  const std::string job = kube::string_at(object, {"metadata", "name"});
+  labels.emplace_back(job::kGroupLabel, job::kGroupLabelValue);
+  labels.emplace_back(job::kControllerLabel, job::kControllerLabelValue);
+  labels.emplace_back(job::kJobLabel, job);
+  labels.emplace_back(job::kRoleLabel, role);
+  const std::string ns = kube::string_at(object, {"metadata", "namespace"});
+  return kube::self_anti_affinity(terms, ns, labels).size() == terms.size();
 }
 
-// The planner looks at capacity and at nodes; what depends on other pods is the scheduler's own.
-std::string unplanned(const Json& pod_spec) {
-  if (!kube::array_at(pod_spec, {"schedulingGates"}).empty()) return "schedulingGates";
-  if (!kube::array_at(pod_spec, {"topologySpreadConstraints"}).empty()) {
+// What depends on other pods or on devices is the scheduler's own: a plan may have to be made
+// several times until it agrees.
+std::string left_to_scheduler(const Json& pod_template, const Json& object, std::string_view role) {
+  const Json* pod_spec = kube::find(pod_template, {"spec"});
+  if (pod_spec == nullptr) return "";
+  if (!kube::array_at(*pod_spec, {"topologySpreadConstraints"}).empty()) {
     return "topologySpreadConstraints";
   }
+  if (!kube::array_at(*pod_spec, {"resourceClaims"}).empty()) return "resourceClaims";
   for (const auto kind : {"podAntiAffinity", "podAffinity"}) {
     const auto& terms = kube::array_at(
-        pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
-    if (!terms.empty()) return kind;
+        *pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
+    const bool may_be_planned = kind == std::string_view("podAntiAffinity");
+    if (terms.empty() || (may_be_planned && is_planned(terms, pod_template, object, role))) {
+      continue;
+    }
+    return kind;
   }
   return "";
 }
 
-void warn_of_unplanned(const Json& spec, std::vector<std::string>& warnings) {
+void warn_of_unplanned(const Json& object, const Json& spec, std::vector<std::string>& warnings) {
   for (const auto role : {"coordinator", "collector", "learner"}) {
-    const Json* pod_spec = kube::find(spec, {role, "template", "spec"});
-    const std::string what = pod_spec == nullptr ? "" : unplanned(*pod_spec);
+    const Json* pod_template = kube::find(spec, {role, "template"});
+    if (pod_template == nullptr) continue;
+    if (!kube::array_at(*pod_template, {"spec", "schedulingGates"}).empty()) {
+      warnings.push_back(fmt::format(
+          "spec.{}.template: schedulingGates is not planned for: the gang may start in part",
+          role));
+    }
+    const std::string what = left_to_scheduler(*pod_template, object, role);
     if (what.empty()) continue;
     warnings.push_back(fmt::format(
-        "spec.{}.template: {} is not planned for: the gang may start in part", role, what));
+        "spec.{}.template: {} is best effort: left to kube-scheduler, not planned", role, what));
   }
 }
 
@@ -301,8 +296,7 @@ std::vector<std::string> warnings_for(const Json& object) {
   const Json* spec = kube::find(object, {"spec"});
   if (spec == nullptr) return warnings;
   warn_of_min_replicas(*spec, warnings);
-  warn_of_unplanned(*spec, warnings);
-  warn_of_host_ports(*spec, warnings);
+  warn_of_unplanned(object, *spec, warnings);
   return warnings;
 }
 

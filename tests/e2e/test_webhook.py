@@ -256,15 +256,16 @@ def test_a_job_is_not_scaled_beyond_5000_pods(jobs, kubectl, namespace):
 # -- warnings
 
 
-def test_ports_of_the_node_are_warned_of(kubectl, namespace):
-    body = job("ports")
-    body["spec"]["learner"]["template"]["spec"]["hostNetwork"] = True
-    body["spec"]["learner"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 2222}]
+def test_what_the_planner_leaves_to_the_scheduler_is_warned_of(kubectl, namespace):
+    body = job("spread")
+    body["spec"]["learner"]["template"]["spec"]["topologySpreadConstraints"] = [
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}]
+    body["spec"]["collector"]["template"]["spec"]["hostNetwork"] = True  # its ports are planned
     said = kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", body=json.dumps(body))
     assert said.returncode == 0, said.stderr
     assert said.stderr.splitlines() == [
-        "Warning: spec.learner.template: hostNetwork ports 2222, 22271 are not planned: the gang may start in part",
-        "Warning: spec.learner.template: let each pod fill a node (all its GPUs), or do without hostNetwork"]
+        "Warning: spec.learner.template: topologySpreadConstraints is best effort: "
+        "left to kube-scheduler, not planned"]
 
 
 # -- spec.requests belongs to nervex-server

@@ -18,13 +18,16 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
   };
   const Json spread = {
       {"template", {{"spec", {{"topologySpreadConstraints", {{{"maxSkew", 1}}}}}}}}};
-  const Json host_port = {
-      {"template",
-       {{"spec", {{"containers", {{{"ports", {{{"containerPort", 80}, {"hostPort", 80}}}}}}}}}}}};
-  const auto host_network = [](const Json& ports) {
-    const Json container = {{"name", "nervex-container"}, {"ports", ports}};
-    return Json{{"template",
-                 {{"spec", {{"hostNetwork", true}, {"containers", Json::array({container})}}}}}};
+  const auto apart = [](const Json& selected, const Json& labels) -> Json {
+    const Json term{{"labelSelector", {{"matchLabels", selected}}},
+                    {"topologyKey", "kubernetes.io/hostname"}};
+    return {
+        {"template",
+         {{"metadata", {{"labels", labels}}},
+          {"spec",
+           {{"affinity",
+             {{"podAntiAffinity",
+               {{"requiredDuringSchedulingIgnoredDuringExecution", Json::array({term})}}}}}}}}}};
   };
   const auto with_gpus = [](const char* gpus) {
     return testing::with_gpus(testing::a_template(), gpus);
@@ -49,38 +52,30 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
         "runs"}},
       {"its pods are to be spread",
        {{"collector", spread}},
-       {"spec.collector.template: topologySpreadConstraints is not planned for: the gang may start "
-        "in part"}},
-      {"its pods take ports of their nodes",
-       {{"learner", host_port}},
-       {"spec.learner.template: host ports 80 are not planned: the gang may start in part",
-        "spec.learner.template: let each pod fill a node (all its GPUs), or do without hostPort"}},
-      {"its pods are in their nodes' network, and the controller declares the port",
-       {{"collector", host_network(Json::array())}},
-       {"spec.collector.template: hostNetwork ports 22270 are not planned: the gang may start in "
-        "part",
-        "spec.collector.template: let each pod fill a node (all its GPUs), or do without "
-        "hostNetwork"}},
-      {"they declare ports themselves, some of them as host ports",
-       {{"coordinator", host_network({{{"name", "nervex-port"}, {"containerPort", 80}},
-                                      {{"containerPort", 2222}, {"hostPort", 2222}}})}},
-       {"spec.coordinator.template: hostNetwork ports 80, 2222 are not planned: the gang may start "
-        "in part",
-        "spec.coordinator.template: let each pod fill a node (all its GPUs), or do without "
-        "hostNetwork"}},
-      {"they declare many",
-       {{"coordinator", host_network({{{"name", "nervex-port"}, {"containerPort", 50001}},
-                                      {{"containerPort", 50002}},
-                                      {{"containerPort", 50003}},
-                                      {{"containerPort", 50004}},
-                                      {{"containerPort", 50005}}})}},
-       {"spec.coordinator.template: hostNetwork ports 50001, 50002, 50003... are not planned: the "
-        "gang may start in part",
-        "spec.coordinator.template: let each pod fill a node (all its GPUs), or do without "
-        "hostNetwork"}},
+       {"spec.collector.template: topologySpreadConstraints is best effort: left to "
+        "kube-scheduler, not planned"}},
+      {"its devices are claimed",
+       {{"learner", {{"template", {{"spec", {{"resourceClaims", {{{"name", "gpu"}}}}}}}}}}},
+       {"spec.learner.template: resourceClaims is best effort: left to kube-scheduler, not "
+        "planned"}},
+      {"its pods take ports of their nodes, which is planned",
+       {{"learner",
+         {{"template",
+           {{"spec",
+             {{"containers", {{{"ports", {{{"containerPort", 80}, {"hostPort", 80}}}}}}}}}}}}}},
+       {}},
+      {"its pods keep apart from each other, which is planned",
+       {{"learner", apart({{"app", "rl"}}, {{"app", "rl"}})},
+        {"collector", apart({{"nervexjob-name", "dqn"}}, Json::object())}},
+       {}},
+      {"its pods keep apart from others",
+       {{"learner", apart({{"app", "other"}}, {{"app", "rl"}})}},
+       {"spec.learner.template: podAntiAffinity is best effort: left to kube-scheduler, not "
+        "planned"}},
   }));
   INFO("when " << row.when);
-  const auto warnings = warnings_for({{"spec", row.spec}});
+  const auto warnings =
+      warnings_for({{"metadata", {{"name", "dqn"}, {"namespace", "rl"}}}, {"spec", row.spec}});
   CHECK(warnings == row.want);
   for (const auto& warning : warnings) CHECK(warning.size() < 120);
 }
