@@ -28,7 +28,7 @@ std::string slot_text(const gang::PodSlot& slot) {
   return gang::slot_key(slot.role, slot.slot.ordinal);
 }
 
-// Admission may enlarge a pod: then the capacity that was planned does not hold it.
+// Admission may enlarge a pod: its gang is planned again as soon as our cache has the pod.
 std::string outgrown_text(const kube::Pod& pod, const gang::PodSlot& slot, const SlotSeen& seen) {
   const std::string resource(pod.requests.first_lacking(seen.requests));
   if (resource.empty()) return "";
@@ -37,7 +37,7 @@ std::string outgrown_text(const kube::Pod& pod, const gang::PodSlot& slot, const
   };
   return fmt::format(
       "{} asks for {} {} but {} was planned: a LimitRange, RuntimeClass or injected "
-      "sidecar enlarged the pod; state its requests in the job's template",
+      "sidecar enlarged the pod; its gang is planned again",
       slot_text(slot), resource, amount(pod.requests), amount(seen.requests));
 }
 
@@ -60,7 +60,7 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
                                       slot.placement, slot_text(slot)));
   }
   if (auto why = outgrown_text(args.pod, slot, seen); !why.empty()) {
-    return fail_all_nodes(args, std::move(why));
+    return retry_later(std::move(why));
   }
   const std::string& node = seen.placement->node;
   const auto& names = args.node_names;

@@ -15,6 +15,19 @@ bool is_rejected(const kube::Pod& pod) {
   return job::was_taken_away(pod) && job::disruption_of(pod) == job::kRejected;
 }
 
+bool is_enlarged(const gang::PodGroup& group, std::string_view set) {
+  const auto& known = group.status.enlarged;
+  return std::any_of(known.begin(), known.end(), [&](const auto& of) { return of.set == set; });
+}
+
+kube::Resources real_requests(const kube::Resources& requests) {
+  kube::Resources real;
+  for (const auto& [name, amount] : requests.amounts()) {
+    if (!kube::is_implicit(name)) real.set(name, amount);
+  }
+  return real;
+}
+
 }  // namespace
 
 void Plans::node_changed(const NodePtr& before, const NodePtr& after) {
@@ -45,9 +58,10 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     const bool was_rejected = before && !replaced && is_rejected(*before);
     if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
   }
+  if (was != is && was) count_pod(*was, -1);
+  if (was != is && is) count_pod(*is, 1);
+  if (is && after->node.empty() && learn_requests(*is, *after)) return true;
   if (was == is) return false;
-  if (was) count_pod(*was, -1);
-  if (is) count_pod(*is, 1);
   const std::string& ns = (after ? after : before)->meta.ns;
   return quotas_.count(ns) > 0 && has_waiting_gang(ns);
 }
@@ -60,10 +74,58 @@ void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
 
 void Plans::count_pod(const gang::PodSlot& slot, int more) {
   auto& slots = existing_[slot.pod_group_uid];
-  int& count = slots[{slot.role, slot.slot.ordinal}];
+  int& count = slots[{slot.role, slot.slot.ordinal}].count;
   count += more;
   if (count <= 0) slots.erase({slot.role, slot.slot.ordinal});
   if (slots.empty()) existing_.erase(slot.pod_group_uid);
+}
+
+// Later changes are resizes in place, which the next pod of the slot does not have.
+bool Plans::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
+  if (pod.meta.deleting || pod.is_finished()) return false;
+  existing_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}].requests = pod.requests;
+  const auto found = by_uid_.find(slot.pod_group_uid);
+  if (found == by_uid_.end()) return false;
+  GroupPlacements& placements = found->second.placements;
+  const SlotSeen planned = placements.seen(slot.role, slot.slot.ordinal);
+  if (!planned.placement || placements.group()->meta.ns != pod.meta.ns ||
+      pod.requests.fits_in(planned.requests)) {
+    return false;
+  }
+  placements.set_group(effective(found->second, placements.group()));
+  return true;
+}
+
+PodGroupPtr Plans::effective(GroupEntry& entry, const PodGroupPtr& group) const {
+  PodGroupPtr out = with_volumes(group, volumes_, entry.volumes);
+  entry.enlarged.clear();
+  const auto pods = existing_.find(group->meta.uid);
+  if (pods == existing_.end() && group->status.enlarged.empty()) return out;
+  std::vector<gang::MemberSet> sets = out->spec.members;
+  for (gang::MemberSet& set : sets) {
+    const kube::Resources before = set.shape.requests;
+    for (const auto& known : group->status.enlarged) {
+      if (known.set == set.name) set.shape.requests.raise_to(known.requests);
+    }
+    for (const gang::SlotId slot : set.slots) {
+      if (pods == existing_.end()) break;
+      const auto pod = pods->second.find({set.role, slot.ordinal});
+      if (pod == pods->second.end()) continue;
+      for (const auto& [name, amount] : pod->second.requests.amounts()) {
+        // What the scheduler's own filters check is left to them.
+        if (!kube::is_implicit(name) && amount > set.shape.requests.get(name)) {
+          set.shape.requests.set(name, amount);
+        }
+      }
+    }
+    if (set.shape.requests != before || is_enlarged(*group, set.name)) {
+      entry.enlarged.push_back({set.name, real_requests(set.shape.requests)});
+    }
+  }
+  if (entry.enlarged.empty()) return out;
+  auto enlarged = std::make_shared<gang::PodGroup>(*out);
+  enlarged->spec.members = std::move(sets);
+  return enlarged;
 }
 
 bool Plans::quota_changed(const QuotaPtr& before, const QuotaPtr& after) {
@@ -147,7 +209,7 @@ void Plans::group_changed(const std::string& key) {
     entry = by_uid_.try_emplace(group->meta.uid, nodes_, pods_).first;
   }
   end_unconfirmed(entry->second, group);
-  entry->second.placements.set_group(with_volumes(group, volumes_, entry->second.volumes));
+  entry->second.placements.set_group(effective(entry->second, group));
 }
 
 bool Plans::claim_changed(const std::string& key) {
@@ -165,7 +227,7 @@ bool Plans::resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is
   for (auto& [uid, entry] : by_uid_) {
     if (!is_one(entry.volumes)) continue;
     any = true;
-    entry.placements.set_group(with_volumes(entry.placements.group(), volumes_, entry.volumes));
+    entry.placements.set_group(effective(entry, entry.placements.group()));
   }
   return any;
 }
@@ -202,6 +264,7 @@ Snapshot Plans::snapshot() const {
     for (const auto& [where, times] : entry.rejections) {
       seen.rejections.push_back({where.first, where.second, times});
     }
+    seen.enlarged = entry.enlarged;
   }
   if (!quotas_.empty()) add_quotas(snapshot);
   return snapshot;

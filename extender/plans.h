@@ -38,7 +38,8 @@ class Plans {
 
   // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
   void node_changed(const NodePtr& before, const NodePtr& after);
-  // True if a gang may be within its ResourceQuota now: a pod that was counted as planned is there.
+  // True if a gang should be planned again: it may be within its ResourceQuota now, for a pod that
+  // was counted as planned is there; or a pod is larger than was planned.
   bool pod_changed(const PodPtr& before, const PodPtr& after);
   // By one thread. True if a gang of that namespace waits.
   bool quota_changed(const QuotaPtr& before, const QuotaPtr& after);
@@ -122,6 +123,7 @@ class Plans {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
     GroupPlacements placements;
     VolumesUsed volumes;
+    std::vector<gang::EnlargedSet> enlarged;
     std::map<std::string, CommitState> commits;                     // by gang
     std::map<std::pair<std::string, std::string>, int> rejections;  // by role and node
   };
@@ -143,6 +145,10 @@ class Plans {
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   void count_pod(const gang::PodSlot& slot, int more) REQUIRES(mutex_);
+  // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
+  bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
+  // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
+  PodGroupPtr effective(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);
   bool has_waiting_gang(std::string_view ns) const REQUIRES(mutex_);
   void add_quotas(Snapshot& snapshot) const REQUIRES(mutex_);
   // Gives PodGroups their constraints again. True if there were any.
@@ -158,8 +164,13 @@ class Plans {
   SlotPods pods_ GUARDED_BY(mutex_);
   int pod_lists_ GUARDED_BY(mutex_) = 0;                          // that have begun
   std::map<std::string, AssumedPod> assumed_ GUARDED_BY(mutex_);  // by pod UID
-  // How many pods there are, bound or not, by PodGroup UID, role and ordinal.
-  std::map<std::string, std::map<std::pair<std::string, int>, int>> existing_ GUARDED_BY(mutex_);
+  struct ExistingPods {                                           // of one slot
+    int count = 0;                                                // bound or not
+    kube::Resources requests;  // of one that was seen before it was bound
+  };
+  // By PodGroup UID, role and ordinal.
+  std::map<std::string, std::map<std::pair<std::string, int>, ExistingPods>> existing_
+      GUARDED_BY(mutex_);
   // By namespace and name.
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_ GUARDED_BY(mutex_);
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);

@@ -22,6 +22,9 @@ Result<gang::PodGroup> write_status(kube::Api& api, const gang::PodGroup& base,
       {"status", gang::encode_status(status)}};
   // What a merge patch does not name stays.
   if (status.avoid.empty() && !base.status.avoid.empty()) patch["status"]["avoid"] = nullptr;
+  if (status.enlarged.empty() && !base.status.enlarged.empty()) {
+    patch["status"]["enlarged"] = nullptr;
+  }
   const auto object =
       kube::merge_patch(api, kube::kPodGroups, base.meta.ns, base.meta.name, patch, "status");
   if (!object) return object.error();

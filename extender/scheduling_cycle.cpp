@@ -58,8 +58,10 @@ bool reserves_capacity(const gang::PodGroup& group) {
 }
 
 // All is placed and committed: only a new spec, or the loss of a pod, brings new work.
-bool is_settled(const gang::PodGroup& group) {
-  return group.status.observed_generation == group.meta.generation && is_whole(group) &&
+bool is_settled(const GroupSeen& seen) {
+  const gang::PodGroup& group = *seen.group;
+  return seen.enlarged == group.status.enlarged &&
+         group.status.observed_generation == group.meta.generation && is_whole(group) &&
          !reserves_capacity(group) &&
          std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
                      [](const gang::GangStatus& gang) {
@@ -115,7 +117,7 @@ void note_look(CycleResult& out, std::optional<SysTime> at, SysTime now) {
 
 bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healing, SysTime now,
               CycleResult& out) {
-  if (seen.unconfirmed || !is_settled(*seen.group)) return false;
+  if (seen.unconfirmed || !is_settled(seen)) return false;
   if (seen.open.empty()) return true;
   const auto until = starts_until(seen, ledger, healing);
   if (!until || *until <= now) return false;
@@ -391,6 +393,7 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
   }
   status.next_placement = numbers.next();
   status.avoid = group.status.avoid;
+  status.enlarged = work.seen->enlarged;
   look_when_not_avoided(work, now, out);
   if (status == group.status) return;
   status.avoid = still_of_use(std::move(status.avoid), now);

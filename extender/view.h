@@ -53,6 +53,8 @@ struct GroupSeen {
   // Slots (role, ordinal) that the spec wants and that have no pod; sorted. Only filled where the
   // namespace has a ResourceQuota.
   std::vector<std::pair<std::string_view, int>> without_pod{};
+  // As the status should have it; the sets of `group` have these requests already.
+  std::vector<gang::EnlargedSet> enlarged{};
 
   bool is_committed(const gang::GangStatus& gang) const {
     return gang.committed || committing.count(gang.name) > 0;

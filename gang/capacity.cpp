@@ -17,19 +17,17 @@ Amounts pick(const std::vector<std::string>& resources, const kube::Resources& f
   return amounts;
 }
 
-// What a node has beyond what it states: one of each implicit resource.
-Amounts implicit_amounts(const std::vector<std::string>& resources) {
-  Amounts amounts;
-  for (const std::string& resource : resources) {
-    amounts.push_back(kube::is_implicit(resource) ? 1 : 0);
+// One of each implicit resource, beyond what a node states.
+void add_implicit(const std::vector<std::string>& resources, Amounts& amounts) {
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    if (kube::is_implicit(resources[i])) ++amounts[i];
   }
-  return amounts;
 }
 
 Amounts pick(const std::vector<std::string>& resources, const kube::Resources& from,
-             const Amounts& more) {
+             bool any_implicit) {
   Amounts amounts = pick(resources, from);
-  for (std::size_t i = 0; i < amounts.size(); ++i) amounts[i] += more[i];
+  if (any_implicit) add_implicit(resources, amounts);
   return amounts;
 }
 
@@ -138,7 +136,9 @@ Capacity measure_capacity(std::span<const MemberSet> members, std::span<const No
   const std::vector<std::string> resources = resources_of(members);
   Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}, {}};
   for (const std::string& resource : resources) capacity.device.push_back(is_device(resource));
-  const Amounts implicit = implicit_amounts(resources);
+  const bool implicit = std::any_of(resources.begin(), resources.end(), [](const auto& resource) {
+    return kube::is_implicit(resource);
+  });
   for (const NodeView& view : nodes) {
     capacity.free.add_row(pick(resources, view.free, implicit));
     capacity.empty.add_row(pick(resources, view.node->allocatable, implicit));

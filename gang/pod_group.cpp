@@ -165,6 +165,11 @@ Json encode_status(const PodGroupStatus& status) {
            {"nextPlacement", status.next_placement},
            {"gangs", std::move(gangs)}};
   for (const AvoidedNode& avoided : status.avoid) out["avoid"].push_back(encode_avoided(avoided));
+  Json enlarged = Json::array();
+  for (const EnlargedSet& set : status.enlarged) {
+    enlarged.push_back({{"name", set.set}, {"requests", kube::encode_resources(set.requests)}});
+  }
+  if (!enlarged.empty()) out["enlarged"] = std::move(enlarged);
   return out;
 }
 

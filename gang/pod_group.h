@@ -136,11 +136,21 @@ struct AvoidedNode {
   bool operator==(const AvoidedNode&) const = default;
 };
 
+// Pods of this set were created with more than the spec says: admission enlarged them.
+struct EnlargedSet {
+  std::string set;  // MemberSet::name
+  kube::Resources requests;
+  bool operator==(const EnlargedSet&) const = default;
+};
+
 struct PodGroupStatus {
   std::int64_t observed_generation = 0;  // the spec generation last decided on
   std::int64_t next_placement = 1;
   std::vector<GangStatus> gangs;     // in the order of first mention in the spec
   std::vector<AvoidedNode> avoid{};  // bounded: extender/refusals.h
+  // In the order of the spec. Kept as long as the set is there: while a gang waits there are no
+  // pods that could tell.
+  std::vector<EnlargedSet> enlarged{};
   bool operator==(const PodGroupStatus&) const = default;
 };
 

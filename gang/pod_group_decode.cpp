@@ -349,6 +349,15 @@ Result<PodGroupStatus> decode_status(const Json& from) {
     if (!avoided) return avoided.error();
     status.avoid.push_back(*std::move(avoided));
   }
+  for (const Json& entry : kube::array_at(from, {"enlarged"})) {
+    const std::string where = fmt::format("status.enlarged[{}]", status.enlarged.size());
+    auto name = required_text(entry, "name", where);
+    if (!name) return name.error();
+    const Json* requests = kube::find(entry, {"requests"});
+    auto amounts = kube::decode_resources(requests != nullptr ? *requests : Json());
+    if (!amounts) return with_context(where + ".requests", amounts.error());
+    status.enlarged.push_back({*std::move(name), *std::move(amounts)});
+  }
   return status;
 }
 

@@ -115,6 +115,7 @@ NodeFit judge(const Node& node, const NodeConstraints& constraints) {
     }
   }
   if (!is_selected(node, constraints)) return NodeFit::kNotSelected;
+  if (constraints.volume_terms.empty()) return NodeFit::kAllowed;
   for (const Json& terms : constraints.volume_terms) {
     if (std::none_of(terms.begin(), terms.end(),
                      [&](const Json& term) { return meets_term(node, term); })) {

@@ -197,3 +197,16 @@ def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, names
                                   "1 more is full")
     core.delete_namespaced_pod("shrinks", namespace, grace_period_seconds=0)
     assert wait_collectors(jobs, "resized", 2) == pool.names
+
+
+def test_a_gang_whose_pods_are_enlarged_at_creation_starts(jobs, pool, core, namespace):
+    """A LimitRange fills in what the template leaves out."""
+    core.create_namespaced_limit_range(namespace, {
+        "metadata": {"name": "defaults"},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "20"}}]}})
+    body = on_pool(pool)
+    body["spec"]["containers"][0]["resources"] = {}
+    jobs.create(with_collectors("enlarged", 2, body))
+    assert wait_collectors(jobs, "enlarged", 2) == [pool.names[0]] * 2
+    wait_for(lambda: jobs.pod_groups("enlarged")[0]["status"].get("enlarged") == [
+        {"name": "collector", "requests": {"cpu": "20", "pods": "1"}}], "the plan to know it")

@@ -97,7 +97,8 @@ TEST_CASE("a gang's pod passes filter on its planned node only", "[extender][fil
   CHECK(filter(args, {true, row.pod, row.seen, {}}) == row.want);
 }
 
-TEST_CASE("a pod that admission made larger than planned fits no node", "[extender][filter]") {
+TEST_CASE("a pod that admission made larger than planned is retried until the plan has followed",
+          "[extender][filter]") {
   const gang::Placement placement{"learner", {0, 0}, "n1", 1};
   kube::FilterArgs args;
   args.pod.meta.ns = "rl";
@@ -107,8 +108,8 @@ TEST_CASE("a pod that admission made larger than planned fits no node", "[extend
   CHECK(filter(args, view).node_names == std::vector<std::string>{"n1"});
   args.pod.requests.set("memory", 1LL << 30);
   CHECK(filter(args, view) ==
-        no_node("learner/0 asks for memory 1Gi but 0 was planned: a LimitRange, RuntimeClass or "
-                "injected sidecar enlarged the pod; state its requests in the job's template"));
+        error("learner/0 asks for memory 1Gi but 0 was planned: a LimitRange, RuntimeClass or "
+              "injected sidecar enlarged the pod; its gang is planned again"));
 }
 
 TEST_CASE("filter answers an error until the caches are synced", "[extender][filter]") {

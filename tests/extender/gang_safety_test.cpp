@@ -572,7 +572,8 @@ struct Sim : testing::Cluster {
     }
   }
 
-  // Two coordinators with one port may have been planned on one node, as its PodGroup does not name it.
+  // Two coordinators with one port may have been planned on one node, as their PodGroups do not
+  // name it.
   bool waits_for_port(const gang::PodGroup& group, const gang::Placement& placement) const {
     const Json pod = api.get(kube::kPods, kNs, pod_name(group, placement));
     return !pod.is_null() && has_port(pod);

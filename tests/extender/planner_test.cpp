@@ -426,6 +426,74 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   CHECK(c.group("a").status.observed_generation == 2);
 }
 
+// As a LimitRange makes it of a pod that was created for a plan.
+void enlarge(Cluster& c, const std::string& pod, const std::string& memory) {
+  Json spec = c.api.get(kube::kPods, testing::kNs, pod)["spec"];
+  spec["containers"][0]["resources"]["requests"]["memory"] = memory;
+  c.api.change(kube::kPods, testing::kNs, pod, {{"spec", {{"containers", spec["containers"]}}}});
+}
+
+TEST_CASE("a gang whose pods were enlarged is planned with what they ask for",
+          "[extender][planner]") {
+  Cluster c;
+  c.add_node("n1", 8);  // each with 256 Gi
+  c.add_node("n2", 8);
+  c.add_group("a", {a_set("learner", 2, ask(2))});
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1 n1");
+  const auto pods = c.add_gang_pods("a");
+  for (const auto& pod : pods) enlarge(c, pod, "200Gi");
+  CHECK_FALSE(c.filter(pods[0], {"n1"}).error.empty());  // our cache does not have the pod yet
+  c.see_pods();
+  CHECK(c.filter(pods[0], {"n1"}).node_names == std::vector<std::string>{"n1"});
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  const auto placements = c.group("a").status.gangs.at(0).placements;
+  CHECK(placements[0].number == 1);  // its pod stays
+  CHECK(placements[1].number == 3);
+  CHECK(c.group("a").status.enlarged ==
+        std::vector<gang::EnlargedSet>{
+            {"learner",
+             {{"cpu", 1000}, {"memory", 200 * testing::kGi}, {"nvidia.com/gpu", 2}, {"pods", 1}}}});
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1 n2");
+}
+
+TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[extender][planner]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(2))});
+  c.see();
+  c.planner.schedule_once();
+  for (const auto& pod : c.add_gang_pods("a")) enlarge(c, pod, "200Gi");
+  c.see_pods();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "waits");
+  CHECK(
+      c.group("a").status.gangs[0].message ==
+      "learner: 1 of 2 can never fit: each needs memory 200Gi; the nodes have capacity for 1 even "
+      "when empty");
+  for (const char* pod : {"a-learner-0-0", "a-learner-1-0"}) {
+    c.api.remove(kube::kPods, testing::kNs, pod);
+  }
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "waits");
+
+  Cluster after;  // another process, with what the API server has
+  after.add_node("n1", 8);
+  after.api.add(kube::kPodGroups, testing::kNs, c.api.get(kube::kPodGroups, testing::kNs, "a"));
+  after.see();
+  after.planner.schedule_once();
+  CHECK(after.planned_nodes("a") == "waits");
+  after.add_node("n2", 8);
+  after.see();
+  after.planner.schedule_once();
+  CHECK(after.planned_nodes("a") == "n1 n2");
+}
+
 Json a_quota(const std::string& hard, const std::string& used) {
   return {{"apiVersion", "v1"},
           {"kind", "ResourceQuota"},

@@ -63,6 +63,7 @@ PodGroup a_pod_group() {
                                     "kube-scheduler refused it"};
   group.status.avoid = {
       {"learner", "n3", 1, 4, SysTime(std::chrono::milliseconds(1'795'269'367'000))}};
+  group.status.enlarged = {{"learner", testing::ask(8, 5)}};
   return group;
 }
 
