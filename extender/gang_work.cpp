@@ -161,27 +161,9 @@ std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
   return limits;
 }
 
-// The set for nodes other than these: as kube-scheduler reads it, each of its terms has to exclude
-// them.
-gang::MemberSet keeping_away(gang::MemberSet set, const std::vector<AvoidedNode>& avoid) {
-  Json names = Json::array();
-  for (const AvoidedNode& avoided : avoid) {
-    if (avoided.role == set.role) names.push_back(avoided.node);
-  }
-  if (names.empty()) return set;
-  const Json other = {
-      {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", std::move(names)}};
-  Json& terms = set.shape.constraints.node_selector_terms;
-  if (terms.empty()) terms.push_back(Json::object());
-  for (Json& term : terms) term["matchFields"].push_back(other);
-  return set;
-}
-
 std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
                                  Ledger& ledger) {
-  std::vector<gang::MemberSet> members;
-  for (const gang::MemberSet& set : missing) members.push_back(keeping_away(set, work.avoid));
-  gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits_left(work));
+  gang::Plan plan = gang::plan_gang(missing, ledger.nodes(), limits_left(work));
   if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return with_reserved(*no_fit, missing);
   std::map<SlotKey, const gang::MemberSet*> set_of;
   for (const gang::MemberSet* set : work.sets) {
@@ -281,10 +263,13 @@ void drop_unbindable(GangWork& work, const Ledger& ledger) {
 }
 
 bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
-  std::vector<AvoidedNode> avoid = work.avoid;
-  avoid.push_back({slot.placement.role, slot.placement.node});
+  std::vector<gang::NodeLimit> limits = limits_left(work);
+  std::erase_if(limits, [&](const gang::NodeLimit& limit) {
+    return limit.set == slot.set->name && limit.node == slot.placement.node;
+  });
+  limits.push_back({slot.set->name, slot.placement.node, 0});
   const gang::MemberSet one = with_slots(*slot.set, {slot.placement.slot});
-  const gang::Plan plan = gang::plan_gang(std::vector{keeping_away(one, avoid)}, ledger.nodes());
+  const gang::Plan plan = gang::plan_gang(std::vector{one}, ledger.nodes(), limits);
   const auto* assigned = std::get_if<std::vector<gang::Assignment>>(&plan);
   if (assigned == nullptr) return false;
   ledger.take(*slot.set, assigned->front().node);

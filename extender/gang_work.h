@@ -17,11 +17,6 @@ struct PlacedSlot {
   bool is_counted = false;  // the snapshot has subtracted it: it is of a committed gang
 };
 
-struct AvoidedNode {
-  std::string role;
-  std::string node;
-};
-
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
@@ -36,8 +31,6 @@ struct GangWork {
       missing;                          // the sets with those of their slots that have no placement
   std::optional<gang::NoFit> no_fit;    // why they have none, if they cannot get one
   std::vector<gang::NodeLimit> limits;  // that new placements obey, for the whole gang
-  // Of a committed gang: nodes that new placements of a role keep away from (healing.h).
-  std::vector<AvoidedNode> avoid;
   std::vector<const OpenSlot*> open;  // of what is in `placed`
   std::vector<std::string> losses;    // placements that were taken from it in this cycle, and why
   bool is_paused = false;             // not planned again yet (refusals.h)

@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "extender/refusals.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr milliseconds kFirstAvoidance{60'000};
-constexpr milliseconds kLongestAvoidance{600'000};
-
-milliseconds avoidance(int times) {
-  return std::min(kFirstAvoidance * (1 << std::min(times - 1, 10)), kLongestAvoidance);
-}
 
 std::string text_of(const OpenSlot& open) {
   const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
@@ -84,56 +77,53 @@ void sooner(std::optional<SysTime>& first, SysTime other) {
 
 }  // namespace
 
-void note_rejections(const std::string& uid, const std::vector<NodeRejections>& rejections,
-                     SysTime now, HealingMemory& memory) {
-  for (const auto& [role, node, times] : rejections) {
-    auto& avoided = memory.avoided[{uid, role, node}];
-    if (times <= avoided.rejections) continue;
-    avoided.rejections = times;
-    avoided.until = now + avoidance(avoided.rejections + avoided.refusals);
-  }
-}
-
-void note_refusal(const std::string& uid, const AvoidedNode& node, SysTime now,
-                  HealingMemory& memory) {
-  auto& avoided = memory.avoided[{uid, node.role, node.node}];
-  ++avoided.refusals;
-  avoided.until = now + avoidance(avoided.rejections + avoided.refusals);
-}
-
 namespace {
 
-template <typename Visit>
-void each_avoided(const std::string& uid, const HealingMemory& memory, Visit visit) {
-  for (auto at = memory.avoided.lower_bound({uid, "", ""});
-       at != memory.avoided.end() && std::get<0>(at->first) == uid; ++at) {
-    visit(*at);
-  }
+// Of the set on the node, as far as they run.
+int running_on(const GangWork& gang, std::string_view set, std::string_view node) {
+  std::set<std::int64_t> open;
+  for (const OpenSlot* slot : gang.open) open.insert(slot->placement.number);
+  return static_cast<int>(
+      std::count_if(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
+        return slot.set->name == set && slot.placement.node == node && slot.placement.number != 0 &&
+               open.count(slot.placement.number) == 0;
+      }));
+}
+
+int times_in(const std::vector<gang::AvoidedNode>& avoid, std::string_view set,
+             std::string_view node) {
+  const auto at = std::find_if(avoid.begin(), avoid.end(), [&](const auto& entry) {
+    return entry.set == set && entry.node == node;
+  });
+  return at == avoid.end() ? 0 : at->times;
 }
 
 }  // namespace
 
-void keep_avoided(const std::string& uid, const HealingMemory& from, HealingMemory& to) {
-  each_avoided(uid, from, [&to](const auto& entry) { to.avoided.insert(entry); });
+// A leader that begins takes what the status has for what it counted itself: the one before it may
+// have written that.
+std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
+                                               const std::vector<GangWork>& gangs, SysTime now,
+                                               const HealingMemory& memory, HealingMemory& to) {
+  std::vector<gang::AvoidedNode> avoid = seen.group->status.avoid;
+  for (const auto& [set, node, times] : seen.rejections) {
+    const std::tuple key(seen.group->meta.uid, set, node);
+    const auto known = memory.rejections.find(key);
+    const int before = known == memory.rejections.end()
+                           ? std::min(times, times_in(avoid, set, node))
+                           : known->second;
+    to.rejections[key] = times;
+    if (times <= before) continue;
+    int running = 0;
+    for (const GangWork& gang : gangs) running += running_on(gang, set, node);
+    avoid_node(avoid, set, node, running, now);
+  }
+  return avoid;
 }
 
-std::optional<SysTime> avoidance_ends(const std::string& uid, SysTime now,
-                                      const HealingMemory& memory) {
-  std::optional<SysTime> first;
-  each_avoided(uid, memory, [&](const auto& entry) {
-    if (entry.second.until > now) sooner(first, entry.second.until);
-  });
-  return first;
-}
-
-std::vector<AvoidedNode> avoided_nodes(const std::string& uid, SysTime now,
-                                       const HealingMemory& memory) {
-  std::vector<AvoidedNode> nodes;
-  each_avoided(uid, memory, [&](const auto& entry) {
-    const auto& [group, role, node] = entry.first;
-    if (entry.second.until > now) nodes.push_back({role, node});
-  });
-  return nodes;
+void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
+                  const std::string& set, const std::string& node, SysTime now) {
+  avoid_node(avoid, set, node, running_on(gang, set, node), now);
 }
 
 std::optional<HealingState> judge_healing(const GangWork& work, const std::string& uid, SysTime now,

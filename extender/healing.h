@@ -13,6 +13,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "extender/gang_work.h"
 
@@ -32,14 +33,10 @@ struct HealingMemory {
     SysTime since{};
     std::string cause;
   };
-  struct Avoided {
-    int rejections = 0;  // as often as the snapshot said
-    int refusals = 0;    // by kube-scheduler
-    SysTime until{};
-  };
-  // By PodGroup UID and gang; by PodGroup UID, role and node.
+  // By PodGroup UID and gang.
   std::map<std::pair<std::string, std::string>, Incomplete> incomplete;
-  std::map<std::tuple<std::string, std::string, std::string>, Avoided> avoided;
+  // How many rejections are known to the status, by PodGroup UID, set and node.
+  std::map<std::tuple<std::string, std::string, std::string>, int> rejections;
 };
 
 struct Healing {
@@ -49,20 +46,14 @@ struct Healing {
 
 // -- which nodes are kept away from?
 
-// After the n-th rejection of its role's pods a node is kept away from for a minute, doubling, at
-// most 10 min: the kubelet knows better than the node's allocatable.
-void note_rejections(const std::string& uid, const std::vector<NodeRejections>& rejections,
-                     SysTime now, HealingMemory& memory);
-// kube-scheduler has refused it for longer than the bind deadline.
-void note_refusal(const std::string& uid, const AvoidedNode& node, SysTime now,
-                  HealingMemory& memory);
-// Copies what is known of one PodGroup.
-void keep_avoided(const std::string& uid, const HealingMemory& from, HealingMemory& to);
-// The first time at which one of its nodes is no longer kept away from.
-std::optional<SysTime> avoidance_ends(const std::string& uid, SysTime now,
-                                      const HealingMemory& memory);
-std::vector<AvoidedNode> avoided_nodes(const std::string& uid, SysTime now,
-                                       const HealingMemory& memory);
+// The PodGroup's status.avoid, with what kubelets have rejected since: a kubelet knows better than
+// its node's allocatable. `to` gets what is to be remembered of the PodGroup.
+std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
+                                               const std::vector<GangWork>& gangs, SysTime now,
+                                               const HealingMemory& memory, HealingMemory& to);
+// kube-scheduler has refused a pod of the set there for longer than the bind deadline.
+void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
+                  const std::string& set, const std::string& node, SysTime now);
 
 // -- is it whole?
 

@@ -69,7 +69,17 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
 // Counted here, since the pod may be deleted before the next snapshot.
 void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
-  if (entry != by_uid_.end()) ++entry->second.rejections[{slot.role, pod.node.str()}];
+  if (entry == by_uid_.end()) return;
+  for (const gang::MemberSet& set : entry->second.placements.group()->spec.members) {
+    const auto& slots = set.slots;
+    const bool is_its =
+        set.role == slot.role && std::any_of(slots.begin(), slots.end(), [&](gang::SlotId one) {
+          return one.ordinal == slot.slot.ordinal;
+        });
+    if (!is_its) continue;
+    ++entry->second.rejections[{set.name, pod.node.str()}];
+    return;
+  }
 }
 
 void Plans::count_pod(const gang::PodSlot& slot, int more) {

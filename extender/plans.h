@@ -125,7 +125,7 @@ class Plans {
     VolumesUsed volumes;
     std::vector<gang::EnlargedSet> enlarged;
     std::map<std::string, CommitState> commits;                     // by gang
-    std::map<std::pair<std::string, std::string>, int> rejections;  // by role and node
+    std::map<std::pair<std::string, std::string>, int> rejections;  // by set and node
   };
 
   struct AssumedPod {

@@ -44,19 +44,6 @@ std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::Gan
   return placed;
 }
 
-void avoid(gang::PodGroupStatus& status, SetAndNode where, int at_most, SysTime now) {
-  auto at = std::find_if(status.avoid.begin(), status.avoid.end(), [&](const auto& entry) {
-    return SetAndNode(entry.set, entry.node) == where;
-  });
-  if (at == status.avoid.end()) {
-    status.avoid.push_back({std::string(where.first), std::string(where.second), 0, 0, {}});
-    at = std::prev(status.avoid.end());
-  }
-  at->at_most = at_most;
-  ++at->times;
-  at->until = now + doubled(kAvoidFirst, at->times - 1, kAvoidLongest);
-}
-
 void keep_bounded(std::vector<gang::AvoidedNode>& avoid) {
   if (avoid.size() <= kMostAvoided) return;
   std::sort(avoid.begin(), avoid.end(),
@@ -76,6 +63,20 @@ std::string refusal_text(std::span<const Refusal> refusals) {
 
 }  // namespace
 
+void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
+                int at_most, SysTime now) {
+  auto at = std::find_if(avoid.begin(), avoid.end(),
+                         [&](const auto& entry) { return entry.set == set && entry.node == node; });
+  if (at == avoid.end()) {
+    avoid.push_back({std::string(set), std::string(node), 0, 0, {}});
+    at = std::prev(avoid.end());
+  }
+  at->at_most = at_most;
+  ++at->times;
+  at->until = now + doubled(kAvoidFirst, at->times - 1, kAvoidLongest);
+  keep_bounded(avoid);
+}
+
 std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name,
                                                 std::span<const Refusal> refusals, SysTime now) {
@@ -93,9 +94,9 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
   std::map<SetAndNode, bool> done;
   for (const Refusal& refusal : refusals) {
     const SetAndNode where(refusal.set, refusal.placement.node);
-    if (done.emplace(where, true).second) avoid(status, where, std::max(0, allowed[where]), now);
+    if (!done.emplace(where, true).second) continue;
+    avoid_node(status.avoid, where.first, where.second, std::max(0, allowed[where]), now);
   }
-  keep_bounded(status.avoid);
   gang::PlanRefusals& plans = gang->refusals;
   ++plans.count;
   plans.plan_after = now;

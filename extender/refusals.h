@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gang/plan.h"
@@ -29,6 +30,11 @@ inline constexpr std::size_t kMostAvoided = 500;
 std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name,
                                                 std::span<const Refusal> refusals, SysTime now);
+
+// One more refusal of the set on the node, by kube-scheduler or by its kubelet: for a while new
+// placements have at most so many of the set there.
+void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
+                int at_most, SysTime now);
 
 // What new placements have to obey.
 std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);

@@ -20,7 +20,8 @@ struct GroupWork {
   const GroupSeen* seen = nullptr;
   std::vector<GangWork> gangs;
   const Rejection* rejection = nullptr;
-  ReservedPlaces reserved;  // of the committed base gang
+  ReservedPlaces reserved;               // of the committed base gang
+  std::vector<gang::AvoidedNode> avoid;  // as the status has it, and what was learned since
 
   bool is_rejected(Rejection::Extent extent) const {
     return rejection != nullptr && rejection->extent >= extent;
@@ -82,7 +83,7 @@ const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rej
 
 // What kube-scheduler has refused before.
 void heed_refusals(GroupWork& work, SysTime now) {
-  const auto limits = limits_of(work.seen->group->status.avoid, now);
+  const auto limits = limits_of(work.avoid, now);
   for (GangWork& gang : work.gangs) {
     gang.limits = limits;
     gang.is_paused =
@@ -115,16 +116,27 @@ void note_look(CycleResult& out, std::optional<SysTime> at, SysTime now) {
   if (!out.look_again || left < *out.look_again) out.look_again = left;
 }
 
+void keep_rejections(const GroupSeen& seen, const HealingMemory& from, HealingMemory& to) {
+  for (const auto& [set, node, times] : seen.rejections) {
+    const auto known = from.rejections.find({seen.group->meta.uid, set, node});
+    if (known != from.rejections.end()) to.rejections.insert(*known);
+  }
+}
+
 bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healing, SysTime now,
               CycleResult& out) {
   if (seen.unconfirmed || !is_settled(seen)) return false;
-  if (seen.open.empty()) return true;
+  if (seen.open.empty()) {
+    keep_rejections(seen, healing.memory, out.healing);
+    return true;
+  }
   const auto until = starts_until(seen, ledger, healing);
   if (!until || *until <= now) return false;
   for (const gang::GangStatus& gang : seen.group->status.gangs) {
     const auto known = healing.memory.incomplete.find({seen.group->meta.uid, gang.name});
     if (known != healing.memory.incomplete.end()) out.healing.incomplete.insert(*known);
   }
+  keep_rejections(seen, healing.memory, out.healing);
   note_look(out, until, now);
   return true;
 }
@@ -136,7 +148,9 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting || may_wait(seen, ledger, healing, now, out)) continue;
     queue.push_back(
-        {&seen, gangs_of(seen), rejection_of(*seen.group, rejections), ReservedPlaces(seen)});
+        {&seen, gangs_of(seen), rejection_of(*seen.group, rejections), ReservedPlaces(seen), {}});
+    GroupWork& work = queue.back();
+    work.avoid = note_rejections(seen, work.gangs, now, healing.memory, out.healing);
     heed_refusals(queue.back(), now);
   }
   std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
@@ -160,15 +174,10 @@ void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
 }
 
 // Before capacity is given to anybody: committed gangs lose what cannot be bound any more.
-void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger, SysTime now,
-                       CycleResult& out) {
+void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger) {
   for (GroupWork& work : queue) {
-    const std::string& uid = work.seen->group->meta.uid;
-    const auto avoid = avoided_nodes(uid, now, out.healing);
     for (GangWork& gang : work.gangs) {
-      if (!gang.is_stored_committed || work.seen->unconfirmed) continue;
-      gang.avoid = avoid;
-      drop_unbindable(gang, ledger);
+      if (gang.is_stored_committed && !work.seen->unconfirmed) drop_unbindable(gang, ledger);
     }
   }
 }
@@ -176,7 +185,7 @@ void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger, SysT
 // Last, so that nobody else waits for it: there may be nothing wrong but the scheduler's view.
 void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOptions& options,
                   SysTime now, CycleResult& out) {
-  const auto move = [&](const std::string& uid, GangWork& gang, const OpenSlot& open) {
+  const auto move = [&](GroupWork& work, GangWork& gang, const OpenSlot& open) {
     const auto at = std::find_if(gang.placed.begin(), gang.placed.end(), [&](const auto& slot) {
       return slot.placement.number == open.placement.number;
     });
@@ -188,16 +197,14 @@ void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOp
         fmt::format("{} was refused on node {} by kube-scheduler: {}",
                     gang::slot_key(open.placement.role, open.placement.slot.ordinal),
                     open.placement.node, open.message));
-    note_refusal(uid, {open.placement.role, open.placement.node}, now, out.healing);
+    note_refusal(work.avoid, gang, at->set->name, open.placement.node, now);
   };
   for (GroupWork& work : queue) {
     if (work.is_left_alone()) continue;
     for (GangWork& gang : work.gangs) {
       const bool may_move = gang.is_stored_committed && !gang.is_rejected;
       for (const OpenSlot* open : gang.open) {
-        if (may_move && open->why == OpenSlot::Why::kRefused) {
-          move(work.seen->group->meta.uid, gang, *open);
-        }
+        if (may_move && open->why == OpenSlot::Why::kRefused) move(work, gang, *open);
       }
     }
   }
@@ -365,7 +372,7 @@ void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus
 void look_when_not_avoided(const GroupWork& work, SysTime now, CycleResult& out) {
   const auto waits = [](const GangWork& gang) { return gang.no_fit.has_value(); };
   if (!std::any_of(work.gangs.begin(), work.gangs.end(), waits)) return;
-  note_look(out, avoided_until(work.seen->group->status.avoid, now), now);
+  note_look(out, avoided_until(work.avoid, now), now);
 }
 
 void decide_group(const GroupWork& work, const Memory& memory, const Healing& healing, SysTime now,
@@ -392,7 +399,7 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
     if (const auto again = decided.report.refresh_after) note_look(out, now + *again, now);
   }
   status.next_placement = numbers.next();
-  status.avoid = group.status.avoid;
+  status.avoid = work.avoid;
   status.enlarged = work.seen->enlarged;
   look_when_not_avoided(work, now, out);
   if (status == group.status) return;
@@ -400,28 +407,15 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
   out.writes.push_back({work.seen->group, std::move(status)});
 }
 
-// What waits may then be placed on the node again.
-void look_when_avoidance_ends(const std::vector<GroupWork>& queue, SysTime now, CycleResult& out) {
-  for (const GroupWork& work : queue) {
-    const bool waits = std::any_of(work.gangs.begin(), work.gangs.end(),
-                                   [](const GangWork& gang) { return gang.no_fit.has_value(); });
-    if (waits) note_look(out, avoidance_ends(work.seen->group->meta.uid, now, out.healing), now);
-  }
-}
-
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
                       const Rejections& rejections, const Healing& healing) {
   CycleResult out;
-  for (const GroupSeen& seen : snapshot.groups) {
-    keep_avoided(seen.group->meta.uid, healing.memory, out.healing);
-    note_rejections(seen.group->meta.uid, seen.rejections, now, out.healing);
-  }
   Ledger ledger(snapshot.nodes);
   Quotas quotas(snapshot);
   std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
-  look_at_committed(queue, ledger, now, out);
+  look_at_committed(queue, ledger);
   for (GroupWork& work : queue) {
     if (!work.seen->unconfirmed) work.reserved.leave_overfull_nodes(ledger);
   }
@@ -433,7 +427,6 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
   }
-  look_when_avoidance_ends(queue, now, out);
   return out;
 }
 

@@ -34,9 +34,9 @@ struct OpenSlot {
   SysTime since{};
 };
 
-// How often kubelets of this node have rejected pods of that role.
+// How often this node's kubelet has rejected pods of that set, since this process watches.
 struct NodeRejections {
-  std::string role;
+  std::string set;
   std::string node;
   int times = 0;
 };

@@ -62,6 +62,7 @@ struct Cycles {
   Memory memory;
   Healing healing;
   std::optional<std::chrono::milliseconds> look_again;
+  gang::PodGroupStatus written;  // the last one
 
   // What was written of the base gang; nullopt: nothing.
   std::optional<gang::GangStatus> run(const std::vector<gang::NodeView>& nodes, GroupSeen group,
@@ -71,6 +72,7 @@ struct Cycles {
     healing.memory = std::move(result.healing);
     look_again = result.look_again;
     if (result.writes.empty()) return std::nullopt;
+    written = result.writes.front().status;
     return result.writes.front().status.gangs.front();
   }
 };
@@ -281,16 +283,23 @@ TEST_CASE("a node whose kubelet rejects a role's pods is kept away from, for a w
     const auto waits = cycles.run({nodes[0]}, seen(group, {}, rejections));
     CHECK(text(waits) == "waits");
     CHECK(cycles.look_again == seconds(60));
-    group.status.gangs.front() = *waits;
-    group.status.observed_generation = group.meta.generation;
+    group.status = cycles.written;
     CHECK(text(cycles.run({nodes[0]}, seen(group, {}, rejections), kNow + seconds(59))) == "-");
     CHECK(text(cycles.run({nodes[0]}, seen(group, {}, rejections), kNow + seconds(60))) == "n1#2");
   }
+  SECTION("also by the next leader, which counts the same rejection once") {
+    (void)cycles.run({nodes[0]}, seen(group, {}, rejections));
+    group.status = cycles.written;
+    cycles = Cycles();
+    CHECK(text(cycles.run({nodes[0]}, seen(group, {}, rejections), kNow + seconds(59))) == "-");
+  }
   SECTION("the second time it is kept away from for longer") {
     (void)cycles.run({nodes[0]}, seen(group, {}, rejections));
+    group.status = cycles.written;
     (void)cycles.run({nodes[0]}, seen(group, {}, {{"learner", "n1", 2}}), kNow + seconds(70));
-    CHECK(avoidance_ends(group.meta.uid, kNow + seconds(70), cycles.healing.memory) ==
-          kNow + seconds(190));
+    REQUIRE(cycles.written.avoid.size() == 1);
+    CHECK(cycles.written.avoid[0].until == kNow + seconds(190));
+    CHECK(cycles.written.avoid[0].at_most == 0);
   }
   SECTION("other roles may go there") {
     CHECK(text(cycles.run({nodes[0]}, seen(group, {}, {{"collector", "n1", 1}}))) == "n1#2");

@@ -172,6 +172,55 @@ TEST_CASE("pods of others on a lost node are left alone, and 0 turns it off",
   CHECK(c.pod("other").node_lost.empty());
 }
 
+TEST_CASE("what a kubelet rejects is kept in the status, though the pod is deleted at once",
+          "[extender][plans]") {
+  Cluster c;
+  c.api.change(kube::kPods, testing::kNs, c.names[0],
+               {{"status", {{"phase", "Failed"}, {"reason", "OutOfcpu"}}}});
+  c.see_pods();
+  c.api.remove(kube::kPods, testing::kNs, c.names[0]);
+  auto members = c.group("a").spec.members;
+  members[0].slots[0].incarnation = 1;
+  c.set_members("a", members);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n3 n2!");
+  const auto avoid = c.group("a").status.avoid;
+  REQUIRE(avoid.size() == 1);
+  CHECK(avoid[0].set == "learner");
+  CHECK(avoid[0].node == "n1");
+  CHECK(avoid[0].at_most == 0);
+  CHECK(avoid[0].times == 1);
+}
+
+TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is avoided",
+          "[extender][plans]") {
+  Cluster c;
+  c.api.remove(kube::kPods, testing::kNs, c.names[0]);
+  auto members = c.group("a").spec.members;
+  members[0].slots[0].incarnation = 1;
+  c.set_members("a", members);
+  c.see();
+  c.planner.schedule_once();
+  REQUIRE(c.planned_nodes("a") == "n1 n2!");
+  const auto group = c.group("a");
+  const std::string pod = c.add_gang_pod(group, group.status.gangs[0].placements[0]);
+  c.api.change(kube::kPods, testing::kNs, pod,
+               {{"status",
+                 {{"conditions", Json::array({{{"type", "PodScheduled"},
+                                               {"status", "False"},
+                                               {"reason", "Unschedulable"},
+                                               {"message", "no port is free"},
+                                               {"lastTransitionTime",
+                                                to_rfc3339(c.clock.now())}}})}}}});
+  c.see_pods();
+  c.pass(seconds(59));
+  CHECK(c.planned_nodes("a") == "n1 n2!");
+  c.pass(seconds(1));
+  CHECK(c.planned_nodes("a") == "n3 n2!");
+  CHECK(c.group("a").status.avoid.size() == 1);
+}
+
 TEST_CASE("a placement is not taken from a pod that was bound since the snapshot",
           "[extender][plans]") {
   Cluster c;
