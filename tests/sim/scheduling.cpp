@@ -30,7 +30,7 @@ struct Scheduling::Extender {
   }
 
   kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods{extender::node_of_gang_pod};
+  kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
   extender::VolumeStores volumes;
   extender::Plans plans{groups, volumes};
