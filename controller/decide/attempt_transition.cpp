@@ -73,7 +73,9 @@ AttemptResult lost(const Observed& seen) {
           "the coordinator's pod is gone, and nobody saw how it ended", std::nullopt, ""};
 }
 
-// The planner gives a bound coordinator another place only when its node is lost.
+// The planner never moves a bound coordinator. It moved the slot while another replica of the
+// extender bound the pod, because the node had been lost to new pods: what runs there is not in the
+// plan.
 bool has_another_place(const AttemptPod& of, const gang::PodGroup& group) {
   const auto* base = gang::find_gang(group.status, gang::kBaseGang);
   if (of.pod->node.empty() || base == nullptr || !base->planned) return false;
