@@ -76,8 +76,11 @@ std::map<std::string, int> reserved_by_role(const gang::PodGroup& group,
 
 std::string reserved_text(const std::map<std::string, int>& counts) {
   std::string text;
+  std::size_t left = counts.size();
   for (const auto& [role, count] : counts) {
-    text += fmt::format("{}{}", text.empty() ? "" : " and ", plural(count, printable(role)));
+    const std::string_view before = text.empty() ? "" : left == 1 ? " and " : ", ";
+    text += fmt::format("{}{}", before, plural(count, printable(role)));
+    --left;
   }
   return text;
 }

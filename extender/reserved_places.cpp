@@ -230,12 +230,17 @@ std::string describe_reserved(const gang::PodGroup& group,
   }
   std::string text;
   bool is_lacking = false;
+  std::size_t left = by_role.size();
   for (const auto& [role, counts] : by_role) {
     const auto [is, should] = counts;
     is_lacking = is_lacking || is < should;
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : " and ",
+    text += fmt::format("{}{} {}{}",
+                        text.empty() ? ""
+                        : left == 1  ? " and "
+                                     : ", ",
                         is < should ? fmt::format("{} of {}", is, should) : std::to_string(is),
                         role, should == 1 ? "" : "s");
+    --left;
   }
   if (text.empty()) return "";
   return fmt::format("capacity for {} is reserved{}", text,

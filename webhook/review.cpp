@@ -11,7 +11,6 @@
 #include "job/names.h"
 #include "job/types.h"
 #include "job/validate.h"
-#include "kube/model/resources.h"
 #include "kube/model/anti_affinity.h"
 
 namespace nervex::webhook {
@@ -208,14 +207,6 @@ void warn_of_min_replicas(const Json& spec, std::vector<std::string>& warnings) 
     warnings.push_back(
         "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "
         "runs");
-  }
-  // A request for several GPUs each makes an aggregator for each learner, too.
-  const Json* learner = kube::find(spec, {"learner", "template", "spec"});
-  if (learner == nullptr || !reserves_capacity(spec, "learner")) return;
-  if (kube::pod_requests(*learner).get("nvidia.com/gpu") > 1) {
-    warnings.push_back(
-        "spec.learner.minReplicas: no capacity is reserved for the aggregators of multi-GPU "
-        "learners");
   }
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 bool has_aggregator_set(const gang::PodGroup& group) {
   return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
-    return set.gang == gang::kBaseGang && set.role == to_string(job::Role::kAggregator);
+    // One without slots reserves capacity for aggregators of learners: reserved_capacity.h.
+    return set.gang == gang::kBaseGang && set.role == to_string(job::Role::kAggregator) &&
+           !set.slots.empty();
   });
 }
 

@@ -142,20 +142,27 @@ class Members {
   }
 
   static bool may_reserve(const SetName& name) {
-    return name.gang == gang::kBaseGang &&
-           (name.role == Role::kCollector || name.role == Role::kLearner);
+    return name.gang == gang::kBaseGang && name.role != Role::kCoordinator;
   }
 
-  // A role may have capacity reserved and no base replica.
+  // A role may have capacity reserved and no base replica; aggregators, and no AggregatorConfig.
   void add_reserving_sets() {
+    if (base_is_committed_) return;
     for (const Role role : {Role::kCollector, Role::kLearner}) {
-      const SetName name = base_set_name(role);
-      const bool may_be_new = !base_is_committed_ && set_at_.count(name.set) == 0;
-      if (!may_be_new || reserved_replicas(reservation_, role) == 0) continue;
-      if (job::template_of(job_, role, context_).is_null()) continue;
-      set_at_.emplace(name.set, sets_.size());
-      sets_.push_back(new_set(name, {role, {}, {role, {}, nullptr}, 0, false}));
+      if (reserved_replicas(reservation_, role) > 0) add_reserving_set(role);
     }
+    const auto learner = set_at_.find(base_set_name(Role::kLearner).set);
+    const bool needs_aggregators = learner != set_at_.end() &&
+                                   reserved_replicas(reservation_, Role::kLearner) > 0 &&
+                                   has_several_gpus(sets_[learner->second]);
+    if (needs_aggregators) add_reserving_set(Role::kAggregator);
+  }
+
+  void add_reserving_set(Role role) {
+    const SetName name = base_set_name(role);
+    if (set_at_.count(name.set) != 0 || job::template_of(job_, role, context_).is_null()) return;
+    set_at_.emplace(name.set, sets_.size());
+    sets_.push_back(new_set(name, {role, {}, {role, {}, nullptr}, 0, false}));
   }
 
   SetName name_for(const WantedSlot& slot) {

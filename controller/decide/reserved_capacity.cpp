@@ -31,27 +31,45 @@ void trim(gang::MemberSet& set, bool has_ended) {
   if (set.from_reserved.count == 0) set.from_reserved = {};
 }
 
-void reserve_for(Role role, std::vector<gang::MemberSet>& sets, std::size_t first_new,
-                 const Reservation& reservation) {
+gang::MemberSet* find_base_set(std::vector<gang::MemberSet>& sets, Role role) {
   const std::string name = base_set_name(role).set;
-  const auto base =
+  const auto at =
       std::find_if(sets.begin(), sets.end(), [&name](const auto& set) { return set.name == name; });
-  if (base == sets.end()) return;
-  const int total = reserved_replicas(reservation, role);
-  // Before the commit the reservation follows the job; after it, it only shrinks.
-  int left = reservation.base_is_committed ? base->reserved_pods
-                                           : std::max(0, total - taken_over(sets, first_new, name));
-  if (reservation.has_ended) left = 0;
+  return at == sets.end() ? nullptr : &*at;
+}
+
+// The new sets of the role take over of `left` what they can; what is left then.
+int take_over(Role role, const gang::MemberSet& base, int left, std::vector<gang::MemberSet>& sets,
+              std::size_t first_new) {
   for (std::size_t i = first_new; i < sets.size(); ++i) {
     gang::MemberSet& set = sets[i];
     const bool may_take = set.gang != gang::kBaseGang && is_of_role(set, role) &&
-                          set.shape.requests.fits_in(base->shape.requests);
+                          set.shape.requests.fits_in(base.shape.requests);
     const int taken = may_take ? std::min(left, static_cast<int>(set.slots.size())) : 0;
     if (taken == 0) continue;
-    set.from_reserved = {name, taken};
+    set.from_reserved = {base.name, taken};
     left -= taken;
   }
-  base->reserved_pods = reservation.base_is_committed ? std::min(left, total) : left;
+  return left;
+}
+
+// Before the commit the reservation follows `total`; after it, it only shrinks.
+void reserve_for(Role role, int total, std::vector<gang::MemberSet>& sets, std::size_t first_new,
+                 const Reservation& reservation) {
+  gang::MemberSet* base = find_base_set(sets, role);
+  if (base == nullptr) return;
+  int left = reservation.base_is_committed
+                 ? base->reserved_pods
+                 : std::max(0, total - taken_over(sets, first_new, base->name));
+  if (reservation.has_ended) left = 0;
+  left = take_over(role, *base, left, sets, first_new);
+  base->reserved_pods = std::min(left, total);
+}
+
+// As many as learners for which capacity is still reserved.
+int reserved_aggregators(std::vector<gang::MemberSet>& sets) {
+  const gang::MemberSet* learners = find_base_set(sets, Role::kLearner);
+  return learners != nullptr && has_several_gpus(*learners) ? learners->reserved_pods : 0;
 }
 
 bool reserves(const gang::MemberSet& set) {
@@ -70,8 +88,13 @@ void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,
                       const Reservation& reservation) {
   for (auto& set : sets) trim(set, reservation.has_ended);
   for (const Role role : {Role::kCollector, Role::kLearner}) {
-    reserve_for(role, sets, first_new, reservation);
+    reserve_for(role, reserved_replicas(reservation, role), sets, first_new, reservation);
   }
+  reserve_for(Role::kAggregator, reserved_aggregators(sets), sets, first_new, reservation);
+}
+
+bool has_several_gpus(const gang::MemberSet& learners) {
+  return learners.shape.requests.get("nvidia.com/gpu") > 1;
 }
 
 bool has_hold_ended(const Round& round) {

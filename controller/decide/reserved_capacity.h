@@ -32,9 +32,13 @@ int reserved_replicas(const Reservation& reservation, job::Role role);
 // the PodGroup has, with what they reserve and took over, then from `first_new` on the new ones, in
 // the order they were asked for. A new set takes over capacity of its role, as much as it has
 // slots, if its pods ask for no more of any resource than those that capacity is reserved for. The
-// pods of multi-GPU learners count as learners.
+// pods of multi-GPU learners count as learners; if the template has several GPUs, the base gang's
+// set of aggregators reserves one for each learner.
 void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,
                       const Reservation& reservation);
+
+// A request for learners of that set may be for multi-GPU learners, each with an aggregator.
+bool has_several_gpus(const gang::MemberSet& learners);
 
 // holdSeconds have passed since the attempt's coordinator began to run.
 bool has_hold_ended(const Round& round);

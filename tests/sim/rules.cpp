@@ -22,7 +22,8 @@ bool is_unfinished(const kube::Pod& pod) { return !pod.is_finished(); }
 
 bool has_aggregator(const gang::PodGroup& group) {
   return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
-    return set.gang == gang::kBaseGang && set.role == to_string(Role::kAggregator);
+    return set.gang == gang::kBaseGang && set.role == to_string(Role::kAggregator) &&
+           !set.slots.empty();
   });
 }
 

@@ -239,7 +239,8 @@ bool has_aggregator(const Suite& suite) {
   for (const auto& object : suite.api.list(kube::kPodGroups, kNamespace)) {
     const gang::PodGroup group = *gang::decode_pod_group(object);
     for (const auto& set : group.spec.members) {
-      if (set.gang == gang::kBaseGang && set.role == "aggregator") return true;
+      const bool is_of_base = set.gang == gang::kBaseGang && set.role == "aggregator";
+      if (is_of_base && !set.slots.empty()) return true;
     }
   }
   return false;

@@ -3,8 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "tests/support/job_builders.h"
-
 namespace nervex::webhook {
 namespace {
 
@@ -29,23 +27,12 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
              {{"podAntiAffinity",
                {{"requiredDuringSchedulingIgnoredDuringExecution", Json::array({term})}}}}}}}}}};
   };
-  const auto with_gpus = [](const char* gpus) {
-    return testing::with_gpus(testing::a_template(), gpus);
-  };
   const auto row = GENERATE_COPY(values<Row>({
       {"it asks for nothing", Json::object(), {}},
       {"it has limits",
        {{"suspend", true}, {"activeDeadlineSeconds", 60}, {"holdSeconds", 600}},
        {}},
       {"it reserves capacity", {{"learner", {{"replicas", 1}, {"minReplicas", 2}}}}, {}},
-      {"it reserves capacity for learners with several GPUs",
-       {{"learner", {{"minReplicas", 2}, {"template", with_gpus("2")}}}},
-       {"spec.learner.minReplicas: no capacity is reserved for the aggregators of multi-GPU "
-        "learners"}},
-      {"its learners have one GPU, or are base replicas",
-       {{"collector", {{"minReplicas", 2}, {"template", with_gpus("1")}}},
-        {"learner", {{"minReplicas", 2}, {"replicas", 2}, {"template", with_gpus("8")}}}},
-       {}},
       {"it reserves capacity for no time",
        {{"holdSeconds", 0}, {"collector", {{"minReplicas", 2}}}},
        {"spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "

@@ -26,7 +26,8 @@ using Lines = std::vector<std::string>;
 Lines lines_of(const std::vector<gang::MemberSet>& sets) {
   Lines lines;
   for (const auto& set : sets) {
-    if (set.role == "coordinator" || set.role == "aggregator") continue;
+    const bool takes_part = set.reserved_pods > 0 || set.from_reserved.count > 0;
+    if (set.role == "coordinator" || (set.role == "aggregator" && !takes_part)) continue;
     const auto slots = set.slots.size();
     std::string line = set.name + ": " + std::to_string(slots) + (slots == 1 ? " slot" : " slots");
     if (set.reserved_pods > 0) line += ", " + std::to_string(set.reserved_pods) + " reserved";
@@ -164,22 +165,49 @@ TEST_CASE("the pods of multi-GPU learners take over capacity for learners",
   World world(std::move(job));
   world.add_aggregator_config();
   world.start();
+  world.commit();
+  REQUIRE(sets_of(world) ==
+          Lines{"aggregator: 1 slot, 3 reserved", "learner: 0 slots, 3 reserved"});
   SECTION("of one pod each") {
     ask(world, multi_gpu_entry(1, {4096, 4098}, {8}));
-    CHECK(sets_of(world) ==
-          Lines{"learner: 0 slots, 1 reserved", "request-1-ddp-learner-0: 2 slots, 2 of learner"});
+    CHECK(sets_of(world) == Lines{"aggregator: 1 slot, 1 reserved", "learner: 0 slots, 1 reserved",
+                                  "request-1-aggregator: 2 slots, 2 of aggregator",
+                                  "request-1-ddp-learner-0: 2 slots, 2 of learner"});
   }
   SECTION("of two pods each") {
     ask(world, multi_gpu_entry(1, {4096, 4099}, {8, 2}));
     CHECK(sets_of(world) == Lines{"learner: 0 slots",
+                                  "request-1-aggregator: 2 slots, 2 of aggregator",
                                   "request-1-ddp-learner-0: 2 slots, 2 of learner",
                                   "request-1-ddp-learner-1: 2 slots, 1 of learner"});
   }
   SECTION("not if they are larger") {
     ask(world, multi_gpu_entry(1, {4096}, {16}));
-    CHECK(sets_of(world) ==
-          Lines{"learner: 0 slots, 3 reserved", "request-1-ddp-learner-0: 1 slot"});
+    CHECK(sets_of(world) == Lines{"aggregator: 1 slot, 2 reserved", "learner: 0 slots, 3 reserved",
+                                  "request-1-aggregator: 1 slot, 1 of aggregator",
+                                  "request-1-ddp-learner-0: 1 slot"});
   }
+  SECTION("an aggregator is reserved for as long as a learner is") {
+    ask(world, an_entry(1, Role::kLearner, 2));
+    CHECK(sets_of(world) == Lines{"aggregator: 1 slot, 1 reserved", "learner: 0 slots, 1 reserved",
+                                  "request-1-learner: 2 slots, 2 of learner"});
+  }
+  CHECK(world.settle() == 0);
+}
+
+TEST_CASE("aggregators are reserved for a job without one of its own",
+          "[controller][reserved_capacity]") {
+  job::Job job = a_job(0, 0);
+  job.spec.aggregator = "OnDemand";
+  job.spec.learner->pod_template = testing::with_gpus(testing::a_template(), "8");
+  job.spec.learner->min_replicas = 2;
+  World world(std::move(job));
+  world.add_aggregator_config();
+  world.start();
+  world.commit();
+  CHECK(world.settle() == 0);
+  CHECK(sets_of(world) == Lines{"learner: 0 slots, 2 reserved", "aggregator: 0 slots, 2 reserved"});
+  CHECK(world.pod_names() == Lines{"dqn-coordinator"});
 }
 
 TEST_CASE("base replicas that are added take over reserved capacity",
