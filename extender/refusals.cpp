@@ -61,6 +61,41 @@ std::string refusal_text(std::span<const Refusal> refusals) {
                   kMaxMessage);
 }
 
+void add_reserved(gang::GangStatus& base, const std::string& set, const std::string& node) {
+  for (gang::ReservedCapacity& entry : base.reserved) {
+    if (entry.set != set || entry.node != node) continue;
+    ++entry.count;
+    return;
+  }
+  base.reserved.push_back({set, node, 1});
+}
+
+// Of a plan that is dropped: the base gang's reserves nothing; what a request took over is reserved
+// for it again, but on the nodes that refused it.
+void release_reserved(const gang::PodGroup& group, std::span<const Refusal> refusals,
+                      gang::PodGroupStatus& status, gang::GangStatus& gang) {
+  if (gang.name == gang::kBaseGang) return gang.reserved.clear();
+  const auto base = std::find_if(status.gangs.begin(), status.gangs.end(),
+                                 [](const auto& one) { return one.name == gang::kBaseGang; });
+  if (base == status.gangs.end() || !base->committed) return;
+  for (const gang::MemberSet& set : group.spec.members) {
+    int left = set.gang == gang.name ? set.from_reserved.count : 0;
+    left -= gang::reserved_for(*base, set.name);
+    for (const gang::Placement& placement : gang.placements) {
+      const bool is_its =
+          placement.role == set.role &&
+          std::find(set.slots.begin(), set.slots.end(), placement.slot) != set.slots.end();
+      const bool is_refused =
+          std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& one) {
+            return one.set == set.name && one.placement.node == placement.node;
+          });
+      if (left <= 0 || !is_its || is_refused) continue;
+      add_reserved(*base, set.name, placement.node);
+      --left;
+    }
+  }
+}
+
 }  // namespace
 
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
@@ -105,6 +140,7 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
   }
   plans.message = refusal_text(refusals);
   gang->planned = false;
+  release_reserved(group, refusals, status, *gang);
   gang->placements.clear();
   gang->reason = gang::kReasonRefusedByScheduler;
   gang->message = plans.message;

@@ -22,11 +22,12 @@ gang::MemberSet set_of_reserved(const gang::MemberSet& set, int count) {
 }
 
 // Nodes with capacity for as many of these pods as possible.
-std::vector<std::string> find_places(const gang::MemberSet& set, int count, const Ledger& ledger) {
+std::vector<std::string> find_places(const gang::MemberSet& set, int count, const Ledger& ledger,
+                                     std::span<const gang::NodeLimit> limits) {
   std::vector<std::string> nodes;
   while (count > 0) {
     const std::vector<gang::MemberSet> members{set_of_reserved(set, count)};
-    const gang::Plan plan = gang::plan_gang(members, ledger.nodes());
+    const gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits);
     if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
       count -= std::max(1, no_fit->unplaced);
       continue;
@@ -37,6 +38,13 @@ std::vector<std::string> find_places(const gang::MemberSet& set, int count, cons
     break;
   }
   return nodes;
+}
+
+// kube-scheduler has refused pods of the set there: the planner says how many may be.
+bool is_avoided(const GangWork& gang, const gang::MemberSet& set, const std::string& node) {
+  return std::any_of(gang.limits.begin(), gang.limits.end(), [&](const gang::NodeLimit& limit) {
+    return limit.set == set.name && limit.node == node;
+  });
 }
 
 }  // namespace
@@ -109,7 +117,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Le
   std::map<const gang::MemberSet*, std::vector<std::string>> nodes_of;
   for (auto place = held.rbegin(); place != held.rend(); ++place) {  // the first is taken first
     ledger.give_back(*place->set, place->node);
-    nodes_of[place->set].push_back(place->node);
+    if (!is_avoided(gang, *place->set, place->node)) nodes_of[place->set].push_back(place->node);
   }
   for (const gang::MemberSet* set : gang.sets) {
     auto& nodes = nodes_of[set];
@@ -136,7 +144,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Le
   return no_fit;
 }
 
-void ReservedPlaces::restore(Ledger& ledger) {
+void ReservedPlaces::restore(Ledger& ledger, std::span<const gang::NodeLimit> limits) {
   for (const auto& [set, wanted] : wanted_) {
     const auto is_unusable = [&, set = set](const Place& place) {
       return place.set == set && !ledger.is_allowed(*set, place.node);
@@ -145,7 +153,7 @@ void ReservedPlaces::restore(Ledger& ledger) {
         static_cast<int>(std::count_if(places_.begin(), places_.end(), is_unusable));
     const int lacking = wanted - count(*set) + unusable;
     if (lacking <= 0) continue;
-    for (std::string& node : find_places(*set, lacking, ledger)) {
+    for (std::string& node : find_places(*set, lacking, ledger, limits)) {
       ledger.take(*set, node);
       places_.push_back({set, std::move(node)});
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,8 +39,8 @@ class ReservedPlaces {
   // reserved.
   std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
   // Reserves what is lacking, and anew what is on nodes that take no such pod now. What finds no
-  // place is lacking, or stays where it is.
-  void restore(Ledger& ledger);
+  // place is lacking, or stays where it is. `limits`: as GangWork's, of the PodGroup.
+  void restore(Ledger& ledger, std::span<const gang::NodeLimit> limits);
 
   // For the status, by set and node.
   std::vector<gang::ReservedCapacity> places() const;

@@ -245,7 +245,7 @@ void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& qu
   }
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
-      const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected;
+      const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected && !gang.is_paused;
       if (!may_claim || !gang.claims_reserved()) continue;
       gang.no_fit = complete_within_quota(work, gang, ledger, quotas);
     }
@@ -264,7 +264,7 @@ void place_all(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas) {
         gang.no_fit = complete_within_quota(work, gang, ledger, quotas);
         again = again || !gang.no_fit;
       }
-      work.reserved.restore(ledger);
+      if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front().limits);
     }
   }
 }

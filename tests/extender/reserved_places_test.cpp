@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "extender/refusals.h"
 #include "tests/extender/cluster.h"
 
 namespace nervex::extender {
@@ -243,6 +244,52 @@ TEST_CASE("a dropped plan of a request leaves it the capacity that it took over"
   CHECK(jobs.planned_nodes("a", "request-1") == "waits");
   CHECK(jobs.reserved("a") == "request-1-learner: n1 n2");
   CHECK(jobs.planned_nodes("other") == "waits");
+}
+
+// As the extender writes it when a gang's binds cannot all be held.
+void refuse(Jobs& jobs, const std::string& name, const std::string& gang, const std::string& node) {
+  const gang::PodGroup live = jobs.group(name);
+  std::vector<Refusal> refusals;
+  for (const auto& placement : gang::find_gang(live.status, gang)->placements) {
+    if (placement.node == node) refusals.push_back({gang + "-learner", placement, "no"});
+  }
+  const auto status = refuse_plan(live, gang, refusals, jobs.clock.now());
+  REQUIRE(status);
+  jobs.api.change(kube::kPodGroups, kNs, name, {{"status", gang::encode_status(*status)}});
+  jobs.see();
+}
+
+TEST_CASE("a plan that kube-scheduler refused leaves the request the other nodes",
+          "[extender][reserved]") {
+  Jobs jobs(3);
+  jobs.run("a", 2);
+  jobs.change("a", with_request(0, 2, 2));
+  REQUIRE(jobs.planned_nodes("a", "request-1") == "n1 n2");
+  jobs.add_plain_pod("foreign", ask(8), "n3");
+  refuse(jobs, "a", "request-1", "n1");
+  CHECK(jobs.planned_nodes("a", "request-1") == "waits");
+  CHECK(jobs.reserved("a") == "request-1-learner: n2");
+  jobs.add_group("other", {testing::a_set("learner", 2, ask(8))}, 0, 1000);
+  jobs.cycle();
+  CHECK(jobs.planned_nodes("other") == "waits");
+  CHECK(jobs.planned_nodes("a", "request-1") == "waits");
+  CHECK(jobs.reserved("a") == "request-1-learner: n2");
+  jobs.api.remove(kube::kPods, kNs, "foreign");
+  jobs.cycle();
+  CHECK(jobs.planned_nodes("a", "request-1") == "n2 n3");
+}
+
+TEST_CASE("a refused plan of the base gang reserves nothing", "[extender][reserved]") {
+  Jobs jobs(2);
+  jobs.add_group("a", a_job(2));
+  jobs.cycle();
+  REQUIRE(jobs.reserved("a") == "learner: n1 n2");
+  const gang::PodGroup live = jobs.group("a");
+  const auto& coordinator = live.status.gangs[0].placements[0];
+  const std::vector<Refusal> refusals{{"coordinator", coordinator, "no"}};
+  const auto status = refuse_plan(live, gang::kBaseGang, refusals, jobs.clock.now());
+  REQUIRE(status);
+  CHECK(status->gangs[0].reserved.empty());
 }
 
 TEST_CASE("reserved capacity is given back when the spec does not ask for it",
