@@ -79,14 +79,15 @@ void ReservedPlaces::hand_over(const std::vector<GangWork>& gangs, Ledger& ledge
       if (wanted > 0) wanted_.emplace_back(set, wanted);
     }
   }
-  for (const auto& [set, wanted] : wanted_) {
+  for (const auto& claim : wanted_) {
+    const gang::MemberSet& set = *claim.first;
     const auto of = std::find_if(gangs.begin(), gangs.end(),
-                                 [&](const auto& gang) { return gang.name == set->gang; });
-    keep(*set, wanted, ledger);
-    take_dropped_plan(*set, *of, ledger);
+                                 [&](const auto& gang) { return gang.name == set.gang; });
+    keep(set, claim.second, ledger);
+    take_dropped_plan(set, *of, ledger);
     if (of->before != nullptr && !of->before->placements.empty()) continue;
-    const gang::MemberSet* from = find_set(set->from_reserved.set);
-    if (from != nullptr) take_over(*from, *set, wanted - count(*set), ledger);
+    const gang::MemberSet* from = find_set(set.from_reserved.set);
+    if (from != nullptr) take_over(*from, set, claim.second - count(set), ledger);
   }
   for (const gang::MemberSet& set : group_->spec.members) {
     const bool is_listed = std::any_of(wanted_.begin(), wanted_.end(),
@@ -168,13 +169,9 @@ void ReservedPlaces::restore(Ledger& ledger, std::span<const gang::NodeLimit> li
 }
 
 std::vector<gang::ReservedCapacity> ReservedPlaces::places() const {
-  std::map<std::pair<std::string_view, std::string_view>, int> counts;
+  PodCounts counts;
   for (const Place& place : places_) ++counts[{place.set->name, place.node}];
-  std::vector<gang::ReservedCapacity> out;
-  for (const auto& [place, count] : counts) {
-    out.push_back({std::string(place.first), std::string(place.second), count});
-  }
-  return out;
+  return reserved_capacity(counts);
 }
 
 // The last ones by name of the node go first.
@@ -223,6 +220,15 @@ const gang::MemberSet* ReservedPlaces::find_set(std::string_view name) const {
   const auto at = std::find_if(group_->spec.members.begin(), group_->spec.members.end(),
                                [&](const auto& set) { return set.name == name; });
   return at == group_->spec.members.end() ? nullptr : &*at;
+}
+
+std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts) {
+  std::vector<gang::ReservedCapacity> out;
+  out.reserve(counts.size());
+  for (const auto& [place, count] : counts) {
+    out.push_back({std::string(place.first), std::string(place.second), count});
+  }
+  return out;
 }
 
 std::string describe_reserved(const gang::PodGroup& group,

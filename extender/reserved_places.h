@@ -7,6 +7,7 @@
 // docs/adr/2026-11-22-reserved-capacity.md.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,10 @@ class ReservedPlaces {
   std::vector<Place> places_;
   std::vector<std::pair<const gang::MemberSet*, int>> wanted_;  // known after hand_over()
 };
+
+// As the status has it, of numbers of pods by the name of their set and node.
+using PodCounts = std::map<std::pair<std::string_view, std::string_view>, int>;
+std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts);
 
 // "capacity for 2 learners is reserved", "... for 1 of 2 learners ..."; "" if none is or should be.
 std::string describe_reserved(const gang::PodGroup& group,

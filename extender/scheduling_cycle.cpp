@@ -348,17 +348,13 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
 std::vector<gang::ReservedCapacity> reserved_of(const GroupWork& group, const GangWork& gang) {
   if (gang.name != gang::kBaseGang) return {};
   if (gang.committed) return group.reserved.places();
-  std::map<std::pair<std::string_view, std::string_view>, int> counts;
+  PodCounts counts;
   for (const PlacedSlot& slot : gang.placed) {
     if (gang::is_reserved_slot(slot.placement.slot)) {
       ++counts[{slot.set->name, slot.placement.node}];
     }
   }
-  std::vector<gang::ReservedCapacity> reserved;
-  for (const auto& [place, count] : counts) {
-    reserved.push_back({std::string(place.first), std::string(place.second), count});
-  }
-  return reserved;
+  return reserved_capacity(counts);
 }
 
 void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus& status) {

@@ -67,7 +67,9 @@ struct Jobs : Cluster {
     for (const auto& placement : gang::find_gang(live.status, gang)->placements) {
       const std::string pod = add_gang_pod(live, placement);
       see();
-      CHECK(bind(pod, placement.node) == "");
+      const std::string error = bind(pod, placement.node);
+      INFO(error);
+      CHECK(error.empty());
     }
     see();
   }
