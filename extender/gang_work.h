@@ -31,10 +31,10 @@ struct GangWork {
       missing;                          // the sets with those of their slots that have no placement
   std::optional<gang::NoFit> no_fit;    // why they have none, if they cannot get one
   std::vector<gang::NodeLimit> limits;  // that new placements obey, for the whole gang
-  std::vector<const OpenSlot*> open;  // of what is in `placed`
-  std::vector<std::string> losses;    // placements that were taken from it in this cycle, and why
-  bool is_paused = false;             // not planned again yet (refusals.h)
-  bool is_rejected = false;           // they have none because the API server stores no such plan
+  std::vector<const OpenSlot*> open;    // of what is in `placed`
+  std::vector<std::string> losses;      // placements that were taken from it in this cycle, and why
+  bool is_paused = false;               // not planned again yet (refusals.h)
+  bool is_rejected = false;             // they have none because the API server stores no such plan
   // Capacity that the sets of a gang without a plan take over from what is reserved: 0 for others.
   bool claims_reserved() const;
 

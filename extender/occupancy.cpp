@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "job/disruption.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::extender {
 
@@ -80,9 +80,9 @@ namespace {
 
 // "OutOfcpu: Node didn't have enough resource"
 std::string end_of(const kube::Pod& pod) {
-  if (!job::was_taken_away(pod)) return "";
+  if (!kube::was_taken_away(pod)) return "";
   const auto reason = pod.reason.empty() ? pod.disruption_reason : pod.reason;
-  return reason.empty() ? std::string(*job::disruption_of(pod)) : reason.str();
+  return reason.empty() ? std::string(*kube::disruption_of(pod)) : reason.str();
 }
 
 }  // namespace

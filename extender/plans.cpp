@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "extender/commit.h"
-#include "job/disruption.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::extender {
 namespace {
 
 // By its kubelet, which will do the same to the next pod of its kind.
 bool is_rejected(const kube::Pod& pod) {
-  return job::was_taken_away(pod) && job::disruption_of(pod) == job::kRejected;
+  return kube::was_taken_away(pod) && kube::disruption_of(pod) == kube::kRejected;
 }
 
 bool is_enlarged(const gang::PodGroup& group, std::string_view set) {

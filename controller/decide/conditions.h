@@ -9,8 +9,8 @@
 
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/round.h"
-#include "job/disruption.h"
 #include "job/types.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::controller {
 
@@ -69,13 +69,13 @@ inline constexpr std::string_view kScheduleTimeout = "ScheduleTimeout";
 inline constexpr std::string_view kInvalidName = "InvalidName";
 
 // Why an attempt was taken back without a failure: of condition Requeued, status.lastAttempt.
-using job::kDisrupted;
-using job::kEvicted;
-using job::kNodeLost;
-using job::kNodeShutdown;
-using job::kNodeTainted;
-using job::kPreempted;
-using job::kRejected;
+using kube::kDisrupted;
+using kube::kEvicted;
+using kube::kNodeLost;
+using kube::kNodeShutdown;
+using kube::kNodeTainted;
+using kube::kPreempted;
+using kube::kRejected;
 
 // Of Ready, True and False; of AggregatorMissing when there is a config again.
 inline constexpr std::string_view kPodsReady = "PodsReady";

@@ -11,8 +11,8 @@
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
-#include "job/disruption.h"
 #include "job/names.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::controller {
 
@@ -135,7 +135,7 @@ Requeued& entry_of(job::Status& status, std::string_view gang, std::optional<int
 bool runs(const Attempt& attempt, const WantedSlot& slot) {
   return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
     return of.role == slot.role && of.slot == slot.slot && !of.pod->node.empty() &&
-           !of.pod->meta.deleting && of.pod->node_lost.empty() && !job::was_taken_away(*of.pod);
+           !of.pod->meta.deleting && of.pod->node_lost.empty() && !kube::was_taken_away(*of.pod);
   });
 }
 
@@ -249,7 +249,8 @@ std::vector<Requeued> still_requeued(const Round& round) {
   const auto gangs = gangs_of(*round.attempt.group);
   for (const auto& of : round.seen.job.status.requeued_gangs) {
     const auto gang = parse_gang_name(of.name);
-    const bool is_waiting = of.requeue_at > round.seen.now;  // its pods are deleted, or are about to
+    const bool is_waiting =
+        of.requeue_at > round.seen.now;  // its pods are deleted, or are about to
     const auto lacks_its_pod = [&](const WantedSlot& slot) {
       return !slot.is_over && belongs_to(slot, of, *gang, gangs) &&
              (is_waiting || pods.count({slot.role, slot.slot}) == 0);

@@ -10,8 +10,8 @@
 
 #include "controller/decide/conditions.h"
 #include "controller/decide/round.h"
-#include "job/disruption.h"
 #include "job/names.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::controller {
 
@@ -101,7 +101,7 @@ class Losses {
       if (has_its_place(*of)) replace(slot, words_about(*of->pod));
     } else if (!of->pod->node_lost.empty() && !has_ended(of->state)) {
       replace(slot, words_about(*of->pod));
-    } else if (job::was_taken_away(*of->pod)) {
+    } else if (kube::was_taken_away(*of->pod)) {
       const auto left = std::chrono::ceil<seconds>(of->pod->meta.created +
                                                    delay_of(slot.slot.incarnation) - seen_.now);
       if (left <= seconds::zero()) return replace(slot, words_about(*of->pod));
@@ -174,7 +174,7 @@ std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Att
   for (const auto& of : ended) known.emplace(of.role, of.slot);
   for (const auto& of : attempt.pods) {
     if (!is_worker(of.role, of.slot) || !has_ended(of.state)) continue;
-    if (job::was_taken_away(*of.pod)) continue;
+    if (kube::was_taken_away(*of.pod)) continue;
     if (!known.emplace(of.role, of.slot).second) continue;
     ended.push_back({of.role, of.slot, of.state == PodState::kSucceeded});
   }

@@ -4,8 +4,8 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
-#include "job/disruption.h"
 #include "job/names.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::controller {
 
@@ -35,8 +35,8 @@ Result<kube::Pod> decode_pod(std::string_view json) {
 // -- watches
 
 bool can_be_coalesced(const kube::Pod& after) {
-  const bool is_lost = after.meta.deleting || after.disruption_target ||
-                       !after.node_lost.empty() || job::was_taken_away(after);
+  const bool is_lost = after.meta.deleting || after.disruption_target || !after.node_lost.empty() ||
+                       kube::was_taken_away(after);
   return !is_lost && job::role_of(after) != job::Role::kCoordinator;
 }
 

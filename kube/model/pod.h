@@ -38,17 +38,17 @@ struct Pod {
   SharedString node;            // empty: not bound
   SharedString nominated_node;  // a hint, set by who may patch pods/status
   PodPhase phase = PodPhase::kPending;
-  SharedString reason;                      // status.reason: "Evicted", "OutOfcpu"
-  SharedString message;                     // status.message
-  bool has_finalizer = false;               // that of PodFilter
-  bool ready = false;                       // condition Ready
-  bool disruption_target = false;           // condition DisruptionTarget is True
-  SharedString disruption_reason;           // of that condition: "EvictionByEvictionAPI"
-  SharedString node_lost;                   // message of kNodeLostCondition; empty: it is not True
-  bool deleted_at_once = false;             // being deleted without a grace period
-  SharedString unscheduled_message;         // of condition PodScheduled=False
-  SharedString unscheduled_reason;          // of it: "Unschedulable", "SchedulerError"
-  SysTime unscheduled_since{};              // of it, in whole seconds; of kept pods, as the two above
+  SharedString reason;               // status.reason: "Evicted", "OutOfcpu"
+  SharedString message;              // status.message
+  bool has_finalizer = false;        // that of PodFilter
+  bool ready = false;                // condition Ready
+  bool disruption_target = false;    // condition DisruptionTarget is True
+  SharedString disruption_reason;    // of that condition: "EvictionByEvictionAPI"
+  SharedString node_lost;            // message of kNodeLostCondition; empty: it is not True
+  bool deleted_at_once = false;      // being deleted without a grace period
+  SharedString unscheduled_message;  // of condition PodScheduled=False
+  SharedString unscheduled_reason;   // of it: "Unschedulable", "SchedulerError"
+  SysTime unscheduled_since{};       // of it, in whole seconds; of kept pods, as the two above
   SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
   // pod_requests(), of a pod that is resized in place the larger of spec and status; and what it
   // takes as a pod that keeps apart from its kind (anti_affinity.h).

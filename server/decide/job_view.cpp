@@ -6,8 +6,8 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
-#include "job/disruption.h"
 #include "job/names.h"
+#include "kube/model/disruption.h"
 #include "server/decide/caller.h"
 
 namespace nervex::server {
@@ -18,7 +18,7 @@ using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, inc
 
 // By itself: what was taken away from it comes back, so it counts as living.
 bool has_finished(const kube::Pod& pod) {
-  return has_ended(job::state_of(pod)) && !job::was_taken_away(pod);
+  return has_ended(job::state_of(pod)) && !kube::was_taken_away(pod);
 }
 
 // What the status says, and what it will say when the controller has seen the same pods.

@@ -617,7 +617,8 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
   INFO(counts.committed << " committed, " << counts.rejected_commits << " rejected, "
                         << counts.requeued << " requeued (" << counts.requeued_committed
                         << " committed), " << counts.merged << " merged, " << counts.port_conflicts
-                        << " ports, " << counts.foreign_bound << " foreign, " << counts.moved << " moved");
+                        << " ports, " << counts.foreign_bound << " foreign, " << counts.moved
+                        << " moved");
   if (testing::kSanitized) return;
   CHECK(counts.committed > 100);
   CHECK(counts.rejected_commits > 3);

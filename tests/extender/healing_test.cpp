@@ -28,9 +28,7 @@ gang::NodeView cordoned(const std::string& name) {
   node.unschedulable = true;
   return view(std::move(node));
 }
-gang::NodeView full(const std::string& name) {
-  return view(a_node(name, 8), capacity(8, 0, 0));
-}
+gang::NodeView full(const std::string& name) { return view(a_node(name, 8), capacity(8, 0, 0)); }
 
 // Learners with 8 GPUs each, committed, on these nodes.
 gang::PodGroup learners(const std::vector<std::string>& nodes) {
@@ -103,7 +101,10 @@ TEST_CASE("before the bind a slot of a committed gang leaves a node that does no
       {"it is not ready", {view(not_ready(a_node("n1", 8))), n2, n3}, {Why::kUnbound}, "n3#3 n2#2"},
       {"it is cordoned", {cordoned("n1"), n2, n3}, {Why::kUnbound}, "n3#3 n2#2"},
       {"it is tainted", {view(tainted(a_node("n1", 8))), n2, n3}, {Why::kUnbound}, "n3#3 n2#2"},
-      {"kube-scheduler has refused it, too", {cordoned("n1"), n2, n3}, {Why::kRefused}, "n3#3 n2#2"},
+      {"kube-scheduler has refused it, too",
+       {cordoned("n1"), n2, n3},
+       {Why::kRefused},
+       "n3#3 n2#2"},
       {"there is no other node", {cordoned("n1"), n2}, {Why::kUnbound}, "n2#2 waits"},
       {"the node is as it was", {full("n1"), n2, n3}, {Why::kUnbound}, "-"},
       {"the pod is bound", {cordoned("n1"), n2, n3}, {}, "-"},
@@ -155,8 +156,8 @@ TEST_CASE("a slot that kube-scheduler refuses for too long gets another node",
     CHECK(text(cycles.run({n1, n2}, seen(group, refused), kNow + seconds(60))) == "n2#2");
   }
   SECTION("else it waits where it is") {
-    const auto written = cycles.run({view(a_node("n1", 8))}, seen(group, refused),
-                                    kNow + seconds(200));
+    const auto written =
+        cycles.run({view(a_node("n1", 8))}, seen(group, refused), kNow + seconds(200));
     REQUIRE(written);
     CHECK(text(written) == "n1#1");
     CHECK(written->reason == "Healing");
@@ -191,10 +192,9 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
       cycles.run({gone, full("n2")}, seen(group, {open(group, 1, Why::kNodeLost, why)}));
   REQUIRE(lost);
   CHECK(lost->healing_since == kNow);
-  CHECK(lost->message ==
-        "learner/0 lost its node n1 (" + why +
-            "); lost pods are replaced, and if not all pods of the gang run by "
-            "1970-01-12T13:51:40Z it is queued again");
+  CHECK(lost->message == "learner/0 lost its node n1 (" + why +
+                             "); lost pods are replaced, and if not all pods of the gang run by "
+                             "1970-01-12T13:51:40Z it is queued again");
 
   // The controller wants its next incarnation, and there is no node for it.
   gang::PodGroup raised = group;
@@ -215,8 +215,8 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
   raised.status.observed_generation = raised.meta.generation;
 
   SECTION("it is whole again with the pod that runs elsewhere") {
-    const auto placed = cycles.run({gone, full("n2"), view(a_node("n3", 8))}, seen(raised),
-                                   kNow + seconds(10));
+    const auto placed =
+        cycles.run({gone, full("n2"), view(a_node("n3", 8))}, seen(raised), kNow + seconds(10));
     REQUIRE(placed);
     CHECK(text(placed) == "n3#3 n2#2");
     CHECK(placed->healing_since == kNow);
@@ -247,9 +247,9 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
 }
 
 TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
-  gang::PodGroup group = planned(
-      a_group("a", {a_set("learner", 1, ask(8)), a_set("aggregator", 1, ask(0))}), {"n1", "n1"},
-      true);
+  gang::PodGroup group =
+      planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("aggregator", 1, ask(0))}),
+              {"n1", "n1"}, true);
   for (auto& set : group.spec.members) set.slots[0].incarnation = 1;  // both were lost
   ++group.meta.generation;
   Cycles cycles;

@@ -119,8 +119,9 @@ TEST_CASE("a node that was deleted before the extender started is lost, too",
 TEST_CASE("a mark that fails is written again, and conditions of others stay",
           "[extender][lost_nodes]") {
   Cluster c;
-  c.api.change(kube::kPods, testing::kNs, c.names[0],
-               {{"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})}}}});
+  c.api.change(
+      kube::kPods, testing::kNs, c.names[0],
+      {{"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})}}}});
   c.lose("n1");
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   c.api.fail_next("PATCH", "/pods/" + c.names[0] + "/status", {Code::kTransient, "timeout"},
@@ -205,14 +206,14 @@ TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is
   REQUIRE(c.planned_nodes("a") == "n1 n2!");
   const auto group = c.group("a");
   const std::string pod = c.add_gang_pod(group, group.status.gangs[0].placements[0]);
-  c.api.change(kube::kPods, testing::kNs, pod,
-               {{"status",
-                 {{"conditions", Json::array({{{"type", "PodScheduled"},
-                                               {"status", "False"},
-                                               {"reason", "Unschedulable"},
-                                               {"message", "no port is free"},
-                                               {"lastTransitionTime",
-                                                to_rfc3339(c.clock.now())}}})}}}});
+  c.api.change(
+      kube::kPods, testing::kNs, pod,
+      {{"status",
+        {{"conditions", Json::array({{{"type", "PodScheduled"},
+                                      {"status", "False"},
+                                      {"reason", "Unschedulable"},
+                                      {"message", "no port is free"},
+                                      {"lastTransitionTime", to_rfc3339(c.clock.now())}}})}}}});
   c.see_pods();
   c.pass(seconds(59));
   CHECK(c.planned_nodes("a") == "n1 n2!");

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "controller/decide/conditions.h"
-#include "job/disruption.h"
 #include "job/names.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::testing {
 namespace {
@@ -399,10 +399,10 @@ void Rules::look() {
     }
     const bool has_ended = of.pod.is_finished() && !of.pod.meta.deleting;
     const bool has_run = of.pod.phase == kube::PodPhase::kRunning || has_ended;
-    if (of.role == Role::kCoordinator && has_run && !job::was_taken_away(of.pod)) {
+    if (of.role == Role::kCoordinator && has_run && !kube::was_taken_away(of.pod)) {
       coordinator_ran_.insert(of.slot.pod_group_uid);
     }
-    const bool ended_itself = has_ended && !job::was_taken_away(of.pod);
+    const bool ended_itself = has_ended && !kube::was_taken_away(of.pod);
     if (ended_itself && is_plain_worker(of.role) && is_wanted_by_spec(of)) {
       ended_[key] = of.slot.slot.incarnation;
     }

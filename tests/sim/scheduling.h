@@ -22,11 +22,13 @@ class Scheduling {
   void see();      // its watches have caught up
   void plan();     // one pass of the planner
   // One try of kube-scheduler at every pod that waits: only a ready node with capacity whose
-  // constraints allow it, then the extender's filter, then its bind. Returns how many were bound.
+  // constraints allow it, then the extender's filter, then its bind, which may be held until a
+  // later try. Returns how many were bound.
   int schedule();
 
  private:
   struct Extender;
+  bool try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints);
   // That the plugins allow; "" if none does.
   std::string node_for(const kube::Pod& pod, const kube::NodeConstraints& constraints) const;
 

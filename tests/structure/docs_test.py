@@ -271,7 +271,7 @@ class DocumentsAreTrue(unittest.TestCase):
     def test_the_guide_explains_every_condition_and_reason(self):
         explained = set(code_of(read("docs/jobs.md"))[0])
         names = set()
-        for path, fewest in (("controller/decide/conditions.h", 45), ("job/disruption.h", 7)):
+        for path, fewest in (("controller/decide/conditions.h", 45), ("kube/model/disruption.h", 7)):
             found = set(re.findall(r'string_view k\w+ = "(\w+)"', self.tree.cpp[path]))
             self.assertGreaterEqual(len(found), fewest, path)
             names |= found

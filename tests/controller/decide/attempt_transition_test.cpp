@@ -287,8 +287,9 @@ TEST_CASE("a coordinator that went with its node costs no retry", "[controller][
   CHECK(condition(world, kRequeued).reason == "NodeLost");
 }
 
-TEST_CASE("a coordinator on a lost node costs no retry, and its pod does not keep the next one away",
-          "[controller][attempts]") {
+TEST_CASE(
+    "a coordinator on a lost node costs no retry, and its pod does not keep the next one away",
+    "[controller][attempts]") {
   const bool is_leaving = GENERATE(false, true);
   World world = running(a_job_with_retries(0));
   world.change_pod(kCoordinator, [&](kube::Pod& pod) {

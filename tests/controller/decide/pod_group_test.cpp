@@ -157,8 +157,8 @@ TEST_CASE("a set keeps apart where its pods will", "[controller][desired_pod_gro
                Json::array({{{"labelSelector", {{"matchLabels", labels}}},
                              {"topologyKey", "kubernetes.io/hostname"}}})}}}};
   };
-  job.spec.collector->pod_template["spec"]["affinity"] = apart_from(
-      {{std::string(job::kJobLabel), job.meta.name}});  // that the controller gives it
+  job.spec.collector->pod_template["spec"]["affinity"] =
+      apart_from({{std::string(job::kJobLabel), job.meta.name}});  // that the controller gives it
   job.spec.learner->pod_template["spec"]["affinity"] = apart_from({{"app", "other"}});
   const gang::PodGroup group = Followed(job).group;
   const Json members = gang::encode_spec(group.spec)["members"];

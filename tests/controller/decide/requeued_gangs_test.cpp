@@ -376,8 +376,7 @@ void give_up(GrowingCluster& cluster, const std::string& gang, const std::string
                                                      {"status", "True"},
                                                      {"message", "not Ready"}}})}}}});
   cluster.start_planned();  // it is replaced, and its successor waits
-  const gang::PodGroup group =
-      *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
+  const gang::PodGroup group = *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
   gang::PodGroupStatus status = group.status;
   for (auto& of : status.gangs) {
     if (of.name != gang) continue;
@@ -405,8 +404,10 @@ TEST_CASE("a request that could not be made whole again is taken back as a whole
   REQUIRE(job.status.requeued_gangs.size() == 1);
   CHECK(job.status.requeued_gangs[0].count == 1);
   CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
-  CHECK(cluster.condition("RequestsScheduled").message.starts_with(
-      "request-1: it lost pods that could not be replaced in time; it is tried again at "));
+  CHECK(
+      cluster.condition("RequestsScheduled")
+          .message.starts_with(
+              "request-1: it lost pods that could not be replaced in time; it is tried again at "));
   const Strings events = cluster.event_reasons();
   CHECK(std::count(events.begin(), events.end(), "Requeued") == 1);
 

@@ -1,9 +1,9 @@
-#include "job/disruption.h"
+#include "kube/model/disruption.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-namespace nervex::job {
+namespace nervex::kube {
 namespace {
 
 TEST_CASE("disruptions by the cluster are distinguished from failures of the pod",
@@ -41,4 +41,4 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
 }
 
 }  // namespace
-}  // namespace nervex::job
+}  // namespace nervex::kube

@@ -1,4 +1,4 @@
-// job/disruption.h - was a pod stopped by the cluster rather than by what ran in it?
+// kube/model/disruption.h - was a pod stopped by the cluster rather than by what ran in it?
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include "kube/model/pod.h"
 
-namespace nervex::job {
+namespace nervex::kube {
 
 // Reasons of condition Requeued, too.
 inline constexpr std::string_view kEvicted = "Evicted";
@@ -21,10 +21,10 @@ inline constexpr std::string_view kDisrupted = "Disrupted";        // by who set
 // the pod's own program, or a person, is to blame. Judges pods that have failed, are being deleted
 // or were deleted; a mark on a pod that goes on running means nothing yet, so do not ask about
 // those.
-std::optional<std::string_view> disruption_of(const kube::Pod& pod);
+std::optional<std::string_view> disruption_of(const Pod& pod);
 
 // The pod has finished because of where it was, not because of what it did: evicted, preempted,
 // rejected by its kubelet, shut down with its node. The controller makes another one in its place.
-bool was_taken_away(const kube::Pod& pod);
+bool was_taken_away(const Pod& pod);
 
-}  // namespace nervex::job
+}  // namespace nervex::kube

@@ -1,9 +1,9 @@
-#include "job/disruption.h"
+#include "kube/model/disruption.h"
 
 #include <algorithm>
 #include <array>
 
-namespace nervex::job {
+namespace nervex::kube {
 namespace {
 
 struct Row {
@@ -31,7 +31,8 @@ constexpr std::array<Row, 5> kConditionReasons{{{"PreemptionByScheduler", kPreem
                                                 {"TerminationByKubelet", kNodeShutdown}}};
 
 template <std::size_t kSize>
-std::optional<std::string_view> find(const std::array<Row, kSize>& rows, std::string_view theirs) {
+std::optional<std::string_view> reason_for(const std::array<Row, kSize>& rows,
+                                           std::string_view theirs) {
   const auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const Row& candidate) { return candidate.theirs == theirs; });
   return row == rows.end() ? std::nullopt : std::optional(row->ours);
@@ -44,15 +45,15 @@ bool lacks_capacity(std::string_view reason) {
 }  // namespace
 
 // The kubelet's own word is the more exact one: it marks every pod it stops TerminationByKubelet.
-std::optional<std::string_view> disruption_of(const kube::Pod& pod) {
-  if (const auto known = find(kPodReasons, pod.reason.str())) return known;
+std::optional<std::string_view> disruption_of(const Pod& pod) {
+  if (const auto known = reason_for(kPodReasons, pod.reason.str())) return known;
   if (lacks_capacity(pod.reason.str())) return kRejected;
   if (!pod.disruption_target) return std::nullopt;
-  return find(kConditionReasons, pod.disruption_reason.str()).value_or(kDisrupted);
+  return reason_for(kConditionReasons, pod.disruption_reason.str()).value_or(kDisrupted);
 }
 
-bool was_taken_away(const kube::Pod& pod) {
-  return pod.phase == kube::PodPhase::kFailed && disruption_of(pod).has_value();
+bool was_taken_away(const Pod& pod) {
+  return pod.phase == PodPhase::kFailed && disruption_of(pod).has_value();
 }
 
-}  // namespace nervex::job
+}  // namespace nervex::kube
