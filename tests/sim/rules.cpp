@@ -334,10 +334,15 @@ void Rules::check_status(const job::Job& before, const job::Job& after) {
   if (after.spec.suspend || is_taken_back) return;
   const auto group = current_group(before);
   if (!group) return;
+  const gang::GangStatus* base = gang::find_gang(group->status, gang::kBaseGang);
+  const bool is_given_up = base != nullptr && base->reason == gang::kReasonHealingTimeout;
+  if (is_given_up) ++seen["gang given up"];
+  if (is_given_up) return;  // it was not whole for too long: what runs of it is taken back, too
   for (const LivePod* at : live_pods()) {
     const LivePod& pod = *at;
     const bool runs = pod.role == Role::kCoordinator && pod.pod.phase == kube::PodPhase::kRunning &&
-                      !pod.pod.meta.deleting && !pod.pod.disruption_target;
+                      !pod.pod.meta.deleting && !pod.pod.disruption_target &&
+                      pod.pod.node_lost.empty();
     if (runs && pod.slot.pod_group_uid == group->meta.uid) {
       breach("ends an attempt whose coordinator runs: " + after.status.reason);
     }
