@@ -69,6 +69,7 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
 GangWork start_work(const GroupSeen& seen, const std::string& name) {
   GangWork work;
   work.name = name;
+  work.seen = &seen;
   work.before = gang::find_gang(seen.group->status, name);
   work.committed = work.before != nullptr && seen.is_committed(*work.before);
   work.is_stored_committed = work.before != nullptr && work.before->committed;

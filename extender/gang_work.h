@@ -20,6 +20,7 @@ struct PlacedSlot {
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
+  const GroupSeen* seen = nullptr;
   const gang::GangStatus* before = nullptr;  // as the status has it; null: a new gang
   // It keeps the placements it has: committed, or the commit is being written.
   bool committed = false;

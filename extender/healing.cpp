@@ -45,9 +45,12 @@ Gaps gaps_of(const GangWork& work) {
   std::map<std::int64_t, const OpenSlot*> open;
   for (const OpenSlot* slot : work.open) open.emplace(slot->placement.number, slot);
   for (const std::string& loss : work.losses) gaps.add(0, loss);
-  const auto lost_pod = [&gaps](const std::string& role, gang::SlotId slot) {
+  const auto lost_pod = [&](const std::string& role, gang::SlotId slot) {
     ++gaps.count;
-    gaps.add(1, gang::slot_key(role, slot.ordinal) + " lost its pod");
+    const auto loss = work.seen->losses.find({role, slot.ordinal});
+    const bool is_known = loss != work.seen->losses.end();
+    gaps.add(is_known ? 0 : 1,
+             gang::slot_key(role, slot.ordinal) + " " + (is_known ? loss->second : "lost its pod"));
   };
   for (const gang::MemberSet& set : work.missing) {
     if (!work.is_of_quorum(set.role)) continue;

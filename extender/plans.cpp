@@ -1,5 +1,7 @@
 #include "extender/plans.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -43,6 +45,7 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   const auto is = after ? gang::slot_of(*after) : std::nullopt;
   const bool replaced = before && after && before->meta.uid != after->meta.uid;
   if (was && (!after || replaced || was != is)) {
+    note_loss(*was, *before);
     pods_.remove(*was, *before);
     forget_assumed(before->meta.uid);
     refresh_slot(*was);
@@ -53,6 +56,7 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     } else {
       pods_.add(*is, *after);
       forget_assumed(after->meta.uid);
+      forget_loss(*is);
     }
     refresh_slot(*is);
     const bool was_rejected = before && !replaced && is_rejected(*before);
@@ -181,6 +185,24 @@ void Plans::add_quotas(Snapshot& snapshot) const {
   }
 }
 
+// The mark and the pod may go before the next snapshot, and then nobody could say why.
+void Plans::note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) {
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry == by_uid_.end()) return;
+  std::string why;
+  if (!deleted.node_lost.empty()) {
+    why = fmt::format("lost its node {} ({})", deleted.node, deleted.node_lost);
+  } else if (kube::was_taken_away(deleted)) {
+    why = fmt::format("was stopped on node {}: {}", deleted.node, *kube::disruption_of(deleted));
+  }
+  if (!why.empty()) entry->second.losses[{slot.role, slot.slot.ordinal}] = std::move(why);
+}
+
+void Plans::forget_loss(const gang::PodSlot& slot) {
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry != by_uid_.end()) entry->second.losses.erase({slot.role, slot.slot.ordinal});
+}
+
 void Plans::pod_list_begins() {
   MutexLock lock(mutex_);
   ++pod_lists_;
@@ -275,6 +297,7 @@ Snapshot Plans::snapshot() const {
       seen.rejections.push_back({where.first, where.second, times});
     }
     seen.enlarged = entry.enlarged;
+    seen.losses = entry.losses;
   }
   if (!quotas_.empty()) add_quotas(snapshot);
   return snapshot;

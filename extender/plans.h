@@ -126,6 +126,7 @@ class Plans {
     std::vector<gang::EnlargedSet> enlarged;
     std::map<std::string, CommitState> commits;                     // by gang
     std::map<std::pair<std::string, std::string>, int> rejections;  // by set and node
+    std::map<std::pair<std::string, int>, std::string> losses;      // by role and ordinal
   };
 
   struct AssumedPod {
@@ -144,6 +145,8 @@ class Plans {
       REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
+  void note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) REQUIRES(mutex_);
+  void forget_loss(const gang::PodSlot& slot) REQUIRES(mutex_);
   void count_pod(const gang::PodSlot& slot, int more) REQUIRES(mutex_);
   // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -50,6 +51,8 @@ struct GroupSeen {
   std::set<std::string> committing;  // gangs whose first bind is being written right now
   std::vector<OpenSlot> open{};      // of gangs that are stored as committed
   std::vector<NodeRejections> rejections{};
+  // Why the slot's last pod is gone, by role and ordinal; of those that have no new one yet.
+  std::map<std::pair<std::string, int>, std::string> losses{};
   // Slots (role, ordinal) that the spec wants and that have no pod; sorted. Only filled where the
   // namespace has a ResourceQuota.
   std::vector<std::pair<std::string_view, int>> without_pod{};

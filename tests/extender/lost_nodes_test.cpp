@@ -61,6 +61,24 @@ TEST_CASE("pods of a node that is not Ready for too long are marked", "[extender
   CHECK(c.api.writes().size() == writes);
 }
 
+TEST_CASE("why a slot lost its pod is known though pod and mark were gone before anybody looked",
+          "[extender][lost_nodes]") {
+  Cluster c;
+  c.set_ready("n3", false);
+  c.lose("n1");
+  c.clock.advance(seconds(60));
+  c.lost_nodes.mark_pods();
+  REQUIRE(c.mark(0) == "not Ready");
+  c.see_pods();
+  c.api.remove(kube::kPods, testing::kNs, c.names[0]);  // the controller was quick
+  auto members = c.group("a").spec.members;
+  ++members[0].slots[0].incarnation;
+  c.set_members("a", members);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.gang().healing_cause == "learner/0 lost its node n1 (not Ready)");
+}
+
 TEST_CASE("a node that was Ready in between is not lost", "[extender][lost_nodes]") {
   Cluster c;
   c.lose("n1");
