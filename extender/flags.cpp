@@ -51,6 +51,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   kube::add_leader_flags(app, flags.leader, "nervex-extender");
   add_tls_flags(app, flags.tls);
   add_hold_flags(app, flags.holds);
+  add_duration(app, "--plan-deadline", flags.unstarted.deadline,
+               "a plan whose pods are all there and of which none is bound within this time is "
+               "dropped, so that others get the capacity; longer than --hold-deadline");
   add_duration(
       app, "--bind-deadline", flags.healing.bind_deadline,
       "a pod of a committed gang that kube-scheduler refuses for longer gets another node");

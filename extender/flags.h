@@ -5,6 +5,7 @@
 #include "base/tls/certificate_files.h"
 #include "extender/healing.h"
 #include "extender/holds.h"
+#include "extender/unstarted.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::extender {
@@ -14,6 +15,7 @@ struct Flags {
   kube::LeaderFlags leader;
   TlsFiles tls;  // none: plain HTTP, on loopback only
   HoldOptions holds;
+  UnstartedOptions unstarted;
   HealingOptions healing;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
 };

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   kube::LeaderApi planner_api(manager->client(), manager->leadership());
   extender::Stores stores;
   extender::Plans plans(stores.groups, stores.volumes);
-  extender::Planner planner(planner_api, plans, manager->clock(), flags.healing);
+  extender::Planner planner(planner_api, plans, manager->clock(), flags.healing, flags.unstarted);
   extender::Holds holds(plans, manager->clock(), flags.holds);
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
                                  flags.node_lost_after);

@@ -65,6 +65,7 @@ void Planner::schedule_once() {
   if (const auto again = first_step_()) queue_.add_after(kCycle, *again);
   repeat_unconfirmed();
   resolve_commits();
+  give_up_unstarted();
   const Snapshot snapshot = plans_.snapshot();
   forget_deleted(snapshot);
   CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_);
@@ -76,6 +77,16 @@ void Planner::schedule_once() {
     } else {
       write(decided.group, decided.status);
     }
+  }
+  if (result.look_again) queue_.add_after(kCycle, *result.look_again);
+}
+
+void Planner::give_up_unstarted() {
+  UnstartedResult result =
+      extender::give_up_unstarted(plans_.unstarted(), plan_ages_, clock_.now(), unstarted_);
+  plan_ages_ = std::move(result.ages);
+  for (const auto& [group, status] : result.writes) {
+    if (!must_wait(group->meta.uid)) write(group, status);
   }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }

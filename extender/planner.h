@@ -20,8 +20,9 @@ namespace nervex::extender {
 
 class Planner {
  public:
-  Planner(kube::Api& api, Plans& plans, const Clock& clock, HealingOptions healing = {})
-      : api_(api), plans_(plans), clock_(clock), queue_(clock) {
+  Planner(kube::Api& api, Plans& plans, const Clock& clock, HealingOptions healing = {},
+          UnstartedOptions unstarted = {})
+      : api_(api), plans_(plans), clock_(clock), unstarted_(unstarted), queue_(clock) {
     healing_.options = healing;
   }
   Planner(const Planner&) = delete;
@@ -63,6 +64,7 @@ class Planner {
   // Comes first in a cycle: repeats writes whose outcome is not known. They are conditional, so
   // this resolves them whether the first write was stored or not.
   void repeat_unconfirmed();
+  void give_up_unstarted();
   // Back-off and rejections of PodGroups that do not exist any more.
   void forget_deleted(const Snapshot& snapshot);
   // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
@@ -79,12 +81,14 @@ class Planner {
   kube::Api& api_;
   Plans& plans_;
   const Clock& clock_;
+  const UnstartedOptions unstarted_;
   kube::WorkQueue queue_;
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   CycleStep first_step_ = [] { return std::nullopt; };
   // All below: by the planner's thread only.
   Memory memory_;
   Healing healing_;
+  PlanAges plan_ages_;
   std::map<std::string, Retry> retries_;      // by PodGroup UID
   std::map<std::string, Rejected> rejected_;  // by PodGroup UID
 };

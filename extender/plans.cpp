@@ -303,6 +303,30 @@ Snapshot Plans::snapshot() const {
   return snapshot;
 }
 
+std::vector<UnstartedGang> Plans::unstarted() const {
+  MutexLock lock(mutex_);
+  std::vector<UnstartedGang> found;
+  for (const auto& [uid, entry] : by_uid_) {
+    const PodGroupPtr& group = entry.placements.group();
+    if (group->meta.deleting || entry.placements.attempted()) continue;
+    const auto pods = existing_.find(uid);
+    if (pods == existing_.end()) continue;
+    for (const gang::GangStatus& gang : group->status.gangs) {
+      const bool is_committing = entry.placements.committing().count(gang.name) > 0;
+      if (!gang.planned || gang.committed || is_committing) continue;
+      UnstartedGang& one = found.emplace_back(UnstartedGang{group, gang.name, 0, true, {}});
+      for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
+        ++one.pods;
+        const bool has_pod = pods->second.count({member.set->role, member.slot.ordinal}) > 0;
+        one.has_all_pods = one.has_all_pods && has_pod && member.placement;
+        if (member.refusal.empty()) continue;
+        one.refusals.push_back({member.set->name, *member.placement, member.refusal});
+      }
+    }
+  }
+  return found;
+}
+
 SlotSeen Plans::slot_seen(const gang::PodSlot& slot) const {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(slot.pod_group_uid);

@@ -17,6 +17,7 @@
 
 #include "base/mutex.h"
 #include "extender/occupancy.h"
+#include "extender/unstarted.h"
 #include "extender/view.h"
 #include "extender/volumes.h"
 #include "kube/cache/store.h"
@@ -60,6 +61,8 @@ class Plans {
 
   // Cost: nodes + PodGroups.
   Snapshot snapshot() const;
+  // Cost: PodGroups, and slots of those gangs.
+  std::vector<UnstartedGang> unstarted() const;
   SlotSeen slot_seen(const gang::PodSlot& slot) const;
   // Cost: slots of the PodGroup x log(slots).
   GangSeen gang_seen(const std::string& uid, std::string_view gang) const;

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/duration.h"
 #include "base/text.h"
 #include "gang/slot.h"
 
@@ -96,6 +97,31 @@ void release_reserved(const gang::PodGroup& group, std::span<const Refusal> refu
   }
 }
 
+auto find(gang::PodGroupStatus& status, std::string_view gang_name) {
+  return std::find_if(status.gangs.begin(), status.gangs.end(),
+                      [&](const gang::GangStatus& gang) { return gang.name == gang_name; });
+}
+
+// `free` plans in a row may fail without a pause before the next one.
+void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why, int free,
+               SysTime now) {
+  gang::PlanRefusals& plans = gang.refusals;
+  ++plans.count;
+  plans.plan_after = now;
+  if (plans.count > free) {
+    plans.plan_after += doubled(kFirstPause, plans.count - free - 1, kLongestPause);
+  }
+  plans.message = std::move(why);
+  gang.planned = false;
+  gang.placements.clear();
+  gang.reason = reason;
+  gang.message = plans.message;
+  if (plans.plan_after > now) {
+    gang.message += fmt::format("; planned again after {}", to_rfc3339(plans.plan_after));
+  }
+  gang.since = now;
+}
+
 }  // namespace
 
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
@@ -116,8 +142,7 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name,
                                                 std::span<const Refusal> refusals, SysTime now) {
   gang::PodGroupStatus status = group.status;
-  const auto gang = std::find_if(status.gangs.begin(), status.gangs.end(),
-                                 [&](const auto& one) { return one.name == gang_name; });
+  const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || refusals.empty()) return std::nullopt;
   const bool is_of_plan = std::all_of(refusals.begin(), refusals.end(), [&](const Refusal& one) {
     const auto& placements = gang->placements;
@@ -132,22 +157,24 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
     if (!done.emplace(where, true).second) continue;
     avoid_node(status.avoid, where.first, where.second, std::max(0, allowed[where]), now);
   }
-  gang::PlanRefusals& plans = gang->refusals;
-  ++plans.count;
-  plans.plan_after = now;
-  if (plans.count > kRepeatAtOnce) {
-    plans.plan_after += doubled(kFirstPause, plans.count - kRepeatAtOnce - 1, kLongestPause);
-  }
-  plans.message = refusal_text(refusals);
-  gang->planned = false;
   release_reserved(group, refusals, status, *gang);
-  gang->placements.clear();
-  gang->reason = gang::kReasonRefusedByScheduler;
-  gang->message = plans.message;
-  if (plans.plan_after > now) {
-    gang->message += fmt::format("; planned again after {}", to_rfc3339(plans.plan_after));
-  }
-  gang->since = now;
+  drop_plan(*gang, gang::kReasonRefusedByScheduler, refusal_text(refusals), kRepeatAtOnce, now);
+  return status;
+}
+
+std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
+                                                std::string_view gang_name, std::size_t pods,
+                                                std::chrono::milliseconds waited, SysTime now) {
+  gang::PodGroupStatus status = group.status;
+  const auto gang = find(status, gang_name);
+  if (gang == status.gangs.end() || gang->committed || !gang->planned) return std::nullopt;
+  release_reserved(group, {}, status, *gang);
+  drop_plan(
+      *gang, gang::kReasonPlanExpired,
+      fmt::format("kube-scheduler has bound none of {} pods for {}: is it running, and do the "
+                  "pods have schedulingGates?",
+                  pods, format_duration(waited)),
+      0, now);
   return status;
 }
 

@@ -4,6 +4,7 @@
 // PodGroup's status, where the next plan finds it, whoever makes it and after whatever restart.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,12 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
 // placements have at most so many of the set there.
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
                 int at_most, SysTime now);
+
+// The same of a plan with so many pods of which kube-scheduler has neither bound nor refused all
+// within that time: nobody knows why, so nothing is avoided, and others get the capacity first.
+std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
+                                                std::string_view gang_name, std::size_t pods,
+                                                std::chrono::milliseconds waited, SysTime now);
 
 // What new placements have to obey.
 std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);

@@ -447,7 +447,7 @@ GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysT
 }
 
 GangReport paused_report(const gang::GangStatus& before, SysTime now) {
-  GangReport report = with_reason(&before, gang::kReasonRefusedByScheduler, now);
+  GangReport report = with_reason(&before, before.reason, now);
   report.message = before.message;
   report.refresh_after = before.refusals.plan_after - now;
   return report;

@@ -165,6 +165,8 @@ inline constexpr std::string_view kReasonPlanned = "Planned";
 inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
 // Planned, but kube-scheduler refused a pod of it: planned again with other nodes.
 inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedByScheduler";
+// Planned, but none of its pods was bound for too long: planned again later.
+inline constexpr std::string_view kReasonPlanExpired = "PlanExpired";
 inline constexpr std::string_view kReasonOverQuota = "OverQuota";
 // The API server does not store the plan: it is too large, or the schema does not allow it.
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";

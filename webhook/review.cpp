@@ -260,9 +260,10 @@ void warn_of_unplanned(const Json& object, const Json& spec, std::vector<std::st
     const Json* pod_template = kube::find(spec, {role, "template"});
     if (pod_template == nullptr) continue;
     if (!kube::array_at(*pod_template, {"spec", "schedulingGates"}).empty()) {
-      warnings.push_back(fmt::format(
-          "spec.{}.template: schedulingGates is not planned for: the gang may start in part",
-          role));
+      warnings.push_back(
+          fmt::format("spec.{}.template: schedulingGates: no pod of the gang starts before the "
+                      "gates of all are gone",
+                      role));
     }
     const std::string what = left_to_scheduler(*pod_template, object, role);
     if (what.empty()) continue;

@@ -1,0 +1,113 @@
+// Plans of which no pod is bound are given up, so that others get the capacity.
+#include "extender/unstarted.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/extender/cluster.h"
+
+namespace nervex::extender {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::a_set;
+using testing::ask;
+using testing::Cluster;
+using testing::kNs;
+
+// Gang a is planned on both nodes and b waits behind it.
+struct Unstarted : Cluster {
+  std::vector<std::string> names;
+  Unstarted() {
+    add_node("n1", 8);
+    add_node("n2", 8);
+    add_group("a", {a_set("learner", 2, ask(8))}, 1);
+    add_group("b", {a_set("learner", 1, ask(8))}, 2);
+    see();
+    planner.schedule_once();
+    REQUIRE(planned_nodes("a") == "n1 n2");
+    REQUIRE(planned_nodes("b") == "waits");
+  }
+  void create_pods() {
+    names = add_gang_pods("a");
+    see_pods();
+    planner.schedule_once();
+  }
+  void pass(std::chrono::seconds time) {
+    clock.advance(time);
+    planner.schedule_once();
+    see_groups();
+  }
+  void refuse(const std::string& name) {
+    api.change(kube::kPods, kNs, name,
+               {{"status",
+                 {{"conditions",
+                   {{{"type", "PodScheduled"},
+                     {"status", "False"},
+                     {"reason", "Unschedulable"},
+                     {"message", "no"}}}}}}});
+    see_pods();
+    planner.schedule_once();
+  }
+  gang::GangStatus gang() const { return group("a").status.gangs.front(); }
+};
+
+TEST_CASE("a plan that nobody binds gives its capacity to others", "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  c.pass(119s);
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  c.pass(1s);
+  CHECK(c.planned_nodes("a") == "waits");
+  CHECK(c.gang().reason == "PlanExpired");
+  CHECK(c.gang().message.starts_with(
+      "kube-scheduler has bound none of 2 pods for 120s: is it running, and do the pods have "
+      "schedulingGates?; planned again after "));
+  CHECK(c.planned_nodes("b") != "waits");
+  c.pass(5s);
+  CHECK(c.gang().reason == "Unschedulable");
+}
+
+TEST_CASE("a plan has its time from when all its pods are there", "[extender][unstarted]") {
+  Unstarted c;
+  c.pass(300s);
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  const gang::PodGroup group = c.group("a");
+  c.add_gang_pod(group, group.status.gangs[0].placements[0]);
+  c.see_pods();
+  c.pass(300s);
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  c.add_gang_pod(group, group.status.gangs[0].placements[1]);
+  c.see_pods();
+  c.pass(0s);
+  c.pass(119s);
+  CHECK(c.planned_nodes("a") == "n1 n2");
+  c.pass(1s);
+  CHECK(c.planned_nodes("a") == "waits");
+}
+
+TEST_CASE("a plan of which every pod is refused is given up sooner", "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  c.refuse(c.names[0]);
+  c.pass(30s);
+  CHECK(c.planned_nodes("a") == "n1 n2");  // the other one's bind may be held
+  c.refuse(c.names[1]);
+  CHECK(c.planned_nodes("a") == "waits");
+  CHECK(c.group("a").status.avoid.size() == 2);
+  CHECK(
+      c.gang().message.find("kube-scheduler refused learner/0 on node n1 (and 1 more pods): no") !=
+      std::string::npos);
+}
+
+TEST_CASE("a gang that is committed is not given up", "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  CHECK(c.bind(c.names[0], "n1").empty());
+  c.see();
+  c.pass(600s);
+  CHECK(c.gang().committed);
+  CHECK(c.gang().placements.size() == 2);
+}
+
+}  // namespace
+}  // namespace nervex::extender
