@@ -29,8 +29,8 @@ void add_hold_flags(CLI::App& app, HoldOptions& holds) {
       ->check(CLI::Range(0, 5000))
       ->capture_default_str();
   add_duration(app, "--hold-deadline", holds.longest,
-               "a bind is never held longer; kube-scheduler's httpTimeout for bind has to be 15s "
-               "more");
+               "a bind is not held for longer until its gang is there, nor the coordinator's until "
+               "the others are bound; kube-scheduler's httpTimeout for bind has to be 15s more");
 }
 
 // What follows from the flags: four gangs of that size may come to be bound at a time.
@@ -53,7 +53,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_hold_flags(app, flags.holds);
   add_duration(app, "--plan-deadline", flags.unstarted.deadline,
                "a plan whose pods are all there and of which none is bound within this time is "
-               "dropped, so that others get the capacity; longer than --hold-deadline");
+               "dropped, so that others get the capacity; longer than --hold-deadline; 0: never");
   add_duration(
       app, "--bind-deadline", flags.healing.bind_deadline,
       "a pod of a committed gang that kube-scheduler refuses for longer gets another node");
@@ -67,6 +67,14 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);
+  const auto plan_deadline = flags.unstarted.deadline;
+  const bool is_order_wrong = plan_deadline.count() > 0 && plan_deadline <= flags.holds.longest;
+  if (flags.holds.longest.count() == 0 || is_order_wrong) {
+    std::cerr
+        << "nervex-extender: --hold-deadline must not be 0, and --plan-deadline must be longer "
+           "(or 0: plans do not expire)\n";
+    return kExitUsage;
+  }
   if (!is_open_to_all(flags)) return std::nullopt;
   std::cerr << "nervex-extender: --listen " << flags.common.listen
             << " is not on loopback, and every caller of the extender can bind pods: give "

@@ -15,8 +15,8 @@ constexpr std::size_t kMostNamed = 3;
 
 bool is_missing(const MemberSeen& member, const std::set<std::int64_t>& held, HoldUntil until) {
   if (until == HoldUntil::kOthersBound) return !member.set->bind_last && member.pod != Pod::kBound;
-  if (!member.placement) return true;
-  return member.pod == Pod::kUnbound && held.count(member.placement->number) == 0;
+  if (member.pod != Pod::kUnbound) return false;
+  return !member.placement || held.count(member.placement->number) == 0;
 }
 
 std::string describe(const MemberSeen& member) {

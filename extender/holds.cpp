@@ -116,7 +116,7 @@ Holds::Ticket Holds::add(const Call& call) {
       outcomes_[ticket] = {ok()};
       return ticket;
     }
-    if (admitted_ + calls > options_.most_calls) {
+    if (is_start && admitted_ + calls > options_.most_calls) {
       outcomes_[ticket] = {failed(
           Code::kTransient, "the bind calls of other gangs are held; this gang's turn comes")};
       return ticket;

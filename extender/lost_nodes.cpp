@@ -110,9 +110,15 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   int left = kMostMarks;
   for (const auto& [node, pods] : lost) {
     if (pods.empty() || mark_all(node, known.at(node), pods, left)) continue;
-    MutexLock lock(mutex_);
-    outages_.try_emplace(node, known.at(node)).first->second.is_done = false;
     look_after(kRetry);
+    const NodePtr now = nodes_.get(node);
+    MutexLock lock(mutex_);
+    const auto outage = outages_.find(node);
+    if (outage != outages_.end()) {
+      outage->second.is_done = false;
+    } else if (now == nullptr) {  // set_done() has forgotten it; a node that is back begins anew
+      outages_.emplace(node, known.at(node)).first->second.is_done = false;
+    }
   }
   return again;
 }
@@ -127,15 +133,16 @@ bool LostNodes::mark_all(const std::string& node, const Outage& outage,
   if (!*away) return true;  // the watch will tell
   log_warn("node lost",
            {{"node", node}, {"state", outage.text}, {"pods", std::to_string(pods.size())}});
+  bool all_marked = true;
   for (const PodPtr& pod : pods) {
     if (left-- <= 0) return false;
     const auto marked = mark(*pod, outage.text);
     if (marked) continue;
+    all_marked = false;  // the others are nevertheless
     log_warn("pod on lost node not marked",
              {{"pod", pod->meta.key()}, {"error", marked.error().message}});
-    return false;
   }
-  return true;
+  return all_marked;
 }
 
 Result<bool> LostNodes::is_away(const std::string& name) {

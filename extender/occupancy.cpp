@@ -88,22 +88,23 @@ std::string end_of(const kube::Pod& pod) {
 }  // namespace
 
 void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
-  refusals_.erase({slot.pod_group_uid, slot.placement});
+  refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
-      pod.meta.name,  pod.meta.ns,       pod.node,      "",
-      slot.placement, pod.is_finished(), pod.node_lost, end_of(pod)};
+      pod.meta.name,        pod.meta.ns,       pod.node,      "",
+      slot.placement,       pod.is_finished(), pod.node_lost, end_of(pod),
+      slot.slot.incarnation};
 }
 
 void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
   erase(slot, pod.meta.uid);
-  const auto refusal = refusals_.find({slot.pod_group_uid, slot.placement});
+  const auto refusal = refusals_.find({slot.pod_group_uid, pod.meta.ns, slot.placement});
   if (refusal != refusals_.end() && refusal->second.pod_uid == pod.meta.uid) {
     refusals_.erase(refusal);
   }
 }
 
 void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
-  const std::pair key(slot.pod_group_uid, slot.placement);
+  const std::tuple key(slot.pod_group_uid, pod.meta.ns.str(), slot.placement);
   // Silence, or an error of the scheduler's, says nothing about the node.
   if (pod.unscheduled_reason == "Unschedulable") {
     refusals_[key] = {pod.meta.uid, pod.unscheduled_message, pod.unscheduled_since};
@@ -112,9 +113,9 @@ void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
   }
 }
 
-std::string SlotPods::refusal(const std::string& group_uid,
+std::string SlotPods::refusal(const std::string& group_uid, std::string_view ns,
                               const gang::Placement& placement) const {
-  const auto found = refusals_.find({group_uid, placement.number});
+  const auto found = refusals_.find({group_uid, std::string(ns), placement.number});
   return found == refusals_.end() ? "" : found->second.message.str();
 }
 
@@ -129,8 +130,9 @@ std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::s
       return OpenSlot{placement, OpenSlot::Why::kTakenAway, pod.taken_away, {}};
     }
   }
-  if (is_bound(group_uid, ns, placement)) return std::nullopt;
-  const auto refusal = refusals_.find({group_uid, placement.number});
+  const bool is_over = has_finished(group_uid, ns, placement.role, placement.slot);
+  if (is_over || is_bound(group_uid, ns, placement)) return std::nullopt;
+  const auto refusal = refusals_.find({group_uid, std::string(ns), placement.number});
   if (refusal == refusals_.end()) return OpenSlot{placement, OpenSlot::Why::kUnbound, {}, {}};
   return OpenSlot{placement, OpenSlot::Why::kRefused, refusal->second.message,
                   refusal->second.since};
@@ -151,6 +153,15 @@ void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {
 bool SlotPods::is_bound(const std::string& group_uid, std::string_view ns,
                         const gang::Placement& placement) const {
   return state(group_uid, ns, placement) != MemberSeen::Pod::kUnbound;
+}
+
+bool SlotPods::has_finished(const std::string& group_uid, std::string_view ns,
+                            std::string_view role, gang::SlotId slot) const {
+  const PodsOfSlot& pods = find(group_uid, {std::string(role), slot.ordinal});
+  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+    const BoundPod& pod = entry.second;
+    return pod.finished && pod.incarnation == slot.incarnation && pod.ns == ns;
+  });
 }
 
 MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view ns,
@@ -300,11 +311,14 @@ GangSeen GroupPlacements::seen(std::string_view gang) const {
     if (set.gang != gang) continue;
     for (const gang::SlotId slot : set.slots) {
       MemberSeen& member = seen.members.emplace_back(MemberSeen{&set, slot, {}, {}});
+      const std::string& uid = group_->meta.uid;
+      const bool is_over = pods_.has_finished(uid, group_->meta.ns, set.role, slot);
+      if (is_over) member.pod = MemberSeen::Pod::kBound;
       const auto number = numbers_.find({set.role, slot.ordinal});
       if (number == numbers_.end()) continue;
       member.placement = reservations_.at(number->second).placement;
-      member.pod = pods_.state(group_->meta.uid, group_->meta.ns, *member.placement);
-      member.refusal = pods_.refusal(group_->meta.uid, *member.placement);
+      if (!is_over) member.pod = pods_.state(uid, group_->meta.ns, *member.placement);
+      member.refusal = pods_.refusal(uid, group_->meta.ns, *member.placement);
     }
   }
   return seen;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,10 @@ class SlotPods {
   // How far the pod of namespace `ns` for this placement is. Cost: log(slots).
   MemberSeen::Pod state(const std::string& group_uid, std::string_view ns,
                         const gang::Placement& placement) const;
+  // A pod of this slot and incarnation has finished, whatever placement it was bound for: the slot
+  // gets no other one.
+  bool has_finished(const std::string& group_uid, std::string_view ns, std::string_view role,
+                    gang::SlotId slot) const;
   bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
   struct Named {
     std::string name;
@@ -82,7 +87,8 @@ class SlotPods {
   // That pod is not bound. Remembers whether kube-scheduler has refused it.
   void set_unbound(const gang::PodSlot& slot, const kube::Pod& pod);
   // What kube-scheduler said when it refused the pod of this placement; "" if it did not.
-  std::string refusal(const std::string& group_uid, const gang::Placement& placement) const;
+  std::string refusal(const std::string& group_uid, std::string_view ns,
+                      const gang::Placement& placement) const;
   // Why nothing runs for this placement, if so. Finished pods count as running unless something
   // stopped them. Cost: the pods of the slot.
   std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
@@ -102,6 +108,7 @@ class SlotPods {
     bool finished = false;
     kube::SharedString node_lost{};   // why its node counts as lost
     kube::SharedString taken_away{};  // what stopped it
+    int incarnation = 0;
   };
   struct Refusal {
     std::string pod_uid;
@@ -115,8 +122,8 @@ class SlotPods {
   void erase(const gang::PodSlot& slot, std::string_view pod_uid);
 
   std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
-  // By PodGroup UID and placement number.
-  std::map<std::pair<std::string, std::int64_t>, Refusal> refusals_;
+  // By PodGroup UID, the pod's namespace, and placement number.
+  std::map<std::tuple<std::string, std::string, std::int64_t>, Refusal> refusals_;
 };
 
 // Which slot of one PodGroup has which placement. Reserves the capacity of its placements in the

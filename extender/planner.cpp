@@ -220,6 +220,9 @@ void Planner::back_off(const std::string& uid) {
 
 void Planner::forget(const std::string& uid) {
   std::erase_if(memory_, [&](const auto& entry) { return entry.first.first == uid; });
+  // What kubelets have rejected is to be written once more.
+  std::erase_if(healing_.memory.rejections,
+                [&](const auto& entry) { return std::get<0>(entry.first) == uid; });
 }
 
 bool matters(const NodePtr& before, const NodePtr& after) {

@@ -53,6 +53,14 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (is) {
     if (after->node.empty()) {
       pods_.set_unbound(*is, *after);
+      // kube-scheduler tries a pod again only when our bind has been answered: it was not stored.
+      const bool is_refused_again =
+          !after->unscheduled_reason.empty() &&
+          (!before || replaced || before->unscheduled_reason != after->unscheduled_reason ||
+           before->unscheduled_since != after->unscheduled_since);
+      if (is_refused_again && assumed_.count(after->meta.uid) > 0) {
+        release_assumed(*is, after->meta.uid);
+      }
     } else {
       pods_.add(*is, *after);
       forget_assumed(after->meta.uid);
@@ -62,8 +70,8 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     const bool was_rejected = before && !replaced && is_rejected(*before);
     if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
   }
-  if (was != is && was) count_pod(*was, -1);
-  if (was != is && is) count_pod(*is, 1);
+  if (was != is && was) count_pod(before->meta.ns, *was, -1);
+  if (was != is && is) count_pod(after->meta.ns, *is, 1);
   if (is && after->node.empty() && learn_requests(*is, *after)) return true;
   if (was == is) return false;
   const std::string& ns = (after ? after : before)->meta.ns;
@@ -74,6 +82,7 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
 void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry == by_uid_.end()) return;
+  if (entry->second.placements.group()->meta.ns != pod.meta.ns) return;
   for (const gang::MemberSet& set : entry->second.placements.group()->spec.members) {
     const auto& slots = set.slots;
     const bool is_its =
@@ -86,18 +95,19 @@ void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
   }
 }
 
-void Plans::count_pod(const gang::PodSlot& slot, int more) {
-  auto& slots = existing_[slot.pod_group_uid];
+void Plans::count_pod(const std::string& ns, const gang::PodSlot& slot, int more) {
+  auto& slots = existing_[{slot.pod_group_uid, ns}];
   int& count = slots[{slot.role, slot.slot.ordinal}].count;
   count += more;
   if (count <= 0) slots.erase({slot.role, slot.slot.ordinal});
-  if (slots.empty()) existing_.erase(slot.pod_group_uid);
+  if (slots.empty()) existing_.erase({slot.pod_group_uid, ns});
 }
 
 // Later changes are resizes in place, which the next pod of the slot does not have.
 bool Plans::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
   if (pod.meta.deleting || pod.is_finished()) return false;
-  existing_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}].requests = pod.requests;
+  existing_[{slot.pod_group_uid, pod.meta.ns}][{slot.role, slot.slot.ordinal}].requests =
+      pod.requests;
   const auto found = by_uid_.find(slot.pod_group_uid);
   if (found == by_uid_.end()) return false;
   GroupPlacements& placements = found->second.placements;
@@ -113,7 +123,7 @@ bool Plans::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
 PodGroupPtr Plans::effective(GroupEntry& entry, const PodGroupPtr& group) const {
   PodGroupPtr out = with_volumes(group, volumes_, entry.volumes);
   entry.enlarged.clear();
-  const auto pods = existing_.find(group->meta.uid);
+  const auto pods = existing_.find({group->meta.uid, group->meta.ns});
   if (pods == existing_.end() && group->status.enlarged.empty()) return out;
   std::vector<gang::MemberSet> sets = out->spec.members;
   for (gang::MemberSet& set : sets) {
@@ -170,7 +180,7 @@ void Plans::add_quotas(Snapshot& snapshot) const {
     const std::string& ns = seen.group->meta.ns;
     if (quotas_.count(ns) == 0) continue;
     namespaces.insert(ns);
-    const auto pods = existing_.find(seen.group->meta.uid);
+    const auto pods = existing_.find({seen.group->meta.uid, seen.group->meta.ns});
     for (const gang::MemberSet& set : seen.group->spec.members) {
       for (const gang::SlotId slot : set.slots) {
         const bool has_pod =
@@ -189,6 +199,7 @@ void Plans::add_quotas(Snapshot& snapshot) const {
 void Plans::note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry == by_uid_.end()) return;
+  if (entry->second.placements.group()->meta.ns != deleted.meta.ns) return;
   std::string why;
   if (!deleted.node_lost.empty()) {
     why = fmt::format("lost its node {} ({})", deleted.node, deleted.node_lost);
@@ -309,7 +320,7 @@ std::vector<UnstartedGang> Plans::unstarted() const {
   for (const auto& [uid, entry] : by_uid_) {
     const PodGroupPtr& group = entry.placements.group();
     if (group->meta.deleting || entry.placements.attempted()) continue;
-    const auto pods = existing_.find(uid);
+    const auto pods = existing_.find({uid, group->meta.ns});
     if (pods == existing_.end()) continue;
     for (const gang::GangStatus& gang : group->status.gangs) {
       const bool is_committing = entry.placements.committing().count(gang.name) > 0;

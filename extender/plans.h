@@ -150,7 +150,7 @@ class Plans {
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   void note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) REQUIRES(mutex_);
   void forget_loss(const gang::PodSlot& slot) REQUIRES(mutex_);
-  void count_pod(const gang::PodSlot& slot, int more) REQUIRES(mutex_);
+  void count_pod(const std::string& ns, const gang::PodSlot& slot, int more) REQUIRES(mutex_);
   // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
@@ -175,8 +175,10 @@ class Plans {
     kube::Resources requests;  // of one that was seen before it was bound
   };
   // By PodGroup UID, role and ordinal.
-  std::map<std::string, std::map<std::pair<std::string, int>, ExistingPods>> existing_
-      GUARDED_BY(mutex_);
+  // By PodGroup UID and the pods' namespace: what a pod says of a PodGroup of another namespace is
+  // not believed.
+  std::map<std::pair<std::string, std::string>, std::map<std::pair<std::string, int>, ExistingPods>>
+      existing_ GUARDED_BY(mutex_);
   // By namespace and name.
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_ GUARDED_BY(mutex_);
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);

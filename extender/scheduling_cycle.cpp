@@ -361,7 +361,8 @@ void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus
   status.reserved = reserved_of(group, gang);
   if (gang.name != gang::kBaseGang || !status.planned) return;
   const std::string text = describe_reserved(*group.seen->group, status.reserved);
-  if (!text.empty()) status.message += "; " + text;
+  // A message that is kept as it was has it already.
+  if (!text.empty() && !status.message.ends_with(text)) status.message += "; " + text;
 }
 
 // A gang that waits may have nodes again by the mere passing of time.

@@ -32,6 +32,7 @@ UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const
     if (known != ages.end() && known->second.plan == age.plan) age.since = known->second.since;
     const bool all_refused = gang.refusals.size() == gang.pods;
     const milliseconds limit = all_refused ? options.refused_deadline : options.deadline;
+    if (limit.count() == 0) continue;
     const SysTime due = age.since + limit;
     if (due > now || written.count(uid) > 0) {
       const milliseconds left = std::max(milliseconds(1), due - now);

@@ -27,7 +27,7 @@ struct UnstartedGang {
 };
 
 struct UnstartedOptions {
-  // From when all pods were there. Longer than binds are held.
+  // From when all pods were there. Longer than binds are held. 0: no such plan is given up.
   std::chrono::milliseconds deadline{120'000};
   // If kube-scheduler refuses every one of them, so that no bind is held.
   std::chrono::milliseconds refused_deadline{30'000};

@@ -36,7 +36,8 @@ Json pod_json(const std::string& name, kube::Resources requests) {
 
 }  // namespace
 
-Cluster::Cluster(const extender::HoldOptions& options) : holds(plans, holds_clock, options) {
+Cluster::Cluster(const extender::HoldOptions& options, bool by_real_clock)
+    : holds(plans, by_real_clock ? static_cast<const Clock&>(real_clock) : clock, options) {
   set_log_level(LogLevel::kError);
   planner.begin_cycles_with([this] { return lost_nodes.mark_pods(); });
 }

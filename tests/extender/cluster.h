@@ -31,13 +31,14 @@ struct Cluster {
   kube::Store<kube::Quota> quotas;
   extender::Plans plans{groups, volumes};
   extender::Planner planner{api, plans, clock};
-  SystemClock holds_clock;  // held calls wait in real time
+  SystemClock real_clock;
   extender::Holds holds;
   extender::Binder binder{api, plans, holds, pods, clock};
   extender::LostNodes lost_nodes{api, nodes, pods, clock, std::chrono::seconds(60)};
 
-  // Quiet: logs errors only. Holds no bind but as `options` say.
-  explicit Cluster(const extender::HoldOptions& options = {.largest_gang = 0});
+  // Quiet: logs errors only. Holds no bind but as `options` say; by the real clock, or by `clock`.
+  explicit Cluster(const extender::HoldOptions& options = {.largest_gang = 0},
+                   bool by_real_clock = true);
 
   void see_nodes();
   void see_pods();

@@ -3,9 +3,9 @@
 // moves, and no slot has two pods that run, however its incarnation and its gang change.
 //
 // What must hold is added up from the API server's objects alone, not by the extender's own code.
-// A member that cannot be bound after its gang's commit (a foreign pod took its port, its node was
-// cordoned) waits until that is over: nothing gives it another placement yet. That all of a gang
-// runs is only checked at the end, without faults.
+// kube-scheduler knows host ports, which the PodGroups here do not name: with held binds a gang
+// starts whole all the same, or nothing of it does. That all of a gang runs is only checked at the
+// end, without faults.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_adapters.hpp>
@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "tests/extender/cluster.h"
+#include "tests/extender/held_binds.h"
 #include "tests/support/sanitized.h"
 
 namespace nervex::extender {
@@ -39,7 +40,10 @@ struct Counts {
   int merged = 0;
   int port_conflicts = 0;
   int foreign_bound = 0;
-  int moved = 0;  // committed placements whose pod was not bound
+  int refused = 0;       // pods, by kube-scheduler
+  int held_in_vain = 0;  // binds
+  int given_up = 0;      // gangs
+  int moved = 0;         // committed placements whose pod was not bound
 };
 
 // cpu in thousandths, everything else in ones; what the tests write has no other units.
@@ -86,7 +90,15 @@ struct Sim : testing::Cluster {
   std::map<SlotKey, std::pair<std::string, std::int64_t>> committed_placements;
   std::set<std::pair<std::string, std::string>> committed_gangs;  // ever; uid and gang
 
-  Sim(unsigned seed, Counts& totals) : rng(seed), scheduler_counts(seed % 2 == 0), counts(totals) {
+  testing::HeldBinds held{binder, holds};
+  const bool holds_binds;  // else gangs start with their first bind, as large ones do
+
+  Sim(unsigned seed, Counts& totals)
+      : testing::Cluster({.largest_gang = seed % 3 == 0 ? 0U : 1000U}, false),
+        rng(seed),
+        scheduler_counts(seed % 2 == 0),
+        counts(totals),
+        holds_binds(seed % 3 != 0) {
     for (int i = 0; i < kNodes; ++i) add_node(node_name(i), gpus(i), 16);
     see();
   }
@@ -171,6 +183,22 @@ struct Sim : testing::Cluster {
     const gang::PodGroup& group = any(all);
     if (group.status.gangs.empty()) return;
     const gang::GangStatus& gang = any(group.status.gangs);
+    take_back(group, gang);
+  }
+
+  // Gangs that were not made whole in time.
+  void take_back_given_up() {
+    for (const gang::PodGroup& group : live_groups()) {
+      for (const gang::GangStatus& gang : group.status.gangs) {
+        if (gang.reason != gang::kReasonHealingTimeout) continue;
+        ++counts.given_up;
+        take_back(group, gang);
+        break;  // the PodGroup is another one now
+      }
+    }
+  }
+
+  void take_back(const gang::PodGroup& group, const gang::GangStatus& gang) {
     ++counts.requeued;
     if (gang.committed) ++counts.requeued_committed;
     if (gang.name == gang::kBaseGang) {
@@ -284,6 +312,7 @@ struct Sim : testing::Cluster {
   // Creates pods for placements, and deletes unbound ones whose placement was released. Hastier
   // than any controller should be: a slot's next pod is created while the one before may still run.
   void control() {
+    take_back_given_up();
     std::map<std::pair<std::string, std::int64_t>, std::string> pod_for;
     for (const Json& pod : live_pods()) {
       if (const auto slot = slot_of(pod)) {
@@ -327,20 +356,48 @@ struct Sim : testing::Cluster {
            node["status"]["conditions"][0]["status"] == "True";
   }
 
+  static std::string uid_of(const Json& object) { return text_at(object, "/metadata/uid"); }
+  // Where kube-scheduler counts the pod: bound, or its bind is held. "": nowhere.
+  std::string assumed_on(const Json& pod) const {
+    if (!bound_to(pod).empty()) return occupies(pod) ? bound_to(pod) : "";
+    return held.node_of(uid_of(pod));
+  }
+  void refuse(const Json& pod) {
+    const Json condition{{"type", "PodScheduled"},
+                         {"status", "False"},
+                         {"reason", "Unschedulable"},
+                         {"message", "0/4 nodes are available"}};
+    if (!text_at(pod, "/status/conditions/0/reason").empty()) return;
+    ++counts.refused;
+    api.change(kube::kPods, kNs, name_of(pod), {{"status", {{"conditions", {condition}}}}});
+  }
+  void finish_held() {
+    for (const auto& result : held.finish()) {
+      if (result) continue;
+      const std::string& error = result.error().message;
+      if (error.find("cannot start now") != std::string::npos) ++counts.rejected_commits;
+      if (error.find("did not come to be bound") != std::string::npos) ++counts.held_in_vain;
+    }
+  }
+
   // What kube-scheduler's own plugins say: NodeUnschedulable, TaintToleration, NodePorts,
   // NodeResourcesFit.
   bool plugins_allow(const Json& pod, int node) {
     if (!lets_in(api.get(kube::kNodes, "", node_name(node)))) return false;
     if (has_port(pod)) {
       for (const Json& other : live_pods()) {
-        if (!occupies(other) || bound_to(other) != node_name(node) || !has_port(other)) continue;
+        if (assumed_on(other) != node_name(node) || !has_port(other)) continue;
         ++counts.port_conflicts;
         return false;
       }
     }
     // For gangs the extender's own checks must be enough, unless other schedulers bind pods too.
     if (slot_of(pod) && !scheduler_counts) return true;
-    const Sums left = left_on(node);
+    Sums left = left_on(node);
+    for (const Json& other : live_pods()) {
+      if (!bound_to(other).empty() || assumed_on(other) != node_name(node)) continue;
+      for (const auto& [name, amount] : requests_of(other)) left[name] -= amount;
+    }
     for (const auto& [name, amount] : requests_of(pod)) {
       if (left.at(name) < amount) return false;
     }
@@ -350,24 +407,27 @@ struct Sim : testing::Cluster {
   // kube-scheduler with our extender: its own plugins, then filter, then bind.
   void schedule() {
     for (const Json& pod : live_pods()) {
-      if (!bound_to(pod).empty() || below(3) == 0) continue;
+      finish_held();
+      if (!bound_to(pod).empty() || !held.node_of(uid_of(pod)).empty() || below(3) == 0) continue;
       std::vector<std::string> names;
       for (int i = 0; i < kNodes; ++i) {
         if (plugins_allow(pod, i)) names.push_back(node_name(i));
       }
-      if (names.empty()) continue;
       caches_are_fresh = below(2) == 0;
       if (caches_are_fresh) see();
       const kube::FilterResult result = filter(name_of(pod), names);
       if (!result.node_names.empty()) {
-        const std::string error = bind(name_of(pod), any(result.node_names));
-        if (error.find("cannot start now") != std::string::npos) ++counts.rejected_commits;
+        held.begin({name_of(pod), kNs, uid_of(pod), any(result.node_names)});
+        finish_held();
+      } else if (result.error.empty() && slot_of(pod)) {
+        refuse(pod);
       }
       // The cache follows closely, else the plugins are what keeps a node from overflow.
       see_pods();
       check();
       caches_are_fresh = false;
     }
+    finish_held();
   }
 
   // Another scheduler binds a pod of its own where it fits, reserved or not.
@@ -573,10 +633,12 @@ struct Sim : testing::Cluster {
   }
 
   // Two coordinators with one port may have been planned on one node, as their PodGroups do not
-  // name it.
-  bool waits_for_port(const gang::PodGroup& group, const gang::Placement& placement) const {
-    const Json pod = api.get(kube::kPods, kNs, pod_name(group, placement));
-    return !pod.is_null() && has_port(pod);
+  // name it: the gang of one cannot start there, or, if its binds are not held, is not whole.
+  bool waits_for_port(const gang::PodGroup& group, const gang::GangStatus& gang) const {
+    return std::any_of(gang.placements.begin(), gang.placements.end(), [&](const auto& placement) {
+      const Json pod = api.get(kube::kPods, kNs, pod_name(group, placement));
+      return !pod.is_null() && has_port(pod) && bound_to(pod).empty();
+    });
   }
 
   void check_end() {
@@ -586,13 +648,18 @@ struct Sim : testing::Cluster {
       if (slot && !bound_to(pod).empty()) bound.emplace(slot->pod_group_uid, slot->placement);
     }
     CHECK(plans.unconfirmed().empty());
+    // With held binds a gang may be about to start again, after a pod of it was refused.
+    if (holds_binds) return;
     for (const gang::PodGroup& group : live_groups()) {
       for (const gang::GangStatus& gang : group.status.gangs) {
         INFO(group.meta.name << " " << gang.name << " " << gang.message);
+        // Where binds are not held a gang may start without the pod whose port is taken.
+        const bool is_healing =
+            gang.reason == gang::kReasonHealing || gang.reason == gang::kReasonHealingTimeout;
+        if (is_healing || waits_for_port(group, gang)) continue;
         CHECK((gang.committed || !gang.planned));
         for (const gang::Placement& placement : gang.placements) {
-          CHECK((bound.count({group.meta.uid, placement.number}) == 1 ||
-                 waits_for_port(group, placement)));
+          CHECK(bound.count({group.meta.uid, placement.number}) == 1);
         }
       }
     }
@@ -618,7 +685,8 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
                         << counts.requeued << " requeued (" << counts.requeued_committed
                         << " committed), " << counts.merged << " merged, " << counts.port_conflicts
                         << " ports, " << counts.foreign_bound << " foreign, " << counts.moved
-                        << " moved");
+                        << " moved, " << counts.refused << " refused, " << counts.held_in_vain
+                        << " held in vain, " << counts.given_up << " given up");
   if (testing::kSanitized) return;
   CHECK(counts.committed > 100);
   CHECK(counts.rejected_commits > 3);
@@ -627,6 +695,8 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
   CHECK(counts.merged > 8);
   CHECK(counts.port_conflicts > 10);
   CHECK(counts.foreign_bound > 30);
+  CHECK(counts.refused > 30);
+  CHECK(counts.held_in_vain > 3);
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 #include "tests/sim/scheduling.h"
 
-#include <map>
-#include <utility>
-
 #include "base/log.h"
 #include "extender/bind.h"
 #include "extender/filter.h"
@@ -11,6 +8,7 @@
 #include "extender/routes.h"
 #include "extender/watches.h"
 #include "job/names.h"
+#include "tests/extender/held_binds.h"
 #include "tests/sim/feed.h"
 
 namespace nervex::testing {
@@ -39,16 +37,7 @@ struct Scheduling::Extender {
   extender::Holds holds;
   extender::Binder binder;
   std::vector<std::unique_ptr<Feed>> feeds;
-
-  struct Held {
-    extender::Binder::Bind bind;
-    extender::Holds::Ticket ticket = 0;
-    bool is_started = false;  // its gang: what is left is to be bound last
-    bool is_over = false;     // in vain
-  };
-  bool go_on(Held& call);            // true: it is held no longer
-  int finish_held();                 // how many were bound
-  std::map<std::string, Held> held;  // by pod UID
+  HeldBinds held{binder, holds};
 };
 
 Scheduling::Scheduling(FakeApi& api, const Clock& clock) : api_(api), clock_(clock) {
@@ -80,46 +69,13 @@ std::string Scheduling::node_for(const kube::Pod& pod,
   return "";
 }
 
-// A bind call that is held takes no thread here: it is looked at again in each try.
-bool Scheduling::Extender::go_on(Held& call) {
-  const auto outcome = holds.poll(call.ticket);
-  if (!outcome) return false;
-  binder.learn(call.bind, *outcome);
-  call.is_over = !outcome->result.has_value();
-  if (call.is_over || call.is_started) return true;
-  const auto is_last = binder.start(call.bind);
-  call.is_over = !is_last.has_value();
-  call.is_started = true;
-  if (call.is_over || !*is_last) return true;
-  call.ticket = holds.begin(*call.bind.call);
-  return go_on(call);
-}
-
-int Scheduling::Extender::finish_held() {
-  int bound = 0;
-  for (auto at = held.begin(); at != held.end();) {
-    if (!go_on(at->second)) {
-      ++at;
-      continue;
-    }
-    if (!at->second.is_over && binder.finish(at->second.bind)) ++bound;
-    at = held.erase(at);
-  }
-  return bound;
-}
-
-bool Scheduling::try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints) {
+void Scheduling::try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints) {
   const std::string node = node_for(pod, constraints);
-  if (node.empty()) return false;
+  if (node.empty()) return;
   const kube::FilterArgs args{pod, {node}};
   const auto filtered = extender::filter(args, extender::filter_view(extender_->plans, args));
-  if (filtered.node_names.empty()) return false;
-  auto bind = extender_->binder.prepare({pod.meta.name, pod.meta.ns, pod.meta.uid, node});
-  if (!bind) return false;
-  if (!bind->call) return extender_->binder.finish(*bind).has_value();
-  const auto ticket = extender_->holds.begin(*bind->call);
-  extender_->held.insert_or_assign(pod.meta.uid, Extender::Held{*std::move(bind), ticket});
-  return false;
+  if (filtered.node_names.empty()) return;
+  extender_->held.begin({pod.meta.name, pod.meta.ns, pod.meta.uid, node});
 }
 
 int Scheduling::schedule() {
@@ -137,14 +93,16 @@ int Scheduling::schedule() {
                        kube::constraints_of(object.at("spec"))});
   });
   int bound = 0;
+  const auto finish_held = [&] {
+    for (const auto& result : extender_->held.finish()) bound += result ? 1 : 0;
+  };
   for (const auto& [pod, constraints] : waiting) {
-    if (extender_->held.count(pod.meta.uid) > 0) continue;
-    if (try_pod(pod, constraints)) ++bound;
-    bound += extender_->finish_held();
+    if (extender_->held.node_of(pod.meta.uid).empty()) try_pod(pod, constraints);
+    finish_held();
     see();
   }
-  // The one that is bound last waits for what was just seen.
-  return bound + extender_->finish_held();
+  finish_held();  // the one that is bound last waited for what was just seen
+  return bound;
 }
 
 }  // namespace nervex::testing

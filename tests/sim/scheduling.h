@@ -28,7 +28,7 @@ class Scheduling {
 
  private:
   struct Extender;
-  bool try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints);
+  void try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints);
   // That the plugins allow; "" if none does.
   std::string node_for(const kube::Pod& pod, const kube::NodeConstraints& constraints) const;
 
