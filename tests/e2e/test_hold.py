@@ -1,0 +1,227 @@
+"""A bind is held until kube-scheduler has accepted every pod of the gang, so a gang starts whole also where
+kube-scheduler knows what the planner does not: here affinity to other pods (docs/adr/2026-11-22-held-binds.md)."""
+
+import signal
+import time
+
+import pytest
+from harness import processes
+from support import nodes
+from support.jobs import job, template
+from support.starts import Starts
+from support.wait import always, wait_for
+
+NAME = "holds"
+FOREIGN = {"e2e-hold": "foreign"}
+PAUSE = "registry.k8s.io/pause:3.10"
+REFUSED = "anti-affinity"  # a word of kube-scheduler's own message
+
+
+@pytest.fixture
+def starts(programs, namespace):
+    one = Starts(programs.api(), namespace).start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def pair(programs):
+    """Two nodes of the test's own, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
+    with nodes.own_node(programs.api(), 1) as small, nodes.own_node(programs.api(), 2) as large:
+        wait_usable(programs.api(), [small, large])
+        yield small, large
+
+
+@pytest.fixture
+def only(programs):
+    """One node of the test's own with 1 GPU."""
+    with nodes.own_node(programs.api(), 1) as name:
+        wait_usable(programs.api(), [name])
+        yield name
+
+
+def wait_usable(api, names):
+    def look():
+        seen = [api.get(f"/api/v1/nodes/{name}") for name in names]
+        return all(is_usable(one) for one in seen), seen
+    wait_for(look, f"nodes {names} to be usable")
+
+
+def is_usable(node):
+    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+    ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
+    return ready == ["True"] and not node["spec"].get("taints")
+
+
+def loner(names):
+    """A template whose pods go to these nodes, and to none with a foreign pod, of which the planner knows nothing."""
+    terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": list(names)}]}]
+    return template(gpus=1, affinity={
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": FOREIGN}, "topologyKey": "kubernetes.io/hostname"}]}})
+
+
+def gang(names, collectors=2):
+    """Coordinator, aggregator, collectors and the learner that kube-scheduler may refuse."""
+    return job(NAME, collector={"replicas": collectors, "template": template()},
+               learner={"replicas": 1, "template": loner(names)})
+
+
+PODS = 5  # of gang()
+
+
+class Foreign:
+    """A pod that keeps learners away from its node until remove()."""
+
+    def __init__(self, core, namespace, node):
+        self._core, self._namespace = core, namespace
+        core.create_namespaced_pod(namespace, {
+            "metadata": {"name": "foreign", "labels": FOREIGN},
+            "spec": {"nodeName": node, "containers": [{"name": "main", "image": PAUSE}]}})
+        wait_for(lambda: core.read_namespaced_pod("foreign", namespace).status.phase == "Running", "the foreign pod")
+
+    def remove(self):
+        self._core.delete_namespaced_pod("foreign", self._namespace, grace_period_seconds=0)
+
+
+def group_uid(jobs, name=NAME):
+    (group,) = jobs.pod_groups(name)
+    return group["metadata"]["uid"]
+
+
+def bound(jobs, name=NAME):
+    return [(pod.metadata.name, pod.spec.node_name) for pod in jobs.pods(name) if pod.spec.node_name]
+
+
+def wait_whole(jobs, starts, observer, name=NAME, pods=PODS, timeout=120):
+    """Until the job runs whole; then no gang was ever bound in part before it was committed."""
+    jobs.wait_phase(name, "Running", timeout)
+    jobs.wait_pods(name, pods, "Running", timeout=timeout)
+    starts.catch_up()
+    assert starts.is_whole(group_uid(jobs, name))
+    assert starts.broken() == []
+    observer.catch_up()
+    assert observer.broken == []
+
+
+def wait_held(programs, count):
+    """Until so many binds are held."""
+    def look():
+        held = programs.metrics("extender")["nervex_extender_held_binds"]
+        return held == count, held
+    wait_for(look, f"{count} binds to be held")
+
+
+def wait_refused(jobs, starts):
+    """Until kube-scheduler has refused a plan; returns (version, gang's status, avoid) of that moment."""
+    def look():
+        seen = starts.refusals(group_uid(jobs)) if jobs.pod_groups(NAME) else []
+        return bool(seen), seen
+    wait_for(look, "a plan to be refused")
+    return starts.refusals(group_uid(jobs))[0]
+
+
+# -- refused by kube-scheduler
+
+
+def test_a_gang_goes_elsewhere_as_a_whole_when_kube_scheduler_refuses_one_pod(
+        jobs, core, namespace, starts, observer, pair):
+    small, large = pair
+    Foreign(core, namespace, small)
+    began = time.monotonic()
+    jobs.create(gang(pair))
+    at, refused, avoid = wait_refused(jobs, starts)
+    assert refused["reason"] == "RefusedByScheduler" and not refused["planned"], refused
+    assert f"kube-scheduler refused learner/0 on node {small}" in refused["message"], refused
+    assert REFUSED in refused["message"], refused
+    assert REFUSED in refused["refusals"]["message"], refused
+    (entry,) = avoid
+    assert (entry["set"], entry["node"], entry["atMost"], entry["times"]) == ("learner", small, 0, 1)
+
+    wait_whole(jobs, starts, observer)
+    print(f"whole {time.monotonic() - began:.1f} s after it was created, after {len(starts.refusals(group_uid(jobs)))} "
+          "refused plan(s)")
+    uid = group_uid(jobs)
+    assert starts.bound_of(uid)[0][0] > at, "a pod was bound before the refusal"
+    assert [node for _, slot, node in starts.bound_of(uid) if slot == "learner/0"] == [large]
+    assert jobs.get(NAME)["status"]["attempt"] == 1
+    (group,) = jobs.pod_groups(NAME)
+    assert [(one["set"], one["node"]) for one in group["status"]["avoid"]] == [("learner", small)]
+
+
+def test_a_gang_without_another_node_waits_with_kube_schedulers_words_and_starts_by_itself(
+        jobs, core, namespace, starts, observer, only):
+    foreign = Foreign(core, namespace, only)
+    jobs.create(gang([only]))
+    wait_refused(jobs, starts)
+
+    def told():
+        said = jobs.condition(NAME, "Scheduled") or {}
+        return said.get("status") == "False" and REFUSED in said.get("message", ""), said
+    wait_for(told, "the job to say what kube-scheduler said")
+    print(jobs.condition(NAME, "Scheduled")["message"])
+    wait_for(lambda: (not jobs.pods(NAME), bound(jobs)), "the pods of the refused plan to go")
+    always(lambda: (told()[0], told()[1]), "the reason stays readable while it waits", 5)
+    assert jobs.phase(NAME) == "Created"
+    starts.catch_up()
+    assert starts.bound_of(group_uid(jobs)) == []
+
+    foreign.remove()
+    began = time.monotonic()
+    wait_whole(jobs, starts, observer, timeout=180)
+    print(f"whole {time.monotonic() - began:.1f} s after the obstacle went")
+    assert jobs.get(NAME)["status"]["attempt"] == 1
+
+
+# -- while binds are held
+
+
+@pytest.fixture
+def held(jobs, core, programs, namespace, only):
+    """A gang whose learner cannot come, and the calls of all others are held; yields the obstacle."""
+    foreign = Foreign(core, namespace, only)
+    jobs.create(gang([only]))
+    wait_held(programs, PODS - 1)
+    return foreign
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_an_extender_that_ends_while_binds_are_held_leaves_no_gang_in_part(
+        jobs, programs, starts, observer, held, how):
+    began = time.monotonic()
+    process = programs.programs["extender"]
+    processes.send(process, how)
+    # The program promises to end within 5 s; it is killed after those.
+    assert how == signal.SIGKILL or programs.stop("extender", patience=5), "it did not end within 5 s of SIGTERM"
+    processes.wait_for_end(process)
+    print(f"ended {time.monotonic() - began:.2f} s after {how.name}")
+    assert bound(jobs) == []
+    programs.start("extender")
+    held.remove()
+    began = time.monotonic()
+    wait_whole(jobs, starts, observer)
+    print(f"whole {time.monotonic() - began:.1f} s after the obstacle went")
+
+
+def test_a_job_deleted_while_its_binds_are_held_and_created_again_starts_whole(
+        jobs, programs, starts, observer, held, only):
+    old = group_uid(jobs)
+    jobs.delete(NAME)
+    held.remove()
+    jobs.create(gang([only]))
+    wait_whole(jobs, starts, observer)
+    assert starts.bound_of(old) == []
+    assert group_uid(jobs) != old
+    wait_held(programs, 0)
+
+
+# -- when all are accepted
+
+
+def test_the_coordinator_is_bound_last(jobs, starts, observer):
+    jobs.create(job(NAME, collector={"replicas": 11, "template": template()}))
+    wait_whole(jobs, starts, observer, pods=13)
+    order = [slot for _, slot, _ in starts.bound_of(group_uid(jobs))]
+    assert len(order) == 13
+    assert order[-1] == "coordinator/0", order
