@@ -1,6 +1,8 @@
 """A bind is held until kube-scheduler has accepted every pod of the gang, so a gang starts whole also where
 kube-scheduler knows what the planner does not: here affinity to other pods (docs/adr/2026-11-22-held-binds.md)."""
 
+import collections
+import os
 import signal
 import time
 
@@ -8,8 +10,8 @@ import pytest
 from harness import processes
 from support import nodes
 from support.jobs import job, template
-from support.starts import Starts
-from support.wait import always, wait_for
+from support.starts import Starts, annotation
+from support.wait import always, lasting, wait_for
 
 NAME = "holds"
 FOREIGN = {"e2e-hold": "foreign"}
@@ -225,3 +227,60 @@ def test_the_coordinator_is_bound_last(jobs, starts, observer):
     order = [slot for _, slot, _ in starts.bound_of(group_uid(jobs))]
     assert len(order) == 13
     assert order[-1] == "coordinator/0", order
+
+
+# -- more gangs than capacity
+
+JOBS, FIT, ON_A_NODE = 40, 20, 15
+
+
+@pytest.fixture
+def small_pool(programs):
+    """Nodes for 20 gangs; yields the label that chooses them."""
+    with nodes.own_nodes(programs.api(), *[{}] * FIT) as (name, names):
+        wait_usable(programs.api(), names)
+        yield {nodes.OWN: name}
+
+
+def cpu_seconds(cluster):
+    """{program: seconds} that the control plane's servers and schedulers have used so far."""
+    seconds = {}
+    for one in [*cluster.control_plane, *cluster.programs.values()]:
+        with open(f"/proc/{one['pid']}/stat", encoding="utf-8") as file:
+            fields = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{one['pid']}/cmdline", "rb") as file:
+            words = file.read().decode().split("\0")
+        name = os.path.basename(words[0]) + (" of ours" if one in cluster.programs.values() and "scheduler" in words[0] else "")
+        seconds[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
+def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, starts, observer, small_pool):
+    """Coordinator and 14 collectors fill a node; the aggregator goes elsewhere."""
+    one = template(cpu="4200m", nodeSelector=small_pool)  # 15 of them to a node with 64 CPUs
+    names = [f"{NAME}-{i}" for i in range(JOBS)]
+    began = time.monotonic()
+    for name in names:
+        jobs.create(job(name, coordinator={"template": one}, collector={"replicas": ON_A_NODE - 1, "template": one}))
+
+    def settled():
+        by_group = collections.Counter(annotation(pod, "pod-group-uid") for pod in list(starts.bound.values()))
+        states = collections.Counter((jobs.phase(name), (jobs.condition(name, "Scheduled") or {}).get("status"))
+                                     for name in names)
+        return (sorted(by_group.values()) == [ON_A_NODE + 1] * FIT
+                and states == {("Running", "True"): FIT, ("Created", "False"): JOBS - FIT}), (states, by_group)
+    wait_for(settled, f"{FIT} of {JOBS} gangs to run", 180)
+    print(f"{FIT} of {JOBS} gangs whole {time.monotonic() - began:.1f} s after the first was created")
+    starts.catch_up()
+    assert starts.broken() == []
+    whole = [uid for uid in starts.groups if starts.bound_of(uid)]
+    assert len(whole) == FIT and all(starts.is_whole(uid) for uid in whole)
+    assert all(starts.bound_of(uid)[-1][1] == "coordinator/0" for uid in whole)
+    observer.catch_up()
+    assert observer.broken == []
+
+    before, pods = cpu_seconds(programs), len(starts.bound)
+    lasting(30)
+    used = {name: round(seconds - before[name], 2) for name, seconds in cpu_seconds(programs).items()}
+    print(f"CPU seconds in 30 s with {JOBS - FIT} gangs that wait: {used}")
+    assert len(starts.bound) == pods and not sum((jobs.pods(name) for name in names if jobs.phase(name) == "Created"), [])
