@@ -5,10 +5,14 @@ Runs against the cluster whose environment file is given (make up, then .local/<
 jobs with one coordinator, one aggregator (if the cluster has an AggregatorConfig) and COLLECTORS
 collectors, one after another, deletes each, and prints a table and one JSON line. Times are taken on
 this side of the API: from just before the create call until a watch has shown the last pod bound.
+
+--compare-hold tells what it costs that a gang's binds are held until all are there: the extender is
+restarted before each round, in turn as it is and with --hold-binds-up-to 0.
 """
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -17,6 +21,10 @@ from pathlib import Path
 from kubernetes import client, config, watch
 from environment import read_env
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+from harness.cluster import Cluster  # noqa: E402
+
 GROUP, VERSION, PLURAL = "nervex.sensetime.com", "v1alpha1", "nervexjobs"
 
 
@@ -24,6 +32,8 @@ def main():
     options = parse_options()
     env = read_env(options.env)
     config.load_kube_config(env["KUBECONFIG"])
+    if options.compare_hold:
+        return compare_hold(options)
     rounds = [one_round(options, i) for i in range(options.rounds + 1)][1:]  # the first warms up
     memory = {name: resident_mib(env[f"NERVEX_{name}_PID"])
               for name in ("WEBHOOK", "EXTENDER", "CONTROLLER", "SERVER", "SCHEDULER")}
@@ -38,7 +48,33 @@ def parse_options():
     parser.add_argument("--collectors", type=int, default=8, help="pods of the gang beside two")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--timeout", type=int, default=60, help="seconds per round")
+    parser.add_argument("--compare-hold", action="store_true", help="with binds held, and not, in turn")
     return parser.parse_args()
+
+
+def compare_hold(options):
+    """A table of pods a second for either way, and one JSON line."""
+    cluster = Cluster.load(options.env.resolve().parent.name)
+    ways = {"held": "", "not held": "--hold-binds-up-to=0"}
+    rates = {way: [] for way in ways}
+    before = os.environ.get("NERVEX_EXTENDER_ARGS", "")
+    try:
+        for number in range(options.rounds + 1):
+            for way, flags in ways.items():
+                os.environ["NERVEX_EXTENDER_ARGS"] = f"{before} {flags}"
+                cluster.restart("extender")
+                seen = one_round(options, number)
+                if number > 0:  # the first warms up
+                    rates[way].append(seen["pods"] / seen["all_bound"])
+    finally:
+        os.environ["NERVEX_EXTENDER_ARGS"] = before
+        cluster.restart("extender")
+    print(f"job of {seen['pods']} pods, {options.rounds} rounds, pods a second from create to all bound: "
+          "median (least to most)")
+    for way, values in rates.items():
+        print(f"  {way:10} {statistics.median(values):7.1f} ({min(values):.1f} to {max(values):.1f})")
+    print(json.dumps({"bench": "job_start_hold", "pods": seen["pods"],
+                      **{way: round(statistics.median(values), 1) for way, values in rates.items()}}))
 
 
 def a_job(name, collectors):

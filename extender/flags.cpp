@@ -24,7 +24,7 @@ void add_hold_flags(CLI::App& app, HoldOptions& holds) {
          "--hold-binds-up-to", holds.largest_gang,
          "hold the binds of a gang of up to so many pods until kube-scheduler has accepted "
          "all of them, so that it starts whole or not at all; a larger gang starts with its "
-         "first bind; 0: hold none")
+         "first bind; 0: hold none, but the coordinator's until its workers are bound")
       ->type_name("PODS")
       ->check(CLI::Range(0, 5000))
       ->capture_default_str();
@@ -33,9 +33,12 @@ void add_hold_flags(CLI::App& app, HoldOptions& holds) {
                "the others are bound; kube-scheduler's httpTimeout for bind has to be 15s more");
 }
 
+// Of a gang that is not held one call is, too: its coordinator's, until all others are bound.
+constexpr std::size_t kLeastCalls = 500;
+
 // What follows from the flags: four gangs of that size may come to be bound at a time.
 void complete(HoldOptions& holds) {
-  holds.most_calls = 4 * holds.largest_gang;
+  holds.most_calls = std::max(4 * holds.largest_gang, kLeastCalls);
   holds.patience = std::min(holds.patience, holds.longest);
 }
 

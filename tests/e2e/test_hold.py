@@ -9,6 +9,7 @@ import time
 import pytest
 from harness import processes
 from support import nodes
+from support.audit import Audit
 from support.jobs import job, template
 from support.starts import Starts, annotation
 from support.wait import always, lasting, wait_for
@@ -279,8 +280,48 @@ def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, start
     observer.catch_up()
     assert observer.broken == []
 
-    before, pods = cpu_seconds(programs), len(starts.bound)
+    # Those that wait cost nothing: the API server's own work is what is left (it is never at rest).
+    Audit(programs.settings).writes_when_quiet(jobs.namespace)
+    calm, before = Audit(programs.settings), cpu_seconds(programs)
     lasting(30)
     used = {name: round(seconds - before[name], 2) for name, seconds in cpu_seconds(programs).items()}
     print(f"CPU seconds in 30 s with {JOBS - FIT} gangs that wait: {used}")
-    assert len(starts.bound) == pods and not sum((jobs.pods(name) for name in names if jobs.phase(name) == "Created"), [])
+    assert not calm.writes(jobs.namespace)
+    starts.catch_up()
+    assert len(starts.bound) == FIT * (ON_A_NODE + 1)
+
+
+# -- gangs that only kube-scheduler keeps apart
+
+
+def rivals(labels_of_nodes, learners):
+    """A job whose learners keep away from those of every job: of its own, as the planner knows, and of others."""
+    apart = template(nodeSelector=labels_of_nodes, affinity={
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": FOREIGN}, "topologyKey": "kubernetes.io/hostname"}]}})
+    apart["metadata"] = {"labels": FOREIGN}
+    return {"learner": {"replicas": learners, "template": apart}}
+
+
+def test_gangs_that_refuse_each_other_start_whole_one_after_another(jobs, programs, starts, observer):
+    """Each of four gangs wants two of four nodes for itself; the planner puts all on the same ones at first. Two can
+    start; when one ends, the next does."""
+    with nodes.own_nodes(programs.api(), *[{}] * 4) as (pool, machines):
+        wait_usable(programs.api(), machines)
+        names = [f"{NAME}-{i}" for i in range(4)]
+        began = time.monotonic()
+        for name in names:
+            jobs.create(job(name, **rivals({nodes.OWN: pool}, 2)))
+
+        def running(count):
+            now = [name for name in names if jobs.phase(name) == "Running"]
+            return len(now) == count, [(name, jobs.get(name)["status"]) for name in names]
+        wait_for(lambda: running(2), "two gangs to run", 240)
+        print(f"two of four gangs whole after {time.monotonic() - began:.1f} s")
+        starts.catch_up()
+        assert starts.broken() == []
+        whole = [uid for uid in starts.groups if starts.bound_of(uid)]
+        print({uid[:4]: len(starts.refusals(uid)) for uid in starts.groups}, "plans were refused")
+        assert len(whole) == 2 and all(starts.is_whole(uid) for uid in whole)
+        observer.catch_up()
+        assert observer.broken == []

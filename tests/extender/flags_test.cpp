@@ -41,5 +41,19 @@ TEST_CASE("beyond loopback the extender wants a certificate and an authority for
   CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
 }
 
+// The coordinator is bound last, whether or not the binds of its gang are held.
+TEST_CASE("a coordinator's bind can be held whatever gangs are not", "[extender][flags][hold]") {
+  const auto largest = GENERATE(values<std::string>({"0", "1", "1000"}));
+  INFO("--hold-binds-up-to=" << largest);
+  std::string program = "nervex-extender";
+  std::string flag = "--hold-binds-up-to=" + largest;
+  std::vector<char*> argv{program.data(), flag.data()};
+  Flags flags;
+  REQUIRE(parse(static_cast<int>(argv.size()), argv.data(), flags) == std::nullopt);
+  CHECK(flags.holds.largest_gang == std::stoul(largest));
+  CHECK(flags.holds.most_calls >= 500);
+  CHECK(flags.holds.most_calls >= 4 * flags.holds.largest_gang);
+}
+
 }  // namespace
 }  // namespace nervex::extender
