@@ -63,6 +63,7 @@ def compare_hold(options):
             for way, flags in ways.items():
                 os.environ["NERVEX_EXTENDER_ARGS"] = f"{before} {flags}"
                 cluster.restart("extender")
+                wait_for_lease(cluster, options)
                 seen = one_round(options, number)
                 if number > 0:  # the first warms up
                     rates[way].append(seen["pods"] / seen["all_bound"])
@@ -75,6 +76,15 @@ def compare_hold(options):
         print(f"  {way:10} {statistics.median(values):7.1f} ({min(values):.1f} to {max(values):.1f})")
     print(json.dumps({"bench": "job_start_hold", "pods": seen["pods"],
                       **{way: round(statistics.median(values), 1) for way, values in rates.items()}}))
+
+
+def wait_for_lease(cluster, options):
+    """The planner begins when its replica leads, and a while after it is ready."""
+    deadline = time.monotonic() + options.timeout
+    while not cluster.is_leader("extender"):
+        if time.monotonic() > deadline:
+            sys.exit(f"the extender did not lead within {options.timeout} s")
+        time.sleep(0.05)
 
 
 def a_job(name, collectors):

@@ -207,6 +207,18 @@ def test_an_extender_that_ends_while_binds_are_held_leaves_no_gang_in_part(
     print(f"whole {time.monotonic() - began:.1f} s after the obstacle went")
 
 
+def test_a_kube_scheduler_that_is_killed_while_binds_are_held_leaves_no_gang_in_part(
+        jobs, programs, starts, observer, held):
+    process = programs.programs["scheduler"]
+    processes.send(process, signal.SIGKILL)
+    processes.wait_for_end(process)
+    wait_held(programs, 0)  # their caller has gone
+    assert bound(jobs) == []
+    programs.start("scheduler")
+    held.remove()
+    wait_whole(jobs, starts, observer)
+
+
 def test_a_job_deleted_while_its_binds_are_held_and_created_again_starts_whole(
         jobs, programs, starts, observer, held, only):
     old = group_uid(jobs)
@@ -228,6 +240,22 @@ def test_the_coordinator_is_bound_last(jobs, starts, observer):
     order = [slot for _, slot, _ in starts.bound_of(group_uid(jobs))]
     assert len(order) == 13
     assert order[-1] == "coordinator/0", order
+
+
+@pytest.fixture
+def holds_none(programs, monkeypatch):
+    monkeypatch.setenv("NERVEX_EXTENDER_ARGS",
+                       f"{os.environ.get('NERVEX_EXTENDER_ARGS', '')} --hold-binds-up-to=0")
+    programs.restart("extender")
+    yield
+    monkeypatch.undo()
+    programs.restart("extender")
+
+
+def test_the_coordinator_is_bound_last_also_when_no_gang_is_held(holds_none, jobs, starts, observer):
+    jobs.create(job(NAME, collector={"replicas": 3, "template": template()}))
+    wait_whole(jobs, starts, observer)
+    assert starts.bound_of(group_uid(jobs))[-1][1] == "coordinator/0"
 
 
 # -- more gangs than capacity
