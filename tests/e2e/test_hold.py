@@ -322,34 +322,38 @@ def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, start
 # -- gangs that only kube-scheduler keeps apart
 
 
-def rivals(labels_of_nodes, learners):
-    """A job whose learners keep away from those of every job: of its own, as the planner knows, and of others."""
-    apart = template(nodeSelector=labels_of_nodes, affinity={
-        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-            {"labelSelector": {"matchLabels": FOREIGN}, "topologyKey": "kubernetes.io/hostname"}]}})
-    apart["metadata"] = {"labels": FOREIGN}
-    return {"learner": {"replicas": learners, "template": apart}}
+def rivals(name, labels_of_nodes, learners):
+    """A job whose learners, three to a node, share none with those of other jobs."""
+    shy = template(cpu="20", nodeSelector=labels_of_nodes, affinity={
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
+            "labelSelector": {"matchLabels": FOREIGN, "matchExpressions": [
+                {"key": "e2e-hold-job", "operator": "NotIn", "values": [name]}]},
+            "topologyKey": "kubernetes.io/hostname"}]}})
+    shy["metadata"] = {"labels": {**FOREIGN, "e2e-hold-job": name}}
+    return job(name, learner={"replicas": learners, "template": shy})
 
 
 def test_gangs_that_refuse_each_other_start_whole_one_after_another(jobs, programs, starts, observer):
-    """Each of four gangs wants two of four nodes for itself; the planner puts all on the same ones at first. Two can
-    start; when one ends, the next does."""
+    """Each of three gangs wants nodes for itself, of which the planner knows nothing: it lets them share. The first
+    one takes two or three of the four nodes, so that no other may have enough before it ends."""
     with nodes.own_nodes(programs.api(), *[{}] * 4) as (pool, machines):
         wait_usable(programs.api(), machines)
-        names = [f"{NAME}-{i}" for i in range(4)]
-        began = time.monotonic()
+        names = [f"{NAME}-{i}" for i in range(3)]
         for name in names:
-            jobs.create(job(name, **rivals({nodes.OWN: pool}, 2)))
+            jobs.create(rivals(name, {nodes.OWN: pool}, 5))
 
-        def running(count):
-            now = [name for name in names if jobs.phase(name) == "Running"]
-            return len(now) == count, [(name, jobs.get(name)["status"]) for name in names]
-        wait_for(lambda: running(2), "two gangs to run", 240)
-        print(f"two of four gangs whole after {time.monotonic() - began:.1f} s")
-        starts.catch_up()
-        assert starts.broken() == []
-        whole = [uid for uid in starts.groups if starts.bound_of(uid)]
-        print({uid[:4]: len(starts.refusals(uid)) for uid in starts.groups}, "plans were refused")
-        assert len(whole) == 2 and all(starts.is_whole(uid) for uid in whole)
-        observer.catch_up()
-        assert observer.broken == []
+        def running():
+            return [name for name in names if jobs.phase(name) == "Running"]
+
+        def refused():
+            return {uid: len(starts.refusals(uid)) for uid in list(starts.groups)}
+        first = wait_for(running, "a gang to run")
+        wait_for(lambda: (sum(refused().values()) >= 1, refused()), "another gang's plan to be refused")
+        for name in first:
+            jobs.delete(name)
+        began = time.monotonic()
+        names = [name for name in names if name not in first]
+        (second, *_) = wait_for(running, "another gang to run", 240)
+        print(f"{second} runs {time.monotonic() - began:.1f} s after {first} ended; plans refused: {refused()}")
+        wait_whole(jobs, starts, observer, second, 7)
+        assert all(starts.is_whole(uid) or not starts.bound_of(uid) for uid in starts.groups)
