@@ -279,7 +279,9 @@ def cpu_seconds(cluster):
             fields = file.read().rpartition(")")[2].split()
         with open(f"/proc/{one['pid']}/cmdline", "rb") as file:
             words = file.read().decode().split("\0")
-        name = os.path.basename(words[0]) + (" of ours" if one in cluster.programs.values() and "scheduler" in words[0] else "")
+        is_ours = one in cluster.programs.values()
+        name = os.path.basename(words[0])
+        name += " of ours" if is_ours and "scheduler" in name else ""
         seconds[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return seconds
 

@@ -31,7 +31,8 @@ class Starts:
     def start(self):
         for kind, path in self._paths.items():
             version = self._api.get(path)["metadata"]["resourceVersion"]
-            threading.Thread(target=self._follow, args=(kind, path, version), name=f"starts-{kind}", daemon=True).start()
+            threading.Thread(
+                target=self._follow, args=(kind, path, version), name=f"starts-{kind}", daemon=True).start()
         return self
 
     def stop(self):
