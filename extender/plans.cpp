@@ -53,14 +53,6 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (is) {
     if (after->node.empty()) {
       pods_.set_unbound(*is, *after);
-      // kube-scheduler tries a pod again only when our bind has been answered: it was not stored.
-      const bool is_refused_again =
-          !after->unscheduled_reason.empty() &&
-          (!before || replaced || before->unscheduled_reason != after->unscheduled_reason ||
-           before->unscheduled_since != after->unscheduled_since);
-      if (is_refused_again && assumed_.count(after->meta.uid) > 0) {
-        release_assumed(*is, after->meta.uid);
-      }
     } else {
       pods_.add(*is, *after);
       forget_assumed(after->meta.uid);
