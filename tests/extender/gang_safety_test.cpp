@@ -533,9 +533,11 @@ struct Sim : testing::Cluster {
       const auto slot = slot_of(pod);
       if (!slot || bound_to(pod).empty()) continue;
       INFO("pod " << name_of(pod));
-      const bool is_only =
-          slots.emplace(slot->pod_group_uid, gang::slot_key(slot->role, slot->slot.ordinal)).second;
-      CHECK((is_only || !occupies(pod)));
+      if (occupies(pod)) {
+        const std::string key = gang::slot_key(slot->role, slot->slot.ordinal);
+        const bool is_only = slots.emplace(slot->pod_group_uid, key).second;
+        CHECK(is_only);
+      }
       const auto group = by_uid.find(slot->pod_group_uid);
       if (group == by_uid.end()) continue;
       const auto* placement = gang::find_placement(group->second.status, slot->role, slot->slot);
