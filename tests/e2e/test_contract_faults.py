@@ -39,8 +39,9 @@ def test_1_a_restarted_controller_does_not_run_a_finished_job_again(jobs, runnin
 
 
 def test_2_what_fails_is_retried_and_reported(jobs, core, namespace):
-    """Here a quota that allows no pod, until it is taken away."""
-    core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    """Here a quota that the planner does not read and that allows no pod, until it is taken away."""
+    core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "none"},
+                                                      "spec": {"hard": {"pods": "0"}, "scopes": ["NotTerminating"]}})
     wait_for(lambda: "pods" in (core.read_namespaced_resource_quota("none", namespace).status.used or {}),
              "the quota to be counted")
     jobs.create(job(NAME))

@@ -100,7 +100,7 @@ def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
     member = body["spec"]["members"][0]
     member["slots"] = [{"ordinal": i, "incarnation": 0} for i in range(3)]
     created = groups.call("POST", body=body)
-    old = [{"role": "ddp-learner", "ordinal": i, "incarnation": 0, "node": "gone-node", "number": 7 + i}
+    old = [{"role": "ddp-learner", "ordinal": i, "incarnation": 0, "node": "gpu-node-0", "number": 7 + i}
            for i in range(3)]
     groups.patch_status({
         "observedGeneration": created["metadata"]["generation"], "nextPlacement": 10, "gangs": [
@@ -116,4 +116,4 @@ def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
     gang = wait_for(look, "the planner to follow the spec")
     assert gang["committed"]
     assert gang["placements"] == [
-        {"role": "ddp-learner", "nodes": [{"node": "gone-node", "ordinal": 0, "count": 2, "number": 7}]}]
+        {"role": "ddp-learner", "nodes": [{"node": "gpu-node-0", "ordinal": 0, "count": 2, "number": 7}]}]

@@ -42,12 +42,13 @@ def test_a_right_that_is_missing_for_a_while_takes_no_gang_back(jobs, programs):
 
 
 def test_a_request_that_is_refused_in_part_has_no_pods_at_all(jobs, core, namespace, replicas_api):
-    """A quota has capacity for one of three: admission's 403 is final."""
+    """A quota that the planner does not read has capacity for one of three: admission's 403 is final."""
     jobs.create(job("grows"))
     jobs.wait_phase("grows", "Running")
     before = [pod.metadata.name for pod in jobs.wait_pods("grows", 2, "Running")]
     core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "few"},
-                                                      "spec": {"hard": {"pods": str(len(before) + 1)}}})
+                                                      "spec": {"hard": {"pods": str(len(before) + 1)},
+                                                               "scopes": ["NotTerminating"]}})
     wait_for(lambda: core.read_namespaced_resource_quota("few", namespace).status.used, "the quota to count")
     assert replicas_api.add(namespace, "grows-coordinator", collectors=3).json["success"]
     told = jobs.wait_condition("grows", "PodsCreated", "False")
