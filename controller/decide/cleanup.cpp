@@ -49,8 +49,7 @@ Target pod_target(const kube::Pod& pod) {
 Actions delete_stuck_pods(const Observed& seen) {
   DeletePods stuck;
   for (const auto& pod : seen.pods) {
-    const bool is_stuck =
-        pod->meta.deleting && !pod->deleted_at_once && !pod->node_lost.empty();
+    const bool is_stuck = pod->meta.deleting && !pod->deleted_at_once && !pod->node_lost.empty();
     if (is_stuck) stuck.targets.push_back(pod_target(*pod));
   }
   return stuck.targets.empty() ? Actions{} : Actions{std::move(stuck)};

@@ -54,7 +54,7 @@ struct ConfirmFree {
 };
 struct Target {
   std::string name;
-  std::string uid;  // sent as a precondition, so a namesake created meanwhile survives
+  std::string uid;       // sent as a precondition, so a namesake created meanwhile survives
   bool at_once = false;  // a pod whose node is lost: no kubelet is there to end it
   bool operator==(const Target&) const = default;
 };

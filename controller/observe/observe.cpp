@@ -85,8 +85,8 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
 Result<Nothing> confirm_given_up(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
   const auto live = live_object_of(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
-  const bool is_same = !live->is_null() &&
-                       kube::decode_meta(*live).resource_version == group.meta.resource_version;
+  const bool is_same =
+      !live->is_null() && kube::decode_meta(*live).resource_version == group.meta.resource_version;
   if (is_same) return ok();
   return Error{Code::kTransient, "podgroup " + group.meta.name + " is newer than the cache"};
 }
