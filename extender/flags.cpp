@@ -39,7 +39,7 @@ constexpr std::size_t kLeastCalls = 500;
 // What follows from the flags: four gangs of that size may come to be bound at a time.
 void complete(HoldOptions& holds) {
   holds.most_calls = std::max(4 * holds.largest_gang, kLeastCalls);
-  holds.patience = std::min(holds.patience, holds.longest);
+  holds.arrival_timeout = std::min(holds.arrival_timeout, holds.longest);
 }
 
 }  // namespace

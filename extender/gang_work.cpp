@@ -76,9 +76,9 @@ GangWork start_work(const GroupSeen& seen, const std::string& name) {
   return work;
 }
 
-void find_open(GangWork& work, const GroupSeen& seen) {
+void find_open(GangWork& work) {
   std::map<std::int64_t, const OpenSlot*> open;
-  for (const OpenSlot& slot : seen.open) open.emplace(slot.placement.number, &slot);
+  for (const OpenSlot& slot : work.seen->open) open.emplace(slot.placement.number, &slot);
   for (const PlacedSlot& slot : work.placed) {
     const auto at = open.find(slot.placement.number);
     if (at != open.end()) work.open.push_back(at->second);
@@ -240,7 +240,7 @@ std::vector<GangWork> gangs_of(const GroupSeen& seen) {
   }
   for (GangWork& work : works) {
     work.is_reserved = work.committed;
-    if (!seen.open.empty()) find_open(work, seen);
+    if (!seen.open.empty()) find_open(work);
   }
   return works;
 }

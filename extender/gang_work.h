@@ -20,7 +20,7 @@ struct PlacedSlot {
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
-  const GroupSeen* seen = nullptr;
+  const GroupSeen* seen = nullptr;           // that it was made from
   const gang::GangStatus* before = nullptr;  // as the status has it; null: a new gang
   // It keeps the placements it has: committed, or the commit is being written.
   bool committed = false;
@@ -52,7 +52,7 @@ struct GangWork {
 // capacity of committed gangs is reserved: the snapshot has subtracted it.
 // Capacity that a gang which is not committed is to reserve (MemberSet::reserved_pods) is among its
 // slots, as gang::reserved_slot(): it is planned with them, or nothing is. That of a committed gang
-// is not: reserved_capacity.h.
+// is not: reserved_places.h.
 std::vector<GangWork> gangs_of(const GroupSeen& seen);
 
 // Of a committed gang, takes the placements whose pod is not bound on nodes that do not take it any

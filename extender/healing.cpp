@@ -78,10 +78,6 @@ void sooner(std::optional<SysTime>& first, SysTime other) {
   if (!first || other < *first) first = other;
 }
 
-}  // namespace
-
-namespace {
-
 // Of the set on the node, as far as they run.
 int running_on(const GangWork& gang, std::string_view set, std::string_view node) {
   std::set<std::int64_t> open;
@@ -129,7 +125,7 @@ void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
   avoid_node(avoid, set, node, running_on(gang, set, node), now);
 }
 
-std::optional<HealingState> judge_healing(const GangWork& work, const std::string& uid, SysTime now,
+std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
                                           const Healing& healing) {
   if (!work.is_stored_committed) return std::nullopt;
   const Gaps gaps = gaps_of(work);
@@ -138,7 +134,7 @@ std::optional<HealingState> judge_healing(const GangWork& work, const std::strin
   state.since = now;
   state.cause = cause_of(gaps);
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
-  const auto known = healing.memory.incomplete.find({uid, work.name});
+  const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
   if (was_shown) {
     state.since = std::min(*work.before->healing_since, now);
     if (!work.before->healing_cause.empty()) state.cause = work.before->healing_cause;

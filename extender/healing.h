@@ -68,7 +68,7 @@ struct HealingState {
 
 // Of a gang after it was given what it can be given in this cycle; nullopt: it is whole, or was
 // never committed. Quorum counts wanted slots whose pods are bound, or have finished by themselves.
-std::optional<HealingState> judge_healing(const GangWork& work, const std::string& uid, SysTime now,
+std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
                                           const Healing& healing);
 
 // What comes behind "learner: 1 of 4 do not fit: ...", or stands alone if all has a place.

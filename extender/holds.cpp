@@ -51,7 +51,7 @@ Holds::GateKey Holds::key_of(const Call& call) {
 }
 
 MonoTime Holds::deadline_of(const Gate& gate) const {
-  return std::min(gate.first + options_.longest, gate.last + options_.patience);
+  return std::min(gate.first + options_.longest, gate.last + options_.arrival_timeout);
 }
 
 // ---- one call

@@ -35,7 +35,7 @@ struct HoldOptions {
   // be more is told to come again.
   std::size_t most_calls = 4000;
   // A call is held for this long after the last one of its gang came, ...
-  std::chrono::milliseconds patience{10'000};
+  std::chrono::milliseconds arrival_timeout{10'000};
   // ... and never longer than this. kube-scheduler has to wait for longer than that.
   std::chrono::milliseconds longest{60'000};
 };

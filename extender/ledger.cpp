@@ -104,9 +104,7 @@ bool Ledger::has_capacity(const gang::MemberSet& set, std::string_view node) con
 }
 
 bool Ledger::is_allowed(const gang::MemberSet& set, std::string_view node) const {
-  const gang::NodeView* view = find(node);
-  return view != nullptr &&
-         kube::judge(*view->node, set.shape.constraints) == kube::NodeFit::kAllowed;
+  return objection(set, node).empty();
 }
 
 void Ledger::take(const gang::MemberSet& set, std::string_view node) {

@@ -116,7 +116,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     const auto outage = outages_.find(node);
     if (outage != outages_.end()) {
       outage->second.is_done = false;
-    } else if (now == nullptr) {  // set_done() has forgotten it; a node that is back begins anew
+    } else if (now == nullptr) {  // set_done() has forgotten it; a node that is back starts again
       outages_.emplace(node, known.at(node)).first->second.is_done = false;
     }
   }

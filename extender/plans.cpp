@@ -127,12 +127,8 @@ PodGroupPtr Plans::effective(GroupEntry& entry, const PodGroupPtr& group) const 
       if (pods == existing_.end()) break;
       const auto pod = pods->second.find({set.role, slot.ordinal});
       if (pod == pods->second.end()) continue;
-      for (const auto& [name, amount] : pod->second.requests.amounts()) {
-        // What the scheduler's own filters check is left to them.
-        if (!kube::is_implicit(name) && amount > set.shape.requests.get(name)) {
-          set.shape.requests.set(name, amount);
-        }
-      }
+      // What the scheduler's own filters check is left to them.
+      set.shape.requests.raise_to(real_requests(pod->second.requests));
     }
     if (set.shape.requests != before || is_enlarged(*group, set.name)) {
       entry.enlarged.push_back({set.name, real_requests(set.shape.requests)});

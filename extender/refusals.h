@@ -1,7 +1,7 @@
 // extender/refusals.h - what follows when kube-scheduler refuses pods of a plan? Pure.
 //
 // The planner does not know all that kube-scheduler knows. What it refused is kept in the
-// PodGroup's status, where the next plan finds it, whoever makes it and after whatever restart.
+// PodGroup's status, where the next plan finds it, in any replica and after any restart.
 #pragma once
 
 #include <chrono>

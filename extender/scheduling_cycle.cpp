@@ -381,7 +381,7 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
   for (const GangWork& gang : work.gangs) {
     const auto key = std::pair(group.meta.uid, gang.name);
     const auto last_reported = memory.find(key);
-    const auto healed = judge_healing(gang, group.meta.uid, now, healing);
+    const auto healed = judge_healing(gang, now, healing);
     if (healed) {
       out.healing.incomplete.emplace(key, HealingMemory::Incomplete{healed->since, healed->cause});
       note_look(out, healed->look_again, now);

@@ -85,7 +85,7 @@ TEST_CASE("no pod is bound before all of its gang are here; then all are", "[ext
 }
 
 TEST_CASE("a gang whose pods do not all come starts none of them", "[extender][hold]") {
-  Held c({.patience = 20ms});
+  Held c({.arrival_timeout = 20ms});
   auto coordinator = c.begin(c.names[0]);
   auto learner = c.begin(c.names[1]);
   const std::string error = learner.get();
@@ -120,7 +120,7 @@ void refuse(Cluster& c, const std::string& name, const std::string& reason,
 }
 
 TEST_CASE("what the scheduler refuses is learned when the time is up", "[extender][hold]") {
-  Held c({.patience = 20ms});
+  Held c({.arrival_timeout = 20ms});
   c.add_node("n3", 8);
   c.see_nodes();
   SECTION("refused by its plugins: planned elsewhere") {
@@ -169,7 +169,7 @@ TEST_CASE("what the scheduler refuses is learned when the time is up", "[extende
 
 TEST_CASE("a call is not held for longer than the longest time, however many come",
           "[extender][hold]") {
-  Held c({.patience = 1h, .longest = 20ms});
+  Held c({.arrival_timeout = 1h, .longest = 20ms});
   CHECK(c.begin(c.names[1]).get().starts_with("gang base cannot start"));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("a call ends early", "[extender][hold]") {
 }
 
 TEST_CASE("a call whose caller has left does not count any more", "[extender][hold]") {
-  Held c({.patience = 1h, .longest = 1h});
+  Held c({.arrival_timeout = 1h, .longest = 1h});
   const kube::BindArgs args{c.names[1], kNs, c.pod(c.names[1]).meta.uid, "n1"};
   const auto outcome = c.binder.bind(args, [] { return true; });
   REQUIRE_FALSE(outcome);
@@ -230,7 +230,7 @@ TEST_CASE("a gang waits only for the slots that it wants", "[extender][hold]") {
 
 TEST_CASE("a gang that is committed is not held, but for the pod that is bound last",
           "[extender][hold]") {
-  Held c({.patience = 20ms});
+  Held c({.arrival_timeout = 20ms});
   auto group = c.group("a");
   group.status.gangs[0].committed = true;
   c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(group.status)}});
@@ -246,7 +246,7 @@ TEST_CASE("a gang that is committed is not held, but for the pod that is bound l
 }
 
 TEST_CASE("a pod that has finished counts as bound", "[extender][hold]") {
-  Held c({.patience = 20ms});
+  Held c({.arrival_timeout = 20ms});
   auto group = c.group("a");
   group.status.gangs[0].committed = true;
   c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(group.status)}});
