@@ -4,25 +4,14 @@ import re
 
 import pytest
 from support.jobs import job, load_job, template
+from support.nodes import gpu_nodes, wait_for_free_gpus
 from support.wait import always, wait_for
-
-
-def gpu_nodes(core):
-    """{name: GPUs} of the nodes that have any."""
-    found = {one.metadata.name: int(one.status.allocatable.get("nvidia.com/gpu", 0)) for one in core.list_node().items}
-    return {name: gpus for name, gpus in found.items() if gpus}
 
 
 @pytest.fixture
 def free_gpu_nodes(core):
     """The number of nodes with 8 GPUs, once no pod of an earlier test holds any."""
-    def look():
-        holding = [pod.metadata.name for pod in core.list_pod_for_all_namespaces().items
-                   if pod.status.phase not in ("Succeeded", "Failed")
-                   for one in pod.spec.containers if (one.resources.limits or {}).get("nvidia.com/gpu")]
-        return not holding, holding
-    wait_for(look, "the GPUs of earlier tests to be given back")
-    nodes = gpu_nodes(core)
+    nodes = wait_for_free_gpus(core)
     if len(nodes) < 2 or set(nodes.values()) != {8}:
         pytest.skip(f"needs two or more nodes with 8 GPUs each, and there are {nodes}")
     return len(nodes)

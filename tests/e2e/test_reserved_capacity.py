@@ -11,6 +11,7 @@ import threading
 import kubernetes
 import pytest
 from support.jobs import job, load_job, template
+from support.nodes import wait_for_free_gpus
 from support.wait import always, wait_for
 
 FIRST, SECOND = "first", "second"
@@ -19,14 +20,7 @@ FIRST, SECOND = "first", "second"
 @pytest.fixture
 def gpu_nodes(core):
     """The number of nodes with 8 GPUs, once no pod of an earlier test holds any."""
-    def look():
-        holding = [pod.metadata.name for pod in core.list_pod_for_all_namespaces().items
-                   if pod.status.phase not in ("Succeeded", "Failed")
-                   for one in pod.spec.containers if (one.resources.limits or {}).get("nvidia.com/gpu")]
-        return not holding, holding
-    wait_for(look, "the GPUs of earlier tests to be given back")
-    gpus = [int(one.status.allocatable["nvidia.com/gpu"]) for one in core.list_node().items
-            if "nvidia.com/gpu" in one.status.allocatable]
+    gpus = list(wait_for_free_gpus(core).values())
     if len(gpus) < 3 or set(gpus) != {8}:
         pytest.skip(f"needs three or more nodes with 8 GPUs each, and there are {gpus}")
     return len(gpus)

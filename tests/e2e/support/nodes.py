@@ -6,6 +6,8 @@ import uuid
 from harness import control_plane
 from harness.api import ApiError
 
+from support.wait import wait_for
+
 OWN = "nervex-e2e/own-node"  # label, with the node's name: for templates' nodeSelector
 
 
@@ -54,3 +56,20 @@ def own_node(api, gpus=0):
         yield name
     finally:
         remove(api, name)
+
+
+def gpu_nodes(core):
+    """{name: GPUs} of the nodes that have any."""
+    found = {one.metadata.name: int(one.status.allocatable.get("nvidia.com/gpu", 0)) for one in core.list_node().items}
+    return {name: gpus for name, gpus in found.items() if gpus}
+
+
+def wait_for_free_gpus(core):
+    """The same, once no pod of an earlier test holds any."""
+    def look():
+        holding = [pod.metadata.name for pod in core.list_pod_for_all_namespaces().items
+                   if pod.status.phase not in ("Succeeded", "Failed")
+                   for one in pod.spec.containers if (one.resources.limits or {}).get("nvidia.com/gpu")]
+        return not holding, holding
+    wait_for(look, "the GPUs of earlier tests to be given back")
+    return gpu_nodes(core)
