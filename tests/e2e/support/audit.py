@@ -39,8 +39,7 @@ class Audit:
         found = collections.Counter()
         for event in self._events():
             at = event.get("objectRef", {})
-            if (at.get("namespace") == namespace and about(at.get("name", ""))
-                    and event.get("responseStatus", {}).get("code", 0) < 400):
+            if at.get("namespace") == namespace and about(at.get("name", "")) and is_granted(event):
                 found[event["user"]["username"].removeprefix(ACCOUNT), kind_of(event)] += 1
         return found
 
@@ -57,13 +56,17 @@ class Audit:
                 seen, since = now, time.monotonic()
         return seen
 
-    def asked_by(self, name):
-        """Every write that the instance of that name ("controller-2") asked for, granted or not. Events are
-        left out: they tell of what was done before."""
+    def written_by(self, name):
+        """Every write of the instance of that name ("controller-2") that was not refused. Events are left
+        out: they tell of what was done before."""
         token = suite.credential(self._settings, name)
         return [f"{kind_of(event)} {event['objectRef'].get('name', '')}" for event in self._events()
                 if token in event["user"].get("extra", {}).get(CREDENTIAL, [])
-                and event["objectRef"].get("resource") != "events"]
+                and event["objectRef"].get("resource") != "events" and is_granted(event)]
+
+
+def is_granted(event):
+    return event.get("responseStatus", {}).get("code", 0) < 400
 
 
 def kind_of(event):
