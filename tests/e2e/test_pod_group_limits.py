@@ -102,18 +102,17 @@ def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
     created = groups.call("POST", body=body)
     old = [{"role": "ddp-learner", "ordinal": i, "incarnation": 0, "node": "gpu-node-0", "number": 7 + i}
            for i in range(3)]
-    groups.patch_status({
+    stored = groups.patch_status({
         "observedGeneration": created["metadata"]["generation"], "nextPlacement": 10, "gangs": [
             {"name": "base", "planned": True, "committed": True, "reason": "Planned", "message": "3 pods",
              "since": "2026-01-01T00:00:00.000000Z", "placements": old}]})
-    assert groups.get()["status"]["gangs"][0]["placements"] == old
+    assert stored["status"]["gangs"][0]["placements"] == old
     member["slots"] = [{"ordinal": 0, "count": 2}]
     groups.call("PATCH", f"/{NAME}", {"spec": {"members": [member]}}, "application/merge-patch+json")
 
+    wanted = [{"role": "ddp-learner", "nodes": [{"node": "gpu-node-0", "ordinal": 0, "count": 2, "number": 7}]}]
+
     def look():
         gang = groups.get()["status"]["gangs"][0]
-        return gang["placements"] != old, gang
-    gang = wait_for(look, "the planner to follow the spec")
-    assert gang["committed"]
-    assert gang["placements"] == [
-        {"role": "ddp-learner", "nodes": [{"node": "gpu-node-0", "ordinal": 0, "count": 2, "number": 7}]}]
+        return gang["placements"] == wanted, gang
+    assert wait_for(look, "the planner to follow the spec")["committed"]
