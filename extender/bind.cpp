@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "extender/commit.h"
 #include "extender/pod_groups.h"
+#include "extender/pods.h"
 
 namespace nervex::extender {
 namespace {
@@ -23,15 +24,8 @@ Json binding_for(const kube::BindArgs& args) {
               {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", args.node}}}};
 }
 
-Result<kube::Pod> read_pod(kube::Api& api, const kube::BindArgs& args) {
-  const auto body =
-      api.send({"GET", kube::api_path(kube::kPods, args.pod_namespace, args.pod_name), "", ""});
-  if (!body) return body.error();
-  auto pod = kube::decode_pod(*body, pod_filter());
-  if (pod && pod->meta.uid != args.pod_uid) {
-    return Error{Code::kNotFound, "the pod was deleted and created again since"};
-  }
-  return pod;
+Result<kube::Pod> read_live(kube::Api& api, const kube::BindArgs& args) {
+  return read_pod(api, args.pod_namespace, args.pod_name, args.pod_uid);
 }
 
 // Ends the commit that Plans::begin_commit() began, on every way out of the scope.
@@ -64,8 +58,6 @@ Error cannot_start(const std::string& gang, const Error& error) {
 }
 
 }  // namespace
-
-kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
 
 Result<Nothing> Binder::bind(const kube::BindArgs& args,
                              const std::function<bool()>& has_caller_left) {
@@ -114,8 +106,10 @@ Result<Nothing> Binder::finish(const Bind& bind) {
   if (auto may = check(bind); !may) return may;  // the placement may have moved since
   if (auto assumed = assume(bind); !assumed) return assumed;
   auto bound = write_binding(bind.args);
-  // After a lost reply the pod may be bound: it stays assumed until the pod was seen.
-  if (!bound && bound.error().code != Code::kTransient) {
+  if (bound) return bound;
+  if (bound.error().code == Code::kTransient) {  // it may be stored all the same
+    plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
+  } else {
     plans_.forget(bind.call->slot, bind.args.pod_uid);
   }
   return bound;
@@ -152,7 +146,7 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
                {{"podgroup", group->meta.key()},
                 {"gang", gang},
                 {"message", gang::find_gang(*status, gang)->message}});
-      return plans_.fold(*std::move(written));
+      return;  // the watch brings it: it has to reach the planner, too
     }
     // It may be stored all the same; the plan is looked at again at the next deadline, if not.
     if (written.error().code != Code::kConflict) {
@@ -167,7 +161,7 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
 Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
   const PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);
   if (known && known->meta.uid == args.pod_uid) return known;
-  auto live = read_pod(api_, args);
+  auto live = read_live(api_, args);
   if (!live) return live.error();
   return std::make_shared<const kube::Pod>(*std::move(live));
 }
@@ -176,7 +170,7 @@ Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
 bool Binder::was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const {
   const PodPtr known = pods_.get(ns + "/" + pod.name);
   if (known && known->meta.uid == pod.uid) return false;  // the watch will report its deletion
-  const auto live = read_pod(api_, {pod.name, ns, pod.uid, ""});
+  const auto live = read_pod(api_, ns, pod.name, pod.uid);
   return !live && live.error().code == Code::kNotFound;
 }
 
@@ -218,7 +212,7 @@ Result<Nothing> Binder::write_binding(const kube::BindArgs& args) const {
   if (reply) return ok();
   const Code code = reply.error().code;
   if (code != Code::kConflict && code != Code::kTransient) return reply.error();
-  const auto live = read_pod(api_, args);  // bound by an earlier call whose reply was lost?
+  const auto live = read_live(api_, args);  // bound by an earlier call whose reply was lost?
   if (live && live->node == args.node) return ok();
   return reply.error();
 }

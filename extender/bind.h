@@ -64,7 +64,4 @@ class Binder {
   const Clock& clock_;
 };
 
-// The cache keeps of each pod the annotations of its slot.
-kube::PodFilter pod_filter();
-
 }  // namespace nervex::extender

@@ -161,6 +161,7 @@ void Holds::judge(Gates::iterator at) {
   for (const auto& [ticket, call] : gate.calls) {
     if (current.count(call.slot.placement) == 0) superseded.push_back(ticket);
   }
+  if (!superseded.empty()) gate.ended.notify_all();
   for (const Ticket ticket : superseded) {
     const gang::PodSlot slot = gate.calls.at(ticket).slot;
     end_one(gate, ticket,
@@ -205,7 +206,6 @@ void Holds::end_one(Gate& gate, Ticket ticket, Result<Nothing> result) {
   ++gate.lacking;
   gate_of_.erase(ticket);
   outcomes_[ticket].result = std::move(result);
-  gate.ended.notify_all();
 }
 
 void Holds::forget_if_empty(Gates::iterator at) {
@@ -249,6 +249,7 @@ void Holds::pod_deleted(const std::string& group_uid, const std::string& pod_uid
     for (const auto& [ticket, call] : at->second->calls) {
       if (call.pod_uid == pod_uid) tickets.push_back(ticket);
     }
+    if (!tickets.empty()) at->second->ended.notify_all();
     for (const Ticket ticket : tickets) {
       end_one(*at->second, ticket, failed(Code::kNotFound, "the pod was deleted"));
     }

@@ -109,6 +109,7 @@ class Holds {
   std::vector<GateKey> gates_of(const std::string& group_uid) const REQUIRES(mutex_);
   void end_late(Gates::iterator at) REQUIRES(mutex_);
   void end_all(Gates::iterator at, const Result<Nothing>& result) REQUIRES(mutex_);
+  // Does not wake the call's thread: that would wake those of all other calls, too.
   void end_one(Gate& gate, Ticket ticket, Result<Nothing> result) REQUIRES(mutex_);
   void forget_if_empty(Gates::iterator at) REQUIRES(mutex_);
   std::optional<Outcome> take(Ticket ticket) REQUIRES(mutex_);

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   extender::Plans plans(stores.groups, stores.volumes);
   extender::Planner planner(planner_api, plans, manager->clock(), flags.healing, flags.unstarted);
   extender::Holds holds(plans, manager->clock(), flags.holds);
+  plans.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
                                  flags.node_lost_after);
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });

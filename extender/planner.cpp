@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "extender/pod_groups.h"
+#include "extender/pods.h"
 
 namespace nervex::extender {
 namespace {
@@ -19,6 +20,8 @@ using std::chrono::milliseconds;
 const std::string kCycle = "cycle";  // the queue's only key: all wake-ups fold into one
 constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kCommitTime{1'000};
+// How long kube-apiserver works at a request, by default (--request-timeout).
+constexpr milliseconds kLongestRequest{60'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
 // A rejected status may have some hundred kB: it is not sent often.
@@ -65,6 +68,7 @@ void Planner::schedule_once() {
   if (const auto again = first_step_()) queue_.add_after(kCycle, *again);
   repeat_unconfirmed();
   resolve_commits();
+  resolve_binds();
   give_up_unstarted();
   const Snapshot snapshot = plans_.snapshot();
   forget_deleted(snapshot);
@@ -132,6 +136,22 @@ void Planner::resolve_commits() {
     } else if (live.error().code != Code::kNotFound) {  // the watch reports a deletion
       back_off(uid);
     }
+  }
+}
+
+void Planner::resolve_binds() {
+  for (const Plans::UnconfirmedBind& bind : plans_.unconfirmed_binds()) {
+    const auto left = bind.since + kLongestRequest - clock_.mono();
+    if (left > left.zero()) {
+      queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(left));
+      continue;
+    }
+    const auto live = read_pod(api_, bind.ns, bind.pod, bind.uid);
+    if (live ? live->node.empty() : live.error().code == Code::kNotFound) {
+      plans_.resolve_bind(bind);
+    } else if (!live) {
+      queue_.add_after(kCycle, kCommitTime);
+    }  // else the watch reports it
   }
 }
 

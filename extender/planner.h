@@ -70,6 +70,9 @@ class Planner {
   // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
   // node that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
   void resolve_commits();
+  // A pod whose bind got no answer counts as bound, so nothing would move its slot away from a lost
+  // node: the pod has to be read.
+  void resolve_binds();
   Rejections rejections();  // those that were not made too long ago
   void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
   void note_rejection(const gang::PodGroup& base, const Error& error);

@@ -211,7 +211,7 @@ bool Plans::pods_listed(const kube::Store<kube::Pod>& pods) {
   MutexLock lock(mutex_);
   return release_assumed_if(
       [&pods, list = pod_lists_](const std::string& uid, const AssumedPod& assumed) {
-        const PodPtr pod = pods.get(assumed.pod);
+        const PodPtr pod = pods.get(assumed.ns + "/" + assumed.pod);
         const bool is_there = pod && pod->meta.uid == uid;
         return !is_there && assumed.list < list;
       });
@@ -276,8 +276,10 @@ void Plans::end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) {
 
 void Plans::fold(gang::PodGroup group) {
   const std::string key = group.meta.key();
+  const std::string uid = group.meta.uid;
   groups_.update(key, std::move(group));
   group_changed(key);
+  observe_fold_(uid);
 }
 
 Snapshot Plans::snapshot() const {
@@ -455,9 +457,11 @@ std::optional<SlotPods::Named> Plans::assume(const gang::PodSlot& slot, const ku
   MutexLock lock(mutex_);
   if (auto other = pods_.other_live_pod(slot, pod)) return other;
   pods_.assume(slot, pod, node);
-  const AssumedPod assumed{slot, pod.meta.key(), node, pod.requests, pod_lists_};
-  if (!pods_.is_seen_bound(slot, pod.meta.uid) && assumed_.emplace(pod.meta.uid, assumed).second) {
-    nodes_.reserve(node, pod.requests, true);
+  if (!pods_.is_seen_bound(slot, pod.meta.uid)) {
+    const AssumedPod assumed{slot, pod.meta.ns, pod.meta.name, node, pod.requests, pod_lists_};
+    const auto [at, is_new] = assumed_.emplace(pod.meta.uid, assumed);
+    if (is_new) nodes_.reserve(node, pod.requests, true);
+    at->second.unconfirmed_since.reset();
   }
   refresh_slot(slot);
   return std::nullopt;
@@ -466,6 +470,28 @@ std::optional<SlotPods::Named> Plans::assume(const gang::PodSlot& slot, const ku
 void Plans::forget(const gang::PodSlot& slot, const std::string& pod_uid) {
   MutexLock lock(mutex_);
   release_assumed(slot, pod_uid);
+}
+
+void Plans::note_unconfirmed_bind(const std::string& pod_uid, MonoTime now) {
+  MutexLock lock(mutex_);
+  const auto assumed = assumed_.find(pod_uid);
+  if (assumed != assumed_.end()) assumed->second.unconfirmed_since = now;
+}
+
+std::vector<Plans::UnconfirmedBind> Plans::unconfirmed_binds() const {
+  MutexLock lock(mutex_);
+  std::vector<UnconfirmedBind> found;
+  for (const auto& [uid, of] : assumed_) {
+    if (of.unconfirmed_since) found.push_back({of.slot, of.ns, of.pod, uid, *of.unconfirmed_since});
+  }
+  return found;
+}
+
+void Plans::resolve_bind(const UnconfirmedBind& bind) {
+  MutexLock lock(mutex_);
+  const auto assumed = assumed_.find(bind.uid);
+  if (assumed == assumed_.end() || assumed->second.unconfirmed_since != bind.since) return;
+  release_assumed(bind.slot, bind.uid);
 }
 
 void Plans::release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) {

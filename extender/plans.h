@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "extender/occupancy.h"
 #include "extender/unstarted.h"
@@ -58,6 +59,11 @@ class Plans {
   // What the API server answered to a write or a live read of ours. Resolves an unconfirmed write
   // if it is of another resourceVersion than the one that was to be replaced.
   void fold(gang::PodGroup group);
+  // Called after each fold, without the lock, with the PodGroup's UID: the watch will not report
+  // what the store has already. Call before any other.
+  void observe_folds(std::function<void(const std::string& uid)> observe) {
+    observe_fold_ = std::move(observe);
+  }
 
   // Cost: nodes + PodGroups.
   Snapshot snapshot() const;
@@ -112,9 +118,23 @@ class Plans {
   // go on. Returns the other pod, if there is one. An assumption ends when its pod is seen bound or
   // deleted, or is missing in a later list, or with forget(), or with its PodGroup. Till then the
   // pod's capacity on `node` stays reserved, even if its placement is released meanwhile.
+  // Assuming the same pod again begins the bind anew.
   std::optional<SlotPods::Named> assume(const gang::PodSlot& slot, const kube::Pod& pod,
                                         const std::string& node);
   void forget(const gang::PodSlot& slot, const std::string& pod_uid);
+
+  // The bind of an assumed pod ended without an answer: it may be stored, or will be.
+  struct UnconfirmedBind {
+    gang::PodSlot slot;
+    std::string ns;
+    std::string pod;
+    std::string uid;
+    MonoTime since{};
+  };
+  void note_unconfirmed_bind(const std::string& pod_uid, MonoTime now);
+  std::vector<UnconfirmedBind> unconfirmed_binds() const;
+  // That bind is not stored and never will be. Nothing happens if another one has begun since.
+  void resolve_bind(const UnconfirmedBind& bind);
 
  private:
   struct CommitState {
@@ -134,10 +154,12 @@ class Plans {
 
   struct AssumedPod {
     gang::PodSlot slot;
-    std::string pod;  // namespace/name
+    std::string ns;
+    std::string pod;
     std::string node;
     kube::Resources requests;
     int list = 0;  // the last one that had begun
+    std::optional<MonoTime> unconfirmed_since{};
   };
   void forget_assumed(const std::string& pod_uid) REQUIRES(mutex_);
   void release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
@@ -164,6 +186,7 @@ class Plans {
 
   kube::Store<gang::PodGroup>& groups_;
   const VolumeStores& volumes_;
+  std::function<void(const std::string&)> observe_fold_ = [](const std::string&) {};
   mutable Mutex mutex_;
   CondVar commit_ended_;
   NodeTable nodes_ GUARDED_BY(mutex_);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "extender/metrics.h"
+#include "extender/pods.h"
 #include "kube/model/extender_api.h"
 
 namespace nervex::extender {

@@ -1,5 +1,7 @@
 #include "extender/watches.h"
 
+#include "extender/pods.h"
+
 namespace nervex::extender {
 namespace {
 

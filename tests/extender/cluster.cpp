@@ -39,6 +39,7 @@ Json pod_json(const std::string& name, kube::Resources requests) {
 Cluster::Cluster(const extender::HoldOptions& options, bool by_real_clock)
     : holds(plans, by_real_clock ? static_cast<const Clock&>(real_clock) : clock, options) {
   set_log_level(LogLevel::kError);
+  plans.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
   planner.begin_cycles_with([this] { return lost_nodes.mark_pods(); });
 }
 

@@ -9,6 +9,7 @@
 #include "extender/lost_nodes.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
+#include "extender/pods.h"
 #include "extender/routes.h"
 #include "extender/watches.h"
 #include "tests/support/fake_api.h"

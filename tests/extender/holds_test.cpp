@@ -134,6 +134,7 @@ TEST_CASE("what the scheduler refuses is learned when the time is up", "[extende
     CHECK(status.gangs[0].reason == "RefusedByScheduler");
     CHECK(status.gangs[0].message ==
           "kube-scheduler refused learner/1 on node n2: 1 node(s) exceed max volume count");
+    c.see_groups();
     c.planner.schedule_once();
     CHECK(c.planned_nodes("a") == "n1 n1 n3");
     CHECK(c.api.writes("PATCH", kStatusOfA).size() == 2);
@@ -309,6 +310,18 @@ TEST_CASE("a plan that does not hold any more fails all of its calls", "[extende
           "needs 8");
   }
   CHECK(c.bound() == 0);
+}
+
+TEST_CASE("a placement that the planner moves itself fails its call at once", "[extender][hold]") {
+  Held c;
+  c.add_node("n3", 8);
+  c.see_nodes();
+  auto learner = c.begin(c.names[1]);
+  c.wait_for(1);
+  c.set_ready(c.planned_node(c.names[1]), false);
+  c.see_nodes();
+  c.planner.schedule_once();
+  CHECK(learner.get() == "placement 2 of learner/0 was superseded");
 }
 
 TEST_CASE("many calls at once of many gangs", "[extender][hold]") {

@@ -404,6 +404,47 @@ TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extende
   CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n3 n2!" : "n3 n2"));
 }
 
+TEST_CASE("a bind without an answer does not keep a slot on a lost node", "[extender][planner]") {
+  const auto applied = GENERATE(Applied::kNo, Applied::kYes);
+  INFO("the bind was stored: " << (applied == Applied::kYes));
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
+  c.add_group("a", learners(2));
+  c.see();
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  REQUIRE(c.bind(names[1], "n2").empty());
+  c.api.fail_next("POST", "/binding", {Code::kTransient, "timeout"}, applied);
+  c.api.fail_next("GET", "/pods/" + names[0], {Code::kTransient, "timeout"}, Applied::kNo);
+  REQUIRE_FALSE(c.bind(names[0], "n1").empty());
+
+  c.set_ready("n1", false);
+  c.see_nodes();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1 n2!");  // the bind may still be stored
+
+  c.clock.advance(std::chrono::seconds(61));
+  SECTION("it is read once every request has ended") {
+    c.planner.schedule_once();
+    CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2!"));
+  }
+  SECTION("a read that fails is repeated") {
+    c.api.fail_next("GET", "/pods/" + names[0], {Code::kTransient, "timeout"}, Applied::kNo);
+    c.planner.schedule_once();
+    CHECK(c.planned_nodes("a") == "n1 n2!");
+    c.planner.schedule_once();
+    CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n1 n2!" : "n3 n2!"));
+  }
+  SECTION("a bind that has begun anew is waited for") {
+    c.api.fail_next("POST", "/binding", {Code::kTransient, "timeout"}, Applied::kNo);
+    c.api.fail_next("GET", "/pods/" + names[0], {Code::kTransient, "timeout"}, Applied::kNo);
+    (void)c.bind(names[0], "n1");
+    c.planner.schedule_once();
+    CHECK(c.planned_nodes("a") == "n1 n2!");
+  }
+}
+
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);

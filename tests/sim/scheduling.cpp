@@ -5,6 +5,7 @@
 #include "extender/filter.h"
 #include "extender/planner.h"
 #include "extender/plans.h"
+#include "extender/pods.h"
 #include "extender/routes.h"
 #include "extender/watches.h"
 #include "job/names.h"
@@ -25,6 +26,7 @@ struct Scheduling::Extender {
     add(kube::kNodes, extender::node_sink(nodes, plans, planner));
     add(kube::kPods, extender::pod_sink(pods, plans, holds, planner));
     add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
+    plans.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
     for (auto& feed : feeds) feed->list(api.resource_version());
   }
 
