@@ -62,8 +62,8 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     const bool was_rejected = before && !replaced && is_rejected(*before);
     if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
   }
-  if (was != is && was) count_pod(before->meta.ns, *was, -1);
-  if (was != is && is) count_pod(after->meta.ns, *is, 1);
+  if (was != is && was) forget_existing(before->meta.ns, *was);
+  if (was != is && is) note_existing(after->meta.ns, *is);
   if (is && after->node.empty() && learn_requests(*is, *after)) return true;
   if (was == is) return false;
   const std::string& ns = (after ? after : before)->meta.ns;
@@ -87,12 +87,18 @@ void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
   }
 }
 
-void Plans::count_pod(const std::string& ns, const gang::PodSlot& slot, int more) {
-  auto& slots = existing_[{slot.pod_group_uid, ns}];
-  int& count = slots[{slot.role, slot.slot.ordinal}].count;
-  count += more;
-  if (count <= 0) slots.erase({slot.role, slot.slot.ordinal});
-  if (slots.empty()) existing_.erase({slot.pod_group_uid, ns});
+void Plans::note_existing(const std::string& ns, const gang::PodSlot& slot) {
+  existing_[{slot.pod_group_uid, ns}][{slot.role, slot.slot.ordinal}].placements.insert(
+      slot.placement);
+}
+
+void Plans::forget_existing(const std::string& ns, const gang::PodSlot& slot) {
+  const auto slots = existing_.find({slot.pod_group_uid, ns});
+  const auto pods = slots->second.find({slot.role, slot.slot.ordinal});
+  auto& placements = pods->second.placements;
+  placements.erase(placements.find(slot.placement));
+  if (placements.empty()) slots->second.erase(pods);
+  if (slots->second.empty()) existing_.erase(slots);
 }
 
 // Later changes are resizes in place, which the next pod of the slot does not have.
@@ -318,8 +324,10 @@ std::vector<UnstartedGang> Plans::unstarted() const {
       UnstartedGang& one = found.emplace_back(UnstartedGang{group, gang.name, 0, true, {}});
       for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
         ++one.pods;
-        const bool has_pod = pods->second.count({member.set->role, member.slot.ordinal}) > 0;
-        one.has_all_pods = one.has_all_pods && has_pod && member.placement;
+        const auto of_slot = pods->second.find({member.set->role, member.slot.ordinal});
+        const bool has_pod = of_slot != pods->second.end() && member.placement &&
+                             of_slot->second.placements.count(member.placement->number) > 0;
+        one.has_all_pods = one.has_all_pods && has_pod;
         if (member.refusal.empty()) continue;
         one.refusals.push_back({member.set->name, *member.placement, member.refusal});
       }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -172,7 +173,8 @@ class Plans {
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   void note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) REQUIRES(mutex_);
   void forget_loss(const gang::PodSlot& slot) REQUIRES(mutex_);
-  void count_pod(const std::string& ns, const gang::PodSlot& slot, int more) REQUIRES(mutex_);
+  void note_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
+  void forget_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
   // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
@@ -193,13 +195,12 @@ class Plans {
   SlotPods pods_ GUARDED_BY(mutex_);
   int pod_lists_ GUARDED_BY(mutex_) = 0;                          // that have begun
   std::map<std::string, AssumedPod> assumed_ GUARDED_BY(mutex_);  // by pod UID
-  struct ExistingPods {                                           // of one slot
-    int count = 0;                                                // bound or not
+  struct ExistingPods {                                           // of one slot, bound or not
+    std::multiset<std::int64_t> placements;
     kube::Resources requests;  // of one that was seen before it was bound
   };
-  // By PodGroup UID, role and ordinal.
-  // By PodGroup UID and the pods' namespace: what a pod says of a PodGroup of another namespace is
-  // not believed.
+  // By PodGroup UID and the pods' namespace, then role and ordinal: what a pod says of a PodGroup
+  // of another namespace is not believed.
   std::map<std::pair<std::string, std::string>, std::map<std::pair<std::string, int>, ExistingPods>>
       existing_ GUARDED_BY(mutex_);
   // By namespace and name.

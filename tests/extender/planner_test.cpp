@@ -445,6 +445,32 @@ TEST_CASE("a bind without an answer does not keep a slot on a lost node", "[exte
   }
 }
 
+TEST_CASE("pods of an older placement are not those of a plan that nobody binds",
+          "[extender][planner]") {
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
+  c.add_group("a", learners(2));
+  c.see();
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  c.set_ready("n1", false);
+  c.see_nodes();
+  c.planner.schedule_once();
+  REQUIRE(c.planned_nodes("a") == "n3 n2");
+  c.clock.advance(std::chrono::minutes(3));
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n3 n2");  // the controller has not made the new pod yet
+
+  c.api.remove(kube::kPods, testing::kNs, names[0]);
+  c.add_gang_pod(c.group("a"), c.group("a").status.gangs[0].placements[0]);
+  c.see();
+  c.planner.schedule_once();
+  c.clock.advance(std::chrono::minutes(3));
+  c.planner.schedule_once();
+  CHECK(c.group("a").status.gangs[0].refusals.count == 1);  // given up
+}
+
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   Cluster c;
   c.add_node("n1", 8);
