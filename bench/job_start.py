@@ -7,14 +7,17 @@ collectors, one after another, deletes each, and prints a table and one JSON lin
 this side of the API: from just before the create call until a watch has shown the last pod bound.
 
 --compare-hold tells what it costs that a gang's binds are held until all are there: the extender is
-restarted before each round, in turn as it is and with --hold-binds-up-to 0.
+restarted before each round, in turn as it is and with --hold-binds-up-to 0. The most that it had of
+threads, file descriptors and memory in a round is shown, too.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -57,6 +60,7 @@ def compare_hold(options):
     cluster = Cluster.load(options.env.resolve().parent.name)
     ways = {"held": "", "not held": "--hold-binds-up-to=0"}
     rates = {way: [] for way in ways}
+    peaks = {way: Peaks() for way in ways}
     before = os.environ.get("NERVEX_EXTENDER_ARGS", "")
     try:
         for number in range(options.rounds + 1):
@@ -64,7 +68,8 @@ def compare_hold(options):
                 os.environ["NERVEX_EXTENDER_ARGS"] = f"{before} {flags}"
                 cluster.restart("extender")
                 wait_for_lease(cluster, options)
-                seen = one_round(options, number)
+                with peaks[way].of(cluster.programs["extender"]["pid"]):
+                    seen = one_round(options, number)
                 if number > 0:  # the first warms up
                     rates[way].append(seen["pods"] / seen["all_bound"])
     finally:
@@ -74,8 +79,38 @@ def compare_hold(options):
           "median (least to most)")
     for way, values in rates.items():
         print(f"  {way:10} {statistics.median(values):7.1f} ({min(values):.1f} to {max(values):.1f})")
+    print("the most that the extender had")
+    for way, peak in peaks.items():
+        print(f"  {way:10} {peak.threads} threads, {peak.files} file descriptors, {peak.mib:.1f} MiB resident")
     print(json.dumps({"bench": "job_start_hold", "pods": seen["pods"],
-                      **{way: round(statistics.median(values), 1) for way, values in rates.items()}}))
+                      **{way: round(statistics.median(values), 1) for way, values in rates.items()},
+                      "peaks": {way: {"threads": peak.threads, "files": peak.files, "rss_mib": peak.mib}
+                                for way, peak in peaks.items()}}))
+
+
+class Peaks:
+    """The most that a process had, looked at each 20 ms."""
+
+    def __init__(self):
+        self.threads, self.files, self.mib = 0, 0, 0.0
+
+    @contextlib.contextmanager
+    def of(self, pid):
+        ended = threading.Event()
+        looker = threading.Thread(target=self._look, args=(pid, ended))
+        looker.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            looker.join()
+
+    def _look(self, pid, ended):
+        proc = Path(f"/proc/{pid}")
+        while not ended.wait(0.02):
+            self.threads = max(self.threads, len(list((proc / "task").iterdir())))
+            self.files = max(self.files, len(list((proc / "fd").iterdir())))
+            self.mib = max(self.mib, resident_mib(pid))
 
 
 def wait_for_lease(cluster, options):
