@@ -10,8 +10,6 @@
 namespace nervex::extender {
 namespace {
 
-constexpr std::string_view kAggregator = "aggregator";
-
 using SlotKey = std::pair<std::string_view, gang::SlotId>;
 struct KnownPlacement {
   const gang::Placement* placement = nullptr;
@@ -36,7 +34,8 @@ KnownPlacements known_placements(const GroupSeen& seen) {
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  return {set.name, set.gang, set.role, std::move(slots), 0, set.shape, set.bind_last};
+  return {set.name, set.gang, set.role, std::move(slots), 0, set.shape,
+          set.bind_last, set.heals_alone};
 }
 
 // With those of the capacity that is planned with them.
@@ -208,7 +207,9 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
 }  // namespace
 
 bool GangWork::is_of_quorum(std::string_view role) const {
-  return name != gang::kBaseGang || role != kAggregator;
+  return std::none_of(sets.begin(), sets.end(), [role](const gang::MemberSet* set) {
+    return set->heals_alone && set->role == role;
+  });
 }
 
 std::size_t GangWork::wanted() const {

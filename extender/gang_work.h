@@ -39,7 +39,7 @@ struct GangWork {
   // Capacity that the sets of a gang without a plan take over from what is reserved: 0 for others.
   bool claims_reserved() const;
 
-  // False: the gang does without such a pod for as long as it takes (the job's own aggregator).
+  // False: the gang does without such a pod for as long as it takes (MemberSet::heals_alone).
   bool is_of_quorum(std::string_view role) const;
   bool is_whole() const { return is_reserved && missing.empty(); }
   std::size_t wanted() const;  // slots

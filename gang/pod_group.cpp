@@ -97,6 +97,7 @@ Json encode_member(const MemberSet& member) {
            {"slots", encode_slots(member.slots)},
            {"requests", kube::encode_resources(member.shape.requests)}};
   if (member.bind_last) out["bindLast"] = true;
+  if (member.heals_alone) out["healsAlone"] = true;
   if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);

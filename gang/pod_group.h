@@ -59,6 +59,9 @@ struct MemberSet {
   // Its pods are bound when all others of the gang are: the coordinator, which must not start
   // before its workers can. JSON: bindLast.
   bool bind_last = false;
+  // The gang runs on without these pods when they are lost, for as long as it takes to replace
+  // them: the job's own aggregator. JSON: healsAlone.
+  bool heals_alone = false;
   FromReserved from_reserved = {};  // JSON: fromHeld
   bool operator==(const MemberSet&) const = default;
 };

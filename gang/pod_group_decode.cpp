@@ -177,6 +177,7 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   member.gang = kube::string_at(from, {"gang"}, kBaseGang);
   member.slots = *std::move(slots);
   member.bind_last = kube::bool_at(from, {"bindLast"});
+  member.heals_alone = kube::bool_at(from, {"healsAlone"});
   member.shape.constraints = decode_constraints(from);
   return member;
 }

@@ -96,6 +96,7 @@ class Members {
     kept.gang = known->gang;
     kept.role = to_string(known->role);
     kept.bind_last = known->role == Role::kCoordinator;
+    kept.heals_alone = heals_alone(*known);
     kept.slots.clear();
     if (may_reserve(*known) && (set.reserved_pods > 0 || set.slots.empty())) {
       reserving_.insert(set.name);
@@ -141,6 +142,10 @@ class Members {
     return has_template(slot.role) || slot.role == Role::kCoordinator;
   }
 
+  // That of a multi-GPU learner is a part of it.
+  static bool heals_alone(const SetName& name) {
+    return name.gang == gang::kBaseGang && name.role == Role::kAggregator;
+  }
   static bool may_reserve(const SetName& name) {
     return name.gang == gang::kBaseGang && name.role != Role::kCoordinator;
   }
@@ -215,6 +220,7 @@ class Members {
                       set.shape.requests);
     set.shape.constraints = kube::constraints_of(spec);
     set.bind_last = slot.role == Role::kCoordinator;
+    set.heals_alone = heals_alone(name);
     set.shape.claims = kube::claims_of(spec);
     return set;
   }

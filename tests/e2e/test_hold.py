@@ -31,7 +31,7 @@ def starts(programs, namespace):
 def pair(programs):
     """Two nodes of the test's own, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
     with nodes.own_node(programs.api(), 1) as small, nodes.own_node(programs.api(), 2) as large:
-        wait_usable(programs.api(), [small, large])
+        nodes.wait_usable(programs.api(), [small, large])
         yield small, large
 
 
@@ -39,21 +39,8 @@ def pair(programs):
 def only(programs):
     """One node of the test's own with 1 GPU."""
     with nodes.own_node(programs.api(), 1) as name:
-        wait_usable(programs.api(), [name])
+        nodes.wait_usable(programs.api(), [name])
         yield name
-
-
-def wait_usable(api, names):
-    def look():
-        seen = [api.get(f"/api/v1/nodes/{name}") for name in names]
-        return all(is_usable(one) for one in seen), seen
-    wait_for(look, f"nodes {names} to be usable")
-
-
-def is_usable(node):
-    """Ready, and without the taint that every node has until the controller manager saw it ready."""
-    ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
-    return ready == ["True"] and not node["spec"].get("taints")
 
 
 def loner(names):
@@ -267,7 +254,7 @@ JOBS, FIT, ON_A_NODE = 40, 20, 15
 def small_pool(programs):
     """Nodes for 20 gangs; yields the label that chooses them."""
     with nodes.own_nodes(programs.api(), *[{}] * FIT) as (name, names):
-        wait_usable(programs.api(), names)
+        nodes.wait_usable(programs.api(), names)
         yield {nodes.OWN: name}
 
 
@@ -339,7 +326,7 @@ def test_gangs_that_refuse_each_other_start_whole_one_after_another(jobs, progra
     """Each of three gangs wants nodes for itself, of which the planner knows nothing: it lets them share. The first
     one takes two or three of the four nodes, so that no other may have enough before it ends."""
     with nodes.own_nodes(programs.api(), *[{}] * 4) as (pool, machines):
-        wait_usable(programs.api(), machines)
+        nodes.wait_usable(programs.api(), machines)
         names = [f"{NAME}-{i}" for i in range(3)]
         for name in names:
             jobs.create(rivals(name, {nodes.OWN: pool}, 5))

@@ -250,6 +250,7 @@ TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
   gang::PodGroup group =
       planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("aggregator", 1, ask(0))}),
               {"n1", "n1"}, true);
+  group.spec.members[1].heals_alone = true;
   for (auto& set : group.spec.members) set.slots[0].incarnation = 1;  // both were lost
   ++group.meta.generation;
   Cycles cycles;

@@ -24,6 +24,7 @@ PodGroup a_pod_group() {
       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
   group.spec.members[0].bind_last = true;
+  group.spec.members[2].heals_alone = true;
   group.spec.members[1].reserved_pods = 3;
   group.spec.members[1] = testing::preferring(group.spec.members[1], "fast", 10);
   group.spec.members[1].shape.claims = {"data", "logs"};

@@ -130,6 +130,7 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
   CHECK(learner.shape.constraints.node_selector == Json{{"zone", "a"}});
   for (const gang::MemberSet& set : group.spec.members) {
     CHECK(set.bind_last == (set.role == "coordinator"));
+    CHECK(set.heals_alone == (set.role == "aggregator"));
   }
 }
 

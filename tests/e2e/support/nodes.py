@@ -58,6 +58,19 @@ def own_node(api, gpus=0):
         remove(api, name)
 
 
+def wait_usable(api, names):
+    def look():
+        seen = [api.get(f"/api/v1/nodes/{name}") for name in names]
+        return all(is_usable(one) for one in seen), seen
+    wait_for(look, f"nodes {names} to be usable")
+
+
+def is_usable(node):
+    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+    ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
+    return ready == ["True"] and not node["spec"].get("taints")
+
+
 def gpu_nodes(core):
     """{name: GPUs} of the nodes that have any."""
     found = {one.metadata.name: int(one.status.allocatable.get("nvidia.com/gpu", 0)) for one in core.list_node().items}
