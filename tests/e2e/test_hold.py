@@ -10,6 +10,7 @@ import pytest
 from harness import processes
 from support import nodes
 from support.audit import Audit
+from support.cost import cpu_seconds
 from support.jobs import job, template
 from support.starts import Starts, annotation
 from support.wait import always, lasting, wait_for
@@ -256,21 +257,6 @@ def small_pool(programs):
     with nodes.own_nodes(programs.api(), *[{}] * FIT) as (name, names):
         nodes.wait_usable(programs.api(), names)
         yield {nodes.OWN: name}
-
-
-def cpu_seconds(cluster):
-    """{program: seconds} that the control plane's servers and schedulers have used so far."""
-    seconds = {}
-    for one in [*cluster.control_plane, *cluster.programs.values()]:
-        with open(f"/proc/{one['pid']}/stat", encoding="utf-8") as file:
-            fields = file.read().rpartition(")")[2].split()
-        with open(f"/proc/{one['pid']}/cmdline", "rb") as file:
-            words = file.read().decode().split("\0")
-        is_ours = one in cluster.programs.values()
-        name = os.path.basename(words[0])
-        name += " of ours" if is_ours and "scheduler" in name else ""
-        seconds[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return seconds
 
 
 def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, starts, observer, small_pool):

@@ -1,0 +1,185 @@
+"""Many gangs into capacity for half of them, while thieves take capacity, nodes come and go, kubelets reject pods and
+our programs are killed: each gang is whole or not there, at every moment (docs/reliability.md).
+
+    NERVEX_E2E_SEED=<number>          draws other faults
+    NERVEX_E2E_CONTENTION=<seconds>   how long faults last (make contention: 20 minutes)
+"""
+
+import collections
+import os
+import time
+
+import pytest
+from harness import kubelet
+from support import chaos, history, nodes
+from support.audit import Audit
+from support.cost import cpu_seconds
+from support.jobs import GROUP, VERSION, job, template
+from support.wait import lasting, wait_for
+
+SEED = os.environ.get("NERVEX_E2E_SEED", "20261122")
+SECONDS = float(os.environ.get("NERVEX_E2E_CONTENTION", "120"))
+
+JOBS, FIT = 40, 20
+GPUS = 15               # of a gang of 16: its aggregator takes none
+NODES, ON_A_NODE = 39, 8  # room for 20 gangs and 12 GPUs besides, so that a gang that has lost a node may be healed
+REJECTED = 5            # every fifth job's learner is rejected by the first kubelet that gets it
+CURSED = 3              # every third job's collectors are rejected by one node
+
+# Seconds. What a gang's quorum may be there in part: until its loss is noticed, then until it is healed or given up,
+# then until its pods are gone; and as long as the programs that see to it are away.
+BIND, LOST, HEALING, MARGIN = 10, 5, 20, 10
+DEADLINES = f"--healing-deadline={HEALING}s --bind-deadline={BIND}s --node-lost-after={LOST}s"
+KNOWN_AFTER = 5         # seconds after which a thief has to be known to everybody
+SETTLED = 240
+MOST_WRITES = 10        # of all our programs in 30 s, when all is settled
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def pool(programs, jobs):
+    """(label that chooses them, names). The jobs go before their nodes: else each loss would be healed."""
+    with nodes.own_nodes(programs.api(), *[{}] * NODES, gpus=ON_A_NODE) as (name, names):
+        nodes.wait_usable(programs.api(), names)
+        yield {nodes.OWN: name}, names
+        jobs.custom.delete_collection_namespaced_custom_object(GROUP, VERSION, jobs.namespace, "nervexjobs")
+        wait_for(lambda: (not any(pods_of_gangs(jobs)), pods_of_gangs(jobs)), "the jobs' pods to go", SETTLED)
+
+
+@pytest.fixture
+def suite(programs, pool, monkeypatch):
+    """Two controllers and two extenders, with deadlines that a test can wait for."""
+    monkeypatch.setenv("NERVEX_EXTENDER_ARGS", f"{os.environ.get('NERVEX_EXTENDER_ARGS', '')} {DEADLINES}")
+    programs.restart("extender")
+    for program in ("extender", "controller"):
+        programs.start_second(program)
+    yield programs
+    monkeypatch.undo()
+    for program in ("extender", "controller"):
+        programs.drop_second(f"{program}-2")
+    programs.restart("extender")
+
+
+def gang(number, labels, names):
+    """Coordinator, aggregator, 13 collectors and a learner."""
+    one = template(gpus=1, nodeSelector=labels)
+    collector, learner = template(gpus=1, nodeSelector=labels), template(gpus=1, nodeSelector=labels)
+    if number % REJECTED == 0:
+        learner["metadata"] = {"annotations": kubelet.annotations(rejected="OutOfcpu")}
+    if number % CURSED == 0:
+        collector["metadata"] = {"annotations": kubelet.annotations(rejected_on=names[number % len(names)])}
+    return job(f"c-{number:02}", coordinator={"template": one}, collector={"replicas": GPUS - 2, "template": collector},
+               learner={"replicas": 1, "template": learner})
+
+
+def pods_of_gangs(jobs):
+    """{job: phases of the pods bound}, and how many pods are not."""
+    bound, unbound = collections.defaultdict(list), 0
+    for pod in jobs.core.list_namespaced_pod(jobs.namespace).items:
+        name = (pod.metadata.labels or {}).get("nervexjob-name")
+        if name and pod.spec.node_name:
+            bound[name].append("Terminating" if pod.metadata.deletion_timestamp else pod.status.phase)
+        elif name:
+            unbound += 1
+    return bound, unbound
+
+
+def settled(jobs):
+    """As many gangs as fit are whole, and nothing is there of the others."""
+    bound, unbound = pods_of_gangs(jobs)
+    partly = {name: collections.Counter(phases) for name, phases in bound.items() if phases != ["Running"] * (GPUS + 1)}
+    whole = len(bound) - len(partly)
+    return whole == FIT and not partly and not unbound, {"whole": whole, "in part": partly, "unbound": unbound}
+
+
+def thieves_by_kind(changes, thieves):
+    """By what was stored when each took its place, not by what was intended."""
+    found = collections.Counter()
+    for thief in thieves:
+        if not thief.group:
+            bound = any(isinstance(one.what, history.Pod) and one.what.uid == thief.uid and one.what.node
+                        for one in changes)
+            found["thief: by the default scheduler" if bound else "thief: found no place"] += 1
+            continue
+        group = history.group_at(changes, thief.group, history.first_seen(changes, thief.uid))
+        found["thief: " + ("after commit" if group and group.committed else "before commit")] += 1
+    return found
+
+
+def longest_in_part(changes, faults):
+    """Prints the longest times; returns those that were longer than a gang may be there in part."""
+    times = sorted(history.in_part(changes, LOST, time.monotonic()), key=lambda one: -one.seconds)
+    too_long = []
+    for one in times:
+        allowed = BIND + LOST + HEALING + MARGIN
+        for program in ("extender", "controller", "scheduler"):
+            outages, seconds = faults.downtime(program, one.begin, one.end)
+            # One that was started again begins to count anew for how long a node is lost.
+            allowed += seconds + (LOST * outages if program == "extender" else 0)
+        if one in times[:3]:
+            print(f"{one.group} was there in part for {one.seconds:.1f} s of {allowed:.1f}: {one.least} of {one.quorum}")
+        if one.seconds > allowed:
+            too_long.append(f"{one.group}: {one.seconds:.1f} s, allowed {allowed:.1f}; {one}")
+    print(f"times that a gang was there in part, starts and ends included: {len(times)}")
+    return too_long
+
+
+def test_gangs_are_whole_or_not_there_whatever_fails(jobs, suite, pool, namespace):
+    labels, names = pool
+    print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g}")
+    faults = chaos.Chaos(suite, namespace, labels, names, SEED, chaos.Flaps(
+        short=(1, LOST - 2), long=(LOST + 3, HEALING - 5), endless=(HEALING + LOST + 2, HEALING + LOST + 10)))
+    seen = history.History(suite.api(), namespace, f"{nodes.OWN}={labels[nodes.OWN]}", faults.groups_changed).start()
+    try:
+        faults.start()
+        try:
+            began = time.monotonic()
+            for number in range(JOBS):
+                jobs.create(gang(number, labels, names))
+            while time.monotonic() < began + SECONDS and not faults.errors:
+                lasting(1)
+            # On a slow machine a round of all kills takes longer than that.
+            wait_for(lambda: (bool(faults.errors) or not faults.lacking(), faults.lacking()), "every kind of fault", SECONDS)
+        finally:
+            faults.stop()
+        began = time.monotonic()
+        wait_for(lambda: settled(jobs), f"{FIT} of {JOBS} gangs to be whole and nothing to be there of the others", SETTLED)
+        print(f"settled {time.monotonic() - began:.1f} s after the last fault")
+        check_quiet(jobs, suite)
+        seen.catch_up()
+        check(jobs, seen.changes(), faults)
+    finally:
+        seen.stop()
+
+
+def check_quiet(jobs, suite):
+    Audit(suite.settings).writes_when_quiet(jobs.namespace)
+    calm, before = Audit(suite.settings), cpu_seconds(suite)
+    lasting(30)
+    used = {name: round(seconds - before[name], 2) for name, seconds in cpu_seconds(suite).items()}
+    written = calm.writes(jobs.namespace)
+    print(f"in 30 s with {JOBS - FIT} gangs that wait: CPU seconds {used}, writes {dict(written)}")
+    assert sum(written.values()) <= MOST_WRITES, written
+    ok, now = settled(jobs)
+    assert ok, now
+
+
+def check(jobs, changes, faults):
+    happened = faults.done + thieves_by_kind(changes, faults.thieves)
+    happened["pods that a kubelet rejected"] = len(history.rejected(changes))
+    for what, count in sorted(happened.items()):
+        print(f"{count:5}  {what}")
+    judged = history.Bindings(KNOWN_AFTER).judge(changes)
+    print(f"{judged.count:5}  pods bound")
+    too_long = longest_in_part(changes, faults)
+    assert judged.broken == [], "\n".join(judged.broken)
+    assert too_long == [], "\n".join(too_long)
+
+    assert faults.lacking() == [], "these never happened"
+    wanted = [*(f"thief: {kind}" for kind in chaos.THIEVES), "pods that a kubelet rejected"]
+    assert [what for what in wanted if not happened[what]] == [], "these never happened"
+    statuses = [jobs.get(f"c-{number:02}")["status"] for number in range(JOBS)]
+    print("attempts of the jobs:", dict(collections.Counter(one.get("attempt", 0) for one in statuses)))
+    assert [one for one in statuses if one.get("failedAttempts")] == [], "no fault was the job's own"
+    assert collections.Counter(one["phase"] for one in statuses) == {"Running": FIT, "Created": JOBS - FIT}
