@@ -118,7 +118,8 @@ def longest_in_part(changes, faults):
             # One that was started again begins to count anew for how long a node is lost.
             allowed += seconds + (LOST * outages if program == "extender" else 0)
         if one in times[:3]:
-            print(f"{one.group} was there in part for {one.seconds:.1f} s of {allowed:.1f}: {one.least} of {one.quorum}")
+            print(f"{one.group} was there in part for {one.seconds:.1f} s of {allowed:.1f}, "
+                  f"with {one.least} of {one.quorum} pods at the least")
         if one.seconds > allowed:
             too_long.append(f"{one.group}: {one.seconds:.1f} s, allowed {allowed:.1f}; {one}")
     print(f"times that a gang was there in part, starts and ends included: {len(times)}")
@@ -140,11 +141,12 @@ def test_gangs_are_whole_or_not_there_whatever_fails(jobs, suite, pool, namespac
             while time.monotonic() < began + SECONDS and not faults.errors:
                 lasting(1)
             # On a slow machine a round of all kills takes longer than that.
-            wait_for(lambda: (bool(faults.errors) or not faults.lacking(), faults.lacking()), "every kind of fault", SECONDS)
+            wait_for(lambda: (bool(faults.errors) or not faults.lacking(), faults.lacking()), "every kind of fault",
+                     max(SECONDS, 120))
         finally:
             faults.stop()
         began = time.monotonic()
-        wait_for(lambda: settled(jobs), f"{FIT} of {JOBS} gangs to be whole and nothing to be there of the others", SETTLED)
+        wait_for(lambda: settled(jobs), f"{FIT} of {JOBS} gangs to be whole and nothing to be there of others", SETTLED)
         print(f"settled {time.monotonic() - began:.1f} s after the last fault")
         check_quiet(jobs, suite)
         seen.catch_up()

@@ -41,8 +41,8 @@ COMMITTED = (0, group())
 
 
 def test_a_gang_that_is_bound_after_its_commit_with_the_coordinator_last_is_well():
-    assert broken((0, group(False)), (1, group()), (1, pod("1")), (1, pod("2", ordinal=1)), (1, pod("3", "aggregator", node="b")),
-                  (2, pod("4", "coordinator", node="b"))) == []
+    assert broken((0, group(False)), (1, group()), (1, pod("1")), (1, pod("2", ordinal=1)),
+                  (1, pod("3", "aggregator", node="b")), (2, pod("4", "coordinator", node="b"))) == []
 
 
 def test_a_pod_bound_before_the_commit_is_reported():

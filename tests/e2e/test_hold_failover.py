@@ -1,6 +1,6 @@
-"""kube-scheduler asks one replica of the extender, another one leads and plans: what both write at the same moment, what
-becomes of it when either dies, and replies that are lost while binds are held. Each talks to the API server through a
-proxy that keeps a request until the test wants it (docs/adr/2026-11-22-held-binds.md)."""
+"""kube-scheduler asks one replica of the extender, another one leads and plans: what both write at the same moment,
+what becomes of it when either dies, and replies that are lost while binds are held. Each talks to the API server
+through a proxy that keeps a request until the test wants it (docs/adr/2026-11-22-held-binds.md)."""
 
 import contextlib
 import json
@@ -20,41 +20,33 @@ NAME = "both"
 PODS = 4  # coordinator, aggregator, collector, learner
 STATUS = "PATCH podgroups/status"
 TAKE_OVER = 60
+BOTH = ("extender", "extender-2")
 PAUSE = "registry.k8s.io/pause:3.10"
 
 
 class Sides:
     """.asked is the proxy of the extender that kube-scheduler asks, .leader that of the one that leads."""
 
-    def __init__(self, programs, flags):
-        self.programs, self._flags = programs, flags
-        self._kubeconfig = programs.settings.path("programs", "extender.kubeconfig")
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self._kubeconfig = cluster.settings.path("programs", "extender.kubeconfig")
         self.asked = self.leader = None
 
     @contextlib.contextmanager
     def installed(self):
         with open(self._kubeconfig, encoding="utf-8") as file:
             kept = file.read()
-        before = os.environ.get("NERVEX_EXTENDER_ARGS")
-        os.environ["NERVEX_EXTENDER_ARGS"] = f"{before or ''} {self._flags}"
         try:
-            second = self.programs.start_second("extender", self._put_leader)
-            self.programs.stop("extender")  # gives its lease back
-            wait_for(lambda: self.programs.is_leader(second), f"{second} to lead", TAKE_OVER)
+            self.cluster.start_second("extender", self._put_leader)
             self.asked = self._put_proxy(self._kubeconfig)
-            self.programs.start("extender")
-            assert not self.programs.is_leader("extender")
+            self.cluster.restart("extender")
             yield self
         finally:
             self.calm()
-            if before is None:
-                del os.environ["NERVEX_EXTENDER_ARGS"]
-            else:
-                os.environ["NERVEX_EXTENDER_ARGS"] = before
             self._write(self._kubeconfig, kept)
-            if "extender-2" in self.programs.programs:
-                self.programs.drop_second("extender-2")
-            self.programs.restart("extender")
+            if "extender-2" in self.cluster.programs:
+                self.cluster.drop_second("extender-2")
+            self.cluster.restart("extender")
             for proxy in filter(None, (self.asked, self.leader)):
                 proxy.close()
 
@@ -62,15 +54,26 @@ class Sides:
         for proxy in filter(None, (self.asked, self.leader)):
             proxy.calm()
 
+    def take_parts(self):
+        """Both run, the second one leads, and the other is asked."""
+        for name in BOTH:
+            if not processes.alive(self.cluster.programs[name]):
+                self.start(name)
+        wait_for(lambda: any(self.cluster.is_leader(name) for name in BOTH), "an extender to lead", TAKE_OVER)
+        if self.cluster.is_leader("extender"):
+            self.cluster.stop("extender")  # gives its lease back
+            wait_for(lambda: self.cluster.is_leader("extender-2"), "extender-2 to lead", TAKE_OVER)
+            self.start("extender")
+
     def kill(self, name):
-        one = self.programs.programs[name]
+        one = self.cluster.programs[name]
         assert processes.send(one, signal.SIGKILL)
         processes.wait_for_end(one)
 
     def start(self, name):
-        one = self.programs.programs[name]
-        self.programs.launch("extender", one["port"], one["metrics_port"], name=name)
-        self.programs.wait_until_ready(name)
+        one = self.cluster.programs[name]
+        self.cluster.launch("extender", one["port"], one["metrics_port"], name=name)
+        self.cluster.wait_until_ready(name)
 
     def _put_leader(self, path):
         self.leader = self._put_proxy(path)
@@ -78,7 +81,7 @@ class Sides:
     def _put_proxy(self, path):
         with open(path, encoding="utf-8") as file:
             config = yaml.safe_load(file)
-        api = self.programs.api()
+        api = self.cluster.api()
         proxy = FaultProxy(api.server, api.certificate_authority, config["users"][0]["user"]["token"])
         config["clusters"][0]["cluster"] = {"server": proxy.url}
         self._write(path, yaml.safe_dump(config))
@@ -94,36 +97,43 @@ class Sides:
 def sides_of_module(target):
     if not target.cluster:
         pytest.skip("our programs are not local processes on this cluster")
-    with Sides(target.cluster, "").installed() as sides:
+    with Sides(target.cluster).installed() as sides:
         yield sides
 
 
 @pytest.fixture
-def sides(sides_of_module, programs):
-    """That, with both replicas running and each in its part when the test begins."""
+def sides(sides_of_module):
+    """That, with each replica in its part when the test begins."""
+    sides_of_module.take_parts()
     yield sides_of_module
     sides_of_module.calm()
 
 
 @pytest.fixture
-def starts(programs, namespace):
-    one = Starts(programs.api(), namespace).start()
+def cluster(sides):
+    """Not `programs`, which would end the second replica after each test."""
+    return sides.cluster
+
+
+@pytest.fixture
+def starts(cluster, namespace):
+    one = Starts(cluster.api(), namespace).start()
     yield one
     one.stop()
 
 
 @pytest.fixture
-def pair(programs):
+def pair(cluster):
     """Two nodes with 1 GPU each; a learner goes to one of them."""
-    with nodes.own_node(programs.api(), 1) as first, nodes.own_node(programs.api(), 1) as second:
-        nodes.wait_usable(programs.api(), [first, second])
+    with nodes.own_node(cluster.api(), 1) as first, nodes.own_node(cluster.api(), 1) as second:
+        nodes.wait_usable(cluster.api(), [first, second])
         yield first, second
 
 
 @pytest.fixture
-def only(programs):
-    with nodes.own_node(programs.api(), 1) as name:
-        nodes.wait_usable(programs.api(), [name])
+def only(cluster):
+    with nodes.own_node(cluster.api(), 1) as name:
+        nodes.wait_usable(cluster.api(), [name])
         yield name
 
 
@@ -164,8 +174,9 @@ def plans_of(starts, uid):
 def bound_off_plan(starts):
     """Pods that were bound while their gang was not committed to just that placement."""
     found = []
-    for pod in list(starts.bound.values()):
-        before = [one for one in starts.groups.get(annotation(pod, "pod-group-uid"), []) if version_of(one) < version_of(pod)]
+    for pod in [one for one in list(starts.bound.values()) if annotation(one, "slot")]:
+        before = [one for one in starts.groups.get(annotation(pod, "pod-group-uid"), [])
+                  if version_of(one) < version_of(pod)]
         base = (status_of(before[-1], "base") if before else None) or {}
         places = {(f"{one['role']}/{one['ordinal']}", one["number"], one["node"])
                   for one in (pod_groups.placements(before[-1]) if before else [])}
@@ -175,7 +186,7 @@ def bound_off_plan(starts):
     return found
 
 
-def wait_whole(jobs, starts, observer, programs):
+def wait_whole(jobs, starts, observer, cluster):
     """Until the job runs whole, and nothing is held any more; then nothing of it was ever there in part before."""
     jobs.wait_phase(NAME, "Running", 120)
     pods = jobs.wait_pods(NAME, PODS, "Running", timeout=120)
@@ -189,8 +200,9 @@ def wait_whole(jobs, starts, observer, programs):
     assert jobs.get(NAME)["status"]["attempt"] == 1
     number, node = learner_of(group_of(jobs))
     (learner,) = [pod for pod in pods if pod.metadata.labels["replica-type"] == "learner"]
-    assert (int(learner.metadata.annotations["nervex.sensetime.com/placement"]), learner.spec.node_name) == (number, node)
-    wait_for(lambda: programs.metrics("extender")["nervex_extender_held_binds"] == 0, "no bind to be held any more")
+    assert learner.spec.node_name == node
+    assert learner.metadata.annotations["nervex.sensetime.com/placement"] == str(number)
+    wait_for(lambda: cluster.metrics("extender")["nervex_extender_held_binds"] == 0, "no bind to be held any more")
     return uid
 
 
@@ -211,27 +223,27 @@ def cordon(api, node):
 
 @pytest.mark.parametrize("first", ["the commit", "the new plan"])
 def test_of_a_commit_and_a_new_plan_at_the_same_moment_one_is_stored(
-        jobs, programs, sides, starts, observer, namespace, pair, first):
+        jobs, cluster, sides, starts, observer, namespace, pair, first):
     """The learner's node is cordoned: the leader moves it, while the other replica commits the gang as it was."""
     commit = hold_commit(sides, namespace)
     jobs.create(gang(pair))
     assert json.loads(commit.wait(60).body)["status"]["gangs"][0]["committed"]
     old = learner_of(group_of(jobs))
     move = sides.leader.hold(writes(STATUS, namespace))
-    cordon(programs.api(), old[1])
+    cordon(cluster.api(), old[1])
     move.wait()
     assert bound(jobs) == []
     if first == "the commit":
         commit.release()
-        wait_for(lambda: base_of(jobs)["committed"], "the commit to be stored")
+        wait_for(lambda: base_of(jobs).get("committed"), "the commit to be stored")
         jobs.wait_bound(NAME, PODS)
         move.release()
     else:
         move.release()
         wait_for(lambda: learner_of(group_of(jobs)) not in (None, old), "the new plan to be stored")
-        assert not base_of(jobs)["committed"]
+        assert not base_of(jobs).get("committed")
         commit.release()
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert bound_off_plan(starts) == []
     now = learner_of(group_of(jobs))
     assert (now == old) == (first == "the commit"), (old, now)
@@ -240,7 +252,7 @@ def test_of_a_commit_and_a_new_plan_at_the_same_moment_one_is_stored(
 
 @pytest.mark.parametrize("first", ["the commit", "the end of the plan"])
 def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
-        jobs, core, programs, sides, starts, observer, namespace, only, first):
+        jobs, core, cluster, sides, starts, observer, namespace, only, first):
     """Somebody takes the learner's node: the leader drops the plan, since there is no other, while the other replica
     commits it."""
     commit = hold_commit(sides, namespace)
@@ -253,7 +265,7 @@ def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
     assert not json.loads(drop.wait().body)["status"]["gangs"][0].get("planned")
     if first == "the commit":
         commit.release()
-        wait_for(lambda: base_of(jobs)["committed"], "the commit to be stored")
+        wait_for(lambda: base_of(jobs).get("committed"), "the commit to be stored")
         jobs.wait_bound(NAME, PODS)
         drop.release()
         core.delete_namespaced_pod("thief", namespace, grace_period_seconds=0)
@@ -273,18 +285,19 @@ def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
     assert jobs.get(NAME)["status"]["attempt"] == 1
 
 
-def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, programs, sides, starts, observer, namespace, pair):
+def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, cluster, sides, starts, observer, namespace, pair):
     """After the commit: the leader does not know of a binding that is on its way, and moves the learner."""
     binding = sides.asked.hold(lambda request: request.kind == "POST pods/binding" and "-learner-" in request.name)
     jobs.create(gang(pair))
     binding.wait(60)
     old = learner_of(group_of(jobs))
-    cordon(programs.api(), old[1])
+    cordon(cluster.api(), old[1])
     wait_for(lambda: learner_of(group_of(jobs)) not in (None, old), "the learner to move")
     binding.release()
-    uid = wait_whole(jobs, starts, observer, programs)
-    assert learner_of(group_of(jobs))[1] != old[1]
-    assert {node for _, slot, node in starts.bound_of(uid) if slot == "learner/0"} <= {old[1], learner_of(group_of(jobs))[1]}
+    uid = wait_whole(jobs, starts, observer, cluster)
+    new = learner_of(group_of(jobs))
+    assert new[1] != old[1]
+    assert {node for _, slot, node in starts.bound_of(uid) if slot == "learner/0"} <= {old[1], new[1]}
 
 
 # -- killed while binds are held
@@ -293,7 +306,7 @@ def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, programs, s
 @pytest.mark.parametrize("victims", [["extender"], ["extender-2"], ["extender", "extender-2"]],
                          ids=["the asked one", "the leader", "both"])
 def test_a_replica_that_is_killed_while_binds_are_held_leaves_no_gang_in_part(
-        jobs, programs, sides, starts, observer, namespace, pair, victims):
+        jobs, cluster, sides, starts, observer, namespace, pair, victims):
     """All are held, and the gang is about to be committed."""
     commit = hold_commit(sides, namespace)
     jobs.create(gang(pair))
@@ -305,62 +318,50 @@ def test_a_replica_that_is_killed_while_binds_are_held_leaves_no_gang_in_part(
         assert bound(jobs) == []
     for name in victims:
         sides.start(name)
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert len(plans_of(starts, uid)) == 1
     assert bound_off_plan(starts) == []
-    # The tests after this one find each in its part again.
-    put_in_their_parts(sides)
-
-
-def put_in_their_parts(sides):
-    def parted():
-        leaders = [name for name in ("extender", "extender-2") if sides.programs.is_leader(name)]
-        return bool(leaders), leaders
-    if "extender" in wait_for(lambda: parted()[1], "a replica to lead", TAKE_OVER):
-        sides.programs.stop("extender")
-        wait_for(lambda: sides.programs.is_leader("extender-2"), "extender-2 to lead", TAKE_OVER)
-        sides.programs.start("extender")
 
 
 # -- lost replies
 
 
-def test_a_plan_whose_reply_is_lost_is_the_only_one(jobs, programs, sides, starts, observer, namespace, pair):
+def test_a_plan_whose_reply_is_lost_is_the_only_one(jobs, cluster, sides, starts, observer, namespace, pair):
     lost = sides.leader.hold(lambda request: writes(STATUS, namespace)(request) and b'"planned":true' in request.body,
                              after=True, only_one=True)
     jobs.create(gang(pair))
     lost.wait(60)
     assert learner_of(group_of(jobs)) is not None
     lost.drop()
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert len(plans_of(starts, uid)) == 1
     assert bound_off_plan(starts) == []
 
 
-def test_a_commit_whose_reply_is_lost_binds_the_gang(jobs, programs, sides, starts, observer, namespace, pair):
+def test_a_commit_whose_reply_is_lost_binds_the_gang(jobs, cluster, sides, starts, observer, namespace, pair):
     lost = sides.asked.hold(writes(STATUS, namespace), after=True, only_one=True)
     jobs.create(gang(pair))
     lost.wait(60)
-    assert base_of(jobs)["committed"]
+    assert base_of(jobs).get("committed")
     assert bound(jobs) == []
     lost.drop()
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert len(plans_of(starts, uid)) == 1
     assert bound_off_plan(starts) == []
 
 
-def test_a_commit_that_never_arrived_is_written_again(jobs, programs, sides, starts, observer, namespace, pair):
+def test_a_commit_that_never_arrived_is_written_again(jobs, cluster, sides, starts, observer, namespace, pair):
     lost = sides.asked.hold(writes(STATUS, namespace), only_one=True)
     jobs.create(gang(pair))
     lost.wait(60)
-    assert not base_of(jobs)["committed"]
+    assert not base_of(jobs).get("committed")
     lost.drop()
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert len(plans_of(starts, uid)) == 1
     assert bound_off_plan(starts) == []
 
 
-def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, programs, sides, starts, observer, namespace, pair):
+def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, cluster, sides, starts, observer, namespace, pair):
     """By the replica that is asked: the plan that kube-scheduler refuses is dropped by it."""
     body = gang(pair)
     spec = body["spec"]["learner"]["template"]["spec"]
@@ -377,7 +378,7 @@ def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, programs, sid
     lost.drop()
     (other,) = set(pair) - {refused}
     core.delete_namespaced_pod(f"foreign-{pair.index(other)}", namespace, grace_period_seconds=0)
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert [node for _, slot, node in starts.bound_of(uid) if slot == "learner/0"] == [other]
     assert bound_off_plan(starts) == []
 
@@ -387,7 +388,7 @@ def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, programs, sid
 
 @pytest.mark.parametrize("arrives", ["before the new PodGroup", "after it"])
 def test_a_commit_on_its_way_does_not_reach_the_job_that_was_created_again(
-        jobs, programs, sides, starts, observer, namespace, pair, arrives):
+        jobs, cluster, sides, starts, observer, namespace, pair, arrives):
     """The PodGroups have one name."""
     commit = sides.asked.hold(writes(STATUS, namespace), only_one=True)
     jobs.create(gang(pair))
@@ -404,7 +405,7 @@ def test_a_commit_on_its_way_does_not_reach_the_job_that_was_created_again(
     wait_for(again, "the new job's plan")
     assert group_of(jobs)["metadata"]["name"] == old["name"]
     commit.release()
-    uid = wait_whole(jobs, starts, observer, programs)
+    uid = wait_whole(jobs, starts, observer, cluster)
     assert uid != old["uid"]
     assert bound_off_plan(starts) == []
     if arrives == "after it":

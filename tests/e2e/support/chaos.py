@@ -92,9 +92,9 @@ class Chaos:
     def lacking(self):
         """Kinds of faults that did not happen yet."""
         tried = self.done + collections.Counter(f"thief: {thief.kind}" for thief in list(self.thieves))
-        return [what for what, least in (*((f"killed: {kind}", 1) for kind in KILLS),
-                                         *((f"not ready: {kind}", 1) for kind in sorted(set(FLAPS))),
-                                         *((f"thief: {kind}", 3) for kind in sorted(set(THIEVES)))) if tried[what] < least]
+        least = {**{f"killed: {kind}": 1 for kind in KILLS}, **{f"not ready: {kind}": 1 for kind in FLAPS},
+                 **{f"thief: {kind}": 3 for kind in THIEVES}}
+        return [what for what, count in least.items() if tried[what] < count]
 
     def downtime(self, program, begin, end):
         """Of the outages in that time: (how many, seconds)."""
@@ -133,8 +133,9 @@ class Chaos:
                 continue  # nobody leads at the moment
             begin = time.monotonic()
             for name in victims:
-                if not processes.send(self._cluster.programs[name], signal.SIGKILL):
-                    raise AssertionError(f"{name} had ended before it was killed: {self._cluster.programs[name]['log']}")
+                one = self._cluster.programs[name]
+                if not processes.send(one, signal.SIGKILL):
+                    raise AssertionError(f"{name} had ended before it was killed: {one['log']}")
             for name in victims:
                 processes.wait_for_end(self._cluster.programs[name])
             self._over.wait(chance.choice((0, 0, 1, 4)))
@@ -201,7 +202,8 @@ class Chaos:
 
     def _create_thief(self, kind, gpus, node=None, group=""):
         name = f"thief-{len(self.thieves)}"
-        spec = {"containers": [{"name": "main", "image": PAUSE, "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}],
+        resources = {"limits": {"nvidia.com/gpu": str(gpus)}}
+        spec = {"containers": [{"name": "main", "image": PAUSE, "resources": resources}],
                 "terminationGracePeriodSeconds": 0, "nodeSelector": self._pool}
         spec = {**spec, "nodeName": node} if node else spec
         made = self._api.post(f"/api/v1/namespaces/{self._namespace}/pods",
