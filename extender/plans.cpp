@@ -66,6 +66,7 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (was != is && is) note_existing(after->meta.ns, *is);
   if (is && after->node.empty() && learn_requests(*is, *after)) return true;
   if (was == is) return false;
+  if (is && completes_plan(*is, after->meta.ns)) return true;
   const std::string& ns = (after ? after : before)->meta.ns;
   return quotas_.count(ns) > 0 && has_waiting_gang(ns);
 }
@@ -99,6 +100,20 @@ void Plans::forget_existing(const std::string& ns, const gang::PodSlot& slot) {
   placements.erase(placements.find(slot.placement));
   if (placements.empty()) slots->second.erase(pods);
   if (slots->second.empty()) existing_.erase(slots);
+}
+
+// Of a plan that is not committed: from now on it has to be bound, and nothing else has to happen.
+bool Plans::completes_plan(const gang::PodSlot& slot, const std::string& ns) const {
+  const auto found = by_uid_.find(slot.pod_group_uid);
+  const auto pods = existing_.find({slot.pod_group_uid, ns});
+  if (found == by_uid_.end() || pods == existing_.end()) return false;
+  std::size_t planned = 0;
+  bool all_committed = true;
+  for (const gang::GangStatus& gang : found->second.placements.group()->status.gangs) {
+    planned += gang.placements.size();
+    all_committed = all_committed && (gang.committed || !gang.planned);
+  }
+  return !all_committed && pods->second.size() >= planned;
 }
 
 // Later changes are resizes in place, which the next pod of the slot does not have.

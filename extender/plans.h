@@ -41,8 +41,9 @@ class Plans {
 
   // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
   void node_changed(const NodePtr& before, const NodePtr& after);
-  // True if a gang should be planned again: it may be within its ResourceQuota now, for a pod that
-  // was counted as planned is there; or a pod is larger than was planned.
+  // True if the planner should look: a gang may be within its ResourceQuota now, for a pod that was
+  // counted as planned is there; a pod is larger than was planned; or all pods of a plan are there,
+  // whose time to be bound begins.
   bool pod_changed(const PodPtr& before, const PodPtr& after);
   // By one thread. True if a gang of that namespace waits.
   bool quota_changed(const QuotaPtr& before, const QuotaPtr& after);
@@ -176,6 +177,7 @@ class Plans {
   void note_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
   void forget_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
   // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
+  bool completes_plan(const gang::PodSlot& slot, const std::string& ns) const REQUIRES(mutex_);
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
   PodGroupPtr effective(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);

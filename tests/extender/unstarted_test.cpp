@@ -85,6 +85,29 @@ TEST_CASE("a plan has its time from when all its pods are there", "[extender][un
   CHECK(c.planned_nodes("a") == "waits");
 }
 
+// Else a quiet cluster, whose kube-scheduler is down, would keep the plan: the planner would not look.
+TEST_CASE("the last pod of a plan wakes the planner, which begins to count",
+          "[extender][unstarted]") {
+  Unstarted c;
+  const gang::PodGroup group = c.group("a");
+  const auto create = [&](int number) {
+    const std::string name =
+        c.add_gang_pod(group, group.status.gangs[0].placements[static_cast<std::size_t>(number)]);
+    return c.plans.pod_changed(nullptr, std::make_shared<const kube::Pod>(c.pod(name)));
+  };
+  CHECK_FALSE(create(0));
+  CHECK(create(1));
+}
+
+TEST_CASE("a pod of a committed gang wakes nobody", "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  CHECK(c.bind(c.names[0], "n1").empty());
+  const auto pod = std::make_shared<const kube::Pod>(c.pod(c.names[1]));
+  c.plans.pod_changed(pod, nullptr);
+  CHECK_FALSE(c.plans.pod_changed(nullptr, pod));
+}
+
 TEST_CASE("a plan of which every pod is refused is given up sooner", "[extender][unstarted]") {
   Unstarted c;
   c.create_pods();
