@@ -75,6 +75,10 @@ class Sides:
         self.cluster.launch("extender", one["port"], one["metrics_port"], name=name)
         self.cluster.wait_until_ready(name)
 
+    def restart(self, name):
+        self.cluster.stop(name)
+        self.start(name)
+
     def _put_leader(self, path):
         self.leader = self._put_proxy(path)
 
@@ -159,6 +163,11 @@ def learner_of(group):
     """(number, node) of its placement; None without a plan."""
     found = [(one["number"], one["node"]) for one in pod_groups.placements(group) if one["role"] == "learner"]
     return found[0] if found else None
+
+
+def plan_of(jobs):
+    """Its placement numbers."""
+    return sorted(one["number"] for one in pod_groups.placements(group_of(jobs)))
 
 
 def plans_of(starts, uid):
@@ -283,6 +292,42 @@ def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
     assert bound_off_plan(starts) == []
     assert len(plans_of(starts, uid)) == (1 if first == "the commit" else 2)
     assert jobs.get(NAME)["status"]["attempt"] == 1
+
+
+@pytest.fixture
+def impatient(sides, monkeypatch):
+    """A leader that gives up a plan which is not bound at once."""
+    monkeypatch.setenv("NERVEX_EXTENDER_ARGS",
+                       f"{os.environ.get('NERVEX_EXTENDER_ARGS', '')} --hold-deadline=2s --plan-deadline=3s")
+    sides.restart("extender-2")
+    sides.take_parts()
+    yield
+    monkeypatch.undo()
+    sides.restart("extender-2")
+
+
+@pytest.mark.parametrize("first", ["the commit", "the end of the plan"])
+def test_of_a_commit_and_the_expiry_of_the_plan_at_the_same_moment_one_is_stored(
+        jobs, cluster, sides, impatient, starts, observer, namespace, pair, first):
+    commit = hold_commit(sides, namespace)
+    jobs.create(gang(pair))
+    commit.wait(60)
+    plan = plan_of(jobs)
+    drop = sides.leader.hold(writes(STATUS, namespace))
+    assert b"kube-scheduler" in drop.wait().body
+    if first == "the commit":
+        commit.release()
+        jobs.wait_bound(NAME, PODS)
+        drop.release()
+    else:
+        drop.release()
+        wait_for(lambda: (plan_of(jobs) != plan, plan_of(jobs)), "the plan to be given up")
+        assert not base_of(jobs).get("committed")
+        commit.release()
+    uid = wait_whole(jobs, starts, observer, cluster)
+    assert bound_off_plan(starts) == []
+    assert (plan_of(jobs) == plan) == (first == "the commit")
+    assert starts.is_whole(uid)
 
 
 def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, cluster, sides, starts, observer, namespace, pair):
