@@ -122,6 +122,22 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
   gang.since = now;
 }
 
+// What the refused plan kept away from, the next one does too, however long the pause before it: else
+// the gang would come back to the same few nodes, and never to the one that takes it.
+void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& group,
+                   const gang::GangStatus& gang, SysTime planned_since) {
+  const auto is_its = [&](const gang::AvoidedNode& avoided) {
+    const auto& sets = group.spec.members;
+    return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
+      return set.gang == gang.name && set.name == avoided.set;
+    });
+  };
+  for (gang::AvoidedNode& avoided : avoid) {
+    if (avoided.until <= planned_since || !is_its(avoided)) continue;
+    avoided.until = std::max(avoided.until, gang.refusals.plan_after + kAvoidFirst);
+  }
+}
+
 }  // namespace
 
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
@@ -158,7 +174,9 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
     avoid_node(status.avoid, where.first, where.second, std::max(0, allowed[where]), now);
   }
   release_reserved(group, refusals, status, *gang);
+  const SysTime planned_since = gang->since;
   drop_plan(*gang, gang::kReasonRefusedByScheduler, refusal_text(refusals), kRepeatAtOnce, now);
+  keep_avoiding(status.avoid, group, *gang, planned_since);
   return status;
 }
 

@@ -125,6 +125,32 @@ TEST_CASE("a gang that has no other nodes waits, says why, and tries again later
   CHECK(planned_again(waits, kStart + 61s).status.gangs[0].planned);
 }
 
+// As many plans as it takes to come to the last of six nodes, the only one that kube-scheduler lets
+// the pod to; each refusal takes 30 s.
+TEST_CASE("a gang finds the one node that takes it, though its plans become rare",
+          "[extender][refusals]") {
+  std::vector<gang::NodeView> nodes;
+  for (const char* name : {"n1", "n2", "n3", "n4", "n5", "n6"}) {
+    nodes.push_back(view(a_node(name, 0)));
+  }
+  gang::PodGroup group = a_group("a", {a_set("collector", 1, ask(0))});
+  std::string tried;
+  SysTime now = kStart;
+  for (int plan = 1; plan <= 12 && !tried.ends_with("n6 "); ++plan) {
+    if (!group.status.gangs.empty()) now = group.status.gangs[0].refusals.plan_after;
+    Snapshot snapshot;
+    snapshot.nodes = nodes;
+    snapshot.groups = {{std::make_shared<const gang::PodGroup>(group), false, {}}};
+    group.status = run_cycle(snapshot, {}, now).writes.at(0).status;
+    REQUIRE(group.status.gangs[0].planned);
+    const gang::Placement placement = group.status.gangs[0].placements[0];
+    tried += placement.node + " ";
+    now += 30s;
+    group = after(std::move(group), {{"collector", placement, "0/6 nodes are available: no"}}, now);
+  }
+  CHECK(tried == "n1 n2 n3 n4 n5 n6 ");
+}
+
 TEST_CASE("what was refused is forgotten after a while, and is bounded", "[extender][refusals]") {
   const gang::PodGroup group = after(three_collectors(), {refused(0, "n1")}, kStart);
   CHECK(still_of_use(group.status.avoid, kStart + 659s).size() == 1);
