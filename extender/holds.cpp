@@ -61,14 +61,7 @@ Holds::Outcome Holds::wait(const Call& call, const std::function<bool()>& has_ca
   for (;;) {
     if (auto outcome = poll(ticket)) return *std::move(outcome);
     if (has_caller_left()) {
-      const MutexLock lock(mutex_);
-      const auto key = gate_of_.find(ticket);
-      if (key != gate_of_.end()) {
-        const auto at = gates_.find(key->second);
-        end_one(*at->second, ticket,
-                failed(Code::kTransient, "kube-scheduler did not wait for the pods of the gang"));
-        forget_if_empty(at);
-      }
+      leave(ticket);
       continue;  // to take the outcome
     }
     const MutexLock lock(mutex_);
@@ -83,6 +76,16 @@ Holds::Outcome Holds::wait(const Call& call, const std::function<bool()>& has_ca
 Holds::Ticket Holds::begin(const Call& call) {
   const MutexLock lock(mutex_);
   return add(call);
+}
+
+void Holds::leave(Ticket ticket) {
+  const MutexLock lock(mutex_);
+  const auto key = gate_of_.find(ticket);
+  if (key == gate_of_.end()) return;
+  const auto at = gates_.find(key->second);
+  end_one(*at->second, ticket,
+          failed(Code::kTransient, "kube-scheduler did not wait for the pods of the gang"));
+  forget_if_empty(at);
 }
 
 std::optional<Holds::Outcome> Holds::poll(Ticket ticket) {

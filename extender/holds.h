@@ -69,10 +69,11 @@ class Holds {
   Outcome wait(const Call& call, const std::function<bool()>& has_caller_left);
 
   // The same without a thread that waits: nullopt while the call is held. A ticket ends with the
-  // first outcome. For simulations.
+  // first outcome. leave(): its caller has left. For simulations.
   using Ticket = std::uint64_t;
   Ticket begin(const Call& call);
   std::optional<Outcome> poll(Ticket ticket);
+  void leave(Ticket ticket);
 
   // What was watched, after Plans knows it. A PodGroup changed:
   void group_changed(const std::string& uid);

@@ -176,8 +176,8 @@ class Plans {
   void forget_loss(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
   void forget_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
-  // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool completes_plan(const gang::PodSlot& slot, const std::string& ns) const REQUIRES(mutex_);
+  // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
   PodGroupPtr effective(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);

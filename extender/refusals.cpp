@@ -122,8 +122,8 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
   gang.since = now;
 }
 
-// What the refused plan kept away from, the next one does too, however long the pause before it: else
-// the gang would come back to the same few nodes, and never to the one that takes it.
+// What the refused plan kept away from, the next one does too, however long the pause before it:
+// else the gang would come back to the same few nodes, and never to the one that takes it.
 void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& group,
                    const gang::GangStatus& gang, SysTime planned_since) {
   const auto is_its = [&](const gang::AvoidedNode& avoided) {

@@ -25,9 +25,9 @@ struct Refusal {
 
 // The status after a plan whose gang could not start: the gang has no plan, the nodes where its
 // pods were refused are avoided for a minute at first and up to ten, and from the third time on it
-// is planned again only after a while. Nodes that the refused plan kept away from are avoided by the
-// next one, too. Bounded: at most kMostAvoided nodes are kept. nullopt: there
-// is no such plan any more, or it is committed.
+// is planned again only after a while. Nodes that the refused plan kept away from are avoided by
+// the next one, too. Bounded: at most kMostAvoided nodes are kept. nullopt: there is no such plan
+// any more, or it is committed.
 inline constexpr std::size_t kMostAvoided = 500;
 std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name,

@@ -2,6 +2,7 @@
 // one that is held.
 #pragma once
 
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,21 +21,41 @@ class HeldBinds {
   void begin(const kube::BindArgs& args) {
     auto bind = binder_.prepare(args);
     if (!bind) {
-      ended_.emplace_back(bind.error());
+      refused_.push_back({args.pod_uid, bind.error()});
     } else if (!bind->call) {
-      ended_.push_back(binder_.finish(*bind));
+      refused_.push_back({args.pod_uid, binder_.finish(*bind)});
     } else {
       const auto ticket = holds_.begin(*bind->call);
       calls_.insert_or_assign(args.pod_uid, Call{*std::move(bind), ticket});
     }
   }
-  // The results of the calls that have come to their end meanwhile.
-  std::vector<Result<Nothing>> finish() {
+  struct Ended {
+    std::string pod_uid;
+    Result<Nothing> result;
+  };
+  // The calls that have come to their end meanwhile.
+  std::vector<Ended> finish() {
+    for (auto at = left_.begin(); at != left_.end();) {
+      at = go_on(*at) ? std::next(at) : left_.erase(at);
+    }
+    ended_.clear();  // nobody waits for those
     for (auto at = calls_.begin(); at != calls_.end();) {
       const bool is_held = go_on(at->second);
       at = is_held ? std::next(at) : calls_.erase(at);
     }
+    for (Ended& ended : refused_) ended_.push_back(std::move(ended));
+    refused_.clear();
     return std::exchange(ended_, {});
+  }
+  // kube-scheduler was killed. The extender notices it with notice_callers(); a call that may go on
+  // before that goes on.
+  void lose_callers() {
+    for (auto& [uid, call] : calls_) left_.push_back(std::move(call));
+    calls_.clear();
+    refused_.clear();
+  }
+  void notice_callers() {
+    for (const Call& call : left_) holds_.leave(call.ticket);
   }
   // The node of a pod that is assumed to be bound; "" if it is not.
   std::string node_of(const std::string& pod_uid) const {
@@ -54,27 +75,29 @@ class HeldBinds {
     const auto held = holds_.poll(call.ticket);
     if (!held) return true;
     binder_.learn(call.bind, *held);
-    if (!held->result) return end(held->result);
+    if (!held->result) return end(call, held->result);
     if (!call.is_started) {
       const auto is_last = binder_.start(call.bind);
-      if (!is_last) return end(is_last.error());
+      if (!is_last) return end(call, is_last.error());
       call.is_started = true;
       if (*is_last) {
         call.ticket = holds_.begin(*call.bind.call);
         return go_on(call);
       }
     }
-    return end(binder_.finish(call.bind));
+    return end(call, binder_.finish(call.bind));
   }
-  bool end(Result<Nothing> result) {
-    ended_.push_back(std::move(result));
+  bool end(const Call& call, Result<Nothing> result) {
+    ended_.push_back({call.bind.args.pod_uid, std::move(result)});
     return false;
   }
 
   extender::Binder& binder_;
   extender::Holds& holds_;
   std::map<std::string, Call> calls_;  // by pod UID
-  std::vector<Result<Nothing>> ended_;
+  std::vector<Call> left_;             // whose caller has left
+  std::vector<Ended> refused_;         // at once
+  std::vector<Ended> ended_;
 };
 
 }  // namespace nervex::testing

@@ -1,46 +1,12 @@
 #include "tests/sim/scheduling.h"
 
 #include "base/log.h"
-#include "extender/bind.h"
-#include "extender/filter.h"
-#include "extender/planner.h"
-#include "extender/plans.h"
-#include "extender/pods.h"
-#include "extender/routes.h"
-#include "extender/watches.h"
 #include "job/names.h"
-#include "tests/extender/held_binds.h"
-#include "tests/sim/feed.h"
+#include "tests/extender/extender_process.h"
 
 namespace nervex::testing {
 
 using kube::string_at;
-
-// The parts that die with the process.
-struct Scheduling::Extender {
-  Extender(FakeApi& api, const Clock& clock)
-      : planner(api, plans, clock), holds(plans, clock), binder(api, plans, holds, pods, clock) {
-    const auto add = [&](const kube::ResourceKind& kind, kube::ReflectorSink sink) {
-      feeds.push_back(std::make_unique<Feed>(api, kube::api_path(kind), std::move(sink)));
-    };
-    add(kube::kNodes, extender::node_sink(nodes, plans, planner));
-    add(kube::kPods, extender::pod_sink(pods, plans, holds, planner));
-    add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
-    plans.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
-    for (auto& feed : feeds) feed->list(api.resource_version());
-  }
-
-  kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods;
-  kube::Store<gang::PodGroup> groups;
-  extender::VolumeStores volumes;
-  extender::Plans plans{groups, volumes};
-  extender::Planner planner;
-  extender::Holds holds;
-  extender::Binder binder;
-  std::vector<std::unique_ptr<Feed>> feeds;
-  HeldBinds held{binder, holds};
-};
 
 Scheduling::Scheduling(FakeApi& api, const Clock& clock) : api_(api), clock_(clock) {
   set_log_level(LogLevel::kError);
@@ -49,11 +15,12 @@ Scheduling::Scheduling(FakeApi& api, const Clock& clock) : api_(api), clock_(clo
 
 Scheduling::~Scheduling() = default;
 
-void Scheduling::restart() { extender_ = std::make_unique<Extender>(api_, clock_); }
-
-void Scheduling::see() {
-  for (auto& feed : extender_->feeds) feed->deliver(api_.resource_version());
+void Scheduling::restart() {
+  extender_ = std::make_unique<ExtenderProcess>(api_, api_, clock_);
+  extender_->list(api_.resource_version());
 }
+
+void Scheduling::see() { extender_->deliver(api_.resource_version()); }
 
 void Scheduling::plan() { extender_->planner.schedule_once(); }
 
@@ -96,7 +63,7 @@ int Scheduling::schedule() {
   });
   int bound = 0;
   const auto finish_held = [&] {
-    for (const auto& result : extender_->held.finish()) bound += result ? 1 : 0;
+    for (const auto& ended : extender_->held.finish()) bound += ended.result ? 1 : 0;
   };
   for (const auto& [pod, constraints] : waiting) {
     if (extender_->held.node_of(pod.meta.uid).empty()) try_pod(pod, constraints);

@@ -13,6 +13,8 @@
 
 namespace nervex::testing {
 
+struct ExtenderProcess;
+
 class Scheduling {
  public:
   Scheduling(FakeApi& api, const Clock& clock);
@@ -27,14 +29,13 @@ class Scheduling {
   int schedule();
 
  private:
-  struct Extender;
   void try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints);
   // That the plugins allow; "" if none does.
   std::string node_for(const kube::Pod& pod, const kube::NodeConstraints& constraints) const;
 
   FakeApi& api_;
   const Clock& clock_;
-  std::unique_ptr<Extender> extender_;
+  std::unique_ptr<ExtenderProcess> extender_;
 };
 
 }  // namespace nervex::testing

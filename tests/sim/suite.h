@@ -13,10 +13,10 @@
 #include "job/types.h"
 #include "kube/access_review.h"
 #include "tests/controller/cluster.h"
-#include "tests/sim/door.h"
-#include "tests/sim/feed.h"
 #include "tests/sim/rules.h"
 #include "tests/sim/scheduling.h"
+#include "tests/support/door.h"
+#include "tests/support/feed.h"
 
 namespace nervex::testing {
 

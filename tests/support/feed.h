@@ -1,4 +1,4 @@
-// tests/sim/feed.h - one watched kind as a program knows it: what happened up to some version.
+// tests/support/feed.h - one watched kind as a program knows it: what happened up to some version.
 #pragma once
 
 #include <map>

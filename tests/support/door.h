@@ -1,4 +1,4 @@
-// tests/sim/door.h - between the controller and the API server: what goes wrong on the way, and who
+// tests/support/door.h - between a program and the API server: what goes wrong on the way, and who
 // looks on.
 #pragma once
 

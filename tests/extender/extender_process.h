@@ -1,0 +1,78 @@
+// tests/extender/extender_process.h - the extender's parts that die with the process, fed by hand.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "extender/bind.h"
+#include "extender/filter.h"
+#include "extender/lost_nodes.h"
+#include "extender/planner.h"
+#include "extender/plans.h"
+#include "extender/pods.h"
+#include "extender/routes.h"
+#include "extender/watches.h"
+#include "tests/extender/held_binds.h"
+#include "tests/support/feed.h"
+
+namespace nervex::testing {
+
+struct ExtenderOptions {
+  extender::HoldOptions holds{};
+  extender::HealingOptions healing{};
+  extender::UnstartedOptions unstarted{};
+  std::chrono::milliseconds node_lost_after{60'000};
+};
+
+struct ExtenderProcess {
+  // Its requests go to `api`, which may be a Door before `cluster`. It has listed nothing yet.
+  ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
+                  const ExtenderOptions& options = {})
+      : planner(api, plans, clock, options.healing, options.unstarted),
+        holds(plans, clock, options.holds),
+        binder(api, plans, holds, pods, clock),
+        lost_nodes(api, nodes, pods, clock, options.node_lost_after) {
+    plans.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
+    planner.begin_cycles_with([this] { return lost_nodes.mark_pods(); });
+    const auto add = [&](const kube::ResourceKind& kind, kube::ReflectorSink sink) {
+      feeds.push_back(std::make_unique<Feed>(cluster, kube::api_path(kind), std::move(sink)));
+      return feeds.back().get();
+    };
+    add(kube::kNodes, extender::node_sink(nodes, plans, planner, &lost_nodes));
+    pod_feed = add(kube::kPods, extender::pod_sink(pods, plans, holds, planner, &lost_nodes));
+    add(kube::kResourceQuotas, extender::quota_sink(quotas, plans, planner));
+    add(kube::kPersistentVolumeClaims, extender::claim_sink(volumes.claims, plans, planner));
+    add(kube::kPersistentVolumes, extender::volume_sink(volumes.volumes, plans, planner));
+    add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
+  }
+
+  void list(std::int64_t version) {
+    for (auto& feed : feeds) feed->list(version);
+  }
+  void deliver(std::int64_t version) {
+    for (auto& feed : feeds) feed->deliver(version);
+  }
+  bool knows(std::int64_t version) const {
+    return std::all_of(feeds.begin(), feeds.end(),
+                       [&](const auto& feed) { return feed->position() >= version; });
+  }
+
+  kube::Store<kube::Node> nodes;
+  kube::Store<kube::Pod> pods;
+  kube::Store<gang::PodGroup> groups;
+  extender::VolumeStores volumes;
+  kube::Store<kube::Quota> quotas;
+  extender::Plans plans{groups, volumes};
+  extender::Planner planner;
+  extender::Holds holds;
+  extender::Binder binder;
+  extender::LostNodes lost_nodes;
+  std::vector<std::unique_ptr<Feed>> feeds;
+  Feed* pod_feed = nullptr;
+  HeldBinds held{binder, holds};
+};
+
+}  // namespace nervex::testing

@@ -1,0 +1,126 @@
+// tests/extender/sim/cluster.h - a cluster in memory around the extender's own code:
+// kube-scheduler, other schedulers, kubelets, nodes that come and go, volumes, and faults.
+//
+// Everything that happens follows from the seed.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/extender/extender_process.h"
+#include "tests/extender/sim/controller.h"
+#include "tests/extender/sim/observer.h"
+#include "tests/support/door.h"
+#include "tests/support/fake_clock.h"
+
+namespace nervex::testing {
+
+struct SimOptions {
+  // Binds are held; else gangs start with their first bind, as large ones do.
+  bool holds_binds = true;
+  // kube-scheduler's own count of the node says no, too. Where it does not, what keeps a node from
+  // overflow is the extender alone; where it does, pods of other schedulers may come.
+  bool scheduler_counts = true;
+  // Other schedulers see bound pods alone, as they are at the moment, and no pod whose bind is
+  // held: a node may get more than it has, and then its kubelet rejects pods.
+  bool others_race = false;
+};
+
+class SimCluster {
+ public:
+  SimCluster(unsigned seed, const SimOptions& options);
+
+  // One event, and some time.
+  void step();
+  // Faults, nodes that do not work and pods of others come to an end, and there is capacity for
+  // all. Runs until nothing happens any more: then every gang has to be whole.
+  void come_to_rest();
+
+  const std::vector<std::string>& broken() const { return observer_.broken(); }
+  const std::map<std::string, int>& seen() const { return observer_.seen; }
+  std::string story() const;  // what happened last
+
+ private:
+  enum Actor { kExtender, kScheduler, kController, kKubelets, kActors };
+  struct Fault {
+    std::string method;
+    std::optional<Error> error;  // nullopt: the extender is killed
+    Applied applied = Applied::kNo;
+  };
+
+  int below(std::size_t n) { return static_cast<int>(rng_() % n); }
+  bool once_in(std::size_t n) { return below(n) == 0; }
+  void note(const std::string& what);
+  void count(const std::string& what) { ++observer_.seen[what]; }
+
+  // -- time
+  void pass(std::chrono::milliseconds time);
+  void act(Actor actor);  // with all that there is to know
+
+  // -- the extender
+  void start_extender();
+  void kill_extender();
+  void in_extender(const std::function<void()>& work);
+  void plan();
+  void deliver_some();
+  void deliver_all();
+  std::optional<Door::Fault> fault_for(const kube::ApiRequest& request);
+  void arm_fault();
+
+  // -- kube-scheduler, and others
+  void schedule(bool tries_all);
+  void try_pod(const std::string& uid);
+  void finish_held();
+  void kill_scheduler();
+  void refuse(const PodSeen& pod, const std::string& reason);
+  void retry_later(const std::string& uid);
+  std::string assumed_on(const PodSeen& pod) const;
+  std::string zone_of(const std::string& claim) const;  // "": not bound
+  void bind_claims(const PodSeen& pod, const std::string& node);
+  bool plugins_allow(const PodSeen& pod, const NodeSeen& node, bool sees_assumed);
+  void add_plain_pod();
+  void add_foreign_pod();
+
+  // -- nodes
+  void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores,
+                const std::string& zone);
+  void change_node();
+  void set_ready(const std::string& node, bool ready);
+  void run_kubelets(bool all);
+  void run_pod_gc();
+  bool admits(const PodSeen& pod, const NodeSeen& node) const;
+  void set_phase(const PodSeen& pod, const std::string& phase, const std::string& reason);
+  void finish_pod();
+  void lose_pod();  // deleted by a user, or evicted
+  void add_volume(const std::string& zone);
+
+  void repair();
+  std::string not_whole() const;  // what is missing at the end; "": nothing
+
+  const SimOptions options_;
+  std::mt19937 rng_;
+  FakeClock clock_;
+  FakeApi api_{&clock_};
+  Door door_{api_};
+  Observer observer_;
+  Controller controller_;
+  std::unique_ptr<ExtenderProcess> extender_;  // null: it is down
+  MonoTime down_since_{};
+  std::int64_t fresh_from_ = 0;
+  std::vector<Fault> faults_;
+  std::map<std::string, int> tries_;  // of kube-scheduler, by pod UID
+  std::map<std::string, MonoTime> not_before_;
+  std::map<std::string, MonoTime> absent_;  // nodes with pods and without a Node
+  MonoTime acted_[kActors] = {};
+  int names_ = 0;
+  bool is_calm_ = false;  // no faults any more
+  std::vector<std::string> story_;
+};
+
+}  // namespace nervex::testing

@@ -1,0 +1,74 @@
+// tests/extender/sim/controller.h - users, nervex-server and the controller, as far as the extender
+// meets them: PodGroups that change, pods that are created, replaced and deleted.
+#pragma once
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/extender/sim/observer.h"
+
+namespace nervex::testing {
+
+class Controller {
+ public:
+  Controller(FakeApi& api, const Clock& clock, Observer& observer, std::mt19937& rng)
+      : api_(api), clock_(clock), observer_(observer), rng_(rng) {}
+
+  // -- users and nervex-server
+  void submit();
+  void end_job();
+  void requeue();  // any gang, for a reason of the controller's own
+  void reshape();  // a slot less, one more, or another incarnation of one
+  void grow();     // one request more
+  void merge();    // two entries that are wholly placed become one
+
+  // -- the controller's round: takes gangs back that were given up, replaces what was lost, creates
+  // pods for placements, the coordinator last, and deletes pods that are not wanted any more.
+  // Hastier than any controller should be: a slot's next pod is created while the one before may
+  // still run.
+  void reconcile();
+
+ private:
+  using GroupUid = std::string;
+
+  int below(std::size_t n) { return static_cast<int>(rng_() % n); }
+  const gang::PodGroup* any_group();
+  void add_group(const std::string& name, const gang::PodGroupSpec& spec);
+  void set_members(const gang::PodGroup& group, std::vector<gang::MemberSet> members);
+  gang::MemberSet collectors(int id, int first, int count) const;
+  std::vector<gang::MemberSet> some_members(int priority);
+  std::string a_claim();
+  int next_ordinal(const gang::PodGroup& group, const std::string& role);
+
+  bool take_back_given_up(const gang::PodGroup& group);
+  void take_back(const gang::PodGroup& group, const gang::GangStatus& gang);
+  void begin_again(const gang::PodGroup& group);
+  void put_back_requeued(const gang::PodGroup& group);
+  void delete_group(const gang::PodGroup& group);
+  bool replace_lost(const gang::PodGroup& group);  // true: the PodGroup has changed
+  void create_pods(const gang::PodGroup& group);
+  void create_pod(const gang::PodGroup& group, const gang::Placement& placement,
+                  const gang::MemberSet& set);
+  void delete_pod(const PodSeen& pod);
+
+  // A gang that grows a job waits outside of the PodGroup for its next try.
+  struct Requeued {
+    std::vector<gang::MemberSet> sets;
+    MonoTime due{};
+  };
+
+  FakeApi& api_;
+  const Clock& clock_;
+  Observer& observer_;
+  std::mt19937& rng_;
+  int names_ = 0;
+  std::map<std::pair<GroupUid, std::string>, int> highest_;  // ordinals are never used again
+  std::set<std::pair<GroupUid, std::int64_t>> created_;      // placements that have had a pod
+  std::map<GroupUid, std::vector<Requeued>> requeued_;
+};
+
+}  // namespace nervex::testing

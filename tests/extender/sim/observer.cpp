@@ -1,0 +1,246 @@
+#include "tests/extender/sim/observer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gang/slot.h"
+
+namespace nervex::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view kOwnAggregator = "aggregator";  // of the base gang: no part of a quorum
+
+// It runs, as far as anybody can know, or has finished by itself.
+bool is_in_place(const PodSeen& pod) {
+  return pod.is_bound() && !pod.was_taken_away() && (!pod.node_lost || pod.is_finished());
+}
+
+std::string seconds_of(milliseconds time) { return fmt::format("{} s", time.count() / 1000); }
+
+}  // namespace
+
+void Observer::breach(std::string what) {
+  if (broken_.size() < 20) broken_.push_back(std::move(what));
+}
+
+void Observer::look() {
+  if (view.refresh()) {
+    look_at_nodes();
+    look_at_pods();
+    for (const auto& [uid, group] : view.groups()) look_at_group(group);
+    look_at_parts();
+  }
+  check_times();
+}
+
+void Observer::look_at_nodes() {
+  const auto counts = [&](const PodSeen& pod) {
+    return counted_ == Counted::kAllPods || pod.slot.has_value();
+  };
+  for (const auto& [name, node] : view.nodes()) {
+    for (const auto& [resource, left] : view.left_on(node, counts)) {
+      if (left < 0) breach(fmt::format("node {} has {} {}", name, left, resource));
+    }
+    if (node.ready) away_.erase(name);
+    if (!node.ready) away_.try_emplace(name, clock_.now());
+  }
+  for (const auto& [uid, pod] : view.pods()) {
+    if (pod.is_bound() && view.node(pod.node) == nullptr) away_.try_emplace(pod.node, clock_.now());
+  }
+}
+
+void Observer::look_at_pods() {
+  pods_of_.clear();
+  std::set<Ordinal> live;
+  std::vector<const PodSeen*> new_ones;
+  for (const auto& [uid, pod] : view.pods()) {
+    if (!pod.slot || !pod.is_bound()) continue;
+    const auto& [group, role, slot, number] = *pod.slot;
+    pods_of_[SlotKey(group, role, slot.ordinal, slot.incarnation)].push_back(&pod);
+    if (pod.occupies() && !live.emplace(group, role, slot.ordinal).second) {
+      breach(fmt::format("{} has two live pods, one of them {}", gang::slot_key(role, slot.ordinal),
+                         pod.name));
+    }
+    ever_bound_.emplace(group, role, slot.ordinal);
+    if (bound_.insert(uid).second) new_ones.push_back(&pod);
+    if (pod.node_lost && marked_.insert(uid).second) ++seen["pod on a lost node"];
+    look_at_bound(pod);
+  }
+  for (const PodSeen* pod : new_ones) {
+    const auto group = view.groups().find(pod->slot->pod_group_uid);
+    if (group != view.groups().end()) look_at_last(*pod, group->second);
+  }
+}
+
+void Observer::look_at_bound(const PodSeen& pod) {
+  const auto group = view.groups().find(pod.slot->pod_group_uid);
+  if (group == view.groups().end()) return;
+  const auto& status = group->second.status;
+  const auto* placement = gang::find_placement(status, pod.slot->role, pod.slot->slot);
+  if (placement == nullptr) return;  // released while it ran
+  if (placement->number != pod.slot->placement || placement->node != pod.node) {
+    breach(fmt::format("pod {} is bound to {} for placement {}, and its slot has {} on {}",
+                       pod.name, pod.node, pod.slot->placement, placement->number,
+                       placement->node));
+  }
+  if (!gang::gang_of(status, pod.slot->role, pod.slot->slot)->committed) {
+    breach(fmt::format("pod {} is bound and its gang is not committed", pod.name));
+  }
+}
+
+void Observer::look_at_last(const PodSeen& pod, const gang::PodGroup& group) {
+  const auto& sets = group.spec.members;
+  const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
+    return one.bind_last && one.role == pod.slot->role;
+  });
+  if (set == sets.end()) return;
+  const auto committed = committed_.find({group.meta.uid, set->gang});
+  if (committed == committed_.end()) return;
+  ++seen["coordinator bound"];
+  for (const gang::Placement& placement : committed->second) {
+    const auto& [role, slot, node, number] = placement;
+    if (role == set->role || ever_bound_.count({group.meta.uid, role, slot.ordinal}) > 0) continue;
+    if (!is_wanted(group, role, slot)) continue;
+    breach(fmt::format("{} is bound before {}", pod.name, gang::slot_key(role, slot.ordinal)));
+  }
+}
+
+void Observer::look_at_group(const gang::PodGroup& group) {
+  const std::string& uid = group.meta.uid;
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    if (!gang.committed) continue;
+    const bool is_new = committed_.try_emplace({uid, gang.name}, gang.placements).second;
+    if (is_new) ++seen["gang committed"];
+    for (const gang::Placement& placement : gang.placements) {
+      const auto& [role, slot, node, number] = placement;
+      placements_.try_emplace(SlotKey(uid, role, slot.ordinal, slot.incarnation), node, number);
+      if (!is_new || !caches_are_fresh_ || !is_wanted(group, role, slot)) continue;
+      const NodeSeen* at = view.node(node);
+      if (at == nullptr || !at->lets_in()) {
+        breach(fmt::format("gang {} of {} starts on node {}, which takes no pods", gang.name,
+                           group.meta.name, node));
+      }
+    }
+  }
+  for (const gang::MemberSet& set : group.spec.members) {
+    for (const gang::SlotId slot : set.slots) look_at_slot(group, set, slot);
+  }
+}
+
+void Observer::look_at_slot(const gang::PodGroup& group, const gang::MemberSet& set,
+                            gang::SlotId slot) {
+  const SlotKey key(group.meta.uid, set.role, slot.ordinal, slot.incarnation);
+  const auto known = placements_.find(key);
+  if (known == placements_.end()) return;
+  const auto* placement = gang::find_placement(group.status, set.role, slot);
+  const auto what = [&] {
+    return fmt::format("{} of {}", gang::slot_key(set.role, slot.ordinal), group.meta.name);
+  };
+  const bool is_same =
+      placement != nullptr && std::pair(placement->node, placement->number) == known->second;
+  if (!is_same) {
+    const auto pods = pods_of_.find(key);
+    const bool is_bound =
+        pods != pods_of_.end() &&
+        std::any_of(pods->second.begin(), pods->second.end(), [&](const PodSeen* pod) {
+          return pod->slot->placement == known->second.second;
+        });
+    if (is_bound) breach(what() + " has lost the placement of its bound pod");
+    if (placement == nullptr) return;
+    if (placement->number <= known->second.second) breach(what() + " has an older placement");
+    known->second = {placement->node, placement->number};
+    ++seen["placement moved"];
+  }
+  if (!gang::gang_of(group.status, set.role, slot)->committed) {
+    breach(what() + " was of a committed gang and is not any more");
+  }
+}
+
+// ---- for how long?
+
+std::optional<Observer::Part> Observer::part_of(const gang::PodGroup& group,
+                                                const gang::GangStatus& gang) const {
+  int in_place = 0;
+  std::string missing;
+  for (const gang::MemberSet& set : group.spec.members) {
+    if (set.gang != gang.name) continue;
+    if (set.gang == gang::kBaseGang && set.role == kOwnAggregator) continue;
+    for (const gang::SlotId slot : set.slots) {
+      const auto pods =
+          pods_of_.find(SlotKey(group.meta.uid, set.role, slot.ordinal, slot.incarnation));
+      const bool is_there = pods != pods_of_.end() &&
+                            std::any_of(pods->second.begin(), pods->second.end(),
+                                        [](const PodSeen* pod) { return is_in_place(*pod); });
+      in_place += is_there ? 1 : 0;
+      if (!is_there) missing += " " + gang::slot_key(set.role, slot.ordinal);
+    }
+  }
+  if (in_place == 0 || missing.empty()) return std::nullopt;
+  return Part{clock_.now(), missing};
+}
+
+void Observer::look_at_parts() {
+  std::map<GangKey, Part> now;
+  for (const auto& [uid, group] : view.groups()) {
+    for (const gang::GangStatus& gang : group.status.gangs) {
+      auto part = gang.committed ? part_of(group, gang) : std::nullopt;
+      if (!part) continue;
+      const auto known = parts_.find({uid, gang.name});
+      if (known != parts_.end()) part->since = known->second.since;
+      now.emplace(GangKey(uid, gang.name), *std::move(part));
+    }
+  }
+  parts_ = std::move(now);
+  std::map<std::string, SysTime> on_away;
+  for (const auto& [uid, pod] : view.pods()) {
+    const bool needs_mark =
+        pod.slot && pod.is_bound() && !pod.node_lost && (!pod.is_finished() || pod.deleting);
+    if (!needs_mark || away_.count(pod.node) == 0) continue;
+    const auto known = on_away_.find(uid);
+    on_away.emplace(uid, known == on_away_.end() ? clock_.now() : known->second);
+  }
+  on_away_ = std::move(on_away);
+}
+
+void Observer::check_times() {
+  const SysTime now = clock_.now();
+  for (auto& [key, part] : parts_) {
+    const auto lasted = now - part.since;
+    if (lasted <= limits_.in_part()) continue;
+    const gang::PodGroup& group = view.groups().at(key.first);
+    const auto* gang = gang::find_gang(group.status, key.second);
+    breach(fmt::format("gang {} of {} runs without{} for {}: {}, {}", key.second, group.meta.name,
+                       part.text, seconds_of(lasted), gang->reason, gang->message));
+    part.since = now;  // said once
+  }
+  for (auto& [uid, since] : on_away_) {
+    const PodSeen& pod = *view.pod(uid);
+    const auto lasted = now - std::max(since, away_.at(pod.node));
+    if (lasted <= limits_.unmarked()) continue;
+    breach(fmt::format("pod {} is on node {}, which is lost for {}, and is not marked", pod.name,
+                       pod.node, seconds_of(lasted)));
+    since = now;
+  }
+}
+
+void Observer::extender_was_started(milliseconds away) {
+  excuse(away);
+  const SysTime now = clock_.now();
+  for (auto& [node, since] : away_) since = now;
+  for (auto& [key, part] : parts_) {
+    const auto group = view.groups().find(key.first);
+    const auto* gang =
+        group == view.groups().end() ? nullptr : gang::find_gang(group->second.status, key.second);
+    if (gang == nullptr || !gang->healing_since) part.since = now;
+  }
+}
+
+void Observer::excuse(milliseconds delay) {
+  for (auto& [key, part] : parts_) part.since += delay;
+  for (auto& [uid, since] : on_away_) since += delay;
+}
+
+}  // namespace nervex::testing

@@ -1,0 +1,33 @@
+// tests/support/seeds.h - which random schedules does a simulation try, and how is one of them
+// tried again?
+//
+//   NERVEX_SIM_SEEDS=10000   so many, from NERVEX_SIM_FIRST on (1), instead of the ordinary run's
+//   NERVEX_SIM_SEED=17       this one alone; a failure names its seed
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace nervex::testing {
+
+inline unsigned number_from(const char* variable, unsigned otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? otherwise : static_cast<unsigned>(std::stoul(text));
+}
+
+struct Seeds {
+  unsigned first = 1;
+  unsigned count = 0;
+  bool is_chosen = false;  // by the environment
+};
+
+// `first` and `count` are the ordinary run's.
+inline Seeds seeds_to_try(unsigned first, unsigned count) {
+  const unsigned only = number_from("NERVEX_SIM_SEED", 0);
+  if (only != 0) return {only, 1, true};
+  const unsigned many = number_from("NERVEX_SIM_SEEDS", 0);
+  if (many != 0) return {number_from("NERVEX_SIM_FIRST", 1), many, true};
+  return {first, count, false};
+}
+
+}  // namespace nervex::testing
