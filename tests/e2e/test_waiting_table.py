@@ -1,0 +1,412 @@
+"""docs/waiting.md says what users read while a job waits. Each row is made here on a real control plane, and what job,
+PodGroup and `nervexctl explain` show is compared with the page. To renew the page, without workers:
+
+    NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/pytest tests/e2e/test_waiting_table.py
+"""
+
+import contextlib
+import dataclasses
+import os
+import typing
+import uuid
+
+import pytest
+from harness import kubelet
+from support import nodes, waiting
+from support.jobs import GROUP, VERSION, job, template
+from support.wait import wait_for
+
+NAME = "train"
+COORDINATOR = f"{NAME}-coordinator"
+ZONE = "topology.kubernetes.io/zone"
+PAUSE = "registry.k8s.io/pause:3.10"
+# Deadlines that a test can wait for.
+QUICK = "--hold-deadline=2s --plan-deadline=3s --bind-deadline=2s --node-lost-after=2s"
+HEALING = "--healing-deadline={}"
+
+
+@contextlib.contextmanager
+def extender_with(cluster, flags):
+    before = os.environ.get("NERVEX_EXTENDER_ARGS")
+    os.environ["NERVEX_EXTENDER_ARGS"] = f"{before or ''} {flags}"
+    try:
+        cluster.restart("extender")
+        yield
+    finally:
+        if before is None:
+            del os.environ["NERVEX_EXTENDER_ARGS"]
+        else:
+            os.environ["NERVEX_EXTENDER_ARGS"] = before
+        cluster.restart("extender")
+
+
+@pytest.fixture(scope="module")
+def quick(target):
+    if not target.cluster:
+        pytest.skip("our programs are not local processes on this cluster")
+    with extender_with(target.cluster, QUICK):
+        yield target.cluster
+
+
+@dataclasses.dataclass
+class Situation:
+    title: str
+    reason: str  # of the job, when it has settled
+    says: str  # in the condition's message, then
+    condition: str = "Scheduled"
+    gang: str = "base"
+    make: typing.Callable = None
+
+
+SITUATIONS = []
+
+
+def situation(title, reason, says, **more):
+    def register(make):
+        SITUATIONS.append(Situation(title, reason, says, make=make, **more))
+        return make
+    return register
+
+
+class World:
+    """What a situation is made from. What it adds to the cluster goes with `end`."""
+
+    def __init__(self, cluster, programs, jobs, core, namespace, replicas_api, node_agent, end):
+        self.cluster, self.programs, self.jobs, self.core, self.namespace = cluster, programs, jobs, core, namespace
+        self.replicas_api, self.node_agent, self.end = replicas_api, node_agent, end
+        self.api = cluster.api()
+        self.pool, self.nodes = f"own-{uuid.uuid4().hex[:6]}", []
+
+    def node(self, gpus=0, labels=None):
+        """One more node of the situation's own, usable when this returns."""
+        name = f"{self.pool}-{len(self.nodes)}"
+        self.nodes.append(name)
+        self.end.callback(nodes.remove, self.api, name)
+        nodes.add(self.api, name, gpus, {**(labels or {}), nodes.OWN: self.pool})
+
+        def look():
+            one = self.api.get(f"/api/v1/nodes/{name}")
+            ready = [c["status"] for c in one["status"].get("conditions", []) if c["type"] == "Ready"]
+            return ready == ["True"] and not one["spec"].get("taints"), one
+        wait_for(look, f"node {name} to be usable")
+        return name
+
+    def change_node(self, name, spec):
+        self.api.call("PATCH", f"/api/v1/nodes/{name}", {"spec": spec}, "application/merge-patch+json")
+
+    def own(self, selector=(), **values):
+        """A template whose pods go to these nodes."""
+        return template(nodeSelector={nodes.OWN: self.pool, **dict(selector)}, **values)
+
+    def occupy(self, node, name="other", labels=None, port=None, **requests):
+        """A pod of somebody else runs on that node."""
+        container = {"name": "main", "image": PAUSE, "resources": {"limits": {
+            key.replace("gpus", "nvidia.com/gpu"): str(value) for key, value in requests.items()}}}
+        if port:
+            container["ports"] = [{"containerPort": port, "hostPort": port}]
+        self.core.create_namespaced_pod(self.namespace, {
+            "metadata": {"name": name, "labels": labels or {}}, "spec": {"nodeName": node, "containers": [container]}})
+        wait_for(lambda: self.core.read_namespaced_pod(name, self.namespace).status.phase == "Running", f"pod {name}")
+
+    def run(self, **spec):
+        """The job, running."""
+        self.jobs.create(job(NAME, **spec))
+        self.jobs.wait_phase(NAME, "Running")
+        wait_for(lambda: all(gang["committed"] for gang in self.jobs.pod_groups(NAME)[0]["status"]["gangs"]),
+                 "its gang to be committed")
+
+
+def learners(count, body, **more):
+    return job(NAME, learner={"replicas": count, "template": body}, **more)
+
+
+def collectors(count, body, **more):
+    return job(NAME, collector={"replicas": count, "template": body}, **more)
+
+
+# -- capacity
+
+
+@situation("Too few GPUs are free", "Unschedulable", "learner")
+def too_few(w):
+    w.occupy(w.node(8), gpus=8)
+    w.node(8)
+    w.jobs.create(learners(3, w.own(gpus=4)))
+
+
+@situation("A pod is larger than every node", "Unschedulable", "can never")
+def larger_than_nodes(w):
+    w.node(8)
+    w.jobs.create(learners(1, w.own(gpus=16)))
+
+
+@situation("Each pod fits, but not all of them", "Unschedulable", "can never")
+def not_together(w):
+    w.node(8)
+    w.jobs.create(learners(3, w.own(gpus=4)))
+
+
+@situation("Reserved capacity does not fit", "Unschedulable", "minReplicas")
+def reserved(w):
+    w.occupy(w.node(8), gpus=4)
+    w.jobs.create(job(NAME, learner={"minReplicas": 2, "template": w.own(gpus=4)}))
+
+
+@situation("Another job has reserved the capacity", "Unschedulable", "learner")
+def reserved_by_another(w):
+    w.node(8)
+    w.jobs.create(job("other", learner={"minReplicas": 2, "template": w.own(gpus=4)}))
+    w.jobs.wait_phase("other", "Running")
+    w.jobs.create(learners(1, w.own(gpus=4)))
+
+
+@situation("A LimitRange enlarges the pods", "Unschedulable", "collector")
+def enlarged(w):
+    w.core.create_namespaced_limit_range(w.namespace, {
+        "metadata": {"name": "defaults"},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "40"}}]}})
+    w.node()
+    body = w.own()
+    body["spec"]["containers"][0]["resources"] = {}
+    w.jobs.create(collectors(2, body))
+
+
+# -- nodes
+
+
+@situation("No node has the label", "Unschedulable", "no node")
+def no_label(w):
+    w.jobs.create(learners(1, template(nodeSelector={"gpu-type": "h200"})))
+
+
+@situation("A taint is not tolerated", "Unschedulable", "no node")
+def tainted(w):
+    w.change_node(w.node(8), {"taints": [{"key": "team", "value": "b", "effect": "NoSchedule"}]})
+    w.jobs.create(learners(1, w.own(gpus=1)))
+
+
+@situation("All nodes are cordoned or not ready", "Unschedulable", "no node")
+def cordoned(w):
+    w.change_node(w.node(8), {"unschedulable": True})
+    kubelet.set_node_ready(w.api, w.node(8), False)
+    w.jobs.create(learners(1, w.own(gpus=1)))
+
+
+@situation("A host port is taken", "Unschedulable", "hostPort")
+def host_port(w):
+    w.occupy(w.node(), port=8080)
+    body = w.own()
+    body["spec"]["containers"][0]["ports"].append({"name": "data", "containerPort": 9000, "hostPort": 8080})
+    w.jobs.create(collectors(1, body))
+
+
+@situation("More pods than zones", "Unschedulable", "can never")
+def zones(w):
+    for zone in ("a", "b"):
+        w.node(labels={ZONE: zone})
+    body = w.own(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": ZONE}]}})
+    body["metadata"] = {"labels": {"app": "apart"}}
+    w.jobs.create(collectors(3, body))
+
+
+@situation("The zone of a volume is full", "Unschedulable", "volume")
+def volume(w):
+    w.node(labels={ZONE: "a"})
+    w.occupy(w.node(labels={ZONE: "b"}), cpu=60)
+    name = f"data-{w.namespace}"
+    w.core.create_persistent_volume({
+        "metadata": {"name": name},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "",
+                 "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/data"},
+                 "claimRef": {"namespace": w.namespace, "name": "data"},
+                 "nodeAffinity": {"required": {"nodeSelectorTerms": [
+                     {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}]}}}})
+    w.end.callback(w.core.delete_persistent_volume, name)
+    w.core.create_namespaced_persistent_volume_claim(w.namespace, {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": name,
+                 "resources": {"requests": {"storage": "1Gi"}}}})
+    wait_for(lambda: w.core.read_namespaced_persistent_volume_claim("data", w.namespace).status.phase == "Bound",
+             "the claim to be bound")
+    w.jobs.create(collectors(1, w.own(cpu="8", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])))
+
+
+# -- quota, and what the API server refuses
+
+
+def quota(w, **hard):
+    hard = {key.replace("_", "."): value for key, value in hard.items()}
+    w.core.create_namespaced_resource_quota(w.namespace, {"metadata": {"name": "team"}, "spec": {"hard": hard}})
+    wait_for(lambda: set(w.core.read_namespaced_resource_quota("team", w.namespace).status.used or {}) == set(hard),
+             "the quota's use to be counted")
+
+
+@situation("The namespace's quota is used up", "OverQuota", "quota")
+def over_quota(w):
+    quota(w, requests_cpu="2")
+    w.occupy(w.node(), cpu=1)
+    wait_for(lambda: w.core.read_namespaced_resource_quota("team", w.namespace).status.used["requests.cpu"] == "1",
+             "the quota's use to be counted")
+    w.jobs.create(collectors(2, w.own(cpu="500m")))
+
+
+@situation("The job is larger than the quota", "OverQuota", "quota")
+def larger_than_quota(w):
+    quota(w, pods="3")
+    w.jobs.create(collectors(3, template()))
+
+
+@situation("The API server refuses a pod", "FailedCreate", "service", condition="PodsCreated")
+def refused(w):
+    w.jobs.create(collectors(1, template(serviceAccountName="trainer")))
+
+
+@situation("A PriorityClass is missing", "PriorityClassMissing", "PriorityClass")
+def priority_class(w):
+    w.jobs.create(job(NAME, priorityClassName="urgent"))
+
+
+# -- kube-scheduler, and programs that do not run
+
+
+@situation("kube-scheduler refuses a pod", "Unschedulable", "avoided")
+def refused_by_scheduler(w):
+    w.occupy(w.node(), labels={"app": "noisy"})
+    shy = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "noisy"}}, "topologyKey": "kubernetes.io/hostname"}]}}
+    w.jobs.create(learners(1, w.own(affinity=shy)))
+
+
+@situation("A pod has schedulingGates", "PlanExpired", "schedulingGates")
+def gates(w):
+    w.jobs.create(learners(1, template(schedulingGates=[{"name": "example.com/data-ready"}])))
+
+
+@situation("kube-scheduler does not run", "PlanExpired", "is it running")
+def no_scheduler(w):
+    w.programs.stop("scheduler")
+    w.jobs.create(learners(1, template()))
+
+
+@situation("The extender does not run", "Queued", "")
+def no_extender(w):
+    w.programs.stop("extender")
+    w.jobs.create(learners(1, template()))
+
+
+@situation("The controller does not run", "", "", condition="Created")
+def no_controller(w):
+    w.programs.stop("controller")
+    w.jobs.create(learners(1, template()))
+
+
+# -- while the job runs
+
+
+@situation("A node of a running job is lost", "Running", "a new place is searched")
+def healing(w):
+    w.end.enter_context(extender_with(w.cluster, f"{QUICK} --healing-deadline=600s"))
+    lost = w.node(8)
+    w.run(collector={"replicas": 1, "template": w.own(gpus=1)})
+    kubelet.set_node_ready(w.api, lost, False)
+
+
+@situation("A running job could not be made whole in time", "Unschedulable", "", condition="Requeued")
+def requeued(w):
+    w.end.enter_context(extender_with(w.cluster, f"{QUICK} --healing-deadline=4s"))
+    lost = w.node(8)
+    w.run(collector={"replicas": 1, "template": w.own(gpus=1)})
+    kubelet.set_node_ready(w.api, lost, False)
+
+
+@situation("Requested replicas do not fit", "RequestsUnschedulable", "collector", condition="RequestsScheduled",
+           gang="request-1")
+def growth(w):
+    w.node(8)
+    w.run(collector={"template": w.own(gpus=3)})
+    assert w.replicas_api.add(w.namespace, COORDINATOR, collectors=4).status == 200
+
+
+@situation("A learner with several GPUs does not fit", "RequestsUnschedulable", "learner",
+           condition="RequestsScheduled", gang="request-1")
+def multi_gpu(w):
+    w.node(8)
+    w.run(learner={"template": w.own(gpus=1)})
+    assert w.replicas_api.add(w.namespace, COORDINATOR, learners={"replicas": 1, "gpus": 16}).status == 200
+
+
+# -- waiting for somebody
+
+
+@situation("The job is suspended", "Suspended", "suspended")
+def suspended(w):
+    w.jobs.create(job(NAME, suspend=True))
+
+
+@situation("There is no AggregatorConfig", "AggregatorMissing", "AggregatorConfig", condition="AggregatorMissing")
+def aggregator(w):
+    place = (GROUP, VERSION, "nervex-system", "aggregatorconfigs")
+    config = w.jobs.custom.get_namespaced_custom_object(*place, "aggregator-config")
+    w.jobs.custom.delete_namespaced_custom_object(*place, "aggregator-config")
+    config["metadata"] = {"name": "aggregator-config", "namespace": "nervex-system"}
+    w.end.callback(w.jobs.custom.create_namespaced_custom_object, *place, config)
+    w.jobs.create(job(NAME, aggregator="PerJob"))
+
+
+@situation("The coordinator failed and is tried again", "BackOff", "attempt 2")
+def back_off(w):
+    w.run(backoffLimit=3)
+    w.node_agent.finish(COORDINATOR, 3, "no data left")
+
+
+@situation("scheduleTimeoutSeconds ran out", "ScheduleTimeout", "scheduleTimeoutSeconds", condition="Failed")
+def timeout(w):
+    w.node(8)
+    w.jobs.create(learners(3, w.own(gpus=4), scheduleTimeoutSeconds=1))
+
+
+# -- the test
+
+
+@pytest.fixture
+def world(quick, programs, jobs, core, namespace, replicas_api, node_agent):
+    with contextlib.ExitStack() as end:
+        yield World(quick, programs, jobs, core, namespace, replicas_api, node_agent, end)
+
+
+def seen(world, nervexctl, of):
+    """(has it settled, what is shown), as cells of the page."""
+    one = world.jobs.get(NAME)
+    groups = world.jobs.pod_groups(NAME)
+    group = max(groups, key=lambda each: each["spec"]["attempt"]) if groups else None
+    shown = nervexctl("explain", NAME, "-n", world.namespace)
+    assert shown.returncode == 0, shown.stderr
+    status = one.get("status", {})
+    condition = waiting.condition_text(one, of.condition)
+    names = waiting.Names(world.namespace, world.nodes)
+    found = [names.replace(cell) for cell in waiting.cells(one, group, shown.stdout, of.condition, of.gang)]
+    return status.get("reason", "") == of.reason and of.says in condition, found
+
+
+@pytest.mark.parametrize("of", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
+def test_the_page_shows_what_a_waiting_job_says(world, nervexctl, of):
+    of.make(world)
+    page = waiting.Page()
+    if os.environ.get("NERVEX_RENEW_GOLDEN"):
+        def settled():
+            done, cells = seen(world, nervexctl, of)
+            return done and seen(world, nervexctl, of) == (done, cells), cells
+        wait_for(settled, f"{of.title}: the job to say why it waits", interval=0.5)
+        page.renew(of.title, seen(world, nervexctl, of)[1])
+
+    def look():
+        done, cells = seen(world, nervexctl, of)
+        line = page.expected(of.title, cells)
+        return done and line == page.row(of.title), (line, cells)
+    wait_for(look, f"{of.title}: the cluster to show\n{page.row(of.title)}(NERVEX_RENEW_GOLDEN=1 writes it again)", 90,
+             interval=0.3)
+
+
+def test_the_page_has_a_row_for_each_situation():
+    assert waiting.Page().titles() == [one.title for one in SITUATIONS]
