@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/text.h"
+#include "gang/plan.h"
 
 namespace nervex::cli {
 namespace {
@@ -43,19 +44,25 @@ std::string phase_line(const JobView& view) {
   return line;
 }
 
-// "the whole gang", or "request-1 (2 collectors)"
-std::string gang_title(const JobView& view, const gang::GangStatus& gang) {
-  if (gang.name == gang::kBaseGang) return "the whole gang";
-  for (const auto& set : view.group->spec.members) {
-    if (set.gang != gang.name) continue;
-    const auto count = set.slots.size();
-    return fmt::format("{} ({} {}{})", gang.name, count, set.role, count == 1 ? "" : "s");
-  }
-  return gang.name;
-}
-
 std::string plural(int count, std::string_view role) {
   return fmt::format("{} {}{}", count, role, count == 1 ? "" : "s");
+}
+
+// "the whole gang", or "request-1 (1 aggregator, 2 ddp-learners)"; of one that has lost pods "lost
+// pods of the whole gang"
+std::string gang_title(const JobView& view, const gang::GangStatus& gang) {
+  std::map<std::string_view, int> roles;
+  for (const auto& set : view.group->spec.members) {
+    if (set.gang == gang.name) roles[set.role] += static_cast<int>(set.slots.size());
+  }
+  std::string counts;
+  for (const auto& [role, count] : roles) {
+    counts += (counts.empty() ? "" : ", ") + plural(count, printable(role));
+  }
+  std::string title = gang.name == gang::kBaseGang ? "the whole gang"
+                      : counts.empty()             ? gang.name
+                                                   : fmt::format("{} ({})", gang.name, counts);
+  return gang.healing_since ? "lost pods of " + title : title;
 }
 
 // Pods that capacity is reserved for, by role; and by node if it is named.
@@ -99,32 +106,103 @@ std::string reserved_line(const JobView& view) {
                      duration_since(view.now, *until));
 }
 
-// The messages of the conditions that report a problem.
-std::vector<std::string> notes(const JobView& view) {
-  std::vector<std::string> notes;
-  // The PodGroup has the newer message of a waiting gang.
-  const bool message_shown = !waiting_gangs(view).empty();
-  for (const auto& [type, status] :
-       {std::pair{"Scheduled", false}, std::pair{"PodsCreated", false},
-        std::pair{"AggregatorMissing", true}, std::pair{"Failed", true}}) {
-    if (message_shown && type == std::string_view("Scheduled")) continue;
+// Something of the job that waits.
+struct Wait {
+  std::string what;
+  SysTime since{};
+  std::string because;
+};
+
+bool is_final(const JobView& view) {
+  const Phase phase = view.job.status.phase;
+  return phase == Phase::kSucceeded || phase == Phase::kFailed;
+}
+
+// The PodGroup has the newest message of a gang. What it does not know of, the job says itself.
+std::vector<Wait> waits_of(const JobView& view) {
+  std::vector<Wait> waits;
+  if (is_final(view)) return waits;
+  if (view.job.status.phase == Phase::kNone) {
+    return {{"the whole gang", view.job.meta.created, "no controller has seen the job yet"}};
+  }
+  for (const auto* gang : waiting_gangs(view)) {
+    waits.push_back({gang_title(view, *gang), gang->healing_since.value_or(gang->since),
+                     printable(gang->message)});
+  }
+  if (!waits.empty()) return waits;
+  const bool is_running = view.job.status.phase == Phase::kRunning;
+  const std::string_view base = is_running ? "pods of the whole gang" : "the whole gang";
+  for (const auto& [type, status, what] :
+       {std::tuple{"PodsCreated", false, base}, std::tuple{"Scheduled", false, base},
+        std::tuple{"RequestsScheduled", false, std::string_view("requested replicas")}}) {
     const job::Condition* found = condition(view, type, status);
-    if (found != nullptr && !found->message.empty()) notes.push_back(printable(found->message));
+    if (found == nullptr || found->message.empty()) continue;
+    return {{std::string(what), found->last_transition, printable(found->message)}};
+  }
+  return waits;
+}
+
+// When the job fails if it has not started: "2026-11-21T14:13:12Z, in 8m: then the job fails
+// (scheduleTimeoutSeconds)"; "" if it may wait forever.
+std::string until_line(const JobView& view) {
+  const job::Status& status = view.job.status;
+  const auto& timeout = view.job.spec.schedule_timeout_seconds;
+  const bool counts = status.phase == Phase::kCreated && !view.job.spec.suspend;
+  if (!timeout || !status.queued_time || !counts || waits_of(view).empty()) return "";
+  const SysTime until =
+      std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{})) +
+      std::chrono::seconds(*timeout);
+  return fmt::format("{}, in {}: then the job fails (scheduleTimeoutSeconds)", to_rfc3339(until),
+                     duration_since(view.now, until));
+}
+
+// "node gpu-0 for learner until 2026-11-21T14:13:12Z, in 8m, and 2 more"; "" without any.
+std::string avoided_line(const JobView& view) {
+  if (!view.group || waiting_gangs(view).empty()) return "";
+  const gang::AvoidedNode* last = nullptr;
+  std::size_t count = 0;
+  for (const auto& avoided : view.group->status.avoid) {
+    if (avoided.until <= view.now) continue;
+    ++count;
+    if (last == nullptr || avoided.until > last->until) last = &avoided;
+  }
+  if (last == nullptr) return "";
+  return fmt::format("node {} for {} until {}, in {}{}", printable(last->node),
+                     printable(last->set), to_rfc3339(last->until),
+                     duration_since(view.now, last->until),
+                     count == 1 ? "" : fmt::format(", and {} more before", count - 1));
+}
+
+// What other conditions report.
+std::vector<std::string> notes(const JobView& view, const std::vector<Wait>& shown) {
+  std::vector<std::string> notes;
+  for (const auto& [type, status] :
+       {std::pair{"PodsCreated", false}, std::pair{"AggregatorMissing", true},
+        std::pair{"Requeued", true}, std::pair{"RequestsLost", true}, std::pair{"Failed", true}}) {
+    const job::Condition* found = condition(view, type, status);
+    if (found == nullptr || found->message.empty()) continue;
+    std::string note = printable(found->message);
+    const bool is_shown = std::any_of(shown.begin(), shown.end(),
+                                      [&](const Wait& wait) { return wait.because == note; });
+    if (type == std::string_view("Requeued")) note = "queued again: " + note;
+    if (!is_shown) notes.push_back(std::move(note));
   }
   return notes;
 }
 
 Rows summary(const JobView& view) {
   Rows rows = {{"Phase", phase_line(view)}};
-  for (const auto* gang : waiting_gangs(view)) {
-    rows.push_back({"Waits", fmt::format("{}, since {}", gang_title(view, *gang),
-                                         moment(gang->since, view.now))});
-    rows.push_back({"Because", printable(gang->message)});
+  const std::vector<Wait> waits = waits_of(view);
+  for (const Wait& wait : waits) {
+    rows.push_back({"Waits", fmt::format("{}, since {}", wait.what, moment(wait.since, view.now))});
+    rows.push_back({"Because", wait.because});
   }
-  if (auto reserved = reserved_line(view); !reserved.empty()) {
-    rows.push_back({"Reserved", std::move(reserved)});
+  for (const auto& [title, text] :
+       {std::pair{"Until", until_line(view)}, std::pair{"Avoided", avoided_line(view)},
+        std::pair{"Reserved", reserved_line(view)}}) {
+    if (!text.empty()) rows.push_back({title, text});
   }
-  for (const auto& note : notes(view)) rows.push_back({"Note", note});
+  for (const auto& note : notes(view, waits)) rows.push_back({"Note", note});
   return rows;
 }
 
@@ -269,22 +347,46 @@ Rows last_events(const JobView& view) {
   return rows;
 }
 
-bool is_waiting(const JobView& view, bool base) {
+// The first gang that waits; the base gang if it is among them. nullptr: none does.
+const gang::GangStatus* first_waiting(const JobView& view) {
   const auto waiting = waiting_gangs(view);
-  return std::any_of(waiting.begin(), waiting.end(), [base](const gang::GangStatus* gang) {
-    return (gang->name == gang::kBaseGang) == base;
+  const auto base = std::find_if(waiting.begin(), waiting.end(), [](const gang::GangStatus* gang) {
+    return gang->name == gang::kBaseGang;
   });
+  return base != waiting.end() ? *base : waiting.empty() ? nullptr : waiting.front();
 }
 
 bool is_observed(const gang::PodGroup& group) {
   return group.status.observed_generation >= group.meta.generation;
 }
 
-bool is_plan_rejected(const JobView& view) {
-  const auto waiting = waiting_gangs(view);
-  return std::any_of(waiting.begin(), waiting.end(), [](const gang::GangStatus* gang) {
-    return gang->reason == gang::kReasonPlanRefused;
-  });
+bool has_reason(const JobView& view, std::string_view reason) {
+  return view.job.status.reason == reason;
+}
+
+bool has_failed(const JobView& view) { return view.job.status.phase == Phase::kFailed; }
+
+// The first gang that waits does so for that reason.
+bool waits_for(const JobView& view, std::string_view reason) {
+  const auto* gang = first_waiting(view);
+  return gang != nullptr && gang->reason == reason;
+}
+
+bool helps(const JobView& view, gang::Remedy remedy) {
+  const auto* gang = first_waiting(view);
+  return gang != nullptr && gang::remedy_for(gang->message) == remedy;
+}
+
+bool is_refused(const JobView& view) {
+  const auto* gang = first_waiting(view);
+  if (gang == nullptr) return false;
+  const bool is_avoiding = gang->refusals.count > 0 && !avoided_line(view).empty();
+  return gang->reason == gang::kReasonRefusedByScheduler || is_avoiding;
+}
+
+bool waits_on_top(const JobView& view) {
+  const auto* gang = first_waiting(view);
+  return gang != nullptr && gang->name != gang::kBaseGang;
 }
 
 struct AdviceRule {
@@ -292,39 +394,93 @@ struct AdviceRule {
   const char* text;  // {ns} and {job} are filled in
 };
 
-// What the user can do: the first rule that applies. Each may rely on those before it not applying.
-constexpr std::array<AdviceRule, 14> kAdviceRules{{
+// What the user can do, or what happens without: the first rule that applies. Each may rely on
+// those before it not applying.
+constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return v.job.meta.deleting; }, "nothing: the job is being deleted."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kSucceeded; },
      "nothing: the job has succeeded. The coordinator's log, while its pod is kept: "
      "kubectl logs -n {ns} {job}-coordinator"},
-    {[](const JobView& v) { return v.job.status.phase == Phase::kFailed; },
+    {[](const JobView& v) { return has_failed(v) && has_reason(v, "ScheduleTimeout"); },
+     "create the job again, with a longer scheduleTimeoutSeconds or asking for less. Why it did "
+     "not start is in the note."},
+    {[](const JobView& v) { return has_failed(v) && has_reason(v, "DeadlineExceeded"); },
+     "create the job again, with a longer activeDeadlineSeconds if it needs more time."},
+    {has_failed,
      "read the coordinator's log, while its pod is kept: "
      "kubectl logs -n {ns} {job}-coordinator; then create the job again."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kNone; },
      "no controller has seen this job yet. Is nervex-operator running? "
      "kubectl get deployments -n nervex-system"},
+    {[](const JobView& v) { return v.job.spec.suspend; },
+     "nothing, until it shall run: kubectl patch nervexjob {job} -n {ns} --type merge -p "
+     "'{{\"spec\":{{\"suspend\":false}}}}'"},
     {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
-     "fix what the API server refuses; the controller retries creating the pods."},
-    {[](const JobView& v) { return v.job.status.reason == "PreviousJobTerminating"; },
+     "fix what the API server refuses; the controller tries again by itself, at least every 6 "
+     "minutes."},
+    {[](const JobView& v) { return has_reason(v, "PreviousJobTerminating"); },
      "wait: the job starts when the objects of the deleted job with the same name are deleted. If "
      "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {[](const JobView& v) { return has_reason(v, "PriorityClassMissing"); },
+     "create the PriorityClass, and the job starts by itself; or create the job again with one "
+     "that "
+     "exists: kubectl get priorityclasses"},
+    {[](const JobView& v) { return has_reason(v, "AggregatorMissing"); },
+     "create the AggregatorConfig: what waits for it starts by itself. Which there are: "
+     "kubectl get aggregatorconfigs --all-namespaces"},
+    {[](const JobView& v) { return has_reason(v, "BackOff"); },
+     "nothing: the next attempt begins by itself. How the last one ended: "
+     "kubectl get nervexjob {job} -n {ns} -o jsonpath='{{.status.lastAttempt}}'"},
     {[](const JobView& v) { return !v.group; },
      "wait: the job is about to be queued. If that lasts: "
      "kubectl logs -n nervex-system deployment/nervex-operator"},
     {[](const JobView& v) { return !is_observed(*v.group); },
      "the extender has not answered yet. Is nervex-scheduler running? "
      "kubectl get deployments -n nervex-system"},
-    {is_plan_rejected,
+    {[](const JobView& v) { return waits_for(v, gang::kReasonPlanRefused); },
      "ask for fewer pods: the API server does not store the plan of so many. If it objects to "
      "something else than the size, the CustomResourceDefinitions may be of another version."},
-    {[](const JobView& v) { return is_waiting(v, true); },
-     "wait if others hold the capacity: the job starts, whole, as soon as it fits; "
-     "who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is "
-     "allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or "
-     "tolerations, or add nodes."},
-    {[](const JobView& v) { return is_waiting(v, false); },
-     "wait, unless it can never fit: the requested replicas start as soon as there is capacity."},
+    {[](const JobView& v) {
+       const auto* gang = first_waiting(v);
+       return gang != nullptr && gang->healing_since.has_value();
+     },
+     "nothing has to be done: lost pods get a new place as soon as there is one. After the time "
+     "above all pods of the gang are deleted and it is queued again, which uses no retry. A node "
+     "that comes back, or freed capacity, helps."},
+    {[](const JobView& v) { return waits_for(v, gang::kReasonPlanExpired); },
+     "nothing, if it was a restart: the gang is planned again by itself. Else look at the "
+     "scheduler: kubectl logs -n nervex-system deployment/nervex-scheduler; or, if the message "
+     "says so, remove the pods' schedulingGates in time."},
+    {is_refused,
+     "wait if what kube-scheduler objects to passes: the gang is planned again by itself, and a "
+     "node that was refused is tried again later. Else change it: pod affinity, topology spread, "
+     "volumes or resource claims of the template, or the pods that are in the way."},
+    {[](const JobView& v) {
+       return waits_for(v, gang::kReasonOverQuota) && helps(v, gang::Remedy::kAskForLess);
+     },
+     "ask for less or have the quota raised, waiting does not help: "
+     "kubectl describe resourcequotas -n {ns}"},
+    {[](const JobView& v) { return waits_for(v, gang::kReasonOverQuota); },
+     "wait until others of the namespace use less, or have the quota raised; the gang starts by "
+     "itself then: kubectl describe resourcequotas -n {ns}"},
+    {[](const JobView& v) { return waits_on_top(v) && helps(v, gang::Remedy::kAskForLess); },
+     "take the request back (kubectl nervex replicas remove {job} -n {ns}), ask for less, or add "
+     "nodes: waiting does not help, it does not even fit these nodes when they are empty. The job "
+     "runs meanwhile."},
+    {[](const JobView& v) { return helps(v, gang::Remedy::kAskForLess); },
+     "ask for less per pod or for fewer pods, or add nodes: waiting does not help, the gang does "
+     "not even fit these nodes when they are empty."},
+    {[](const JobView& v) { return helps(v, gang::Remedy::kAllowNodes); },
+     "change nodeSelector, affinity or tolerations, or have nodes labelled, uncordoned or "
+     "repaired; the gang starts by itself then: kubectl get nodes --show-labels"},
+    {waits_on_top,
+     "wait: the requested replicas start by themselves, all together, as soon as they fit, and the "
+     "job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces"},
+    {[](const JobView& v) { return first_waiting(v) != nullptr; },
+     "wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods "
+     "or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces"},
+    {[](const JobView& v) { return condition(v, "RequestsScheduled", false) != nullptr; },
+     "nothing: the requested replicas are tried again by themselves."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kCreated; },
      "wait: the whole gang is scheduled, and its pods are starting. If that lasts: "
      "kubectl describe pods -n {ns} -l nervexjob-name={job}"},
@@ -332,7 +488,7 @@ constexpr std::array<AdviceRule, 14> kAdviceRules{{
      "the coordinator runs, but not all pods are ready: "
      "kubectl get pods -n {ns} -l nervexjob-name={job}"},
     {[](const JobView&) { return true; }, "nothing: the job runs."},
-}};
+});
 
 // One or two sentences, with the commands to type. Always says something.
 std::string advice(const JobView& view) {

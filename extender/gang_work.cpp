@@ -140,11 +140,16 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
   });
 }
 
-gang::NoFit with_reserved(gang::NoFit no_fit, const std::vector<gang::MemberSet>& sets) {
+// With what only the caller of plan_gang knows of the role's sets.
+gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSet>& sets,
+                            const std::vector<gang::EnlargedSet>& enlarged) {
   for (const gang::MemberSet& set : sets) {
     if (set.role != no_fit.role) continue;
     no_fit.reserved +=
         static_cast<int>(std::count_if(set.slots.begin(), set.slots.end(), gang::is_reserved_slot));
+    no_fit.enlarged =
+        no_fit.enlarged || std::any_of(enlarged.begin(), enlarged.end(),
+                                       [&](const auto& known) { return known.set == set.name; });
   }
   return no_fit;
 }
@@ -164,7 +169,9 @@ std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
 std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
                                  Ledger& ledger) {
   gang::Plan plan = gang::plan_gang(missing, ledger.nodes(), limits_left(work));
-  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return with_reserved(*no_fit, missing);
+  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+    return complete_no_fit(*no_fit, missing, work.seen->enlarged);
+  }
   std::map<SlotKey, const gang::MemberSet*> set_of;
   for (const gang::MemberSet* set : work.sets) {
     for (const gang::SlotId slot : all_slots(*set)) set_of.emplace(SlotKey(set->role, slot), set);

@@ -89,6 +89,7 @@ std::string end_of(const kube::Pod& pod) {
 
 void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
+  gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
       pod.meta.name,        pod.meta.ns,       pod.node,      "",
       slot.placement,       pod.is_finished(), pod.node_lost, end_of(pod),
@@ -101,6 +102,8 @@ void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
   if (refusal != refusals_.end() && refusal->second.pod_uid == pod.meta.uid) {
     refusals_.erase(refusal);
   }
+  const auto gated = gated_.find({slot.pod_group_uid, pod.meta.ns, slot.placement});
+  if (gated != gated_.end() && gated->second == pod.meta.uid) gated_.erase(gated);
 }
 
 void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
@@ -111,6 +114,16 @@ void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
   } else {
     refusals_.erase(key);
   }
+  if (pod.unscheduled_reason == "SchedulingGated") {
+    gated_[key] = pod.meta.uid;
+  } else {
+    gated_.erase(key);
+  }
+}
+
+bool SlotPods::is_gated(const std::string& group_uid, std::string_view ns,
+                        const gang::Placement& placement) const {
+  return gated_.count({group_uid, std::string(ns), placement.number}) > 0;
 }
 
 std::string SlotPods::refusal(const std::string& group_uid, std::string_view ns,

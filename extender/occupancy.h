@@ -89,6 +89,9 @@ class SlotPods {
   // What kube-scheduler said when it refused the pod of this placement; "" if it did not.
   std::string refusal(const std::string& group_uid, std::string_view ns,
                       const gang::Placement& placement) const;
+  // Its pod has schedulingGates: kube-scheduler does not look at it.
+  bool is_gated(const std::string& group_uid, std::string_view ns,
+                const gang::Placement& placement) const;
   // Why nothing runs for this placement, if so. Finished pods count as running unless something
   // stopped them. Cost: the pods of the slot.
   std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
@@ -115,6 +118,7 @@ class SlotPods {
     kube::SharedString message;
     SysTime since{};
   };
+  using PlacementKey = std::tuple<std::string, std::string, std::int64_t>;
   using SlotName = std::pair<std::string, int>;                     // role and ordinal
   using PodsOfSlot = std::map<std::string, BoundPod, std::less<>>;  // by pod UID
 
@@ -123,7 +127,8 @@ class SlotPods {
 
   std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
   // By PodGroup UID, the pod's namespace, and placement number.
-  std::map<std::tuple<std::string, std::string, std::int64_t>, Refusal> refusals_;
+  std::map<PlacementKey, Refusal> refusals_;
+  std::map<PlacementKey, std::string> gated_;  // by the same; the pod's UID
 };
 
 // Which slot of one PodGroup has which placement. Reserves the capacity of its placements in the

@@ -336,13 +336,16 @@ std::vector<UnstartedGang> Plans::unstarted() const {
     for (const gang::GangStatus& gang : group->status.gangs) {
       const bool is_committing = entry.placements.committing().count(gang.name) > 0;
       if (!gang.planned || gang.committed || is_committing) continue;
-      UnstartedGang& one = found.emplace_back(UnstartedGang{group, gang.name, 0, true, {}});
+      UnstartedGang& one = found.emplace_back(UnstartedGang{group, gang.name, 0, 0, true, {}});
       for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
         ++one.pods;
         const auto of_slot = pods->second.find({member.set->role, member.slot.ordinal});
         const bool has_pod = of_slot != pods->second.end() && member.placement &&
                              of_slot->second.placements.count(member.placement->number) > 0;
         one.has_all_pods = one.has_all_pods && has_pod;
+        if (member.placement && pods_.is_gated(uid, group->meta.ns, *member.placement)) {
+          ++one.gated;
+        }
         if (member.refusal.empty()) continue;
         one.refusals.push_back({member.set->name, *member.placement, member.refusal});
       }

@@ -67,6 +67,7 @@ std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const Gang
     no_fit.quota_hard = of.limit->hard;
     no_fit.quota_used = of.limit->used;
     no_fit.quota_planned = of.planned;
+    no_fit.quota_need = need;
     return no_fit;
   }
   return std::nullopt;

@@ -62,6 +62,18 @@ std::string refusal_text(std::span<const Refusal> refusals) {
                   kMaxMessage);
 }
 
+std::string expired_text(UnboundPods pods, const std::string& waited) {
+  if (pods.gated == 0) {
+    return fmt::format(
+        "kube-scheduler has not bound any of {} pods in {} (deployment nervex-scheduler)",
+        pods.wanted, waited);
+  }
+  return fmt::format(
+      "{} of {} pods still had schedulingGates after {}, so none was bound: the gates of all have "
+      "to be removed within that time",
+      pods.gated, pods.wanted, waited);
+}
+
 void add_reserved(gang::GangStatus& base, const std::string& set, const std::string& node) {
   for (gang::ReservedCapacity& entry : base.reserved) {
     if (entry.set != set || entry.node != node) continue;
@@ -181,18 +193,13 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
 }
 
 std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
-                                                std::string_view gang_name, std::size_t pods,
+                                                std::string_view gang_name, UnboundPods pods,
                                                 std::chrono::milliseconds waited, SysTime now) {
   gang::PodGroupStatus status = group.status;
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || !gang->planned) return std::nullopt;
   release_reserved(group, {}, status, *gang);
-  drop_plan(
-      *gang, gang::kReasonPlanExpired,
-      fmt::format("kube-scheduler has bound none of {} pods for {}: is it running, and do the "
-                  "pods have schedulingGates?",
-                  pods, format_duration(waited)),
-      0, now);
+  drop_plan(*gang, gang::kReasonPlanExpired, expired_text(pods, format_duration(waited)), 0, now);
   return status;
 }
 

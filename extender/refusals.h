@@ -38,10 +38,16 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
                 int at_most, SysTime now);
 
-// The same of a plan with so many pods of which kube-scheduler has neither bound nor refused all
-// within that time: nobody knows why, so nothing is avoided, and others get the capacity first.
+// The pods of a plan of which none was bound.
+struct UnboundPods {
+  std::size_t wanted = 0;
+  std::size_t gated = 0;  // of them: have schedulingGates
+};
+
+// The same of a plan of which kube-scheduler has neither bound nor refused all pods within that
+// time: no node is at fault, so nothing is avoided, and others get the capacity first.
 std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
-                                                std::string_view gang_name, std::size_t pods,
+                                                std::string_view gang_name, UnboundPods pods,
                                                 std::chrono::milliseconds waited, SysTime now);
 
 // What new placements have to obey.

@@ -319,8 +319,8 @@ GangReport report_of(const GangWork& work, const Rejection* rejection,
   if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
   if (work.is_paused) return paused_report(*work.before, now);
   if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
-  const std::string tail = is_shown ? "; " + healing_text(*healing, false) : "";
-  return waiting_report(work.before, *work.no_fit, last_reported, now, tail);
+  const std::string loss = is_shown ? healing_text(*healing, false) + "; no place yet: " : "";
+  return waiting_report(work.before, *work.no_fit, last_reported, now, loss);
 }
 
 Decided decide(const GangWork& work, const Rejection* rejection, const LastReported* last_reported,
@@ -476,10 +476,10 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 }
 
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
-                          const LastReported* last_reported, SysTime now, const std::string& tail) {
+                          const LastReported* last_reported, SysTime now, const std::string& loss) {
   const auto reason = no_fit.quota.empty() ? gang::kReasonUnschedulable : gang::kReasonOverQuota;
   GangReport report = with_reason(before, reason, now);
-  report.message = gang::explain(no_fit) + tail;
+  report.message = loss + gang::explain(no_fit);
   if (before != nullptr && before->refusals.count > 0) {
     report.message += "; " + before->refusals.message;
   }

@@ -91,11 +91,11 @@ GangReport paused_report(const gang::GangStatus& before, SysTime now);
 GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now);
 
-// `last_reported` is what this function returned when `before` was written; null: not known. `tail`
-// comes behind the explanation.
+// `last_reported` is what this function returned when `before` was written; null: not known. `loss`
+// comes before the explanation: what a gang that is healed has lost.
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
-                          const std::string& tail = "");
+                          const std::string& loss = "");
 
 // The gang is being healed and has a place for every slot, or it is given up.
 GangReport healing_report(const gang::GangStatus* before, const HealingState& state,

@@ -40,8 +40,9 @@ UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const
       out.ages.emplace(key, age);
       continue;
     }
-    auto status = all_refused ? refuse_plan(*gang.group, gang.gang, gang.refusals, now)
-                              : expire_plan(*gang.group, gang.gang, gang.pods, limit, now);
+    auto status = all_refused
+                      ? refuse_plan(*gang.group, gang.gang, gang.refusals, now)
+                      : expire_plan(*gang.group, gang.gang, {gang.pods, gang.gated}, limit, now);
     if (!status) continue;
     written.insert(uid);
     out.writes.emplace_back(gang.group, *std::move(status));

@@ -22,6 +22,7 @@ struct UnstartedGang {
   PodGroupPtr group;
   std::string gang;
   std::size_t pods = 0;       // that it wants
+  std::size_t gated = 0;      // of them: have schedulingGates
   bool has_all_pods = false;  // each was created
   std::vector<Refusal> refusals;
 };

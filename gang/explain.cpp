@@ -88,8 +88,10 @@ void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
       ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
       break;
     case NodeFit::kNotReady:
-    case NodeFit::kUnschedulable:
       ++out.nodes_not_ready;
+      break;
+    case NodeFit::kUnschedulable:
+      ++out.nodes_cordoned;
       break;
     case NodeFit::kTainted:
       ++out.nodes_tainted;
@@ -141,24 +143,28 @@ namespace {
 
 std::string amount(const NoFit& no_fit) { return kube::format_need(no_fit.resource, no_fit.each); }
 
-// ", 3 are tainted"; nothing for none.
-std::string nodes_that(int count, std::string_view what, std::string_view more = "") {
-  if (count == 0) return "";
-  return fmt::format(", {}{} {} {}", count, more, count == 1 ? "is" : "are", what);
+// remedy_for() reads these again.
+constexpr std::string_view kNever = "can never fit";
+constexpr std::string_view kNoNodeAllowed = "no node is allowed: ";
+constexpr std::string_view kNoNodes = "the cluster has no nodes";
+constexpr std::string_view kAboveQuota = ", more than the quota allows at all";
+
+// ", 3 are full"; nothing for none.
+std::string nodes_that(int count, std::string_view one, std::string_view several) {
+  return count == 0 ? "" : fmt::format(", {} {}", count, count == 1 ? one : several);
 }
 
-std::string out_of_reach(int count) {
-  return count == 0 ? "" : fmt::format(", {} cannot reach a volume of it", count);
-}
-
+// Each as an administrator finds it with kubectl get nodes and kubectl describe node.
 std::string not_allowed(const NoFit& no_fit) {
-  return nodes_that(no_fit.nodes_tainted, "tainted") +
-         nodes_that(no_fit.nodes_not_selected, "not selected") +
-         out_of_reach(no_fit.nodes_volume_elsewhere) +
-         nodes_that(no_fit.nodes_not_ready, "not ready") +
-         nodes_that(no_fit.nodes_avoided, no_fit.nodes_avoided == 1
-                                              ? "avoided after kube-scheduler refused it"
-                                              : "avoided after kube-scheduler refused them");
+  return nodes_that(no_fit.nodes_tainted, "has an untolerated taint", "have untolerated taints") +
+         nodes_that(no_fit.nodes_not_selected, "does not match nodeSelector or affinity",
+                    "do not match nodeSelector or affinity") +
+         nodes_that(no_fit.nodes_volume_elsewhere, "cannot reach its volume",
+                    "cannot reach its volume") +
+         nodes_that(no_fit.nodes_not_ready, "is not ready", "are not ready") +
+         nodes_that(no_fit.nodes_cordoned, "is cordoned", "are cordoned") +
+         nodes_that(no_fit.nodes_avoided, "is avoided after kube-scheduler refused it",
+                    "are avoided after kube-scheduler refused them");
 }
 
 std::string who(const NoFit& no_fit, std::string_view verb) {
@@ -174,21 +180,24 @@ std::string explain_quota(const NoFit& no_fit) {
     resource.remove_prefix(kRequests.size());
   }
   const auto text = [&](std::int64_t of) { return kube::format_amount(resource, of); };
+  const std::string used = text(no_fit.quota_used);
   return fmt::format(
-      "over quota by {} {}: resourcequota {} allows {}, {} are used{}", no_fit.resource,
-      text(no_fit.each), no_fit.quota, text(no_fit.quota_hard), text(no_fit.quota_used),
+      "over quota by {} {}: resourcequota {} allows {}, {} {} used{}, the gang needs {}{}",
+      no_fit.resource, text(no_fit.each), no_fit.quota, text(no_fit.quota_hard), used,
+      used == "1" ? "is" : "are",
       no_fit.quota_planned == 0 ? ""
-                                : fmt::format(", {} more are planned", text(no_fit.quota_planned)));
+                                : fmt::format(", {} more are planned", text(no_fit.quota_planned)),
+      text(no_fit.quota_need), no_fit.quota_need > no_fit.quota_hard ? kAboveQuota : "");
 }
 
 std::string explain_nowhere(const NoFit& no_fit) {
   const std::string why = not_allowed(no_fit);
-  if (why.empty()) return fmt::format("{}: the cluster has no nodes", no_fit.role);
-  return fmt::format("{}: no node is allowed: {}", no_fit.role, why.substr(2));
+  if (why.empty()) return fmt::format("{}: {}", no_fit.role, kNoNodes);
+  return fmt::format("{}: {}{}", no_fit.role, kNoNodeAllowed, why.substr(2));
 }
 
 std::string explain_never(const NoFit& no_fit) {
-  const std::string start = who(no_fit, "can never fit");
+  const std::string start = who(no_fit, kNever);
   const std::string others = not_allowed(no_fit);
   if (no_fit.most > 0) {
     return fmt::format("{}; the nodes have capacity for {} even when empty{}", start, no_fit.most,
@@ -204,23 +213,36 @@ std::string explain_never(const NoFit& no_fit) {
 
 std::string explain_wait(const NoFit& no_fit) {
   const int free = no_fit.nodes_free;
+  const std::string_view verb =
+      no_fit.wanted == 1 || no_fit.unplaced == 1 ? "does not fit" : "do not fit";
+  // "Not free" would send people to look for pods that are in the way.
+  if (free + no_fit.nodes_full + no_fit.nodes_too_small == 0 && no_fit.nodes_avoided > 0) {
+    return who(no_fit, verb) + "; no other node may be used: " + not_allowed(no_fit).substr(2);
+  }
   const std::string now = free == 0   ? "no node has it free"
                           : free == 1 ? "1 node has it free"
                                       : fmt::format("{} nodes have it free", free);
-  const std::string full = nodes_that(no_fit.nodes_full, "full", free > 0 ? " more" : "");
-  return who(no_fit, no_fit.wanted == 1 || no_fit.unplaced == 1 ? "does not fit" : "do not fit") +
-         "; " + now + full + nodes_that(no_fit.nodes_too_small, "too small") + not_allowed(no_fit);
+  const std::string full = free > 0 ? nodes_that(no_fit.nodes_full, "more is full", "more are full")
+                                    : nodes_that(no_fit.nodes_full, "is full", "are full");
+  return who(no_fit, verb) + "; " + now + full +
+         nodes_that(no_fit.nodes_too_small, "is too small", "are too small") + not_allowed(no_fit);
 }
 
 // A user who asked for no replicas yet shall know what is counted.
 std::string reserved_part(const NoFit& no_fit) {
   if (no_fit.reserved == 0) return "";
-  if (no_fit.wanted == 1) return "; it is reserved for requests (minReplicas)";
+  if (no_fit.wanted == 1) return "; it is to be reserved for requests (minReplicas)";
   const bool all = no_fit.reserved == no_fit.wanted;
-  return fmt::format("; {} {} reserved for requests (minReplicas)",
+  return fmt::format("; {} {} to be reserved for requests (minReplicas)",
                      all ? fmt::format("all {}", no_fit.wanted)
                          : fmt::format("{} of the {}", no_fit.reserved, no_fit.wanted),
                      no_fit.reserved == 1 ? "is" : "are");
+}
+
+// A user who looks for this amount in the template does not find it.
+std::string_view enlarged_part(const NoFit& no_fit) {
+  return no_fit.enlarged ? "; a LimitRange or webhook makes its pods larger than their template"
+                         : "";
 }
 
 }  // namespace
@@ -228,7 +250,16 @@ std::string reserved_part(const NoFit& no_fit) {
 std::string explain(const NoFit& no_fit) {
   if (!no_fit.quota.empty()) return explain_quota(no_fit);
   if (no_fit.resource.empty()) return explain_nowhere(no_fit);
-  return (no_fit.never ? explain_never(no_fit) : explain_wait(no_fit)) + reserved_part(no_fit);
+  std::string text = no_fit.never ? explain_never(no_fit) : explain_wait(no_fit);
+  return text.append(reserved_part(no_fit)).append(enlarged_part(no_fit));
+}
+
+Remedy remedy_for(std::string_view explanation) {
+  const auto says = [&](std::string_view part) {
+    return explanation.find(part) != std::string_view::npos;
+  };
+  if (says(kNever) || says(kAboveQuota)) return Remedy::kAskForLess;
+  return says(kNoNodeAllowed) || says(kNoNodes) ? Remedy::kAllowNodes : Remedy::kWait;
 }
 
 bool same_cause(const NoFit& a, const NoFit& b) {
@@ -238,7 +269,7 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource),
                       std::string_view(x.quota), x.never, x.never && x.most == 0,
                       x.nodes_tainted > 0, x.nodes_not_selected > 0, x.nodes_volume_elsewhere > 0,
-                      x.nodes_not_ready > 0, x.nodes_avoided > 0);
+                      x.nodes_not_ready > 0, x.nodes_cordoned > 0, x.nodes_avoided > 0);
   };
   return kind(a) == kind(b);
 }

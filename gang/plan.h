@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -50,9 +51,9 @@ struct NoFit {
   int nodes_tainted = 0;
   int nodes_not_selected = 0;
   int nodes_volume_elsewhere = 0;  // where a bound volume cannot be used
-  int nodes_not_ready = 0;         // not ready or cordoned
-  int nodes_avoided = 0;           // allowed nodes that hold fewer than they could: NodeLimit
-  std::int64_t largest_node = 0;   // most of `resource` any allowed node has when empty
+  int nodes_not_ready = 0;
+  int nodes_avoided = 0;          // allowed nodes that hold fewer than they could: NodeLimit
+  std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
   int most = 0;        // slots of the set that fit when all nodes that it may use are empty
   bool never = false;  // does not fit this cluster even when empty (most < wanted)
   int reserved = 0;    // of `wanted`: capacity for requests alone; the caller of plan_gang knows
@@ -62,6 +63,10 @@ struct NoFit {
   std::int64_t quota_hard = 0;
   std::int64_t quota_used = 0;
   std::int64_t quota_planned = 0;  // of planned pods that do not exist yet
+  std::int64_t quota_need = 0;     // of the gang's pods that do not exist yet
+  int nodes_cordoned = 0;          // spec.unschedulable
+  bool enlarged =
+      false;  // `each` is more than the template asks for; the caller of plan_gang knows
   bool operator==(const NoFit&) const = default;
 };
 
@@ -84,11 +89,20 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 // ---- why does a gang wait? (gang/explain.cpp)
 
 // "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more are
-// full, 3 are tainted". Constant as long as the numbers are.
+// full, 3 have untolerated taints". Constant as long as the numbers are.
 std::string explain(const NoFit& no_fit);
 
-// Same role, resource, kind of proof and ways in which nodes are barred (tainted, not selected, not
-// ready, avoided): then an explanation is not worth an early rewrite.
+// Same role, resource, kind of proof and ways in which nodes are barred (tainted, not matched, not
+// ready, cordoned, avoided): then an explanation is not worth an early rewrite.
 bool same_cause(const NoFit& a, const NoFit& b);
+
+// What helps a gang that waits, by the sentence that explain() made of it. A PodGroup keeps no more
+// than that, and advice has to tell patience from a change of the job.
+enum class Remedy {
+  kWait,        // others hold the capacity
+  kAskForLess,  // not even an empty cluster, or an unused quota, would do
+  kAllowNodes,  // no node may be used, whatever is free
+};
+Remedy remedy_for(std::string_view explanation);
 
 }  // namespace nervex::gang

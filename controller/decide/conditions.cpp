@@ -73,12 +73,38 @@ bool is_healing(const gang::GangStatus& gang) {
   return gang.reason == gang::kReasonHealing || gang.reason == gang::kReasonHealingTimeout;
 }
 
+// "attempt 1 ended with CoordinatorFailed, exit code 3; "; "" if it is not known.
+std::string last_end(const job::Status& status) {
+  if (!status.last_attempt) return "";
+  const job::LastAttempt& last = *status.last_attempt;
+  const std::string code = last.exit_code ? fmt::format(", exit code {}", *last.exit_code) : "";
+  return fmt::format("attempt {} ended with {}{}; ", last.attempt, last.reason, code);
+}
+
+bool waits_for_config(const Round& round) {
+  const bool config_exists = round.seen.aggregator_config != nullptr;
+  if (round.attempt.group == nullptr)
+    return waits_for_aggregator(round.seen.job.spec, config_exists);
+  return round.attempt.has_aggregator && !config_exists && !has_aggregator_pod(round.attempt, 0);
+}
+
+std::string missing_config(const Observed& seen) {
+  return fmt::format(
+      "there is no AggregatorConfig {}, which the job's aggregator is made from: create it, and "
+      "the "
+      "job goes on by itself",
+      seen.aggregator_config_name);
+}
+
 Finding scheduled(const Round& round) {
-  if (round.seen.job.spec.suspend) return {false, kSuspended, "the job is suspended"};
+  if (round.seen.job.spec.suspend) {
+    return {false, kSuspended, "spec.suspend is true: the job starts when that is set to false"};
+  }
   if (round.attempt.group == nullptr && is_backing_off(round.seen)) {
+    const job::Status& status = round.seen.job.status;
     return {false, kBackOff,
-            fmt::format("attempt {} begins at {}", round.seen.job.status.attempt,
-                        to_rfc3339(*round.seen.job.status.next_attempt_time))};
+            fmt::format("{}attempt {} begins at {}", last_end(status), status.attempt,
+                        to_rfc3339(*status.next_attempt_time))};
   }
   if (!round.seen.predecessor.empty()) {
     return {false, kPreviousJobTerminating,
@@ -92,11 +118,16 @@ Finding scheduled(const Round& round) {
                         "starts by itself, or create the job with another name",
                         round.seen.priority.missing, round.seen.priority.named_by)};
   }
+  if (round.attempt.group == nullptr && waits_for_config(round)) {
+    return {false, kAggregatorMissing, missing_config(round.seen)};
+  }
   const auto* base = round.attempt.group == nullptr
                          ? nullptr
                          : gang::find_gang(round.attempt.group->status, gang::kBaseGang);
   if (base == nullptr || base->reason.empty()) {
-    return {false, kQueued, "the gang is not planned yet"};
+    return {false, kQueued,
+            "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
+            "looked at it"};
   }
   if (!base->planned || is_healing(*base)) return {false, base->reason, base->message};
   std::string objection =
@@ -129,7 +160,10 @@ std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* 
                                const std::vector<const AttemptPod*>& unschedulable,
                                const gang::PodGroup& group) {
   if (known == nullptr || (!known->planned && known->reason.empty())) {
-    return Finding{false, kQueued, "the planner has not looked at " + gang + " yet"};
+    return Finding{false, kQueued,
+                   gang +
+                       " is not planned yet: nervex-extender (deployment nervex-scheduler) has "
+                       "not looked at it"};
   }
   if (!known->planned || is_healing(*known)) {
     return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
@@ -171,23 +205,15 @@ bool learners_wait_for_config(const Round& round) {
   });
 }
 
-bool waits_for_config(const Round& round) {
-  const bool config_exists = round.seen.aggregator_config != nullptr;
-  if (round.attempt.group == nullptr)
-    return waits_for_aggregator(round.seen.job.spec, config_exists);
-  return round.attempt.has_aggregator && !config_exists && !has_aggregator_pod(round.attempt, 0);
-}
-
 std::optional<Finding> aggregator_missing(const Round& round) {
   if (waits_for_config(round)) {
-    return Finding{true, kWaitsForConfig,
-                   "the job waits for the AggregatorConfig that its aggregator is made from"};
+    return Finding{true, kWaitsForConfig, missing_config(round.seen)};
   }
   if (learners_wait_for_config(round)) {
-    return Finding{
-        true, kWaitsForConfig,
-        "learners with several GPUs wait for the AggregatorConfig that their aggregators "
-        "are made from"};
+    return Finding{true, kWaitsForConfig,
+                   fmt::format("there is no AggregatorConfig {}, which the aggregators of learners "
+                               "with several GPUs are made from: create it, and they start",
+                               round.seen.aggregator_config_name)};
   }
   if (!round.attempt.has_aggregator && round.seen.job.spec.aggregator.empty()) {
     return Finding{true, kNoConfig,
@@ -266,6 +292,11 @@ std::string reason_of(const job::Status& status, bool waits) {
   if (status.phase == Phase::kRunning) {
     const auto* requests = find_condition(status, kRequestsScheduled);
     const bool some_wait = requests != nullptr && !requests->status && requests->reason != kQueued;
+    const auto* scheduled = find_condition(status, kScheduled);
+    // It runs in part: whatever keeps it from being whole is in the message.
+    if (scheduled != nullptr && !scheduled->status && scheduled->reason != kQueued) {
+      return std::string(gang::kReasonHealing);
+    }
     return std::string(some_wait ? kRequestsUnschedulable : kRunning);
   }
   if (is_false(status, kScheduled)) return find_condition(status, kScheduled)->reason;

@@ -88,6 +88,7 @@ struct Observed {
   Ptrs<Service> services;
   Ptrs<gang::PodGroup> pod_groups;
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
+  std::string aggregator_config_name;                         // "namespace/name" of it
   std::string server_url;                                     // what pods get
   bool server_token = false;                                  // pods get a token for it
   // The attempt has run, and a live read just now found no coordinator pod of it.

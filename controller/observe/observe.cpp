@@ -26,6 +26,7 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.services = stores.services.by_index(job.meta.uid);
   seen.pod_groups = stores.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = stores.aggregator_configs.get(options.aggregator_config);
+  seen.aggregator_config_name = options.aggregator_config;
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
   seen.priority = priority_of(job.spec, aggregator, stores.priority_classes.all());

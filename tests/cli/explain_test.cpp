@@ -17,6 +17,20 @@ std::string advice_of(const std::string& explanation) {
   return explanation.substr(at + title.size());
 }
 
+// The base gang waits with that message.
+void wait_with(JobView& view, std::string message,
+               std::string_view reason = gang::kReasonUnschedulable) {
+  view.group = a_group();
+  view.group->status.gangs = {a_waiting_gang("base", std::move(message))};
+  view.group->status.gangs[0].reason = reason;
+}
+
+// The lines before the first empty one, without the job's name and phase.
+std::string head_of(const std::string& explanation) {
+  const auto from = explanation.find('\n', explanation.find("\n  Phase") + 1) + 1;
+  return explanation.substr(from, explanation.find("\n\n") + 1 - from);
+}
+
 }  // namespace
 
 TEST_CASE("a waiting gang is explained with role, resource and numbers", "[cli][explain][golden]") {
@@ -37,7 +51,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: wait if others hold the capacity: the job starts, whole, as soon as it fits; who holds it: kubectl get nervexjobs --all-namespaces. If it can never fit, or no node is allowed: ask for less per pod or for fewer pods, change nodeSelector, affinity or tolerations, or add nodes.
+What to do: wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces
 )");
 }
 
@@ -85,7 +99,7 @@ Last events
   5m ago   Normal   SuccessfulCreate  created 3 pods
   30s ago  Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: wait, unless it can never fit: the requested replicas start as soon as there is capacity.
+What to do: wait: the requested replicas start by themselves, all together, as soon as they fit, and the job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces
 )");
 }
 
@@ -124,7 +138,9 @@ TEST_CASE("a job without a status is explained", "[cli][explain][golden]") {
   JobView view = a_view(job::Phase::kNone);
   view.job.status = {};
   CHECK(explain(view) == R"(NerveXJob rl/dqn
-  Phase  none yet; created 2026-11-21T14:00:00Z, 5m ago
+  Phase    none yet; created 2026-11-21T14:00:00Z, 5m ago
+  Waits    the whole gang, since 2026-11-21T14:00:00Z, 5m ago
+  Because  no controller has seen the job yet
 
 Roles
   ROLE         WANTED  PLACED  RUNNING  SUCCEEDED  FAILED
@@ -133,6 +149,61 @@ Roles
 
 What to do: no controller has seen this job yet. Is nervex-operator running? kubectl get deployments -n nervex-system
 )");
+}
+
+TEST_CASE("a job that waits without a PodGroup says so from its conditions", "[cli][explain]") {
+  JobView view = a_view(job::Phase::kCreated);
+  job::set_condition(view.job.status, a_condition("Scheduled", false, "spec.suspend is true",
+                                                  "2026-11-21T14:01:00Z"));
+  CHECK(head_of(explain(view)) ==
+        "  Waits    the whole gang, since 2026-11-21T14:01:00Z, 4m ago\n"
+        "  Because  spec.suspend is true\n");
+
+  job::set_condition(view.job.status,
+                     a_condition("PodsCreated", false, "403", "2026-11-21T14:02:00Z"));
+  CHECK(head_of(explain(view)) ==
+        "  Waits    the whole gang, since 2026-11-21T14:02:00Z, 3m ago\n"
+        "  Because  403\n");
+
+  view.job.status.phase = job::Phase::kRunning;
+  view.job.status.conditions.clear();
+  job::set_condition(view.job.status, a_condition("RequestsScheduled", false, "request-1: later"));
+  CHECK(head_of(explain(view)) ==
+        "  Waits    requested replicas, since 2026-11-21T14:00:00Z, 5m ago\n"
+        "  Because  request-1: later\n");
+}
+
+TEST_CASE("a waiting job says until when, which node is avoided and why it was queued again",
+          "[cli][explain]") {
+  JobView view = a_view(job::Phase::kCreated);
+  wait_with(view, "learner: does not fit");
+  view.group->status.avoid = {{"learner", "gpu-0", 0, 1, at("2026-11-21T14:06:00Z")},
+                              {"learner", "gpu-1", 0, 2, at("2026-11-21T14:07:00Z")},
+                              {"learner", "gpu-2", 0, 1, at("2026-11-21T14:04:00Z")}};
+  view.job.spec.schedule_timeout_seconds = 600;
+  view.job.status.queued_time = at("2026-11-21T14:00:00Z");
+  job::set_condition(view.job.status, a_condition("Requeued", true, "learner/0 lost its node"));
+  CHECK(head_of(explain(view)) ==
+        "  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago\n"
+        "  Because  learner: does not fit\n"
+        "  Until    2026-11-21T14:10:00Z, in 5m: then the job fails (scheduleTimeoutSeconds)\n"
+        "  Avoided  node gpu-1 for learner until 2026-11-21T14:07:00Z, in 2m, and 1 more before\n"
+        "  Note     queued again: learner/0 lost its node\n");
+}
+
+TEST_CASE("a gang of several roles is named with all of them, and one that lost pods as such",
+          "[cli][explain]") {
+  JobView view = a_view(job::Phase::kRunning);
+  view.group = a_group();
+  view.group->spec.members.push_back(a_set("request-1", "aggregator", 1, 4096));
+  view.group->spec.members.push_back(a_set("request-1", "ddp-learner", 2, 4096));
+  view.group->status.gangs = {a_waiting_gang("request-1", "full")};
+  CHECK(explain(view).find("  Waits    request-1 (1 aggregator, 2 ddp-learners), since ") !=
+        std::string::npos);
+  view.group->status.gangs = {a_waiting_gang("base", "lost")};
+  view.group->status.gangs[0].healing_since = at("2026-11-21T14:04:00Z");
+  CHECK(explain(view).find("  Waits    lost pods of the whole gang, since 2026-11-21T14:04:00Z") !=
+        std::string::npos);
 }
 
 TEST_CASE("a failed job shows the message of its condition", "[cli][explain]") {
@@ -192,7 +263,54 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
          v.group = a_group();
          v.group->status.gangs = {a_waiting_gang("base", "full")};
        },
-       "the job starts, whole"},
+       "the job starts by itself, whole"},
+      {"the gang can never fit", Phase::kCreated,
+       [](JobView& v) { wait_with(v, "learner: can never fit: it needs cpu 9"); },
+       "waiting does not help"},
+      {"the gang may use no node", Phase::kCreated,
+       [](JobView& v) { wait_with(v, "learner: no node is allowed: 1 is cordoned"); },
+       "kubectl get nodes"},
+      {"it is over quota", Phase::kCreated,
+       [](JobView& v) { wait_with(v, "over quota by pods 2", gang::kReasonOverQuota); },
+       "others of the namespace use less"},
+      {"it is larger than the quota", Phase::kCreated,
+       [](JobView& v) {
+         wait_with(v, "over quota by pods 2, more than the quota allows at all",
+                   gang::kReasonOverQuota);
+       },
+       "have the quota raised, waiting does not help: kubectl describe resourcequotas -n rl"},
+      {"kube-scheduler refused it", Phase::kCreated,
+       [](JobView& v) { wait_with(v, "refused", gang::kReasonRefusedByScheduler); },
+       "what kube-scheduler objects to"},
+      {"no other node than the refused one may be used", Phase::kCreated,
+       [](JobView& v) {
+         wait_with(v, "does not fit");
+         v.group->status.gangs[0].refusals.count = 1;
+         v.group->status.avoid = {{"learner", "gpu-0", 0, 1, at("2026-11-21T14:06:00Z")}};
+       },
+       "what kube-scheduler objects to"},
+      {"nobody binds its plan", Phase::kCreated,
+       [](JobView& v) { wait_with(v, "not bound", gang::kReasonPlanExpired); },
+       "kubectl logs -n nervex-system deployment/nervex-scheduler"},
+      {"it runs in part", Phase::kRunning,
+       [](JobView& v) {
+         wait_with(v, "learner/0 lost its node; no place yet: learner: does not fit");
+         v.group->status.gangs[0].healing_since = at("2026-11-21T14:04:00Z");
+       },
+       "lost pods get a new place"},
+      {"it is suspended", Phase::kCreated, [](JobView& v) { v.job.spec.suspend = true; },
+       R"(kubectl patch nervexjob dqn -n rl --type merge -p '{"spec":{"suspend":false}}')"},
+      {"its PriorityClass is missing", Phase::kCreated,
+       [](JobView& v) { v.job.status.reason = "PriorityClassMissing"; },
+       "create the PriorityClass"},
+      {"the AggregatorConfig is missing", Phase::kCreated,
+       [](JobView& v) { v.job.status.reason = "AggregatorMissing"; },
+       "create the AggregatorConfig"},
+      {"the next attempt is not due", Phase::kCreated,
+       [](JobView& v) { v.job.status.reason = "BackOff"; }, "the next attempt begins by itself"},
+      {"it did not start in time", Phase::kFailed,
+       [](JobView& v) { v.job.status.reason = "ScheduleTimeout"; },
+       "a longer scheduleTimeoutSeconds"},
       {"the API server does not store the plan", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();
@@ -205,7 +323,14 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
          v.group = a_group();
          v.group->status.gangs = {a_planned_gang("base", {}), a_waiting_gang("request-1", "full")};
        },
-       "the requested replicas start as soon as there is capacity"},
+       "the requested replicas start by themselves"},
+      {"a request can never fit", Phase::kRunning,
+       [](JobView& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {}),
+                                  a_waiting_gang("request-1", "collector: can never fit")};
+       },
+       "kubectl nervex replicas remove dqn -n rl"},
       {"it starts", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();

@@ -159,8 +159,8 @@ def test_a_gang_waits_for_a_node_that_reaches_its_volume(jobs, pool, claim):
     cordon(True)
     body = on_pool(pool, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
     jobs.create(with_collectors("volume", 1, body))
-    wait_message(jobs, "volume", r"^collector: no node is allowed: \d+ are not selected, 1 cannot reach a volume of it, "
-                                 r"1 is not ready")
+    wait_message(jobs, "volume", r"^collector: no node is allowed: \d+ do not match nodeSelector or affinity, "
+                                 r"1 cannot reach its volume, 1 is cordoned")
     cordon(False)
     assert wait_collectors(jobs, "volume", 1) == [pool.names[1]]
 

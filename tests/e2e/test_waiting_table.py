@@ -283,7 +283,7 @@ def gates(w):
     w.jobs.create(learners(1, template(schedulingGates=[{"name": "example.com/data-ready"}])))
 
 
-@situation("kube-scheduler does not run", "PlanExpired", "is it running")
+@situation("kube-scheduler does not run", "PlanExpired", "deployment nervex-scheduler")
 def no_scheduler(w):
     w.programs.stop("scheduler")
     w.jobs.create(learners(1, template()))
@@ -304,7 +304,7 @@ def no_controller(w):
 # -- while the job runs
 
 
-@situation("A node of a running job is lost", "Running", "a new place is searched")
+@situation("A node of a running job is lost", "Healing", "a new place is searched")
 def healing(w):
     w.end.enter_context(extender_with(w.cluster, f"{QUICK} --healing-deadline=600s"))
     lost = w.node(8)
@@ -339,12 +339,12 @@ def multi_gpu(w):
 # -- waiting for somebody
 
 
-@situation("The job is suspended", "Suspended", "suspended")
+@situation("The job is suspended", "Suspended", "suspend")
 def suspended(w):
     w.jobs.create(job(NAME, suspend=True))
 
 
-@situation("There is no AggregatorConfig", "AggregatorMissing", "AggregatorConfig", condition="AggregatorMissing")
+@situation("There is no AggregatorConfig", "AggregatorMissing", "no AggregatorConfig", condition="AggregatorMissing")
 def aggregator(w):
     place = (GROUP, VERSION, "nervex-system", "aggregatorconfigs")
     config = w.jobs.custom.get_namespaced_custom_object(*place, "aggregator-config")

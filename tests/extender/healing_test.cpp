@@ -207,10 +207,10 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
   CHECK(waits->reason == "Unschedulable");
   CHECK(waits->healing_since == kNow);
   CHECK(waits->message ==
-        "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full, 1 is "
-        "not ready; learner/0 lost its node n1 (" +
-            why +
-            "); a new place is searched until 1970-01-12T13:51:40Z, then the gang is queued again");
+        "learner/0 lost its node n1 (" + why +
+            "); a new place is searched until 1970-01-12T13:51:40Z, then the gang is queued again; "
+            "no place yet: learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, "
+            "1 is full, 1 is not ready");
   raised.status.gangs.front() = *waits;
   raised.status.observed_generation = raised.meta.generation;
 
@@ -242,7 +242,8 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
     const auto later = cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(9000));
     REQUIRE(later);
     CHECK(later->reason == "Unschedulable");
-    CHECK(later->message.ends_with("; a new place is searched"));
+    CHECK(later->message.find("; a new place is searched; no place yet: learner: does not fit") !=
+          std::string::npos);
   }
 }
 

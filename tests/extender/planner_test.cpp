@@ -541,7 +541,7 @@ TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[ext
   CHECK(
       c.group("a").status.gangs[0].message ==
       "learner: 1 of 2 can never fit: each needs memory 200Gi; the nodes have capacity for 1 even "
-      "when empty");
+      "when empty; a LimitRange or webhook makes its pods larger than their template");
   for (const char* pod : {"a-learner-0-0", "a-learner-1-0"}) {
     c.api.remove(kube::kPods, testing::kNs, pod);
   }
@@ -585,7 +585,7 @@ TEST_CASE("a gang over quota waits and says so until the quota or its use change
   CHECK(status().reason == "OverQuota");
   CHECK(status().message ==
         "over quota by requests.nvidia.com/gpu 4: resourcequota team allows 24, 4 are used, 16 "
-        "more are planned");
+        "more are planned, the gang needs 8");
 
   c.add_gang_pods("a");  // pods that exist are in what is used
   c.api.change(kube::kResourceQuotas, testing::kNs, "team", a_quota("24", "20"));
@@ -665,7 +665,7 @@ TEST_CASE("a gang is planned where its volume can be used, also if it is bound l
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "waits");
   CHECK(c.group("a").status.gangs[0].message ==
-        "learner: no node is allowed: 1 cannot reach a volume of it, 1 is not ready");
+        "learner: no node is allowed: 1 cannot reach its volume, 1 is not ready");
 }
 
 TEST_CASE("only changes that can make a difference wake the planner", "[extender][planner]") {

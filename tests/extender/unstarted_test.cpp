@@ -37,13 +37,15 @@ struct Unstarted : Cluster {
     planner.schedule_once();
     see_groups();
   }
-  void refuse(const std::string& name) {
+  void refuse(const std::string& name) { not_scheduled(name, "Unschedulable"); }
+  void gate(const std::string& name) { not_scheduled(name, "SchedulingGated"); }
+  void not_scheduled(const std::string& name, const std::string& reason) {
     api.change(kube::kPods, kNs, name,
                {{"status",
                  {{"conditions",
                    {{{"type", "PodScheduled"},
                      {"status", "False"},
-                     {"reason", "Unschedulable"},
+                     {"reason", reason},
                      {"message", "no"}}}}}}});
     see_pods();
     planner.schedule_once();
@@ -60,11 +62,30 @@ TEST_CASE("a plan that nobody binds gives its capacity to others", "[extender][u
   CHECK(c.planned_nodes("a") == "waits");
   CHECK(c.gang().reason == "PlanExpired");
   CHECK(c.gang().message.starts_with(
-      "kube-scheduler has bound none of 2 pods for 120s: is it running, and do the pods have "
-      "schedulingGates?; planned again after "));
+      "kube-scheduler has not bound any of 2 pods in 120s (deployment nervex-scheduler); planned "
+      "again after "));
   CHECK(c.planned_nodes("b") != "waits");
   c.pass(5s);
   CHECK(c.gang().reason == "Unschedulable");
+}
+
+TEST_CASE("a plan whose pods have schedulingGates says so when it expires",
+          "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  c.gate("a-learner-0-0");
+  c.pass(120s);
+  CHECK(c.gang().reason == "PlanExpired");
+  CHECK(c.gang().message.starts_with(
+      "1 of 2 pods still had schedulingGates after 120s, so none was bound: the gates of all have "
+      "to be removed within that time; planned again after "));
+
+  Unstarted opened;
+  opened.create_pods();
+  opened.gate("a-learner-0-0");
+  opened.refuse("a-learner-0-0");  // the gate is gone
+  opened.pass(120s);
+  CHECK(opened.gang().message.starts_with("kube-scheduler has not bound any of 2 pods"));
 }
 
 TEST_CASE("a plan has its time from when all its pods are there", "[extender][unstarted]") {

@@ -12,6 +12,7 @@ using testing::a_set;
 using testing::apart_by;
 using testing::ask;
 using testing::capacity;
+using testing::cordoned;
 using testing::labelled;
 using testing::not_ready;
 using testing::on_port;
@@ -49,7 +50,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        copies(26, "free", gpu) + copies(9, "full", full) +
            copies(3, "tainted", view(tainted(a_node("", 8)))),
        "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more "
-       "are full, 3 are tainted"},
+       "are full, 3 have untolerated taints"},
       {"one pod of a set does not fit",
        {a_set("learner", 2, ask(8))},
        copies(1, "free", gpu) + copies(1, "full", full),
@@ -76,7 +77,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        {a_set("learner", 4, ask(16))},
        {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 16)))},
        "learner: 4 of 4 can never fit: each needs nvidia.com/gpu 16; the largest node has 8 even "
-       "when empty, 1 is tainted"},
+       "when empty, 1 has an untolerated taint"},
       {"the resource that is short in an empty cluster is named, not the one that is short now",
        {a_set("learner", 1, ask(8, 100))},
        {view(a_node("a", 8), capacity(8, 0, 0))},
@@ -101,7 +102,13 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        {selecting(a_set("learner", 2, ask(8)), "pool", "rl")},
        {view(tainted(labelled(a_node("a", 8), "pool", "rl"))), view(a_node("b", 8)),
         view(a_node("c", 8)), view(not_ready(labelled(a_node("d", 8), "pool", "rl")))},
-       "learner: no node is allowed: 1 is tainted, 2 are not selected, 1 is not ready"},
+       "learner: no node is allowed: 1 has an untolerated taint, 2 do not match nodeSelector or "
+       "affinity, 1 is not ready"},
+      {"a node is cordoned, and would do",
+       {a_set("learner", 2, ask(8))},
+       {view(a_node("a", 8)), view(cordoned(a_node("b", 8)))},
+       "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 1 is "
+       "cordoned"},
       {"a host port is taken",
        {on_port(a_set("collector", 2, ask(0)), 8080)},
        {view(a_node("a", 0), {{"hostPort:TCP/8080", 1}}), view(a_node("b", 0))},
@@ -140,7 +147,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        }()},
        {view(a_node("a", 8)), view(labelled(a_node("b", 8), "zone", "x"), capacity(1, 0, 0))},
        "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full, 1 cannot "
-       "reach a volume of it"},
+       "reach its volume"},
       {"there is no node", {a_set("learner", 2, ask(8))}, {}, "learner: the cluster has no nodes"},
   }));
   INFO("when " << row.when);
@@ -156,13 +163,27 @@ TEST_CASE("a gang over quota says by how much and what is used", "[gang][explain
   no_fit.each = testing::kGi;
   no_fit.quota_hard = 4 * testing::kGi;
   no_fit.quota_used = 3 * testing::kGi;
+  no_fit.quota_need = 2 * testing::kGi;
   CHECK(explain(no_fit) ==
-        "over quota by requests.memory 1Gi: resourcequota team allows 4Gi, 3Gi are used");
+        "over quota by requests.memory 1Gi: resourcequota team allows 4Gi, 3Gi are used, the gang "
+        "needs 2Gi");
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
   NoFit other = no_fit;
   other.quota_used += testing::kGi;
   CHECK(same_cause(no_fit, other));
   other.quota = "project";
   CHECK_FALSE(same_cause(no_fit, other));
+  NoFit large;
+  large.quota = "team";
+  large.resource = "pods";
+  large.each = 2;
+  large.quota_hard = 3;
+  large.quota_used = 1;
+  large.quota_need = 4;
+  CHECK(explain(large) ==
+        "over quota by pods 2: resourcequota team allows 3, 1 is used, the gang needs 4, more than "
+        "the quota allows at all");
+  CHECK(remedy_for(explain(large)) == Remedy::kAskForLess);
 }
 
 TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]") {
@@ -186,8 +207,8 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]")
       {"no other node is allowed",
        1,
        {{"learner", "a", 0}, {"learner", "b", 0}, {"learner", "c", 0}},
-       "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 3 are avoided after "
-       "kube-scheduler refused them"},
+       "learner: does not fit: it needs nvidia.com/gpu 8; no other node may be used: 3 are avoided "
+       "after kube-scheduler refused them"},
       {"it fits only an empty cluster without limits, which is no proof",
        5,
        {{"learner", "a", 0}},
@@ -202,6 +223,26 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]")
   const Plan plan = plan_gang(members, nodes, row.limits);
   REQUIRE(std::holds_alternative<NoFit>(plan));
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
+}
+
+TEST_CASE("an explanation says what helps", "[gang][explain]") {
+  NoFit no_fit;
+  no_fit.role = "learner";
+  no_fit.wanted = 2;
+  no_fit.unplaced = 1;
+  no_fit.resource = "cpu";
+  no_fit.each = 8000;
+  no_fit.nodes_full = 1;
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
+  no_fit.nodes_full = 0;
+  no_fit.nodes_avoided = 1;
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
+  no_fit.never = true;
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kAskForLess);
+  no_fit.resource.clear();
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
+  no_fit.nodes_avoided = 0;
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
 }
 
 TEST_CASE("the cause is the same unless role, resource, proof or the kind of barred nodes changes",
@@ -224,7 +265,8 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
       {"it can never fit now", with([](NoFit& x) { x.never = true; }), false},
       {"no node is allowed any more", with([](NoFit& x) { x.resource = ""; }), false},
       {"the last free node was taken", with([](NoFit& x) { x.nodes_free = 0; }), true},
-      {"one more node is cordoned", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},
+      {"one more node is not ready", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},
+      {"a first node is cordoned", with([](NoFit& x) { x.nodes_cordoned = 1; }), false},
       {"all nodes are ready again", with([](NoFit& x) { x.nodes_not_ready = 0; }), false},
       {"a first node was tainted", with([](NoFit& x) { x.nodes_tainted = 1; }), false},
       {"a first node is out of reach", with([](NoFit& x) { x.nodes_volume_elsewhere = 1; }), false},
@@ -245,13 +287,13 @@ TEST_CASE("an explanation says how many pods are only reserved for", "[gang][exp
       {3, 0, "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free"},
       {3, 3,
        "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; all 3 are "
-       "reserved for requests (minReplicas)"},
+       "to be reserved for requests (minReplicas)"},
       {3, 1,
        "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; 1 of the 3 "
-       "is reserved for requests (minReplicas)"},
+       "is to be reserved for requests (minReplicas)"},
       {1, 1,
-       "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is reserved for "
-       "requests (minReplicas)"},
+       "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is to be "
+       "reserved for requests (minReplicas)"},
   }));
   NoFit no_fit;
   no_fit.role = "learner";

@@ -43,6 +43,10 @@ inline kube::Node not_ready(kube::Node node) {
   node.ready = false;
   return node;
 }
+inline kube::Node cordoned(kube::Node node) {
+  node.unschedulable = true;
+  return node;
+}
 inline kube::Node labelled(kube::Node node, const std::string& key, const std::string& value) {
   node.labels[key] = value;
   return node;

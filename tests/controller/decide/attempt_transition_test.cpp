@@ -97,6 +97,9 @@ TEST_CASE("after the back-off everything is created again", "[controller][attemp
   CHECK(world.service_names().empty());
   CHECK(world.seen.pod_groups.empty());
   CHECK(world.deleted.back() == "podgroup dqn-1");  // when its pods are
+  CHECK(condition(world, kScheduled)
+            .message.starts_with(
+                "attempt 1 ended with CoordinatorFailed, exit code 1; attempt 2 begins at "));
   const auto wait = reconcile(world.seen).requeue_after;
   REQUIRE(wait.has_value());
   CHECK(*wait >= 10s);
@@ -396,6 +399,8 @@ TEST_CASE("a suspended job has nothing and says so", "[controller][attempts]") {
   CHECK(status.reason == "Suspended");
   CHECK(condition(world, kSuspended).status);
   CHECK_FALSE(condition(world, kScheduled).status);
+  CHECK(condition(world, kScheduled).message ==
+        "spec.suspend is true: the job starts when that is set to false");
   CHECK(status.ready == 0);
   CHECK(status.desired == 0);
   CHECK_FALSE(status.last_attempt.has_value());

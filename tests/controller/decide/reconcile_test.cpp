@@ -54,6 +54,9 @@ TEST_CASE("a job waits for the plan without any pod", "[controller][reconcile]")
   CHECK(world.created == Strings{"podgroup dqn-1"});
   CHECK(world.seen.job.status.phase == Phase::kCreated);
   CHECK(world.seen.job.status.reason == "Queued");
+  CHECK(find_condition(world.seen.job.status, "Scheduled")->message ==
+        "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not looked "
+        "at it");
 
   world.refuse("learner: 1 of 1 do not fit");
   CHECK(world.settle() == 1);
@@ -203,15 +206,40 @@ TEST_CASE("a job with aggregator PerJob waits for the AggregatorConfig",
           "[controller][reconcile]") {
   World world(a_job());
   world.seen.job.spec.aggregator = "PerJob";
+  world.seen.aggregator_config_name = "rl-system/aggregators";
   CHECK(world.settle() == 1);
   CHECK(world.created.empty());
   CHECK(world.seen.job.status.reason == "AggregatorMissing");
   CHECK(find_condition(world.seen.job.status, "AggregatorMissing")->status);
+  const auto* scheduled = find_condition(world.seen.job.status, "Scheduled");
+  CHECK(scheduled->reason == "AggregatorMissing");
+  CHECK(scheduled->message ==
+        "there is no AggregatorConfig rl-system/aggregators, which the job's aggregator is made "
+        "from: create it, and the job goes on by itself");
+  CHECK(find_condition(world.seen.job.status, "AggregatorMissing")->message == scheduled->message);
 
   world.add_aggregator_config();
   CHECK(world.settle() >= 1);
   CHECK(world.created == Strings{"podgroup dqn-1"});
   CHECK_FALSE(find_condition(world.seen.job.status, "AggregatorMissing")->status);
+}
+
+TEST_CASE("a running job that has lost pods says so in its reason", "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  REQUIRE(world.seen.job.status.reason == "Running");
+  world.change_group([](gang::PodGroup& group) {
+    group.status.gangs.front().planned = false;
+    group.status.gangs.front().reason = gang::kReasonUnschedulable;
+    group.status.gangs.front().message = "collector/0 lost its node n1";
+  });
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  CHECK(world.seen.job.status.reason == "Healing");
+  CHECK(find_condition(world.seen.job.status, "Scheduled")->message ==
+        "collector/0 lost its node n1");
 }
 
 TEST_CASE("a coordinator that the scheduler does not bind is reported after 10 s",
