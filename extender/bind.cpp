@@ -77,6 +77,7 @@ Result<Nothing> Binder::bind(const kube::BindArgs& args,
 Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   const auto pod = find_pod(args);
   if (!pod) return pod.error();
+  if ((*pod)->meta.deleting) return Error{Code::kNotFound, "the pod is being deleted"};
   Bind bind{args, *pod, std::nullopt};
   if (const auto slot = gang::slot_of(**pod)) {
     bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere};

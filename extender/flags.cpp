@@ -59,7 +59,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                "dropped, so that others get the capacity; longer than --hold-deadline; 0: never");
   add_duration(
       app, "--bind-deadline", flags.healing.bind_deadline,
-      "a pod of a committed gang that kube-scheduler refuses for longer gets another node");
+      "a pod of a committed gang that kube-scheduler refuses for longer gets another node; not 0");
   add_duration(app, "--node-lost-after", flags.node_lost_after,
                "pods on a node that is not Ready, or deleted, for longer are removed by force and "
                "replaced; on a node that is only cut off they may run on beside their successors; "
@@ -76,6 +76,11 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
     std::cerr
         << "nervex-extender: --hold-deadline must not be 0, and --plan-deadline must be longer "
            "(or 0: plans do not expire)\n";
+    return kExitUsage;
+  }
+  if (flags.healing.bind_deadline.count() == 0) {
+    std::cerr << "nervex-extender: --bind-deadline must not be 0: pods would move while they are "
+                 "being bound\n";
     return kExitUsage;
   }
   if (!is_open_to_all(flags)) return std::nullopt;

@@ -34,8 +34,8 @@ KnownPlacements known_placements(const GroupSeen& seen) {
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  return {set.name, set.gang, set.role, std::move(slots), 0, set.shape,
-          set.bind_last, set.heals_alone};
+  return {set.name, set.gang,  set.role,      std::move(slots),
+          0,        set.shape, set.bind_last, set.heals_alone};
 }
 
 // With those of the capacity that is planned with them.

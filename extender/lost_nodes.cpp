@@ -17,6 +17,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{1'000};
+// Those of kube-controller-manager: --unhealthy-zone-threshold.
+constexpr std::size_t kFewNodes = 2;
+constexpr std::size_t kMostPercent = 55;
 constexpr int kMostMarks = 100;  // in one call: plans are made by the same thread
 
 // Finished ones need no successor; but one that is being deleted waits for its kubelet, too.
@@ -73,6 +76,21 @@ std::map<std::string, LostNodes::Outage> LostNodes::outages() const {
   return outages_;
 }
 
+bool LostNodes::is_disruption(const std::map<std::string, Outage>& outages) const {
+  std::size_t away = 0;
+  for (const auto& [node, outage] : outages) away += nodes_.get(node) != nullptr ? 1 : 0;
+  const std::size_t all = nodes_.size();
+  const bool are_most = away > kFewNodes && away * 100 >= all * kMostPercent;
+  return away > 0 && (away == all || are_most);
+}
+
+void LostNodes::restart() {
+  MutexLock lock(mutex_);
+  for (auto& [node, outage] : outages_) {
+    if (nodes_.get(node) != nullptr) outage.since = clock_.mono();
+  }
+}
+
 // Names of deleted nodes may never come again.
 void LostNodes::set_done(const std::string& node) {
   const bool is_deleted = nodes_.get(node) == nullptr;
@@ -91,8 +109,19 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     if (!again || delay < *again) again = delay;
   };
   std::map<std::string, std::vector<PodPtr>, std::less<>> lost;  // what is to be marked, by node
+  const bool is_over = was_disruption_ && !is_disruption(outages());
+  if (was_disruption_) restart();
   const auto known = outages();
+  if (!was_disruption_ && is_disruption(known)) {
+    log_warn("many nodes are not Ready, pods on them are left alone",
+             {{"nodes", std::to_string(known.size())}, {"of", std::to_string(nodes_.size())}});
+    was_disruption_ = true;
+  } else if (is_over) {
+    log_info("most nodes are Ready again", {{"not_ready", std::to_string(known.size())}});
+    was_disruption_ = false;
+  }
   for (const auto& [node, outage] : known) {
+    if (was_disruption_ && nodes_.get(node) != nullptr) continue;
     const auto due = outage.since + limit_ - clock_.mono();
     if (due > due.zero()) {
       look_after(std::chrono::ceil<milliseconds>(due));

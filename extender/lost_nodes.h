@@ -39,8 +39,10 @@ class LostNodes {
   void pod_changed(const PodPtr& after);
 
   // Marks the pods of the nodes that are lost by now, a bounded number of them. Before the first
-  // one of a node it is read live: a watch may be stuck. Returns when to call again even if nothing
-  // changes. By the planner's thread.
+  // one of a node it is read live: a watch may be stuck. Marks none while all nodes are not Ready,
+  // or 55 % of them and more than two, as kube-controller-manager evicts none then: the jobs of the
+  // whole cluster would end for a broken network. Deleted nodes do not count. Returns when to call
+  // again even if nothing changes. By the planner's thread.
   std::optional<std::chrono::milliseconds> mark_pods();
 
  private:
@@ -52,6 +54,10 @@ class LostNodes {
   };
 
   void note_unknown_nodes();
+  // So many nodes are not Ready that it is rather the network, or what this process sees.
+  bool is_disruption(const std::map<std::string, Outage>& outages) const;
+  // From now on each node that is away has the whole limit again.
+  void restart();
   std::map<std::string, Outage> outages() const;
   void set_done(const std::string& node);
   Result<bool> is_away(const std::string& node);
@@ -65,6 +71,7 @@ class LostNodes {
   const kube::Store<kube::Pod>& pods_;
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
+  bool was_disruption_ = false;
   bool has_looked_ = false;  // for nodes that were deleted before this process started
   mutable Mutex mutex_;
   std::map<std::string, Outage> outages_ GUARDED_BY(mutex_);  // by node

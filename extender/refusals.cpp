@@ -23,6 +23,8 @@ constexpr milliseconds kRemember{600'000};
 constexpr int kRepeatAtOnce = 2;  // plans in a row
 constexpr milliseconds kFirstPause{5'000};
 constexpr milliseconds kLongestPause{300'000};
+// A time that is further away than so many times the longest is of a clock that was wrong.
+constexpr int kClocksDiffer = 2;
 constexpr std::size_t kMaxMessage = 1024;
 
 milliseconds doubled(milliseconds first, int times, milliseconds longest) {
@@ -43,6 +45,10 @@ std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::Gan
     if (set != set_of.end()) ++placed[{set->second, placement.node}];
   }
   return placed;
+}
+
+bool is_in_force(const gang::AvoidedNode& avoided, SysTime now) {
+  return avoided.until > now && avoided.until <= now + kClocksDiffer * kAvoidLongest;
 }
 
 void keep_bounded(std::vector<gang::AvoidedNode>& avoid) {
@@ -203,10 +209,15 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
   return status;
 }
 
+bool is_paused(const gang::GangStatus& gang, SysTime now) {
+  const SysTime until = gang.refusals.plan_after;
+  return until > now && until <= now + kClocksDiffer * kLongestPause;
+}
+
 std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now) {
   std::vector<gang::NodeLimit> limits;
   for (const gang::AvoidedNode& avoided : avoid) {
-    if (avoided.until > now) limits.push_back({avoided.set, avoided.node, avoided.at_most});
+    if (is_in_force(avoided, now)) limits.push_back({avoided.set, avoided.node, avoided.at_most});
   }
   return limits;
 }
@@ -214,13 +225,15 @@ std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid,
 std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now) {
   std::optional<SysTime> first;
   for (const gang::AvoidedNode& avoided : avoid) {
-    if (avoided.until > now && (!first || avoided.until < *first)) first = avoided.until;
+    if (is_in_force(avoided, now) && (!first || avoided.until < *first)) first = avoided.until;
   }
   return first;
 }
 
 std::vector<gang::AvoidedNode> still_of_use(std::vector<gang::AvoidedNode> avoid, SysTime now) {
-  std::erase_if(avoid, [now](const auto& avoided) { return avoided.until + kRemember <= now; });
+  std::erase_if(avoid, [now](const auto& avoided) {
+    return avoided.until + kRemember <= now || avoided.until > now + kClocksDiffer * kAvoidLongest;
+  });
   return avoid;
 }
 

@@ -51,6 +51,9 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
                                                 std::chrono::milliseconds waited, SysTime now);
 
 // What new placements have to obey.
+// The gang is not planned again yet, for its plans were refused.
+bool is_paused(const gang::GangStatus& gang, SysTime now);
+
 std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);
 
 // The first time after `now` at which a node is not avoided any more.

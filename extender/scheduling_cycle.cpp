@@ -86,8 +86,7 @@ void heed_refusals(GroupWork& work, SysTime now) {
   const auto limits = limits_of(work.avoid, now);
   for (GangWork& gang : work.gangs) {
     gang.limits = limits;
-    gang.is_paused =
-        !gang.committed && gang.before != nullptr && gang.before->refusals.plan_after > now;
+    gang.is_paused = !gang.committed && gang.before != nullptr && is_paused(*gang.before, now);
   }
 }
 

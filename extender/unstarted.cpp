@@ -29,7 +29,9 @@ UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const
     const auto key = std::pair(uid, gang.gang);
     PlanAge age{plan_of(gang), now};
     const auto known = ages.find(key);
-    if (known != ages.end() && known->second.plan == age.plan) age.since = known->second.since;
+    if (known != ages.end() && known->second.plan == age.plan) {
+      age.since = std::min(known->second.since, now);  // the clock may have been set back
+    }
     const bool all_refused = gang.refusals.size() == gang.pods;
     const milliseconds limit = all_refused ? options.refused_deadline : options.deadline;
     if (limit.count() == 0) continue;

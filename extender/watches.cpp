@@ -13,6 +13,10 @@ void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
     holds.pod_deleted(slot->pod_group_uid, before->meta.uid);
   }
   const bool was_bound = before && !was_replaced && !before->node.empty();
+  // Its finalizer may keep it for a while, but it is not bound any more.
+  if (after && after->meta.deleting && after->node.empty()) {
+    holds.pod_deleted(slot->pod_group_uid, after->meta.uid);
+  }
   if (after && !after->node.empty() && !was_bound) holds.pod_bound(slot->pod_group_uid);
 }
 

@@ -41,6 +41,19 @@ TEST_CASE("beyond loopback the extender wants a certificate and an authority for
   CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
 }
 
+TEST_CASE("pods are given time to be bound", "[extender][flags]") {
+  const auto [flag, exit_code] = GENERATE(table<std::string, std::optional<int>>({
+      {"--bind-deadline=0", kExitUsage},
+      {"--bind-deadline=1s", std::nullopt},
+  }));
+  INFO(flag);
+  std::string program = "nervex-extender";
+  std::string word = flag;
+  std::vector<char*> argv{program.data(), word.data()};
+  Flags flags;
+  CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == exit_code);
+}
+
 // The coordinator is bound last, whether or not the binds of its gang are held.
 TEST_CASE("a coordinator's bind can be held whatever gangs are not", "[extender][flags][hold]") {
   const auto largest = GENERATE(values<std::string>({"0", "1", "1000"}));

@@ -189,6 +189,13 @@ TEST_CASE("a call ends early", "[extender][hold]") {
     c.see_pods();
     CHECK(call.get() == "the pod was deleted");
   }
+  SECTION("when its pod is being deleted, though a finalizer keeps it") {
+    c.api.change(kube::kPods, kNs, c.names[1],
+                 {{"metadata", {{"deletionTimestamp", "2026-11-22T10:00:00Z"}}}});
+    c.see_pods();
+    CHECK(call.get() == "the pod was deleted");
+    CHECK(c.begin(c.names[1]).get() == "the pod is being deleted");
+  }
   SECTION("when its PodGroup is deleted") {
     c.api.remove(kube::kPodGroups, kNs, "a");
     c.see_groups();

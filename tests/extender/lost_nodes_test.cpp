@@ -110,6 +110,36 @@ TEST_CASE("a node is read live before its pods are marked", "[extender][lost_nod
   }
 }
 
+TEST_CASE("a network that is broken ends no job", "[extender][lost_nodes]") {
+  Cluster c;
+  const bool are_all = GENERATE(true, false);
+  INFO("all nodes are away: " << are_all);
+  if (!are_all) c.add_node("n4", 8);
+  for (const char* node : {"n1", "n2", "n3"}) c.set_ready(node, false);
+  c.see_nodes();
+  c.pass(seconds(600));
+  CHECK(c.mark(0).empty());
+  CHECK(c.mark(1).empty());
+  c.set_ready("n1", true);
+  c.set_ready("n3", true);
+  c.see_nodes();
+  c.planner.schedule_once();
+  c.pass(seconds(59));
+  CHECK(c.mark(1).empty());  // it has as long as any other to come back
+  c.pass(seconds(2));
+  CHECK(c.mark(1) == "not Ready");
+  CHECK(c.mark(0).empty());
+}
+
+TEST_CASE("nodes that were deleted together are lost", "[extender][lost_nodes]") {
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3"}) c.api.remove(kube::kNodes, "", node);
+  c.see_nodes();
+  c.pass(seconds(61));
+  CHECK(c.mark(0) == "deleted");
+  CHECK(c.mark(1) == "deleted");
+}
+
 TEST_CASE("a node that was deleted is lost after the same time", "[extender][lost_nodes]") {
   Cluster c;
   c.api.remove(kube::kNodes, "", "n1");

@@ -167,6 +167,14 @@ TEST_CASE("what was refused is forgotten after a while, and is bounded", "[exten
   CHECK(after(large, all, kStart).status.avoid.size() == kMostAvoided);
 }
 
+TEST_CASE("what a clock that was wrong has written holds nothing up", "[extender][refusals]") {
+  gang::PodGroup group = after(three_collectors(), {refused(0, "n1")}, kStart + 24h);
+  group.status.gangs[0].refusals.plan_after = kStart + 24h;
+  CHECK_FALSE(is_paused(group.status.gangs[0], kStart));
+  CHECK(limits_of(group.status.avoid, kStart).empty());
+  CHECK(still_of_use(group.status.avoid, kStart).empty());
+}
+
 TEST_CASE("a plan that is committed or gone is not refused", "[extender][refusals]") {
   gang::PodGroup group = three_collectors();
   SECTION("committed") { group.status.gangs[0].committed = true; }

@@ -106,7 +106,8 @@ TEST_CASE("a plan has its time from when all its pods are there", "[extender][un
   CHECK(c.planned_nodes("a") == "waits");
 }
 
-// Else a quiet cluster, whose kube-scheduler is down, would keep the plan: the planner would not look.
+// Else a quiet cluster, whose kube-scheduler is down, would keep the plan: the planner would not
+// look.
 TEST_CASE("the last pod of a plan wakes the planner, which begins to count",
           "[extender][unstarted]") {
   Unstarted c;
@@ -127,6 +128,16 @@ TEST_CASE("a pod of a committed gang wakes nobody", "[extender][unstarted]") {
   const auto pod = std::make_shared<const kube::Pod>(c.pod(c.names[1]));
   c.plans.pod_changed(pod, nullptr);
   CHECK_FALSE(c.plans.pod_changed(nullptr, pod));
+}
+
+TEST_CASE("a clock that is set back lengthens no plan", "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  c.pass(1s);
+  c.clock.set_back(1h);
+  c.pass(1s);
+  c.pass(120s);
+  CHECK(c.gang().reason == "PlanExpired");
 }
 
 TEST_CASE("a plan of which every pod is refused is given up sooner", "[extender][unstarted]") {
