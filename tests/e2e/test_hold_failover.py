@@ -330,6 +330,22 @@ def test_of_a_commit_and_the_expiry_of_the_plan_at_the_same_moment_one_is_stored
     assert starts.is_whole(uid)
 
 
+def test_a_plan_expires_while_there_is_no_kube_scheduler_and_nothing_else_happens(
+        jobs, cluster, sides, impatient, starts, observer, pair):
+    cluster.stop("scheduler")
+    try:
+        jobs.create(gang(pair))
+
+        def reason():
+            return (base_of(jobs).get("reason") == "PlanExpired", base_of(jobs))
+        wait_for(reason, "the plan to expire")
+        assert "kube-scheduler has bound none of 4 pods" in base_of(jobs)["message"]
+    finally:
+        cluster.start("scheduler")
+    wait_whole(jobs, starts, observer, cluster)
+    assert bound_off_plan(starts) == []
+
+
 def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, cluster, sides, starts, observer, namespace, pair):
     """After the commit: the leader does not know of a binding that is on its way, and moves the learner."""
     binding = sides.asked.hold(lambda request: request.kind == "POST pods/binding" and "-learner-" in request.name)
