@@ -24,7 +24,8 @@ constexpr int kEvents = 400;
 SimOptions options_for(unsigned seed) {
   return {.holds_binds = seed % 3 != 0,
           .scheduler_counts = seed % 2 == 0,
-          .others_race = seed % 4 == 0};
+          .others_race = seed % 4 == 0,
+          .has_kills = seed % 5 < 3};
 }
 
 void live(unsigned seed, std::map<std::string, int>& happened) {
@@ -41,7 +42,7 @@ void live(unsigned seed, std::map<std::string, int>& happened) {
 }
 
 TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim][property]") {
-  const Seeds seeds = seeds_to_try(GENERATE(take(1, random(1U, 1'000'000'000U))), cases(40));
+  const Seeds seeds = seeds_to_try(GENERATE(take(1, random(1U, 1'000'000'000U))), cases(100));
   std::map<std::string, int> happened;
   for (unsigned seed = seeds.first; seed < seeds.first + seeds.count; ++seed) live(seed, happened);
   std::string summary = fmt::format("{} schedules from {} on", seeds.count, seeds.first);
@@ -50,7 +51,14 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
   INFO(summary);
   // Otherwise the above has tested nothing.
   if (kSanitized || seeds.is_chosen) return;
-  for (const char* what : {"gang committed"}) {
+  for (const char* what : {"claim bound late",   "commit rejected",     "committed gang taken back",
+                           "coordinator bound",  "extender killed",     "foreign pod",
+                           "gang committed",     "gang given up",       "held in vain",
+                           "kubelet rejection",  "killed at a request", "node deleted",
+                           "node not ready",     "placement moved",     "pod garbage",
+                           "pod on a lost node", "port conflict",       "refused: Unschedulable",
+                           "request failed",     "requests merged",     "scheduler killed",
+                           "volume elsewhere"}) {
     INFO(what);
     CHECK(happened[what] > 0);
   }

@@ -207,7 +207,7 @@ void SimCluster::arm_fault() {
   if (faults_.size() > 2) return;
   const Applied applied = once_in(2) ? Applied::kYes : Applied::kNo;
   const std::string method = once_in(2) ? "PATCH" : once_in(2) ? "GET" : "POST";
-  if (once_in(6)) {
+  if (options_.has_kills && once_in(6)) {
     faults_.push_back({method, std::nullopt, applied});
   } else if (method == "PATCH" && once_in(3)) {
     const Code code = once_in(4) ? Code::kInvalid : Code::kConflict;
@@ -644,6 +644,8 @@ void SimCluster::step() {
     default:
       if (!extender_) {
         start_extender();
+      } else if (!options_.has_kills) {
+        break;
       } else if (once_in(5)) {
         kill_extender();
       } else if (once_in(3)) {

@@ -30,6 +30,9 @@ struct SimOptions {
   // Other schedulers see bound pods alone, as they are at the moment, and no pod whose bind is
   // held: a node may get more than it has, and then its kubelet rejects pods.
   bool others_race = false;
+  // Extender and kube-scheduler are killed now and then. What only they remember, and never forget,
+  // shows where they live on.
+  bool has_kills = true;
 };
 
 class SimCluster {
