@@ -434,6 +434,66 @@ void Rules::at_rest() {
   check_ends_are_counted(*job, *group);
 }
 
+// A pod on a node that went is in its place until it is marked. The job's own aggregator is no part
+// of the quorum.
+bool Rules::is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang,
+                       std::string& missing) const {
+  int in_place = 0;
+  for (const auto& set : group.spec.members) {
+    const bool is_own_aggregator =
+        set.gang == gang::kBaseGang && set.role == to_string(Role::kAggregator);
+    if (set.gang != gang.name || is_own_aggregator) continue;
+    for (const auto slot : set.slots) {
+      const bool is_there =
+          std::any_of(known_pods_.begin(), known_pods_.end(), [&](const auto& entry) {
+            const LivePod& pod = entry.second;
+            return pod.slot.pod_group_uid == group.meta.uid && pod.slot.role == set.role &&
+                   pod.slot.slot == slot && !pod.pod.node.empty() &&
+                   !kube::was_taken_away(pod.pod) &&
+                   (pod.pod.node_lost.empty() || pod.pod.is_finished());
+          });
+      in_place += is_there ? 1 : 0;
+      if (!is_there) missing += fmt::format(" {}/{}", set.role, slot.ordinal);
+    }
+  }
+  return in_place > 0 && !missing.empty();
+}
+
+// Only of the attempt that goes on: what is ended is not kept whole.
+void Rules::check_parts(SysTime now) {
+  if (part_limit_.count() == 0) return;
+  look();
+  const auto job = live_job();
+  const bool goes_on = job && !is_final(job->status.phase) && !job->spec.suspend;
+  const auto group = goes_on ? current_group(*job) : std::nullopt;
+  if (!group || group->meta.deleting) return parts_.clear();
+  decltype(parts_) parts;
+  for (const auto& gang : group->status.gangs) {
+    std::string missing;
+    if (!gang.committed || !is_in_part(*group, gang, missing)) continue;
+    const std::pair key(group->meta.uid, gang.name);
+    const auto known = parts_.find(key);
+    SysTime since = known == parts_.end() ? now : known->second;
+    ++seen["gang in part"];
+    if (now - since > part_limit_) {
+      breach(fmt::format("gang {} runs without{} since {}: {}, {}", gang.name, missing,
+                         to_rfc3339(since), gang.reason, gang.message));
+      since = now;
+    }
+    parts.emplace(key, since);
+  }
+  parts_ = std::move(parts);
+}
+
+void Rules::extender_was_started(SysTime now) {
+  for (auto& [key, since] : parts_) {
+    const auto group = live_groups().find(key.first);
+    const auto* gang =
+        group == live_groups().end() ? nullptr : gang::find_gang(group->second.status, key.second);
+    if (gang == nullptr || !gang->healing_since) since = now;
+  }
+}
+
 void Rules::check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group) {
   std::set<std::pair<std::string, int>> there;
   for (const LivePod* at : live_pods()) {

@@ -5,6 +5,7 @@
 // passing errors. Broken rules are collected: the test says so, and with which seed.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,6 +35,13 @@ class Rules {
   void look();
   // Nothing is left to do for anybody.
   void at_rest();
+
+  // Design rule 2: no gang's quorum is in part for longer than `limit`, as check_parts() meets it.
+  // Of simulations that give everybody a turn often enough (Suite::keep_up()).
+  void limit_parts(std::chrono::milliseconds limit) { part_limit_ = limit; }
+  void check_parts(SysTime now);
+  // What it counts in memory alone it counts again.
+  void extender_was_started(SysTime now);
 
   // What the test does and the objects do not show.
   void refused_for_good() { was_refused_ = true; }  // a creation of this attempt
@@ -72,6 +80,8 @@ class Rules {
   void check_conditions(const job::Job& job);
   void check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group);
   void check_ends_are_counted(const job::Job& job, const gang::PodGroup& group);
+  bool is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang,
+                  std::string& missing) const;
 
   const FakeApi& api_;
   const std::string ns_;
@@ -88,6 +98,8 @@ class Rules {
   mutable std::map<std::string, LivePod> known_pods_;
   mutable std::map<std::string, gang::PodGroup> known_groups_;
   std::int64_t looked_at_ = -1;
+  std::chrono::milliseconds part_limit_{0};                       // 0: not checked
+  std::map<std::pair<std::string, std::string>, SysTime> parts_;  // by uid and gang: since when
 };
 
 }  // namespace nervex::testing

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/decide/conditions.h"
+#include "extender/healing.h"
 #include "job/names.h"
 #include "job/slots.h"
 #include "tests/sim/seeds.h"
@@ -11,6 +12,8 @@ namespace nervex::testing {
 namespace {
 
 using job::Phase;
+
+constexpr std::chrono::seconds kSecond{1};
 
 struct Event {
   unsigned weight = 1;
@@ -168,25 +171,75 @@ void end_unseen(Suite& suite) {
   suite.note("ends unseen");
 }
 
+// ---- what happens to nodes
+
+void change_a_node(Suite& suite) {
+  const std::string node = suite.a_node();
+  const bool is_there = suite.api.get(kube::kNodes, "", node).is_object();
+  switch (suite.below(6)) {
+    case 0:
+    case 1:
+      if (is_there) suite.set_ready(node, !suite.is_up(node));
+      suite.note("node flaps");
+      return;
+    case 2:
+      if (is_there) suite.set_cordoned(node, suite.once_in(2));
+      suite.note("node cordoned or not");
+      return;
+    case 3:
+      if (is_there && suite.once_in(2)) suite.delete_node(node);
+      return;
+    default:
+      suite.repair_nodes();
+  }
+}
+
+void kill_the_extender(Suite& suite) {
+  suite.kill_extender_at_write(static_cast<int>(suite.below(4)),
+                               suite.once_in(2) ? Applied::kYes : Applied::kNo);
+}
+
+void kill_the_scheduler(Suite& suite) {
+  suite.scheduling.kill_scheduler();
+  suite.note("kube-scheduler killed");
+}
+
 // ---- lives
 
-void live(Suite& suite, const std::vector<Event>& events, int rounds) {
+void live_one(Suite& suite, const std::vector<Event>& events) {
   unsigned all = 0;
   for (const auto& event : events) all += event.weight;
+  unsigned choice = suite.below(all);
+  for (const auto& event : events) {
+    if (choice < event.weight) {
+      event.happen(suite);
+      break;
+    }
+    choice -= event.weight;
+  }
+  suite.deliver_some();
+  suite.work(1 + static_cast<int>(suite.below(3)));
+}
+
+void live(Suite& suite, const std::vector<Event>& events, int rounds) {
   suite.add_config();
   if (!suite.once_in(4)) suite.settle();
   for (int round = 0; round < rounds; ++round) {
-    unsigned choice = suite.below(all);
-    for (const auto& event : events) {
-      if (choice < event.weight) {
-        event.happen(suite);
-        break;
-      }
-      choice -= event.weight;
-    }
-    suite.deliver_some();
-    suite.work(1 + static_cast<int>(suite.below(3)));
+    live_one(suite, events);
     suite.clock.advance(std::chrono::milliseconds(suite.below(suite.once_in(5) ? 60'000 : 2'000)));
+  }
+}
+
+// The same, but nobody is without a turn for long, so that it can be asked for how long a gang is
+// in part.
+void live_in_turns(Suite& suite, const std::vector<Event>& events, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    live_one(suite, events);
+    for (unsigned left = suite.below(12); left > 0; --left) {
+      suite.clock.advance(std::chrono::seconds(1));
+      suite.keep_up();
+    }
+    suite.keep_up();
   }
 }
 
@@ -342,6 +395,33 @@ TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedule
                     {"collector", {{"minReplicas", 4}}},
                     {"learner", {{"minReplicas", 3}}}});
     live(suite, ordinary_and({1, change_min_replicas}), 80);
+    check_end(suite);
+  });
+}
+
+// Design rule 2. The extender sees a loss with the next turn, counts the healing deadline from
+// then, and says that it is over a turn after that; then the controller has two, to begin a new
+// attempt and to end the one before.
+TEST_CASE("a job lives through lost nodes, thieves and kills, and no gang is in part for long",
+          "[sim][schedules]") {
+  const std::vector<std::string> events = {
+      "base gang committed",        "growth gang committed", "thief",        "pod rejected",
+      "extender killed at a write", "kube-scheduler killed", "node flaps",   "gang in part",
+      "controller restarted",       "extender restarted",    "gang given up"};
+  for_seeds(40, events, [](Suite& suite) {
+    const std::vector<Event> happens = {{4, schedule},
+                                        {4, change_a_node},
+                                        {2, [](Suite& of) { of.add_thief(of.a_node()); }},
+                                        {1, lose_a_worker},
+                                        {1, [](Suite& of) { of.end_terminations(false); }},
+                                        {2, call_the_server},
+                                        {1, [](Suite& of) { seldom(of, restart); }},
+                                        {1, [](Suite& of) { seldom(of, restart_the_extender); }},
+                                        {1, [](Suite& of) { seldom(of, kill_the_extender); }},
+                                        {1, [](Suite& of) { seldom(of, kill_the_scheduler); }}};
+    suite.rules.limit_parts(extender::HealingOptions{}.deadline + 4 * (Suite::kLatest + kSecond));
+    suite.add_config();
+    live_in_turns(suite, happens, 150);
     check_end(suite);
   });
 }

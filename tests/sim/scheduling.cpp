@@ -8,7 +8,7 @@ namespace nervex::testing {
 
 using kube::string_at;
 
-Scheduling::Scheduling(FakeApi& api, const Clock& clock) : api_(api), clock_(clock) {
+Scheduling::Scheduling(FakeApi& api, const Clock& clock) : door(api), api_(api), clock_(clock) {
   set_log_level(LogLevel::kError);
   restart();
 }
@@ -16,13 +16,26 @@ Scheduling::Scheduling(FakeApi& api, const Clock& clock) : api_(api), clock_(clo
 Scheduling::~Scheduling() = default;
 
 void Scheduling::restart() {
-  extender_ = std::make_unique<ExtenderProcess>(api_, api_, clock_);
+  extender_ = std::make_unique<ExtenderProcess>(door, api_, clock_);
   extender_->list(api_.resource_version());
+  ++restarts_;
 }
+
+void Scheduling::in_extender(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Killed&) {
+    restart();
+  }
+}
+
+void Scheduling::kill_scheduler() { extender_->held.lose_callers(); }
 
 void Scheduling::see() { extender_->deliver(api_.resource_version()); }
 
-void Scheduling::plan() { extender_->planner.schedule_once(); }
+void Scheduling::plan() {
+  in_extender([this] { extender_->planner.schedule_once(); });
+}
 
 // As its cache shows the pods, which is the extender's here.
 std::string Scheduling::node_for(const kube::Pod& pod,
@@ -31,7 +44,10 @@ std::string Scheduling::node_for(const kube::Pod& pod,
     if (kube::judge(*node, constraints) != kube::NodeFit::kAllowed) continue;
     kube::Resources free = node->allocatable;
     for (const auto& other : extender_->pods.all()) {
-      if (other->occupies() && other->node.str() == node->name) free -= other->requests;
+      const bool is_there = other->occupies()
+                                ? other->node.str() == node->name
+                                : extender_->held.node_of(other->meta.uid) == node->name;
+      if (is_there) free -= other->requests;
     }
     if (pod.requests.fits_in(free)) return node->name;
   }
@@ -40,11 +56,31 @@ std::string Scheduling::node_for(const kube::Pod& pod,
 
 void Scheduling::try_pod(const kube::Pod& pod, const kube::NodeConstraints& constraints) {
   const std::string node = node_for(pod, constraints);
-  if (node.empty()) return;
+  if (node.empty()) return refuse(pod);
   const kube::FilterArgs args{pod, {node}};
   const auto filtered = extender::filter(args, extender::filter_view(extender_->plans, args));
-  if (filtered.node_names.empty()) return;
-  extender_->held.begin({pod.meta.name, pod.meta.ns, pod.meta.uid, node});
+  if (filtered.node_names.empty()) {
+    if (filtered.error.empty()) refuse(pod);
+    return;
+  }
+  in_extender([&] { extender_->held.begin({pod.meta.name, pod.meta.ns, pod.meta.uid, node}); });
+}
+
+void Scheduling::refuse(const kube::Pod& pod) {
+  if (!pod.unscheduled_reason.empty()) return;
+  Json conditions = Json::array();
+  const Json live = api_.get(kube::kPods, pod.meta.ns.str(), pod.meta.name);
+  if (!live.is_object()) return;
+  for (const Json& condition : kube::array_at(live, {"status", "conditions"})) {
+    if (string_at(condition, {"type"}) != "PodScheduled") conditions.push_back(condition);
+  }
+  conditions.push_back({{"type", "PodScheduled"},
+                        {"status", "False"},
+                        {"reason", "Unschedulable"},
+                        {"message", "no node is available"},
+                        {"lastTransitionTime", to_rfc3339(clock_.now())}});
+  api_.change(kube::kPods, pod.meta.ns.str(), pod.meta.name,
+              {{"status", {{"conditions", conditions}}}});
 }
 
 int Scheduling::schedule() {
@@ -63,13 +99,16 @@ int Scheduling::schedule() {
   });
   int bound = 0;
   const auto finish_held = [&] {
-    for (const auto& ended : extender_->held.finish()) bound += ended.result ? 1 : 0;
+    in_extender([&] {
+      for (const auto& ended : extender_->held.finish()) bound += ended.result ? 1 : 0;
+    });
   };
   for (const auto& [pod, constraints] : waiting) {
     if (extender_->held.node_of(pod.meta.uid).empty()) try_pod(pod, constraints);
     finish_held();
     see();
   }
+  extender_->held.notice_callers();
   finish_held();  // the one that is bound last waited for what was just seen
   return bound;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "controller/observe/stores.h"
 #include "job/counts.h"
@@ -68,6 +69,14 @@ void Suite::connect() {
       note(fmt::format("  controller: {} {}", request.method,
                        request.path.substr(at == std::string::npos ? 0 : at)));
     }
+  };
+  scheduling.door.fault = [this](const kube::ApiRequest& request) -> std::optional<Door::Fault> {
+    if (extender_writes_left_ < 0 || !is_write(request) || extender_writes_left_-- > 0) {
+      return std::nullopt;
+    }
+    note(fmt::format("the extender is killed at {} {}", request.method, request.path));
+    ++rules.seen["extender killed at a write"];
+    return Door::Fault{std::nullopt, extender_applied_};
   };
   api.review_access([this](const Json&) { return !is_denied(); });
 }
@@ -264,7 +273,13 @@ void Suite::fail_write(int n, std::optional<Error> error, Applied applied) {
   write_applied_ = applied;
 }
 
+void Suite::kill_extender_at_write(int n, Applied applied) {
+  extender_writes_left_ = n;
+  extender_applied_ = applied;
+}
+
 void Suite::end_faults() {
+  extender_writes_left_ = -1;
   denied_ = 0;
   refused_.clear();
   writes_left_ = -1;
@@ -305,8 +320,18 @@ std::vector<std::string> Suite::pods(std::string_view name_part) const {
 void Suite::run_pods() {
   for (const Json& pod : api.list(kube::kPods)) {
     const bool starts = string_at(pod, {"status", "phase"}) == "Pending" &&
-                        !string_at(pod, {"spec", "nodeName"}).empty() && !is_leaving(pod);
+                        is_up(string_at(pod, {"spec", "nodeName"})) && !is_leaving(pod);
     if (!starts) continue;
+    const std::string name = string_at(pod, {"metadata", "name"});
+    const auto requests = kube::decode_pod(kube::to_text(pod), {})->requests;
+    if (!requests.fits_in(free_on(string_at(pod, {"spec", "nodeName"})))) {
+      note(name + " is rejected by its kubelet");
+      ++rules.seen["pod rejected"];
+      api.change(
+          kube::kPods, kNamespace, name,
+          {{"status", {{"phase", "Failed"}, {"reason", "OutOfcpu"}, {"conditions", nullptr}}}});
+      continue;
+    }
     api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
                {{"status",
                  {{"phase", "Running"},
@@ -347,9 +372,81 @@ void Suite::delete_pod(const std::string& name) {
 void Suite::end_terminations(bool all) {
   for (const Json& pod : api.list(kube::kPods)) {
     if (!is_leaving(pod) || (!all && !once_in(3))) continue;
+    const std::string node = string_at(pod, {"spec", "nodeName"});
+    if (!node.empty() && !is_up(node)) continue;
     api.end_termination(kNamespace, string_at(pod, {"metadata", "name"}));
   }
   rules.look();
+}
+
+// ---- nodes, and other schedulers
+
+bool Suite::is_up(const std::string& node) const {
+  const Json object = api.get(kube::kNodes, "", node);
+  return object.is_object() && object["status"]["conditions"][0]["status"] == "True";
+}
+
+void Suite::set_ready(const std::string& node, bool ready) {
+  note(fmt::format("{} is {}", node, ready ? "ready" : "not ready"));
+  api.change(kube::kNodes, "", node,
+             {{"status",
+               {{"conditions",
+                 Json::array({{{"type", "Ready"}, {"status", ready ? "True" : "Unknown"}}})}}}});
+  rules.look();
+}
+
+void Suite::set_cordoned(const std::string& node, bool cordoned) {
+  note(fmt::format("{} is {}", node, cordoned ? "cordoned" : "not cordoned"));
+  api.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", cordoned}}}});
+}
+
+void Suite::delete_node(const std::string& node) {
+  note(node + " is deleted");
+  api.remove(kube::kNodes, "", node);
+  rules.look();
+}
+
+void Suite::repair_nodes() {
+  for (const char* node : {"n1", "n2", "n3"}) {
+    if (!api.get(kube::kNodes, "", node).is_object()) {
+      api.add(kube::kNodes, "", a_node_object(node));
+    }
+    if (!is_up(node)) set_ready(node, true);
+    api.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", false}}}});
+  }
+  for (const Json& pod : api.list(kube::kPods)) {
+    const std::string name = string_at(pod, {"metadata", "name"});
+    if (name.starts_with("thief")) api.remove(kube::kPods, kNamespace, name);
+  }
+}
+
+// Beside what runs there.
+kube::Resources Suite::free_on(const std::string& node) const {
+  kube::Resources free =
+      kube::decode_node(kube::to_text(api.get(kube::kNodes, "", node)))->allocatable;
+  api.each(kube::kPods, [&](const Json& object) {
+    const bool runs = string_at(object, {"spec", "nodeName"}) == node &&
+                      string_at(object, {"status", "phase"}) == "Running";
+    if (runs) free -= kube::decode_pod(kube::to_text(object), {})->requests;
+  });
+  return free;
+}
+
+void Suite::add_thief(const std::string& node) {
+  if (!is_up(node)) return;
+  const std::int64_t cores = free_on(node).get("cpu") / 1000 - below(3);
+  if (cores <= 0) return;
+  const std::string name = "thief" + std::to_string(thieves_++);
+  note(fmt::format("{} takes {} cpu on {}", name, cores, node));
+  ++rules.seen["thief"];
+  api.add(kube::kPods, kNamespace,
+          {{"metadata", {{"name", name}}},
+           {"spec",
+            {{"nodeName", node},
+             {"containers",
+              Json::array({{{"name", "main"},
+                            {"resources", {{"requests", {{"cpu", std::to_string(cores)}}}}}}})}}},
+           {"status", {{"phase", "Pending"}}}});
 }
 
 bool Suite::call_server(unsigned choice, bool records_call) {
@@ -410,6 +507,24 @@ bool Suite::call_server(unsigned choice, bool records_call) {
   return true;
 }
 
+void Suite::keep_up() {
+  if (scheduling.restarts() != restarts_) {
+    restarts_ = scheduling.restarts();
+    rules.extender_was_started(clock.now());
+  }
+  const bool is_due = clock.mono() - kept_up_ >= kLatest;
+  if (is_due) {
+    kept_up_ = clock.mono();
+    deliver_all();
+    work();
+    environment();
+    deliver_all();
+    work();
+  }
+  const bool is_new = std::exchange(checked_, api.resource_version()) != api.resource_version();
+  if (is_due || is_new) rules.check_parts(clock.now());
+}
+
 void Suite::environment() {
   for (int round = 0; round < 10; ++round) {
     const std::int64_t before = api.resource_version();
@@ -437,6 +552,7 @@ void Suite::settle() {
 
 void Suite::come_to_rest() {
   end_faults();
+  repair_nodes();
   for (int round = 0; round < 8; ++round) {
     settle();
     clock.advance(std::chrono::minutes(7));

@@ -68,6 +68,8 @@ class Suite {
   void refuse_pods(std::string name_part, int status = 403, int allowed = 0);
   // The n-th write from now on: fails, with or without effect, or kills the process.
   void fail_write(int n, std::optional<Error> error, Applied applied);
+  // The same of the extender: it is killed at the n-th write from now on.
+  void kill_extender_at_write(int n, Applied applied);
   void end_faults();
   bool has_faults() const { return denied_ != 0 || !refused_.empty(); }
   bool is_denied() const { return denied_ != 0 && writes_before_denial_ <= 0; }
@@ -85,11 +87,26 @@ class Suite {
   void end_pod(const std::string& name, bool well);
   void evict(const std::string& name);
   void delete_pod(const std::string& name);  // by a user, a while after whatever was before
-  void end_terminations(bool all = true);
+  void end_terminations(bool all = true);    // of pods whose kubelet is there
+
+  // ---- nodes, and other schedulers. Kubelets reject what does not fit beside what they run.
+
+  std::string a_node() { return "n" + std::to_string(1 + below(3)); }
+  bool is_up(const std::string& node) const;
+  void set_ready(const std::string& node, bool ready);
+  void set_cordoned(const std::string& node, bool cordoned);
+  void delete_node(const std::string& node);  // until repair_nodes()
+  void repair_nodes();                        // and no thieves any more
+  // Another scheduler's pod takes most of what is left there, but for what is only planned.
+  void add_thief(const std::string& node);
   // As nervex-server: true if the job's coordinator is there to ask. 0 two collectors, 1 a learner
   // with two GPU parts, 2 takes the newest back, 3 names a failed one, 4 names a base learner.
   bool call_server(unsigned choice, bool records_call = true);
 
+  // Gives everybody a turn with all that there is to know, if somebody may have had none for
+  // kLatest: what rules.limit_parts() needs.
+  static constexpr std::chrono::seconds kLatest{20};
+  void keep_up();
   // Planner, scheduler and kubelets, until they have nothing to do.
   void environment();
   // Controller and environment in turn, nothing held back, until nothing happens. Time stands
@@ -104,8 +121,15 @@ class Suite {
   void connect();
   void add_strangers();
   void check_strangers();
+  kube::Resources free_on(const std::string& node) const;
 
   std::mt19937 rng_;
+  MonoTime kept_up_{};
+  std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
+  int thieves_ = 0;
+  int extender_writes_left_ = -1;  // until the one that it is killed at
+  Applied extender_applied_ = Applied::kNo;
+  int restarts_ = 0;  // of the extender, that the rules know of
   std::vector<std::string> story_;
   kube::AccessReviewApi reviewed_{door};  // as the controller's main has it
   std::unique_ptr<Process> process_;
