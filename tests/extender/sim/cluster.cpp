@@ -197,6 +197,16 @@ std::optional<Door::Fault> SimCluster::fault_for(const kube::ApiRequest& request
                    hit.error ? hit.error->message : "the extender is killed",
                    hit.applied == Applied::kYes ? ", carried out" : ""));
   count(hit.error ? "request failed" : "killed at a request");
+  // The extender does not know whether the pod is bound, and nobody may come to ask again.
+  if (request.method == "POST" && hit.applied == Applied::kNo && once_in(2)) {
+    const auto binding = kube::parse_json(request.body);
+    const std::string node = kube::string_at(*binding, {"target", "name"});
+    const bool dies = once_in(3);
+    count("node lost at a binding");
+    note(fmt::format("{} {} at that moment", node, dies ? "dies" : "is cordoned"));
+    observer_.expect_fresh(false);
+    if (observer_.view.node(node) != nullptr) dies ? set_ready(node, false) : cordon(node, true);
+  }
   // It is made again when the planner's back-off is over, by the next cycle.
   const bool is_rejected = hit.error && hit.error->code == Code::kInvalid;
   observer_.excuse(is_rejected ? kRejectedStatus + 2 * kLatestAct : milliseconds(2 * kLatestAct));
@@ -206,13 +216,13 @@ std::optional<Door::Fault> SimCluster::fault_for(const kube::ApiRequest& request
 void SimCluster::arm_fault() {
   if (faults_.size() > 2) return;
   const Applied applied = once_in(2) ? Applied::kYes : Applied::kNo;
-  const std::string method = once_in(2) ? "PATCH" : once_in(2) ? "GET" : "POST";
+  const std::string method = once_in(2) ? "PATCH" : once_in(3) ? "GET" : "POST";
   if (options_.has_kills && once_in(6)) {
     faults_.push_back({method, std::nullopt, applied});
   } else if (method == "PATCH" && once_in(3)) {
     const Code code = once_in(4) ? Code::kInvalid : Code::kConflict;
     faults_.push_back({method, Error{code, "rejected"}, Applied::kNo});
-  } else if (method != "POST" || applied == Applied::kYes) {
+  } else {
     faults_.push_back({method, Error{Code::kTransient, "timeout"}, applied});
   }
 }
@@ -456,6 +466,10 @@ void SimCluster::set_ready(const std::string& node, bool ready) {
                                       {"lastTransitionTime", to_rfc3339(clock_.now())}}})}}}});
 }
 
+void SimCluster::cordon(const std::string& node, bool cordoned) {
+  api_.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", cordoned}}}});
+}
+
 void SimCluster::change_node() {
   const int number = below(kNodes);
   const std::string name = random_node(number);
@@ -478,8 +492,7 @@ void SimCluster::change_node() {
     case 3:
     case 4:
       note(fmt::format("{} cordoned: {}", name, !healthy));
-      api_.change(kube::kNodes, "", name, {{"spec", {{"unschedulable", !healthy}}}});
-      return;
+      return cordon(name, !healthy);
     default: {
       const Json taint{{"key", "maintenance"}, {"effect", "NoSchedule"}};
       note(fmt::format("{} tainted: {}", name, !healthy));
@@ -673,6 +686,12 @@ void SimCluster::repair() {
   for (int i = 0; i < 16; ++i) add_node(fmt::format("more{}", i), 64, 128, i % 2 == 0 ? "a" : "b");
   for (const auto& [uid, pod] : observer_.view.pods()) {
     if (!pod.slot) api_.remove(kube::kPods, kNsOfPods, pod.name);
+  }
+  // Pods of one port need a node each.
+  int with_port = 0;
+  for (const auto& [uid, group] : observer_.view.groups()) {
+    if (group.spec.priority != 1 || ++with_port <= 2) continue;
+    api_.remove(kube::kPodGroups, kNsOfPods, group.meta.name);
   }
   // Without held binds a coordinator whose port is taken meets the same nodes in each attempt.
   for (const auto& [uid, group] : observer_.view.groups()) {

@@ -95,6 +95,7 @@ class SimCluster {
                 const std::string& zone);
   void change_node();
   void set_ready(const std::string& node, bool ready);
+  void cordon(const std::string& node, bool cordoned);
   void run_kubelets(bool all);
   void run_pod_gc();
   bool admits(const PodSeen& pod, const NodeSeen& node) const;
