@@ -11,6 +11,19 @@
 namespace nervex::extender {
 namespace {
 
+constexpr std::string_view kNotBound = "is not bound to node";
+constexpr std::string_view kLostPod = "lost its pod";
+
+// It says that no pod runs and not why: to be replaced as soon as that is known. The PodGroup's
+// spec may want the next pod before the end of the one before was seen, and kube-scheduler takes
+// its time to refuse a pod.
+bool is_vague(std::string_view cause) {
+  const auto says = [&](std::string_view text) {
+    return cause.find(text) != std::string_view::npos;
+  };
+  return says(kNotBound) || says(kLostPod);
+}
+
 std::string text_of(const OpenSlot& open) {
   const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
   const std::string& node = open.placement.node;
@@ -23,7 +36,7 @@ std::string text_of(const OpenSlot& open) {
       return fmt::format("{} is refused on node {} by kube-scheduler: {}", slot, node,
                          open.message);
     case OpenSlot::Why::kUnbound:
-      return fmt::format("{} is not bound to node {}", slot, node);
+      return fmt::format("{} {} {}", slot, kNotBound, node);
   }
   return slot;
 }
@@ -49,8 +62,8 @@ Gaps gaps_of(const GangWork& work) {
     ++gaps.count;
     const auto loss = work.seen->losses.find({role, slot.ordinal});
     const bool is_known = loss != work.seen->losses.end();
-    gaps.add(is_known ? 0 : 1,
-             gang::slot_key(role, slot.ordinal) + " " + (is_known ? loss->second : "lost its pod"));
+    gaps.add(is_known ? 0 : 1, gang::slot_key(role, slot.ordinal) + " " +
+                                   (is_known ? loss->second : std::string(kLostPod)));
   };
   for (const gang::MemberSet& set : work.missing) {
     if (!work.is_of_quorum(set.role)) continue;
@@ -135,12 +148,17 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   state.cause = cause_of(gaps);
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
   const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
+  // The first cause stays, unless now there is one that says more.
+  const auto keep_cause = [&](const std::string& cause) {
+    if (cause.empty() || (is_vague(cause) && !is_vague(state.cause))) return;
+    state.cause = cause;
+  };
   if (was_shown) {
     state.since = std::min(*work.before->healing_since, now);
-    if (!work.before->healing_cause.empty()) state.cause = work.before->healing_cause;
+    keep_cause(work.before->healing_cause);
   } else if (known != healing.memory.incomplete.end()) {
     state.since = std::min(known->second.since, now);
-    state.cause = known->second.cause;
+    keep_cause(known->second.cause);
   }
   const SysTime late = state.since + healing.options.bind_deadline;
   const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {

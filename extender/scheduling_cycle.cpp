@@ -485,7 +485,8 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
   report.last_reported = LastReported{no_fit, now};
   const bool was_waiting = before != nullptr && before->reason == reason;
   if (!was_waiting || last_reported == nullptr) return report;
-  const bool only_numbers = gang::same_cause(last_reported->no_fit, no_fit);
+  const bool only_numbers =
+      gang::same_cause(last_reported->no_fit, no_fit) && before->message.starts_with(loss);
   const SysTime due = last_reported->at + kMessageRefreshPeriod;
   if (before->message != report.message && (!only_numbers || now >= due)) return report;
   if (before->message != report.message) report.refresh_after = due - now;

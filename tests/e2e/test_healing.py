@@ -1,34 +1,16 @@
 """A committed gang that loses pods, or whose pods cannot be bound, is made whole again; or, when that takes too
 long, it is queued again as a whole (docs/adr/2026-11-22-healing.md). Each test has nodes of its own."""
 
-import contextlib
-import os
-
 import pytest
 from harness import kubelet, pod_groups
 from support import nodes
+from support.extender import extender_with
 from support.jobs import GROUP, VERSION, job, template
 from support.wait import always, wait_for
 
 NAME = "heals"
 SERVER = "system:serviceaccount:nervex-system:nervex-server"
 QUICK = "--bind-deadline=2s --node-lost-after=2s --healing-deadline=8s"
-
-
-@contextlib.contextmanager
-def extender_with(cluster, flags):
-    """The cluster's extender runs with these flags."""
-    before = os.environ.get("NERVEX_EXTENDER_ARGS")
-    os.environ["NERVEX_EXTENDER_ARGS"] = f"{before or ''} {flags}"
-    try:
-        cluster.restart("extender")
-        yield
-    finally:
-        if before is None:
-            del os.environ["NERVEX_EXTENDER_ARGS"]
-        else:
-            os.environ["NERVEX_EXTENDER_ARGS"] = before
-        cluster.restart("extender")
 
 
 @pytest.fixture(scope="module")
@@ -241,10 +223,11 @@ def test_a_gang_that_cannot_be_made_whole_is_queued_again_and_starts_when_it_fit
 
     def told():
         said = jobs.condition(NAME, "Scheduled")
-        return said["status"] == "False" and "then the gang is queued again" in said["message"], said
+        return said["status"] == "False" and "lost its node" in said["message"], said
     said = wait_for(told, "the job to say why it is not whole") and jobs.condition(NAME, "Scheduled")
     assert f"collector/0 lost its node {own_node} (not Ready since 20" in said["message"], said
     assert "a new place is searched until 20" in said["message"], said
+    assert "then the gang is queued again" in said["message"], said
     shown = nervexctl("explain", NAME, "-n", jobs.namespace).stdout
     assert f"collector/0 lost its node {own_node}" in shown, shown
     assert jobs.phase(NAME) == "Running", "the others go on so far"

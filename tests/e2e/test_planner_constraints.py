@@ -210,3 +210,17 @@ def test_a_gang_whose_pods_are_enlarged_at_creation_starts(jobs, pool, core, nam
     assert wait_collectors(jobs, "enlarged", 2) == [pool.names[0]] * 2
     wait_for(lambda: jobs.pod_groups("enlarged")[0]["status"].get("enlarged") == [
         {"name": "collector", "requests": {"cpu": "20", "pods": "1"}}], "the plan to know it")
+
+
+def test_a_gang_that_is_enlarged_beyond_one_node_is_planned_again_and_starts(jobs, pool, core, namespace):
+    """By their template both fit one node with 64 CPUs, which is the first plan; as they are created they do not."""
+    core.create_namespaced_limit_range(namespace, {
+        "metadata": {"name": "defaults"},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "40"}}]}})
+    body = on_pool(pool)
+    body["spec"]["containers"][0]["resources"] = {}
+    jobs.create(with_collectors("enlarged", 2, body))
+    assert wait_collectors(jobs, "enlarged", 2) == pool.names
+    assert jobs.get("enlarged")["status"]["attempt"] == 1
+    assert jobs.pod_groups("enlarged")[0]["status"]["enlarged"] == [
+        {"name": "collector", "requests": {"cpu": "40", "pods": "1"}}]

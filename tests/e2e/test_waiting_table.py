@@ -13,6 +13,7 @@ import uuid
 import pytest
 from harness import kubelet
 from support import nodes, waiting
+from support.extender import extender_with
 from support.jobs import GROUP, VERSION, job, template
 from support.wait import wait_for
 
@@ -23,21 +24,6 @@ PAUSE = "registry.k8s.io/pause:3.10"
 # Deadlines that a test can wait for.
 QUICK = "--hold-deadline=2s --plan-deadline=3s --bind-deadline=2s --node-lost-after=2s"
 HEALING = "--healing-deadline={}"
-
-
-@contextlib.contextmanager
-def extender_with(cluster, flags):
-    before = os.environ.get("NERVEX_EXTENDER_ARGS")
-    os.environ["NERVEX_EXTENDER_ARGS"] = f"{before or ''} {flags}"
-    try:
-        cluster.restart("extender")
-        yield
-    finally:
-        if before is None:
-            del os.environ["NERVEX_EXTENDER_ARGS"]
-        else:
-            os.environ["NERVEX_EXTENDER_ARGS"] = before
-        cluster.restart("extender")
 
 
 @pytest.fixture(scope="module")

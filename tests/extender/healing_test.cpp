@@ -182,6 +182,50 @@ TEST_CASE("a gang that is only starting does not say that it heals", "[extender]
   CHECK(cycles.look_again == seconds(240));
 }
 
+TEST_CASE("why a pod was lost is said as soon as it is known", "[extender][healing]") {
+  // The controller wants the next incarnation, before the extender has seen how the last one ended.
+  gang::PodGroup group = learners({"n1", "n2"});
+  group.spec.members[0].slots[0].incarnation = 1;
+  ++group.meta.generation;
+  const std::vector<gang::NodeView> nodes{view(not_ready(a_node("n1", 8))), full("n2")};
+  GroupSeen before = seen(group);
+  Cycles cycles;
+  const auto vague = cycles.run(nodes, before);
+  REQUIRE(vague);
+  CHECK(vague->message.starts_with("learner/0 lost its pod; a new place is searched until "));
+  group.status.gangs.front() = *vague;
+  group.status.observed_generation = group.meta.generation;
+  GroupSeen after = seen(group);
+  after.losses[{"learner", 0}] = "lost its node n1 (not Ready)";
+  const auto told = cycles.run(nodes, after, kNow + seconds(1));
+  REQUIRE(told);
+  CHECK(told->message.starts_with("learner/0 lost its node n1 (not Ready); a new place is "));
+  CHECK(told->healing_since == kNow);
+}
+
+TEST_CASE("what kube-scheduler says of an unbound pod takes the place of its silence",
+          "[extender][healing]") {
+  gang::PodGroup group = learners({"n1"});
+  const std::vector<gang::NodeView> nodes{full("n1")};
+  const auto refused = [&](std::string message) {
+    return std::vector<OpenSlot>{open(group, 1, Why::kRefused, std::move(message), kNow)};
+  };
+  Cycles cycles;
+  CHECK_FALSE(cycles.run(nodes, seen(group, {open(group, 1, Why::kUnbound)})));
+  auto said = cycles.run(nodes, seen(group, {open(group, 1, Why::kUnbound)}), kNow + seconds(60));
+  REQUIRE(said);
+  CHECK(said->message.starts_with("learner/0 is not bound to node n1; "));
+  group.status.gangs.front() = *said;
+  said = cycles.run(nodes, seen(group, refused("1 Insufficient cpu")), kNow + seconds(61));
+  REQUIRE(said);
+  CHECK(said->message.starts_with(
+      "learner/0 is refused on node n1 by kube-scheduler: 1 Insufficient cpu; "));
+  // The first that says why stays.
+  group.status.gangs.front() = *said;
+  CHECK_FALSE(cycles.run(nodes, seen(group, refused("another word")), kNow + seconds(62)));
+  CHECK_FALSE(cycles.run(nodes, seen(group, {open(group, 1, Why::kUnbound)}), kNow + seconds(63)));
+}
+
 TEST_CASE("a gang that has lost a node says so, and until when it is healed",
           "[extender][healing]") {
   const gang::PodGroup group = learners({"n1", "n2"});
