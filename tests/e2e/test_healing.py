@@ -223,11 +223,12 @@ def test_a_gang_that_cannot_be_made_whole_is_queued_again_and_starts_when_it_fit
 
     def told():
         said = jobs.condition(NAME, "Scheduled")
-        return said["status"] == "False" and "lost its node" in said["message"], said
+        message = said["message"]
+        is_told = "lost its node" in message and "then the gang is queued again" in message
+        return said["status"] == "False" and is_told, said
     said = wait_for(told, "the job to say why it is not whole") and jobs.condition(NAME, "Scheduled")
     assert f"collector/0 lost its node {own_node} (not Ready since 20" in said["message"], said
     assert "a new place is searched until 20" in said["message"], said
-    assert "then the gang is queued again" in said["message"], said
     shown = nervexctl("explain", NAME, "-n", jobs.namespace).stdout
     assert f"collector/0 lost its node {own_node}" in shown, shown
     assert jobs.phase(NAME) == "Running", "the others go on so far"

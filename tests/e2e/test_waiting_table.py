@@ -23,7 +23,6 @@ ZONE = "topology.kubernetes.io/zone"
 PAUSE = "registry.k8s.io/pause:3.10"
 # Deadlines that a test can wait for.
 QUICK = "--hold-deadline=2s --plan-deadline=3s --bind-deadline=2s --node-lost-after=2s"
-HEALING = "--healing-deadline={}"
 
 
 @pytest.fixture(scope="module")
@@ -396,3 +395,12 @@ def test_the_page_shows_what_a_waiting_job_says(world, nervexctl, of):
 
 def test_the_page_has_a_row_for_each_situation():
     assert waiting.Page().titles() == [one.title for one in SITUATIONS]
+
+
+@pytest.mark.parametrize("of", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
+def test_no_job_waits_without_a_reason(of):
+    job_cell, _, explain, advice = waiting.Page().cells(of.title)
+    if of.reason:
+        assert job_cell.startswith("`") and f" {of.reason}`" in job_cell and ": " in job_cell
+    assert ("Waits: " in explain and "Because: " in explain) or "Note: " in explain
+    assert len(advice) > 20

@@ -69,6 +69,7 @@ def cells(job, group, explanation, condition, gang):
 
     known = gang_text(group, gang)
     reason, _, known_message = known.partition(": ")
+    message = message.removeprefix(f"{gang}: ")  # the job names which of its gangs
     if group is None:
         group_cell = "there is none"
     elif not known:
@@ -108,6 +109,10 @@ class Page:
 
     def row(self, title):
         return self.lines[self._find(title)]
+
+    def cells(self, title):
+        """What a cluster showed, as the page has it."""
+        return [one.strip() for one in re.split(r"(?<!\\)\|", self.row(title))[2:-1]]
 
     def expected(self, title, others):
         """The row with what a cluster showed."""
