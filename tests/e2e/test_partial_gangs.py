@@ -90,7 +90,8 @@ class Thief:
             "metadata": {"name": "thief"},
             "spec": {"nodeName": self._node, "containers": [
                 {"name": "main", "image": PAUSE, "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}})
-        wait_for(lambda: self._core.read_namespaced_pod("thief", self._namespace).status.phase == "Running", "the thief")
+        wait_for(lambda: self._core.read_namespaced_pod("thief", self._namespace).status.phase == "Running",
+                 "the thief to run")
 
     def remove(self):
         self._core.delete_namespaced_pod("thief", self._namespace, grace_period_seconds=0)

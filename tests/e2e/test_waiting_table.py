@@ -214,7 +214,8 @@ def volume(w):
                  "resources": {"requests": {"storage": "1Gi"}}}})
     wait_for(lambda: w.core.read_namespaced_persistent_volume_claim("data", w.namespace).status.phase == "Bound",
              "the claim to be bound")
-    w.jobs.create(collectors(1, w.own(cpu="8", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])))
+    body = w.own(cpu="8", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+    w.jobs.create(collectors(1, body))
 
 
 # -- quota, and what the API server refuses
@@ -240,6 +241,12 @@ def over_quota(w):
 def larger_than_quota(w):
     quota(w, pods="3")
     w.jobs.create(collectors(3, template()))
+
+
+@situation("A quota wants what the template lacks", "FailedCreate", "must specify", condition="PodsCreated")
+def quota_without_limits(w):
+    quota(w, limits_cpu="10")
+    w.jobs.create(collectors(1, template(), aggregator="OnDemand"))
 
 
 @situation("The API server refuses a pod", "FailedCreate", "service", condition="PodsCreated")
