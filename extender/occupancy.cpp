@@ -264,14 +264,27 @@ void GroupPlacements::set_committing(const std::string& gang, bool committing) {
 }
 
 void GroupPlacements::refresh(const gang::PodSlot& slot) {
-  const auto at = reservations_.find(slot.placement);
+  refresh(slot.placement);
+  // A pod that has finished counts for the placement that its slot has now, too.
+  const auto now = numbers_.find({slot.role, slot.slot.ordinal});
+  if (now != numbers_.end() && now->second != slot.placement) refresh(now->second);
+}
+
+void GroupPlacements::refresh(std::int64_t number) {
+  const auto at = reservations_.find(number);
   if (at == reservations_.end()) return;
   Reservation& reservation = at->second;
   count(reservation, false);
-  reservation.bound = pods_.is_bound(reservation.group->meta.uid, reservation.group->meta.ns,
-                                     reservation.placement);
+  see_pods(reservation);
   count(reservation, true);
-  note_open(slot.placement, reservation);
+  note_open(number, reservation);
+}
+
+void GroupPlacements::see_pods(Reservation& reservation) const {
+  const auto& [ns, uid] = std::tie(reservation.group->meta.ns, reservation.group->meta.uid);
+  const gang::Placement& placement = reservation.placement;
+  reservation.bound = pods_.is_bound(uid, ns, placement);
+  reservation.over = pods_.has_finished(uid, ns, placement.role, placement.slot);
 }
 
 void GroupPlacements::note_open(std::int64_t number, const Reservation& reservation) {
@@ -369,9 +382,9 @@ void GroupPlacements::add_placements(const gang::PodGroup& group) {
     for (const gang::Placement& placement : gang.placements) {
       const auto set = wanted.find(SlotKey(placement.role, placement.slot));
       if (set == wanted.end()) continue;
-      const bool bound = pods_.is_bound(group.meta.uid, group.meta.ns, placement);
-      reservations_.try_emplace(
-          placement.number, Reservation{placement, set->second, &group, &gang, committed, bound});
+      const auto [at, is_new] = reservations_.try_emplace(
+          placement.number, Reservation{placement, set->second, &group, &gang, committed});
+      if (is_new) see_pods(at->second);
     }
   }
 }
@@ -406,7 +419,7 @@ void GroupPlacements::count_reserved(bool add) {
 }
 
 void GroupPlacements::count(const Reservation& reservation, bool add) {
-  if (reservation.bound) return;
+  if (reservation.bound || reservation.over) return;
   if (add) {
     nodes_.reserve(reservation.placement.node, reservation.set->shape.requests,
                    reservation.committed);

@@ -167,11 +167,14 @@ class GroupPlacements {
     const gang::GangStatus* gang = nullptr;  // of that group's status
     bool committed = false;
     bool bound = false;
+    bool over = false;  // a pod of the slot has finished: it gets no other one
   };
 
   void reserve_all();
   void release_all();
   void add_placements(const gang::PodGroup& group);
+  void see_pods(Reservation& reservation) const;
+  void refresh(std::int64_t number);
   void count(const Reservation& reservation, bool add);
   void note_open(std::int64_t number, const Reservation& reservation);
   void add_reserved(const gang::PodGroup& group);

@@ -342,7 +342,9 @@ std::vector<UnstartedGang> Plans::unstarted() const {
         const auto of_slot = pods->second.find({member.set->role, member.slot.ordinal});
         const bool has_pod = of_slot != pods->second.end() && member.placement &&
                              of_slot->second.placements.count(member.placement->number) > 0;
-        one.has_all_pods = one.has_all_pods && has_pod;
+        // One that has finished is there, whatever placement it was bound for.
+        const bool is_over = pods_.has_finished(uid, group->meta.ns, member.set->role, member.slot);
+        one.has_all_pods = one.has_all_pods && (has_pod || is_over);
         if (member.placement && pods_.is_gated(uid, group->meta.ns, *member.placement)) {
           ++one.gated;
         }

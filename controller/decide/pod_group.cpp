@@ -51,7 +51,10 @@ class Members {
         reservation_{round.job.spec, base_is_committed_, has_hold_ended(round)} {}
 
   std::vector<gang::MemberSet> follow() {
-    for (const auto& pod : attempt_.pods) pods_.emplace(pod.role, pod.slot);
+    for (const auto& pod : attempt_.pods) {
+      pods_.emplace(pod.role, pod.slot);
+      if (!has_ended(pod.state)) live_.emplace(pod.role, pod.slot);
+    }
     if (attempt_.group != nullptr) {
       for (const auto& set : attempt_.group->spec.members) keep(set);
     }
@@ -86,6 +89,12 @@ class Members {
 
   bool is_gone(const WantedSlot& slot) const {
     return slot.is_over && pods_.count({slot.role, slot.slot}) == 0;
+  }
+
+  // As above, or its pod has finished and is kept. When its gang was taken back and comes again, a
+  // place for it would be kept for a pod that nobody makes.
+  bool needs_no_place(const WantedSlot& slot) const {
+    return slot.is_over && live_.count({slot.role, slot.slot}) == 0;
   }
 
   // A set that is there: its slots follow what is wanted, its shape stays.
@@ -125,7 +134,7 @@ class Members {
   // What the API did to base pods is lost with the requests: a base slot that is not there may
   // have been removed by it.
   bool may_be_added(const WantedSlot& slot) const {
-    if (is_gone(slot)) return false;
+    if (needs_no_place(slot)) return false;
     const bool is_base_replica =
         slot.entry() == nullptr && (slot.role == Role::kCollector || slot.role == Role::kLearner);
     const bool is_first = attempt_.group == nullptr;
@@ -237,6 +246,7 @@ class Members {
   // PodGroup does, since its status may still name them.
   std::set<std::string> reserving_;
   std::set<std::pair<Role, job::Slot>> pods_;
+  std::set<std::pair<Role, job::Slot>> live_;  // of those, what has not ended
   std::set<Number> seen_;  // what the sets of the PodGroup have named
   std::map<Role, SetName> added_base_sets_;
   // Which gang the planner knows a role's ordinal from; filled when it is first asked for.

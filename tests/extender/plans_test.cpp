@@ -111,6 +111,51 @@ TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[ext
   CHECK(c.planned_nodes("a") == "n1!");
 }
 
+TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its placement was",
+          "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  REQUIRE(c.bind(names[0], "n1").empty());
+  c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
+  c.api.remove(kube::kPods, kNs, names[1]);
+  c.see();
+  // Planned anew, as a gang is that was taken back: the finished pod stays as it is.
+  const auto plan_anew = [&c](bool committed) {
+    gang::PodGroupStatus status = c.group("a").status;
+    for (auto& placement : status.gangs[0].placements) {
+      placement.number = status.next_placement++;
+    }
+    status.gangs[0].committed = committed;
+    c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(status)}});
+    c.see_groups();
+  };
+  plan_anew(false);
+  CHECK(spare_gpus(c, "n1") == 5);  // for the other one alone
+  plan_anew(true);
+  CHECK(free_gpus(c, "n1") == 5);
+
+  SECTION("until it is deleted") {
+    c.api.remove(kube::kPods, kNs, names[0]);
+    c.see_pods();
+    CHECK(free_gpus(c, "n1") == 2);
+    CHECK(spare_gpus(c, "n1") == 2);
+  }
+  SECTION("also if it finishes later") {
+    c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Running"}}}});
+    c.see_pods();
+    CHECK(spare_gpus(c, "n1") == -1);  // its own use, and both reservations
+    c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
+    c.see_pods();
+    CHECK(free_gpus(c, "n1") == 5);
+    CHECK(spare_gpus(c, "n1") == 5);
+  }
+}
+
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);

@@ -69,6 +69,21 @@ TEST_CASE("a plan that nobody binds gives its capacity to others", "[extender][u
   CHECK(c.gang().reason == "Unschedulable");
 }
 
+TEST_CASE("a plan expires also if a pod of an older placement has finished",
+          "[extender][unstarted]") {
+  Unstarted c;
+  c.create_pods();
+  c.api.change(kube::kPods, kNs, c.names[0],
+               {{"spec", {{"nodeName", "n1"}}}, {"status", {{"phase", "Succeeded"}}}});
+  gang::PodGroupStatus status = c.group("a").status;
+  status.gangs[0].placements[0].number = status.next_placement++;
+  c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(status)}});
+  c.see();
+  c.planner.schedule_once();
+  c.pass(120s);
+  CHECK(c.gang().reason == "PlanExpired");
+}
+
 TEST_CASE("a plan whose pods have schedulingGates says so when it expires",
           "[extender][unstarted]") {
   Unstarted c;

@@ -420,6 +420,36 @@ TEST_CASE("a request that could not be made whole again is taken back as a whole
   CHECK(cluster.job().status.requeued_gangs.empty());
 }
 
+TEST_CASE("a pod that has finished gets no place when its gang is taken back and comes back",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 3)});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  const std::string finished = cluster.name(Role::kCollector, kFirst + 1);
+  cluster.end_pod(finished, true);
+  CHECK(cluster.settle() >= 0);
+  give_up(cluster, "request-1", cluster.name(Role::kCollector, kFirst));
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods) == Strings{finished, "dqn-coordinator"});
+  CHECK(cluster.gangs() == Strings{"base"});
+
+  cluster.clock.advance(std::chrono::seconds(11));
+  cluster.start_planned();
+  const gang::PodGroup group = *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
+  const auto set = std::find_if(group.spec.members.begin(), group.spec.members.end(),
+                                [](const auto& of) { return of.gang == "request-1"; });
+  REQUIRE(set != group.spec.members.end());
+  CHECK(set->slots == std::vector<gang::SlotId>{{kFirst, 1}, {kFirst + 2, 1}});
+  Strings want = {finished, "dqn-coordinator", cluster.name(Role::kCollector, kFirst, 1),
+                  cluster.name(Role::kCollector, kFirst + 2, 1)};
+  std::sort(want.begin(), want.end());
+  CHECK(cluster.names(kube::kPods) == want);
+  CHECK(cluster.job().status.requeued_gangs.empty());
+  CHECK(cluster.condition("RequestsScheduled").status);
+}
+
 TEST_CASE("a multi-GPU learner that could not be made whole again is taken back alone",
           "[controller][requeue]") {
   LearnerCluster cluster;
