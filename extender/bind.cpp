@@ -80,10 +80,16 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   if ((*pod)->meta.deleting) return Error{Code::kNotFound, "the pod is being deleted"};
   Bind bind{args, *pod, std::nullopt};
   if (const auto slot = gang::slot_of(**pod)) {
-    bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere};
+    bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
     if (auto may = check(bind); !may) return may.error();
   } else if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
+  } else if (auto gang = foreign_gang_of(**pod); !gang.empty()) {
+    const PodPtr known = pods_.get((*pod)->meta.key());
+    if (!known || known->meta.uid != args.pod_uid) {  // its gang cannot be counted yet
+      return Error{Code::kTransient, "the pod was not seen yet, retrying"};
+    }
+    bind.call = {{}, std::move(gang), args.pod_uid, HoldUntil::kQuorumHere, {known, args.node}};
   }
   return bind;
 }
@@ -95,6 +101,7 @@ Result<Nothing> Binder::wait(const Bind& bind, const std::function<bool()>& has_
 }
 
 Result<bool> Binder::start(Bind& bind) {
+  if (bind.call->until == HoldUntil::kQuorumHere) return false;
   const SlotSeen seen = plans_.slot_seen(bind.call->slot);  // it may be of another gang by now
   if (auto done = commit(bind.call->slot.pod_group_uid, seen.gang); !done) return done.error();
   bind.call->gang = seen.gang;
@@ -104,6 +111,7 @@ Result<bool> Binder::start(Bind& bind) {
 
 Result<Nothing> Binder::finish(const Bind& bind) {
   if (!bind.call) return write_binding(bind.args);
+  if (bind.call->until == HoldUntil::kQuorumHere) return finish_foreign(bind);
   if (auto may = check(bind); !may) return may;  // the placement may have moved since
   if (auto assumed = assume(bind); !assumed) return assumed;
   auto bound = write_binding(bind.args);
@@ -112,6 +120,17 @@ Result<Nothing> Binder::finish(const Bind& bind) {
     plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
   } else {
     plans_.forget(bind.call->slot, bind.args.pod_uid);
+  }
+  return bound;
+}
+
+// The pod was assumed with its gang.
+Result<Nothing> Binder::finish_foreign(const Bind& bind) {
+  auto bound = write_binding(bind.args);
+  if (!bound && bound.error().code == Code::kTransient) {
+    plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
+  } else if (!bound) {
+    plans_.forget_foreign(bind.args.pod_uid);
   }
   return bound;
 }

@@ -75,14 +75,54 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
   return result;
 }
 
+std::string waits(std::string_view group) { return fmt::format("podgroup {} waits", group); }
+
+std::string refused_node(std::string_view node) {
+  return fmt::format("planned on node {}, which the scheduler's own checks refused", node);
+}
+
+// Why a pod without a nomination has none.
+std::string foreign_text(const ForeignPodSeen& seen) {
+  const std::int64_t there = seen.counts.pending + seen.counts.started();
+  if (there < seen.min_member) {
+    return fmt::format("{}: {} of its {} pods exist", waits(seen.name), there, seen.min_member);
+  }
+  if (!seen.message.empty()) return fmt::format("{}: {}", waits(seen.name), seen.message);
+  return waits(seen.name) + " for capacity";
+}
+
+// Whoever may patch the pod's status can nominate it: then the hold keeps the gang whole.
+kube::FilterResult filter_foreign_pod(const kube::FilterArgs& args, const ForeignPodSeen& seen) {
+  if (seen.is_kind_missing) {
+    return fail_all_nodes(args, waits(seen.name) +
+                                    ": this cluster has no PodGroups of scheduling.x-k8s.io");
+  }
+  if (!seen.is_found) return fail_all_nodes(args, waits(seen.name) + ": it was not found");
+  const std::string& node = args.pod.nominated_node;
+  if (node.empty()) return fail_all_nodes(args, foreign_text(seen));
+  const auto& names = args.node_names;
+  if (std::find(names.begin(), names.end(), node) == names.end()) {
+    return fail_all_nodes(args, fmt::format("podgroup {}: {}", seen.name, refused_node(node)));
+  }
+  kube::FilterResult result;
+  result.node_names = {node};
+  return result;
+}
+
 kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
                                     const std::vector<ReservedNode>& reserved) {
   kube::FilterResult result;
   auto node = reserved.begin();
   for (const std::string& name : args.node_names) {
     const bool is_reserved = node != reserved.end() && node->name == name;
+    bool fits = true;
     // Where nothing is reserved kube-scheduler's own count is enough.
-    if (!is_reserved || args.pod.requests.fits_in(node->spare)) result.node_names.push_back(name);
+    if (is_reserved) {
+      kube::Resources spare = node->spare;
+      if (args.pod.nominated_node == name) spare += args.pod.requests;  // counted in it
+      fits = args.pod.requests.fits_in(spare);
+    }
+    if (fits) result.node_names.push_back(name);
     if (is_reserved) ++node;
   }
   return result.node_names.empty() ? fail_all_nodes(args, "capacity is held for gangs") : result;
@@ -96,7 +136,16 @@ kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view) 
   if (!kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
     return fail_all_nodes(args, "the pod's gang annotations are damaged");
   }
+  if (view.foreign) return filter_foreign_pod(args, *view.foreign);
   return filter_plain_pod(args, view.reserved);
+}
+
+bool names_refused_node(std::string_view message, std::string_view node) {
+  return message.find(refused_node(node)) != std::string_view::npos;
+}
+
+bool says_group_waits(std::string_view message, std::string_view group) {
+  return message.find(waits(group)) != std::string_view::npos;
 }
 
 }  // namespace nervex::extender

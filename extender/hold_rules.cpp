@@ -37,6 +37,20 @@ HoldState hold_state(const GangSeen& gang, const std::set<std::int64_t>& held, H
   return state;
 }
 
+QuorumState quorum_state(const ForeignHoldSeen& gang,
+                         const std::set<std::string, std::less<>>& held) {
+  QuorumState state;
+  const auto here = static_cast<std::int64_t>(held.size());
+  state.is_reached = here >= gang.needed;
+  for (const auto& [uid, node] : gang.nominated) {
+    if (held.count(uid) == 0) ++state.lacking;
+  }
+  if (!state.is_reached) {
+    state.lacking = std::max(state.lacking, static_cast<std::size_t>(gang.needed - here));
+  }
+  return state;
+}
+
 std::string describe_missing(const std::vector<const MemberSeen*>& missing) {
   std::string text;
   for (std::size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i) {

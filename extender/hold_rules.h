@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace nervex::extender {
 enum class HoldUntil {
   kAllHere,      // every member has a call that is held, or is bound
   kOthersBound,  // every member that is not itself bound last is bound
+  kQuorumHere,   // of a foreign gang: enough pods have a call that is held
 };
 
 struct HoldState {
@@ -25,6 +27,16 @@ struct HoldState {
 // `held`: numbers of the placements whose pods have a call that is held. A gang that is committed
 // is waited for by nobody but the pods that are bound last.
 HoldState hold_state(const GangSeen& gang, const std::set<std::int64_t>& held, HoldUntil until);
+
+// Of a foreign gang.
+struct QuorumState {
+  bool is_reached = false;  // enough are here to start the gang
+  // Pods that keep the others waiting: that lack, or are nominated and may yet come.
+  std::size_t lacking = 0;
+};
+// `held`: UIDs of the pods that have a call that is held.
+QuorumState quorum_state(const ForeignHoldSeen& gang,
+                         const std::set<std::string, std::less<>>& held);
 
 // "learner/2 (on n3), learner/7 (on n4) and 3 more"
 std::string describe_missing(const std::vector<const MemberSeen*>& missing);

@@ -47,11 +47,12 @@ std::vector<Refusal> refusals_among(const HoldState& state) {
 }  // namespace
 
 Holds::GateKey Holds::key_of(const Call& call) {
+  // A foreign PodGroup may be deleted and made again while its pods stay: its name is what counts.
   return {call.slot.pod_group_uid, call.gang, call.until};
 }
 
 MonoTime Holds::deadline_of(const Gate& gate) const {
-  return std::min(gate.first + options_.longest, gate.last + options_.arrival_timeout);
+  return std::min(gate.first + gate.longest, gate.last + options_.arrival_timeout);
 }
 
 // ---- one call
@@ -107,27 +108,21 @@ Holds::Ticket Holds::add(const Call& call) {
   const GateKey key = key_of(call);
   auto at = gates_.find(key);
   if (at == gates_.end()) {
-    const GangSeen gang = plans_.gang_seen(call.slot.pod_group_uid, call.gang);
-    const bool is_start = call.until == HoldUntil::kAllHere;
-    const std::size_t calls = is_start ? gang.members.size() : 1;
-    if (!gang.group) {
-      outcomes_[ticket] = {failed(Code::kNotFound, "the pod's PodGroup was deleted")};
-      return ticket;
-    }
-    // Without members the spec has moved them to another gang: the commit says so.
-    if (is_start && (gang.committed || calls == 0 || calls > options_.largest_gang)) {
-      outcomes_[ticket] = {ok()};
-      return ticket;
-    }
-    if (is_start && admitted_ + calls > options_.most_calls) {
-      outcomes_[ticket] = {failed(
+    Opening opening = open(call);
+    if (!opening.outcome && call.until != HoldUntil::kOthersBound &&
+        admitted_ + opening.calls > options_.most_calls) {
+      opening.outcome = {failed(
           Code::kTransient, "the bind calls of other gangs are held; this gang's turn comes")};
+    }
+    if (opening.outcome) {
+      outcomes_[ticket] = *std::move(opening.outcome);
       return ticket;
     }
     at = gates_.emplace(key, std::make_shared<Gate>()).first;
+    at->second->members = opening.calls;
+    at->second->longest = opening.longest;
+    admitted_ += opening.calls;
     at->second->first = clock_.mono();
-    at->second->members = calls;
-    admitted_ += calls;
   }
   Gate& gate = *at->second;
   gate.last = clock_.mono();
@@ -137,6 +132,36 @@ Holds::Ticket Holds::add(const Call& call) {
   if (gate.lacking > 0) --gate.lacking;
   if (gate.lacking == 0) judge(at);
   return ticket;
+}
+
+auto Holds::open(const Call& call) -> Opening {
+  if (call.until == HoldUntil::kQuorumHere) return open_foreign(call);
+  const GangSeen gang = plans_.gang_seen(call.slot.pod_group_uid, call.gang);
+  const bool is_start = call.until == HoldUntil::kAllHere;
+  Opening opening{{}, is_start ? gang.members.size() : 1, options_.longest};
+  if (!gang.group) {
+    opening.outcome = {failed(Code::kNotFound, "the pod's PodGroup was deleted")};
+  } else if (is_start &&
+             (gang.committed || opening.calls == 0 || opening.calls > options_.largest_gang)) {
+    // Without members the spec has moved them to another gang: the commit says so.
+    opening.outcome = Outcome{ok()};
+  }
+  return opening;
+}
+
+auto Holds::open_foreign(const Call& call) -> Opening {
+  const ForeignHoldSeen gang = plans_.foreign_hold(call.gang);
+  if (!gang.group) return {Outcome{failed(Code::kNotFound, "its PodGroup was not found")}};
+  const auto needed = static_cast<std::size_t>(gang.needed);
+  if (needed <= 1 || needed > options_.largest_gang) {
+    return {Outcome{plans_.assume_foreign({&call.foreign, 1})}};
+  }
+  Opening opening{{}, std::max(needed, gang.nominated.size()), options_.longest};
+  if (const auto seconds = gang.group->schedule_timeout_seconds) {
+    opening.longest =
+        std::min<std::chrono::milliseconds>(opening.longest, std::chrono::seconds(*seconds));
+  }
+  return opening;
 }
 
 std::optional<Holds::Outcome> Holds::take(Ticket ticket) {
@@ -151,6 +176,7 @@ std::optional<Holds::Outcome> Holds::take(Ticket ticket) {
 
 void Holds::judge(Gates::iterator at) {
   const auto& [uid, gang, until] = at->first;
+  if (until == HoldUntil::kQuorumHere) return judge_foreign(at, false);
   Gate& gate = *at->second;
   const GangSeen seen = plans_.gang_seen(uid, gang);
   if (!seen.group) {
@@ -177,7 +203,54 @@ void Holds::judge(Gates::iterator at) {
   forget_if_empty(at);
 }
 
+void Holds::judge_foreign(Gates::iterator at, bool is_late) {
+  const std::string gang = std::get<1>(at->first);
+  Gate& gate = *at->second;
+  const ForeignHoldSeen seen = plans_.foreign_hold(gang);
+  if (!seen.group) {
+    return end_all(at, failed(Code::kNotFound, "its PodGroup was deleted"));
+  }
+  std::vector<Ticket> moved;
+  for (const auto& [ticket, call] : gate.calls) {
+    const auto to = seen.nominated.find(call.pod_uid);
+    if (to != seen.nominated.end() && to->second != call.foreign.node) moved.push_back(ticket);
+  }
+  for (const Ticket ticket : moved) {
+    end_one(gate, ticket, failed(Code::kConflict, "the pod is planned on another node now"));
+  }
+  std::set<std::string, std::less<>> held;  // a call that was sent again may be here twice
+  std::vector<ForeignBind> binds;
+  for (const auto& [ticket, call] : gate.calls) {
+    if (held.insert(call.pod_uid).second) binds.push_back(call.foreign);
+  }
+  const QuorumState state = quorum_state(seen, held);
+  gate.lacking = state.lacking;
+  if (!binds.empty() && state.is_reached && (state.lacking == 0 || is_late)) {
+    auto assumed = plans_.assume_foreign(binds);
+    if (!assumed) {
+      assumed = with_context(fmt::format("podgroup {} cannot start now", gang), assumed.error());
+    }
+    return end_all(at, assumed);
+  }
+  forget_if_empty(at);
+}
+
+void Holds::end_foreign_late(Gates::iterator at) {
+  const std::string gang = std::get<1>(at->first);
+  judge_foreign(at, true);
+  at = gates_.find({"", gang, HoldUntil::kQuorumHere});
+  if (at == gates_.end()) return;
+  const ForeignHoldSeen seen = plans_.foreign_hold(gang);
+  const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);
+  end_all(at, failed(Code::kTransient,
+                     fmt::format("podgroup {} cannot start: {} of the {} pods that it needs came "
+                                 "to be bound, and no other for {}; no pod was bound",
+                                 gang, at->second->calls.size(), seen.needed,
+                                 format_duration(waited))));
+}
+
 void Holds::end_late(Gates::iterator at) {
+  if (std::get<HoldUntil>(at->first) == HoldUntil::kQuorumHere) return end_foreign_late(at);
   const auto [uid, gang, until] = at->first;
   judge(at);  // what has come since may be enough
   at = gates_.find({uid, gang, until});
@@ -258,6 +331,27 @@ void Holds::pod_deleted(const std::string& group_uid, const std::string& pod_uid
     }
     forget_if_empty(at);
   }
+}
+
+void Holds::foreign_changed(const std::string& gang) {
+  const MutexLock lock(mutex_);
+  const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
+  if (at != gates_.end()) judge_foreign(at, false);
+}
+
+void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
+                             std::string why) {
+  const MutexLock lock(mutex_);
+  const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
+  if (at == gates_.end()) return;
+  std::vector<Ticket> tickets;
+  for (const auto& [ticket, call] : at->second->calls) {
+    if (call.pod_uid == pod_uid) tickets.push_back(ticket);
+  }
+  for (const Ticket ticket : tickets) {
+    end_one(*at->second, ticket, failed(Code::kNotFound, why));
+  }
+  forget_if_empty(at);
 }
 
 void Holds::stop() {

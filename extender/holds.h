@@ -44,7 +44,7 @@ struct HoldOptions {
 class Holds {
  public:
   // Both must outlive this.
-  Holds(const Plans& plans, const Clock& clock, const HoldOptions& options = {})
+  Holds(Plans& plans, const Clock& clock, const HoldOptions& options = {})
       : plans_(plans), clock_(clock), options_(options) {}
   Holds(const Holds&) = delete;
   Holds& operator=(const Holds&) = delete;
@@ -54,6 +54,9 @@ class Holds {
     std::string gang;
     std::string pod_uid;
     HoldUntil until = HoldUntil::kAllHere;
+    // Of a foreign gang alone, whose pods have no slot; `gang` is its "namespace/name" then. When
+    // the calls may go on, all of their pods are assumed (Plans::assume_foreign), or they fail.
+    ForeignBind foreign{};
   };
   // Ok: go on. Else kube-scheduler has to try again; the message is for people.
   struct Outcome {
@@ -81,6 +84,11 @@ class Holds {
   void pod_bound(const std::string& group_uid);
   void pod_deleted(const std::string& group_uid, const std::string& pod_uid);
 
+  // Something about that foreign gang, or its pods, changed.
+  void foreign_changed(const std::string& gang);
+  // A pod of it was deleted, or its plan was dropped: its call fails.
+  void foreign_pod_gone(const std::string& gang, const std::string& pod_uid, std::string why);
+
   // Every call fails at once, and so do all later ones: the program ends.
   void stop();
 
@@ -98,6 +106,7 @@ class Holds {
     std::map<Ticket, Call> calls;
     std::multiset<std::int64_t> numbers;  // of the calls' placements
     CondVar ended;
+    std::chrono::milliseconds longest{};  // since `first`
   };
   using GateKey = std::tuple<std::string, std::string, HoldUntil>;  // PodGroup UID, gang
   using Gates = std::map<GateKey, std::shared_ptr<Gate>>;
@@ -106,7 +115,17 @@ class Holds {
   Ticket add(const Call& call) REQUIRES(mutex_);
   void admit(Ticket ticket, const Call& call, const GangSeen& gang, Gates::iterator at)
       REQUIRES(mutex_);
+  // What a call of a gang that has none yet is told at once, or for how many calls a gate is made.
+  struct Opening {
+    std::optional<Outcome> outcome{};
+    std::size_t calls = 0;
+    std::chrono::milliseconds longest{};
+  };
+  Opening open(const Call& call) REQUIRES(mutex_);
+  Opening open_foreign(const Call& call) REQUIRES(mutex_);
   void judge(Gates::iterator at) REQUIRES(mutex_);
+  void judge_foreign(Gates::iterator at, bool is_late) REQUIRES(mutex_);
+  void end_foreign_late(Gates::iterator at) REQUIRES(mutex_);
   std::vector<GateKey> gates_of(const std::string& group_uid) const REQUIRES(mutex_);
   void end_late(Gates::iterator at) REQUIRES(mutex_);
   void end_all(Gates::iterator at, const Result<Nothing>& result) REQUIRES(mutex_);
@@ -116,7 +135,7 @@ class Holds {
   std::optional<Outcome> take(Ticket ticket) REQUIRES(mutex_);
   MonoTime deadline_of(const Gate& gate) const;
 
-  const Plans& plans_;
+  Plans& plans_;
   const Clock& clock_;
   const HoldOptions options_;
   mutable Mutex mutex_;

@@ -10,6 +10,7 @@
 #include "extender/plans.h"
 #include "extender/routes.h"
 #include "extender/watches.h"
+#include "kube/events.h"
 #include "kube/leader/leadership.h"
 #include "kube/manager.h"
 #include "kube/metrics.h"
@@ -31,6 +32,8 @@ int main(int argc, char** argv) {
   plans.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
                                  flags.node_lost_after);
+  kube::EventRecorder events(manager->client(), manager->clock(), "nervex-extender");
+  planner.tell_events_to(events);
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
   extender::add_watches(caches, stores, plans, holds, planner, lost_nodes);
   extender::Binder binder(manager->client(), plans, holds, stores.pods,
@@ -48,6 +51,7 @@ int main(int argc, char** argv) {
       server, plans, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
   if (tls_of(flags.tls)) show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
+  manager->add({[&] { events.start(); }, {}});
   manager->at_stop([&holds] { holds.stop(); });
   manager->add_thread([&](const std::stop_token& stop) {
     if (!manager->leadership().wait(stop)) return;

@@ -72,7 +72,8 @@ void Planner::schedule_once() {
   give_up_unstarted();
   const Snapshot snapshot = plans_.snapshot();
   forget_deleted(snapshot);
-  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_);
+  CycleResult result =
+      run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_, foreign_.memory());
   memory_ = std::move(result.memory);
   healing_.memory = std::move(result.healing);
   for (const StatusWrite& decided : result.writes) {
@@ -81,6 +82,9 @@ void Planner::schedule_once() {
     } else {
       write(decided.group, decided.status);
     }
+  }
+  if (const auto again = foreign_.write(snapshot.foreign, std::move(result.foreign))) {
+    queue_.add_after(kCycle, *again);
   }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "extender/foreign_writes.h"
 #include "extender/plans.h"
 #include "extender/scheduling_cycle.h"
 #include "kube/api.h"
@@ -22,7 +23,12 @@ class Planner {
  public:
   Planner(kube::Api& api, Plans& plans, const Clock& clock, HealingOptions healing = {},
           UnstartedOptions unstarted = {})
-      : api_(api), plans_(plans), clock_(clock), unstarted_(unstarted), queue_(clock) {
+      : api_(api),
+        plans_(plans),
+        clock_(clock),
+        unstarted_(unstarted),
+        queue_(clock),
+        foreign_(api, plans, clock) {
     healing_.options = healing;
   }
   Planner(const Planner&) = delete;
@@ -39,6 +45,8 @@ class Planner {
   // before run().
   using CycleStep = std::function<std::optional<std::chrono::milliseconds>()>;
   void begin_cycles_with(CycleStep step) { first_step_ = std::move(step); }
+  // Why gangs of other operators wait is told to it. Call before run().
+  void tell_events_to(kube::EventRecorder& events) { foreign_.tell_events_to(events); }
   // For its metrics.
   const kube::WorkQueue& queue() const { return queue_; }
   // Runs cycles until `stop`, the first one at once: all caches must be current. On one thread.
@@ -88,6 +96,7 @@ class Planner {
   kube::WorkQueue queue_;
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   CycleStep first_step_ = [] { return std::nullopt; };
+  ForeignWrites foreign_;
   // All below: by the planner's thread only.
   Memory memory_;
   Healing healing_;

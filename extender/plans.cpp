@@ -41,6 +41,10 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   MutexLock lock(mutex_);
   if (before && before->occupies()) nodes_.stop_using(before->node, before->requests);
   if (after && after->occupies()) nodes_.use(after->node, after->requests);
+  if (before) count_nominated(*before, false);
+  if (after) count_nominated(*after, true);
+  const bool is_foreign = foreign_pod_matters(before, after);
+  if (is_foreign) foreign_pod_changed(before, after);
   const auto was = before ? gang::slot_of(*before) : std::nullopt;
   const auto is = after ? gang::slot_of(*after) : std::nullopt;
   const bool replaced = before && after && before->meta.uid != after->meta.uid;
@@ -65,6 +69,7 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (was != is && was) forget_existing(before->meta.ns, *was);
   if (was != is && is) note_existing(after->meta.ns, *is);
   if (is && after->node.empty() && learn_requests(*is, *after)) return true;
+  if (is_foreign) return true;
   if (was == is) return false;
   if (is && completes_plan(*is, after->meta.ns)) return true;
   const std::string& ns = (after ? after : before)->meta.ns;
@@ -266,12 +271,16 @@ void Plans::group_changed(const std::string& key) {
 
 bool Plans::claim_changed(const std::string& key) {
   MutexLock lock(mutex_);
-  return resolve_volumes_if([&](const VolumesUsed& used) { return used.claims.count(key) > 0; });
+  const bool any =
+      resolve_volumes_if([&](const VolumesUsed& used) { return used.claims.count(key) > 0; });
+  return any || foreign_.uses_claims();
 }
 
 bool Plans::volume_changed(const std::string& name) {
   MutexLock lock(mutex_);
-  return resolve_volumes_if([&](const VolumesUsed& used) { return used.volumes.count(name) > 0; });
+  const bool any =
+      resolve_volumes_if([&](const VolumesUsed& used) { return used.volumes.count(name) > 0; });
+  return any || foreign_.uses_claims();
 }
 
 bool Plans::resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) {
@@ -322,6 +331,7 @@ Snapshot Plans::snapshot() const {
     seen.losses = entry.losses;
   }
   if (!quotas_.empty()) add_quotas(snapshot);
+  snapshot.foreign = foreign_.all(volumes_);
   return snapshot;
 }
 
@@ -532,6 +542,7 @@ void Plans::forget_assumed(const std::string& pod_uid) {
   const auto assumed = assumed_.find(pod_uid);
   if (assumed == assumed_.end()) return;
   nodes_.release(assumed->second.node, assumed->second.requests, true);
+  foreign_.forget(assumed->second.foreign_gang, pod_uid);
   assumed_.erase(assumed);
 }
 
@@ -550,6 +561,94 @@ bool Plans::release_assumed_if(
   }
   for (const auto& [uid, slot] : pods) release_assumed(slot, uid);
   return !pods.empty();
+}
+
+// ---- gangs of other operators
+
+// As kube-scheduler counts it. A gang's own pod is counted by its placement.
+void Plans::count_nominated(const kube::Pod& pod, bool add) {
+  const bool counts = pod.node.empty() && !pod.nominated_node.empty() && !pod.meta.deleting &&
+                      !pod.is_finished() && is_of_our_scheduler(pod) && !gang::slot_of(pod);
+  if (!counts) return;
+  // The planner moves the pods of foreign gangs itself: to it they are a plan that is not
+  // committed.
+  const bool is_fixed = foreign_gang_of(pod).empty();
+  if (add) {
+    nodes_.reserve(pod.nominated_node, pod.requests, is_fixed);
+  } else {
+    nodes_.release(pod.nominated_node, pod.requests, is_fixed);
+  }
+}
+
+void Plans::foreign_pod_changed(const PodPtr& before, const PodPtr& after) {
+  foreign_.pod_changed(before, after);
+  if (before && (!after || after->meta.uid != before->meta.uid)) forget_assumed(before->meta.uid);
+  if (after && !after->node.empty()) forget_assumed(after->meta.uid);
+}
+
+void Plans::foreign_group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
+  MutexLock lock(mutex_);
+  foreign_.group_changed(before, after);
+}
+
+void Plans::set_foreign_kind_missing(bool is_missing) {
+  MutexLock lock(mutex_);
+  foreign_.set_kind_missing(is_missing);
+}
+
+void Plans::explain_foreign(const std::string& gang, std::string message) {
+  MutexLock lock(mutex_);
+  foreign_.explain(gang, std::move(message));
+}
+
+ForeignPodSeen Plans::foreign_seen(const std::string& gang) const {
+  MutexLock lock(mutex_);
+  return foreign_.seen(gang);
+}
+
+ForeignHoldSeen Plans::foreign_hold(const std::string& gang) const {
+  MutexLock lock(mutex_);
+  return foreign_.hold(gang);
+}
+
+Result<Nothing> Plans::assume_foreign(std::span<const ForeignBind> binds) {
+  MutexLock lock(mutex_);
+  std::map<std::string, kube::Resources> free;
+  for (const auto& [pod, node] : binds) {
+    const auto known = assumed_.find(pod->meta.uid);
+    if (known != assumed_.end() && known->second.node == node) continue;
+    auto at = free.find(node);
+    if (at == free.end()) {
+      const auto view = nodes_.view(node);
+      if (!view) return Error{Code::kConflict, fmt::format("node {} was deleted", node)};
+      at = free.emplace(node, view->free).first;
+    }
+    const std::string lacking(pod->requests.first_lacking(at->second));
+    if (!lacking.empty()) {
+      return Error{Code::kConflict,
+                   fmt::format("node {} has too little {} left for pod {}, which needs {}", node,
+                               lacking, pod->meta.name,
+                               kube::format_amount(lacking, pod->requests.get(lacking)))};
+    }
+    at->second -= pod->requests;
+  }
+  for (const auto& [pod, node] : binds) {
+    const std::string gang = foreign_gang_of(*pod);
+    if (!foreign_.is_pending(gang, pod->meta.uid)) continue;  // seen bound, or not seen yet
+    const AssumedPod assumed{{},         pod->meta.ns, pod->meta.name, node, pod->requests,
+                             pod_lists_, std::nullopt, gang};
+    const auto [at, is_new] = assumed_.emplace(pod->meta.uid, assumed);
+    at->second.unconfirmed_since.reset();
+    if (!is_new) continue;
+    nodes_.reserve(node, pod->requests, true);
+    foreign_.assume(gang, pod->meta.uid);
+  }
+  return ok();
+}
+
+void Plans::forget_foreign(const std::string& pod_uid) {
+  MutexLock lock(mutex_);
+  forget_assumed(pod_uid);
 }
 
 }  // namespace nervex::extender

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "extender/foreign_gangs.h"
 #include "extender/occupancy.h"
 #include "extender/unstarted.h"
 #include "extender/view.h"
@@ -27,7 +29,11 @@
 
 namespace nervex::extender {
 
-using PodPtr = std::shared_ptr<const kube::Pod>;
+// A bind call of a foreign gang's pod that is about to be made.
+struct ForeignBind {
+  PodPtr pod;
+  std::string node;
+};
 
 // Thread-safe. No I/O under its lock.
 class Plans {
@@ -138,6 +144,19 @@ class Plans {
   // That bind is not stored and never will be. Nothing happens if another one has begun since.
   void resolve_bind(const UnconfirmedBind& bind);
 
+  // ---- gangs of other operators (foreign_gangs.h), by "namespace/name" of their PodGroup
+
+  void foreign_group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after);
+  void set_foreign_kind_missing(bool is_missing);
+  void explain_foreign(const std::string& gang, std::string message);
+  ForeignPodSeen foreign_seen(const std::string& gang) const;
+  ForeignHoldSeen foreign_hold(const std::string& gang) const;
+  // All of these pods are to be bound, and each assumed as by assume(), if there is capacity for
+  // all: allocatable - occupying pods - committed placements - others that are assumed. Else none,
+  // and kConflict says why. Nominated nodes of other pods do not count: first come, first served.
+  Result<Nothing> assume_foreign(std::span<const ForeignBind> binds);
+  void forget_foreign(const std::string& pod_uid);
+
  private:
   struct CommitState {
     bool running = false;
@@ -162,6 +181,7 @@ class Plans {
     kube::Resources requests;
     int list = 0;  // the last one that had begun
     std::optional<MonoTime> unconfirmed_since{};
+    std::string foreign_gang{};  // of a pod of one; such a pod has no slot
   };
   void forget_assumed(const std::string& pod_uid) REQUIRES(mutex_);
   void release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
@@ -170,6 +190,8 @@ class Plans {
   bool release_assumed_if(
       const std::function<bool(const std::string& uid, const AssumedPod&)>& is_one)
       REQUIRES(mutex_);
+  void count_nominated(const kube::Pod& pod, bool add) REQUIRES(mutex_);
+  void foreign_pod_changed(const PodPtr& before, const PodPtr& after) REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   void note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) REQUIRES(mutex_);
@@ -195,6 +217,7 @@ class Plans {
   CondVar commit_ended_;
   NodeTable nodes_ GUARDED_BY(mutex_);
   SlotPods pods_ GUARDED_BY(mutex_);
+  ForeignGangs foreign_ GUARDED_BY(mutex_);
   int pod_lists_ GUARDED_BY(mutex_) = 0;                          // that have begun
   std::map<std::string, AssumedPod> assumed_ GUARDED_BY(mutex_);  // by pod UID
   struct ExistingPods {                                           // of one slot, bound or not

@@ -4,7 +4,7 @@
 
 namespace nervex::extender {
 
-kube::PodFilter pod_filter() { return gang::with_slot_annotations({}); }
+kube::PodFilter pod_filter() { return kube::with_foreign_groups(gang::with_slot_annotations({})); }
 
 Result<kube::Pod> read_pod(kube::Api& api, const std::string& ns, const std::string& name,
                            const std::string& uid) {

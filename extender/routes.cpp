@@ -71,6 +71,8 @@ FilterView filter_view(const Plans& plans, const kube::FilterArgs& args) {
   FilterView view{true, gang::slot_of(args.pod), {}, {}};
   if (view.slot) {
     view.seen = plans.slot_seen(*view.slot);
+  } else if (const auto gang = foreign_gang_of(args.pod); !gang.empty()) {
+    view.foreign = plans.foreign_seen(gang);
   } else {
     view.reserved = plans.reserved_nodes(args.node_names);
   }

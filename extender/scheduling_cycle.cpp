@@ -75,6 +75,41 @@ auto queue_key(const gang::PodGroup& group) {
                     std::string_view(group.meta.ns), std::string_view(group.meta.name));
 }
 
+// One of the two is there.
+struct Turn {
+  GroupWork* group = nullptr;
+  ForeignWork* foreign = nullptr;
+
+  std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> key() const {
+    if (foreign != nullptr) return foreign->queue_key();
+    return queue_key(*group->seen->group);
+  }
+};
+
+// All gangs in the order of the queue; each kind is sorted.
+std::vector<Turn> merge(std::vector<GroupWork>& groups, std::vector<ForeignWork>& foreign) {
+  std::vector<Turn> turns;
+  turns.reserve(groups.size() + foreign.size());
+  for (GroupWork& work : groups) turns.push_back({&work, nullptr});
+  for (ForeignWork& work : foreign) turns.push_back({nullptr, &work});
+  if (foreign.empty()) return turns;
+  std::stable_sort(turns.begin(), turns.end(),
+                   [](const Turn& a, const Turn& b) { return a.key() < b.key(); });
+  return turns;
+}
+
+std::vector<ForeignWork> foreign_of(const Snapshot& snapshot, const ForeignMemory& memory,
+                                    SysTime now) {
+  std::vector<ForeignWork> works;
+  works.reserve(snapshot.foreign.size());
+  for (const ForeignGangSeen& seen : snapshot.foreign) {
+    if (seen.group->meta.deleting) continue;
+    const auto known = memory.gangs.find(seen.key());
+    works.emplace_back(seen, known == memory.gangs.end() ? nullptr : &known->second, now);
+  }
+  return works;
+}
+
 const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rejections) {
   const auto found = rejections.find(group.meta.uid);
   const bool is_known = found != rejections.end();
@@ -160,15 +195,18 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
 
 // Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
 // later one yields. An unconfirmed write may have been stored: its capacity stays reserved.
-void take_planned(std::vector<GroupWork>& queue, Ledger& ledger) {
+void take_planned(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
       if (work.seen->unconfirmed) take_unchecked(gang, ledger);
     }
   }
-  for (GroupWork& work : queue) {
-    if (work.seen->unconfirmed) continue;
-    for (GangWork& gang : work.gangs) recheck(gang, ledger);
+  for (const Turn& turn : turns) {
+    if (turn.foreign != nullptr) {
+      turn.foreign->recheck(ledger);
+    } else if (!turn.group->seen->unconfirmed) {
+      for (GangWork& gang : turn.group->gangs) recheck(gang, ledger);
+    }
   }
 }
 
@@ -253,10 +291,15 @@ void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& qu
 
 // Gives every gang that fits now its placements. The gangs that wait are tried once more after the
 // last one got its placements, so that their explanations count what is left in the end.
-void place_all(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas) {
+void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas) {
   for (bool again = true; again;) {
     again = false;
-    for (GroupWork& work : queue) {
+    for (const Turn& turn : turns) {
+      if (turn.foreign != nullptr) {
+        again = turn.foreign->complete(ledger) || again;
+        continue;
+      }
+      GroupWork& work = *turn.group;
       if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
         if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
@@ -406,22 +449,29 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                      const Rejections& rejections, const Healing& healing) {
+                      const Rejections& rejections, const Healing& healing,
+                      const ForeignMemory& memory_of_foreign) {
   CycleResult out;
   Ledger ledger(snapshot.nodes);
   Quotas quotas(snapshot);
   std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
+  std::vector<ForeignWork> foreign = foreign_of(snapshot, memory_of_foreign, now);
+  const std::vector<Turn> turns = merge(queue, foreign);
   look_at_committed(queue, ledger);
   for (GroupWork& work : queue) {
     if (!work.seen->unconfirmed) work.reserved.leave_overfull_nodes(ledger);
   }
-  take_planned(queue, ledger);
+  take_planned(queue, turns, ledger);
   drop_rejected(queue);
   place_on_reserved(queue, ledger, quotas);
-  place_all(queue, ledger, quotas);
+  place_all(turns, ledger, quotas);
   move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
+  }
+  for (const ForeignWork& work : foreign) {
+    out.foreign.push_back(work.decide());
+    note_look(out, out.foreign.back().look_again, now);
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "extender/foreign_plan.h"
 #include "extender/healing.h"
 #include "extender/view.h"
 #include "gang/plan.h"
@@ -49,10 +50,12 @@ struct CycleResult {
   std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
   Memory memory;                    // for the next cycle; of waiting gangs only
   HealingMemory healing;            // for the next cycle, too
+  std::vector<ForeignDecision> foreign;  // of every gang of another operator
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
 };
 
-// In the order of the queue (priority, queuedSince, namespace and name):
+// In the order of the queue (priority, queuedSince, namespace and name), in which gangs of other
+// operators stand by the priority of their pods and the creation of their PodGroup:
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
 //     placements, the last in the queue first;
 //  2. requests that take over reserved capacity are placed on it;
@@ -66,7 +69,8 @@ struct CycleResult {
 // A placement that stays keeps its number. Doing the writes and asking again, on the same nodes and
 // at the same time, gives none. What the API server has rejected gets no placements and says so.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
-                      const Rejections& rejections = {}, const Healing& healing = {});
+                      const Rejections& rejections = {}, const Healing& healing = {},
+                      const ForeignMemory& foreign = {});
 
 // -- what does a gang's status report, and when is it written again?
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "extender/foreign_view.h"
 #include "gang/plan.h"
 #include "gang/pod_group.h"
 #include "gang/slot.h"
@@ -71,6 +72,8 @@ struct Snapshot {
   std::vector<gang::NodeView> nodes;
   std::vector<GroupSeen> groups;   // in no order
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
+  // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
+  std::vector<ForeignGangSeen> foreign{};
 };
 
 // What is known about the slot that a pod names in its annotations.

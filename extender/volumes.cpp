@@ -4,12 +4,11 @@
 #include <utility>
 
 namespace nervex::extender {
-namespace {
 
-Json volume_terms(const gang::MemberSet& set, const std::string& ns, const VolumeStores& stores,
-                  VolumesUsed& used) {
+Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
+                  const VolumeStores& stores, VolumesUsed& used) {
   Json all = Json::array();
-  for (const std::string& name : set.shape.claims) {
+  for (const std::string& name : claims) {
     const std::string key = ns + "/" + name;
     used.claims.insert(key);
     const auto claim = stores.claims.get(key);
@@ -23,8 +22,6 @@ Json volume_terms(const gang::MemberSet& set, const std::string& ns, const Volum
   return all;
 }
 
-}  // namespace
-
 PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used) {
   used = {};
   const auto& sets = group->spec.members;
@@ -33,7 +30,8 @@ PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, V
     return group;
   auto copy = std::make_shared<gang::PodGroup>(*group);
   for (gang::MemberSet& set : copy->spec.members) {
-    set.shape.constraints.volume_terms = volume_terms(set, group->meta.ns.str(), stores, used);
+    set.shape.constraints.volume_terms = 
+        volume_terms(set.shape.claims, group->meta.ns.str(), stores, used);
   }
   return copy;
 }

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "extender/view.h"
 #include "kube/cache/store.h"
@@ -20,6 +21,10 @@ struct VolumesUsed {
   std::set<std::string> claims;
   std::set<std::string> volumes;
 };
+
+// NodeConstraints::volume_terms of a pod of that namespace that mounts these claims.
+Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
+                  const VolumeStores& stores, VolumesUsed& used);
 
 // The PodGroup with the constraints that its bound claims put on nodes, and what these depend on;
 // as it was given if there are none. A claim that does not exist or is not bound is left to

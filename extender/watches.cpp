@@ -5,6 +5,19 @@
 namespace nervex::extender {
 namespace {
 
+void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
+  const std::string gang = foreign_gang_of(after ? *after : *before);
+  if (gang.empty()) return;
+  if (before && (!after || before->meta.uid != after->meta.uid)) {
+    holds.foreign_pod_gone(gang, before->meta.uid, "the pod was deleted");
+  } else if (before && after->node.empty() && !before->nominated_node.empty() &&
+             after->nominated_node.empty()) {
+    // Only the planner does so while a bind is held.
+    holds.foreign_pod_gone(gang, after->meta.uid, "the plan of the gang was dropped");
+  }
+  holds.foreign_changed(gang);
+}
+
 void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
   const auto slot = gang::slot_of(after ? *after : *before);
   if (!slot) return;
@@ -41,6 +54,7 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds&
       [&plans, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
         const bool is_created = plans.pod_changed(before, after);
         tell(holds, before, after);
+        if (foreign_pod_matters(before, after)) tell_foreign(holds, before, after);
         if (lost_nodes != nullptr) lost_nodes->pod_changed(after);
         if (is_created || matters(before, after)) planner.wake();
       });
@@ -97,6 +111,17 @@ kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Pl
                                       });
 }
 
+kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store, Plans& plans,
+                                       Holds& holds, Planner& planner) {
+  return kube::sink_into<kube::ForeignPodGroup>(
+      store, kube::decode_foreign_pod_group,
+      [&](const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
+        plans.foreign_group_changed(before, after);
+        holds.foreign_changed((after ? after : before)->meta.key());
+        planner.wake();
+      });
+}
+
 void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
                  Planner& planner, LostNodes& lost_nodes) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
@@ -112,6 +137,10 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds&
               volume_sink(stores.volumes.volumes, plans, planner));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
               group_sink(stores.groups, plans, holds, planner));
+  watches.add_optional("podgroups.scheduling.x-k8s.io", kube::api_path(kube::kForeignPodGroups),
+                       stores.foreign_groups,
+                       foreign_group_sink(stores.foreign_groups, plans, holds, planner),
+                       [&plans](bool missing) { plans.set_foreign_kind_missing(missing); });
 }
 
 }  // namespace nervex::extender

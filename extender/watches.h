@@ -31,12 +31,17 @@ kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, 
 // ResourceQuotas: what they allow, and what is used.
 kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner);
 
+// PodGroups of other operators, of whose pods the pod_sink tells `holds`.
+kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store, Plans& plans,
+                                       Holds& holds, Planner& planner);
+
 struct Stores {
   kube::Store<kube::Node> nodes;
   kube::Store<kube::Pod> pods;
   kube::Store<gang::PodGroup> groups;
   VolumeStores volumes;
   kube::Store<kube::Quota> quotas;
+  kube::Store<kube::ForeignPodGroup> foreign_groups;
 };
 
 // Adds all kinds.

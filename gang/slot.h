@@ -17,6 +17,9 @@ inline constexpr std::string_view kSlotAnnotation =
 inline constexpr std::string_view kIncarnationAnnotation = "nervex.sensetime.com/incarnation";
 inline constexpr std::string_view kPlacementAnnotation = "nervex.sensetime.com/placement";
 
+// The schedulerName of the pods that are bound through the extender.
+inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
+
 struct PodSlot {
   std::string pod_group_uid;
   std::string role;

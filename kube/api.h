@@ -56,6 +56,9 @@ inline constexpr ResourceKind kAggregatorConfigs{"nervex.sensetime.com", "v1alph
                                                  "aggregatorconfigs"};
 inline constexpr ResourceKind kPodGroups{"nervex.sensetime.com", "v1alpha1", "podgroups"};
 
+// Of scheduler-plugins, for gangs of other operators (kube/model/foreign_pod_group.h).
+inline constexpr ResourceKind kForeignPodGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups"};
+
 // For a part of a path or a query value: everything but RFC 3986's unreserved characters as %XX.
 std::string percent_encode(std::string_view text);
 

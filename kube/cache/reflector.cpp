@@ -98,6 +98,11 @@ void Reflector::run(const std::stop_token& stop) {
     if (position_.empty() && !streams_lists_) {
       const auto listed = list_pages(stop);
       if (listed) continue;
+      if (is_missing(listed.error())) {
+        note_missing(true);
+        back_off(*options_.retry_missing, stop);
+        continue;
+      }
       log_failure("list failed", listed.error());
       back_off(pace.next_backoff(), stop);
       continue;
@@ -107,6 +112,11 @@ void Reflector::run(const std::stop_token& stop) {
     const RequestEnd end =
         stream(is_short ? kShortWatchSeconds : pace.watch_timeout_seconds(), stop);
     if (stop.stop_requested()) return;
+    if (was_list && end.error == Code::kNotFound && options_.retry_missing) {
+      note_missing(true);
+      back_off(*options_.retry_missing, stop);
+      continue;
+    }
     if (was_list && !keeps_streaming(end)) continue;
     if (end.lasted >= kWorthwhile) pace.reset_backoff();
     const NextTry next = after_watch(end, failures);
@@ -203,6 +213,22 @@ void Reflector::log_failure(const char* event, const Error& error) {
   if (!synced() || freshness_.is_open()) failure_ = error.message;
 }
 
+bool Reflector::is_missing(const Error& error) const {
+  return options_.retry_missing && error.code == Code::kNotFound;
+}
+
+// All that there was went with its kind.
+void Reflector::note_missing(bool is_missing) {
+  if (is_missing) {
+    begin_list();
+    finish_list("");
+  }
+  if (is_kind_missing_ == is_missing) return;
+  is_kind_missing_ = is_missing;
+  log_info(is_missing ? "kind is not installed" : "kind is installed", {{"path", options_.path}});
+  options_.on_missing(is_missing);
+}
+
 bool Reflector::keeps_streaming(const RequestEnd& end) {
   if (end.is_complete) broken_streams_ = 0;
   if (broke_off(end)) ++broken_streams_;
@@ -248,6 +274,7 @@ void Reflector::finish_list(std::string version) {
   sink_.end_list(version);
   position_ = std::move(version);
   synced_ = true;
+  if (options_.retry_missing && !position_.empty()) note_missing(false);
   {
     const MutexLock lock(mutex_);
     freshness_.listed(list_knows_);
@@ -288,7 +315,7 @@ RequestEnd Reflector::stream(int timeout_seconds, const std::stop_token& stop) {
   if (!taken) streamed = taken;
   if (!streamed) {
     end.error = streamed.error().code;
-    log_failure("watch ended", streamed.error());
+    if (!is_missing(streamed.error())) log_failure("watch ended", streamed.error());
   }
   end.is_complete = !position_.empty();
   end.lasted = std::chrono::duration_cast<milliseconds>(SteadyClock::now() - started);

@@ -34,6 +34,12 @@ struct ReflectorOptions {
   // quicker than the bookmark of a short watch, which is what larger kinds are brought up to date
   // by (kube-apiserver 1.36: 10 ms against 0.5 to 1.5 s).
   std::size_t few_objects = 500;
+  // The kind may be missing: its CRD is not installed. Then the API server answers 404, which
+  // counts as a list of nothing, and it is asked again after this time. Not set: a 404 is an error.
+  std::optional<std::chrono::milliseconds> retry_missing{};
+  // Called on the reflector's thread when it turned out that such a kind is missing, and that it is
+  // there.
+  std::function<void(bool is_missing)> on_missing = [](bool) {};
   // Called on the reflector's thread when synced() or check_fresh() may have changed for the
   // better.
   std::function<void()> on_progress = [] {};
@@ -100,6 +106,8 @@ class Reflector {
   void begin_list();
   void finish_list(std::string version);
   void log_failure(const char* event, const Error& error);
+  bool is_missing(const Error& error) const;
+  void note_missing(bool is_missing);
   // After a streaming list: is the next one to be streamed as well?
   bool keeps_streaming(const RequestEnd& end);
 
@@ -118,6 +126,7 @@ class Reflector {
   std::size_t listed_ = 0;              // objects of the list under way, or of the last one
   std::string position_;  // resourceVersion up to which all is known; empty: a list is due
   bool streams_lists_;
+  std::optional<bool> is_kind_missing_;  // as said last
   int broken_streams_ = 0;  // streaming lists in a row that broke off half-way
   std::jthread thread_;
 };

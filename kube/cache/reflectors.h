@@ -2,6 +2,7 @@
 // they listed, are they up to date?
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -31,7 +32,19 @@ class Reflectors {
     options.path = std::move(path);
     options.on_progress = [this] { progressed(); };
     watches_.push_back({kind, [&store] { return store.size(); },
-                        std::make_unique<Reflector>(api_, options, std::move(sink))});
+                        std::make_unique<Reflector>(api_, options, std::move(sink)), false});
+  }
+  // The same of a kind that may be missing, now or later. Nothing waits for it: it has no part in
+  // what is said below. `on_missing`: ReflectorOptions.
+  template <typename T>
+  void add_optional(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink,
+                    std::function<void(bool is_missing)> on_missing) {
+    ReflectorOptions options;
+    options.path = std::move(path);
+    options.retry_missing = kRetryMissing;
+    options.on_missing = std::move(on_missing);
+    watches_.push_back({kind, [&store] { return store.size(); },
+                        std::make_unique<Reflector>(api_, options, std::move(sink)), true});
   }
 
   void start();
@@ -57,7 +70,9 @@ class Reflectors {
     const char* kind;
     std::function<std::size_t()> size;
     std::unique_ptr<Reflector> reflector;
+    bool is_optional = false;
   };
+  static constexpr std::chrono::milliseconds kRetryMissing{10'000};
   void progressed();
 
   Api& api_;

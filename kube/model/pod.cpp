@@ -8,6 +8,7 @@
 #include "kube/model/anti_affinity.h"
 #include "kube/model/pod_need.h"
 #include "kube/model/scan_parts.h"
+#include "kube/model/volume.h"
 
 namespace nervex::kube {
 namespace {
@@ -31,6 +32,14 @@ struct Draft {
   std::int64_t deletion_grace_seconds = 0;          // that much later than it was asked to go
   bool has_detail_label = false;
   bool has_scheduling_annotation = false;
+  bool has_spec_label = false;
+  // The JSON of these parts of the spec, texts of the scan; and of others that are read at once.
+  std::string_view node_selector;
+  std::string_view node_affinity;
+  std::string_view tolerations;
+  std::string_view volumes;
+  int priority = 0;
+  bool is_gated = false;
   Labels labels;                                    // all of them; texts of the scan, as the next
   std::string_view anti_affinity;                   // the JSON of the required terms
   std::vector<std::string> container_names;         // in the order of need.containers
@@ -67,6 +76,7 @@ void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
   const auto& keep = filter.label_keys;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == filter.detail_label) draft.has_detail_label = true;
+    if (key == filter.spec_label) draft.has_spec_label = true;
     const std::string_view text = text_of(item);
     draft.labels.emplace_back(key, text);
     if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
@@ -167,6 +177,7 @@ ContainerNeed scan_container(Value value, Draft& draft, std::vector<std::string>
 
 void scan_affinity(Value value, Draft& draft) {
   each_field(value, [&](std::string_view kind, Value affinity) {
+    if (kind == "nodeAffinity") draft.node_affinity = raw_of(affinity);
     if (kind != "podAntiAffinity") return;
     each_field(affinity, [&](std::string_view key, Value terms) {
       if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
@@ -174,6 +185,20 @@ void scan_affinity(Value value, Draft& draft) {
       }
     });
   });
+}
+
+void scan_placement(std::string_view key, Value item, Draft& draft) {
+  if (key == "nodeSelector") {
+    draft.node_selector = raw_of(item);
+  } else if (key == "tolerations") {
+    draft.tolerations = raw_of(item);
+  } else if (key == "volumes") {
+    draft.volumes = raw_of(item);
+  } else if (key == "priority") {
+    draft.priority = static_cast<int>(int_of(item));
+  } else if (key == "schedulingGates") {
+    each_item(item, [&](Value) { draft.is_gated = true; });
+  }
 }
 
 void scan_spec(Value value, Draft& draft) {
@@ -198,6 +223,8 @@ void scan_spec(Value value, Draft& draft) {
       draft.pod.scheduler_name = text_of(item);
     } else if (key == "restartPolicy") {
       draft.restart_policy = text_of(item);
+    } else {
+      scan_placement(key, item, draft);
     }
   });
 }
@@ -396,6 +423,19 @@ void keep_apart(const Draft& draft, Pod& pod) {
   }
 }
 
+// Few pods have such a label, so a DOM is cheap enough.
+PodSpecDetail detail_of(const Draft& draft) {
+  const auto part = [](std::string_view text) {
+    auto json = text.empty() ? Result<Json>(Json()) : parse_json(text);
+    return json ? *std::move(json) : Json();
+  };
+  const Json spec{{"nodeSelector", part(draft.node_selector)},
+                  {"affinity", {{"nodeAffinity", part(draft.node_affinity)}}},
+                  {"tolerations", part(draft.tolerations)},
+                  {"volumes", part(draft.volumes)}};
+  return {draft.priority, draft.is_gated, constraints_of(spec), claims_of(spec)};
+}
+
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
@@ -411,7 +451,8 @@ Pod complete(Draft draft) {
   } else {
     pod.message = {};
   }
-  if (!draft.has_detail_label && !draft.has_scheduling_annotation) {
+  if (draft.has_spec_label) pod.detail = detail_of(draft);
+  if (!draft.has_detail_label && !draft.has_scheduling_annotation && !draft.has_spec_label) {
     pod.unscheduled_message = {};
     pod.unscheduled_reason = {};
     pod.unscheduled_since = {};

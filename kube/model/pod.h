@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "kube/model/meta.h"
+#include "kube/model/node.h"
 #include "kube/model/resources.h"
 
 namespace nervex::kube {
@@ -32,6 +33,15 @@ struct ContainerState {
   bool operator==(const ContainerState&) const = default;
 };
 
+// What only a planner wants to know of a pod's spec. Kept of pods with PodFilter::spec_label.
+struct PodSpecDetail {
+  int priority = 0;
+  bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler looks at it yet
+  NodeConstraints constraints;
+  std::vector<std::string> claims;  // claims_of()
+  bool operator==(const PodSpecDetail&) const = default;
+};
+
 struct Pod {
   Meta meta;
   SharedString scheduler_name;
@@ -53,6 +63,7 @@ struct Pod {
   // pod_requests(), of a pod that is resized in place the larger of spec and status; and what it
   // takes as a pod that keeps apart from its kind (anti_affinity.h).
   Resources requests;
+  Shared<PodSpecDetail> detail;  // or none
   bool operator==(const Pod&) const = default;
 
   bool is_finished() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
@@ -68,6 +79,8 @@ struct PodFilter {
   std::string detail_label;  // container states and messages are kept only of pods with this label
   // What the scheduler said last is kept of pods with this annotation, too. "": of no others.
   std::string scheduling_annotation{};
+  // The same, and Pod::detail, of pods with this label. "": of no others.
+  std::string spec_label{};
 };
 
 // Decodes one Pod's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.

@@ -91,7 +91,7 @@ int Scheduling::schedule() {
   std::vector<Waiting> waiting;
   api_.each(kube::kPods, [&](const Json& object) {
     const bool waits = string_at(object, {"spec", "nodeName"}).empty() &&
-                       string_at(object, {"spec", "schedulerName"}) == job::kSchedulerName &&
+                       string_at(object, {"spec", "schedulerName"}) == gang::kSchedulerName &&
                        kube::find(object, {"metadata", "deletionTimestamp"}) == nullptr;
     if (!waits) return;
     waiting.push_back({*kube::decode_pod(kube::to_text(object), extender::pod_filter()),

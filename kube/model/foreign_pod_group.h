@@ -1,0 +1,59 @@
+// kube/model/foreign_pod_group.h - the PodGroup of scheduler-plugins (scheduling.x-k8s.io/v1alpha1),
+// by which other operators ask for gang scheduling.
+//
+// Not to be mixed up with gang/pod_group.h, the suite's own PodGroup.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "kube/model/meta.h"
+#include "kube/model/pod.h"
+#include "kube/model/resources.h"
+
+namespace nervex::kube {
+
+inline constexpr std::string_view kForeignGroupApiVersion = "scheduling.x-k8s.io/v1alpha1";
+// A pod with this label is of the PodGroup of that name, in its namespace.
+inline constexpr std::string_view kForeignGroupLabel = "scheduling.x-k8s.io/pod-group";
+
+struct ForeignPodGroupStatus {
+  std::string phase;  // kPhasePending and the like
+  std::string occupied_by;
+  std::int64_t running = 0;
+  std::int64_t succeeded = 0;
+  std::int64_t failed = 0;
+  std::optional<SysTime> schedule_start_time{};
+  bool operator==(const ForeignPodGroupStatus&) const = default;
+};
+
+struct ForeignPodGroup {
+  Meta meta;
+  std::int64_t min_member = 0;  // 0 or 1: each pod for itself
+  std::optional<std::int64_t> schedule_timeout_seconds{};
+  Resources min_resources;  // unreadable quantities are left out
+  ForeignPodGroupStatus status;
+  bool operator==(const ForeignPodGroup&) const = default;
+};
+
+// Phases, as sigs.k8s.io/scheduler-plugins v0.28.9 has them in apis/scheduling/v1alpha1.
+inline constexpr std::string_view kPhasePending = "Pending";        // fewer than minMember pods
+inline constexpr std::string_view kPhaseScheduling = "Scheduling";  // too few of them run yet
+inline constexpr std::string_view kPhaseRunning = "Running";        // minMember run or succeeded
+inline constexpr std::string_view kPhaseFinished = "Finished";      // minMember succeeded
+inline constexpr std::string_view kPhaseFailed = "Failed";
+
+// kInvalid: not JSON, or metadata.name is missing.
+Result<ForeignPodGroup> decode_foreign_pod_group(std::string_view json);
+Json encode_foreign_status(const ForeignPodGroupStatus& status);
+
+// "" if the pod names none.
+const std::string& foreign_group_of(const Meta& pod);
+// Keeps what the above and planning such pods need.
+PodFilter with_foreign_groups(PodFilter filter);
+
+}  // namespace nervex::kube

@@ -1,0 +1,146 @@
+"""Gangs as other operators make them: pods with the label and the PodGroup of scheduling.x-k8s.io."""
+
+import functools
+import glob
+import os
+import subprocess
+
+import yaml
+from harness.api import ApiError
+from harness.settings import ROOT
+
+from support.wait import absent, wait_for
+
+GROUP = "scheduling.x-k8s.io"
+LABEL = f"{GROUP}/pod-group"
+CRD = f"podgroups.{GROUP}"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PAUSE = "registry.k8s.io/pause:3.10"
+
+
+@functools.lru_cache(maxsize=None)
+def operator_folder():
+    """Where scripts/control-plane --operator put the training operator and the CRDs of its version."""
+    return subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--operator", "--print-dir"],
+                          check=True, capture_output=True, text=True).stdout.strip()
+
+
+def crds(pattern):
+    found = []
+    for path in sorted(glob.glob(os.path.join(operator_folder(), "crds", pattern))):
+        with open(path, encoding="utf-8") as file:
+            found += [one for one in yaml.safe_load_all(file) if one]
+    assert found, f"no {pattern} in {operator_folder()}: run scripts/control-plane --operator"
+    return found
+
+
+def install(api, pattern=f"{GROUP}_*.yaml"):
+    """The CRDs of those files, served when it returns."""
+    for crd in crds(pattern):
+        try:
+            api.post(CRDS, crd)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+
+        def look(name=crd["metadata"]["name"]):
+            seen = api.get(f"{CRDS}/{name}").get("status", {}).get("conditions", [])
+            return any(c["type"] == "Established" and c["status"] == "True" for c in seen), seen
+        wait_for(look, f"CRD {crd['metadata']['name']} to be established")
+
+
+def uninstall(api):
+    try:
+        api.call("DELETE", f"{CRDS}/{CRD}")
+    except ApiError as error:
+        if error.status != 404:
+            raise
+
+    def look():
+        try:
+            return False, api.get(f"{CRDS}/{CRD}")["status"]
+        except ApiError as error:
+            if absent(error):
+                return True, None
+            raise
+    wait_for(look, "the CRD to be gone")
+
+
+def pod(name, gang, gpus=1, nodes=None, **spec):
+    """A pod of that gang. `nodes`: names of own nodes that it may go to."""
+    if nodes is not None:
+        terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [one]}]} for one in nodes]
+        spec.setdefault("affinity", {})["nodeAffinity"] = {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"metadata": {"name": name, "labels": {LABEL: gang}},
+            "spec": {"schedulerName": "nervex-scheduler", "terminationGracePeriodSeconds": 0, **spec,
+                     "containers": [{"name": "main", "image": PAUSE,
+                                     "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}]}}
+
+
+class Gangs:
+    """The foreign gangs of one namespace."""
+
+    def __init__(self, api, core, namespace):
+        self.api, self.core, self.namespace = api, core, namespace
+        self._path = f"/apis/{GROUP}/v1alpha1/namespaces/{namespace}/podgroups"
+
+    def create(self, name, pods, min_member=None, more=None, **kind):
+        """The PodGroup, then that many pods."""
+        self.create_group(name, pods if min_member is None else min_member, **(more or {}))
+        self.add_pods(name, range(pods), **kind)
+
+    def create_group(self, name, min_member, **spec):
+        self.api.post(self._path, {"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup",
+                                   "metadata": {"name": name}, "spec": {"minMember": min_member, **spec}})
+
+    def add_pods(self, name, numbers, **kind):
+        for number in numbers:
+            self.core.create_namespaced_pod(self.namespace, pod(f"{name}-{number}", name, **kind))
+
+    def delete(self, name):
+        """Its pods."""
+        self.core.delete_collection_namespaced_pod(
+            self.namespace, label_selector=f"{LABEL}={name}", grace_period_seconds=0)
+
+    def pods(self, name):
+        found = self.core.list_namespaced_pod(self.namespace, label_selector=f"{LABEL}={name}").items
+        return sorted(found, key=lambda one: one.metadata.name)
+
+    def bound(self, name):
+        return [one.spec.node_name for one in self.pods(name) if one.spec.node_name]
+
+    def group(self, name):
+        return self.api.get(f"{self._path}/{name}")
+
+    def phase(self, name):
+        return self.group(name).get("status", {}).get("phase")
+
+    def message(self, name):
+        """What kube-scheduler says of the gang's first pod."""
+        conditions = self.pods(name)[0].status.conditions or []
+        return next((c.message or "" for c in conditions if c.type == "PodScheduled" and c.status == "False"), "")
+
+    def wait_running(self, name, count, timeout=60):
+        def look():
+            pods = self.pods(name)
+            seen = [(one.metadata.name, one.status.phase, one.spec.node_name) for one in pods]
+            return sum(one.status.phase == "Running" for one in pods) == count, seen
+        wait_for(look, f"{count} pods of {name} to run", timeout)
+
+    def wait_message(self, name, text, timeout=60):
+        def look():
+            said = self.message(name)
+            return text in said, said
+        wait_for(look, f"kube-scheduler to say of {name}: {text}", timeout)
+
+    def wait_phase(self, name, phase, timeout=60):
+        def look():
+            status = self.group(name).get("status", {})
+            return status.get("phase") == phase, status
+        wait_for(look, f"podgroup {name} to be {phase}", timeout)
+
+    def events(self, name):
+        found = self.core.list_namespaced_event(
+            self.namespace, field_selector=f"involvedObject.kind=PodGroup,involvedObject.name={name}").items
+        return [(one.reason, one.message, one.count) for one in found]

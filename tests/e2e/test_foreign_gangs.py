@@ -1,0 +1,276 @@
+"""Gangs of other operators start whole (docs/foreign-gangs.md): pods with our schedulerName and the label of a
+scheduling.x-k8s.io PodGroup. At the end with a real operator, Kubeflow's."""
+
+import contextlib
+import os
+import signal
+
+import pytest
+from harness import processes
+from support import foreign_gangs, nodes
+from support.foreign_gangs import LABEL, Gangs
+from support.jobs import job, template
+from support.wait import always, wait_for
+
+PATIENCE = 90
+
+
+@pytest.fixture(scope="module")
+def kind(target):
+    """The CRD. What is said of it elsewhere is not changed: no other test has such PodGroups."""
+    if not target.cluster:
+        pytest.skip("the CRDs of this cluster are its owner's")
+    api = target.cluster.api()
+    foreign_gangs.install(api)
+    yield
+    foreign_gangs.uninstall(api)
+
+
+@pytest.fixture
+def gangs(kind, programs, core, namespace):
+    return Gangs(programs.api(), core, namespace)
+
+
+@pytest.fixture
+def two(programs):
+    """Two nodes of the test's own with 2 GPUs each."""
+    with contextlib.ExitStack() as stack:
+        names = [stack.enter_context(nodes.own_node(programs.api(), 2)) for _ in range(2)]
+        wait_usable(programs.api(), names)
+        yield names
+
+
+def wait_usable(api, names):
+    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+    def look():
+        seen = [api.get(f"/api/v1/nodes/{name}") for name in names]
+        return all(not one["spec"].get("taints") and any(
+            c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
+            for one in seen), [one["status"].get("conditions") for one in seen]
+    wait_for(look, f"nodes {names} to be usable")
+
+
+def held(programs):
+    return programs.metrics("extender")["nervex_extender_held_binds"]
+
+
+def test_of_two_gangs_for_one_place_one_runs_whole_and_the_other_waits_without_a_pod_bound(gangs, two, observer):
+    gangs.create("first", 3, nodes=two)
+    gangs.wait_running("first", 3)
+    gangs.create("second", 3, nodes=two)
+    gangs.wait_message("second", "podgroup second waits: pods: 2 of 3 do not fit: each needs nvidia.com/gpu 1")
+    always(lambda: gangs.bound("second") == [], "no pod of the second gang is bound", 3)
+    gangs.wait_phase("first", "Running")
+    gangs.wait_phase("second", "Scheduling")
+    status = gangs.group("first")["status"]
+    assert status["running"] == 3 and status["scheduleStartTime"]
+    wait_for(lambda: [one for one in gangs.events("second") if one[0] == "Unschedulable"], "an Event of the PodGroup")
+    gangs.delete("first")
+    gangs.wait_running("second", 3, PATIENCE)
+    observer.catch_up()
+    assert observer.broken == []
+
+
+def test_minmember_is_enough_and_others_follow_when_there_is_capacity(gangs, two, programs):
+    gangs.create("elastic", 6, min_member=3, nodes=two)
+    gangs.wait_running("elastic", 4)
+    always(lambda: len(gangs.bound("elastic")) == 4, "no more than fit", 2)
+    gangs.core.delete_namespaced_pod("elastic-0", gangs.namespace, grace_period_seconds=0)
+    gangs.wait_running("elastic", 4, PATIENCE)
+    gangs.wait_phase("elastic", "Running")
+
+
+def test_gangs_of_both_kinds_compete_and_each_is_whole(gangs, two, jobs, observer):
+    """Of a foreign gang and a job that each need more than half of the GPUs one runs, then the other."""
+    def own(name):
+        terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": two}]}]
+        learner = template(gpus=1, affinity={"nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}})
+        return job(name, learner={"replicas": 3, "template": learner})
+
+    gangs.create("foreign", 3, nodes=two)
+    gangs.wait_running("foreign", 3)
+    jobs.create(own("own"))
+    jobs.wait_condition("own", "Scheduled", "False")
+    always(lambda: jobs.pods("own") == [], "the job has no pods while it waits", 2)
+    gangs.delete("foreign")
+    jobs.wait_phase("own", "Running", PATIENCE)
+    gangs.create("again", 3, nodes=two)
+    gangs.wait_message("again", "podgroup again waits")
+    always(lambda: gangs.bound("again") == [], "no pod of the foreign gang is bound", 2)
+    jobs.delete("own")
+    gangs.wait_running("again", 3, PATIENCE)
+    observer.catch_up()
+    assert observer.broken == []
+
+
+def test_what_only_kube_scheduler_knows_keeps_the_whole_gang_from_starting(gangs, two, core, namespace):
+    """Affinity to other pods, which the planner does not look at: one node refuses the gang's pods."""
+    core.create_namespaced_pod(namespace, {
+        "metadata": {"name": "obstacle", "labels": {"e2e-foreign": "obstacle"}},
+        "spec": {"nodeName": two[0], "terminationGracePeriodSeconds": 0,
+                 "containers": [{"name": "main", "image": foreign_gangs.PAUSE}]}})
+    away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"e2e-foreign": "obstacle"}}, "topologyKey": "kubernetes.io/hostname"}]}}
+    gangs.create("shy", 3, nodes=two, affinity=away)
+    gangs.wait_message("shy", "avoided after kube-scheduler refused", PATIENCE)
+    assert gangs.bound("shy") == []
+    core.delete_namespaced_pod("obstacle", namespace, grace_period_seconds=0)
+    # Avoided for a minute, more if it was refused again.
+    gangs.wait_running("shy", 3, 240)
+
+
+@pytest.fixture
+def half_started(gangs, two, programs):
+    """A gang of 3 of which two binds are held: the third pod waits for a claim that does not exist."""
+    gangs.create_group("held", 3)
+    gangs.add_pods("held", range(2), nodes=two)
+    claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "later"}}]
+    gangs.add_pods("held", [2], nodes=two, volumes=claim)
+    wait_for(lambda: (held(programs) == 2, held(programs)), "two binds to be held")
+    assert gangs.bound("held") == []
+    return gangs
+
+
+def free_the_third(gangs):
+    """In place of the pod that nobody can schedule comes one that kube-scheduler accepts."""
+    spec = gangs.pods("held")[2].spec
+    names = [term.match_fields[0].values[0] for term in
+             spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution.node_selector_terms]
+    gangs.core.delete_namespaced_pod("held-2", gangs.namespace, grace_period_seconds=0)
+
+    def gone():
+        return "held-2" not in [one.metadata.name for one in gangs.pods("held")]
+    wait_for(gone, "the pod to be gone")
+    gangs.add_pods("held", [2], nodes=names)
+
+
+def test_an_extender_that_is_killed_while_binds_are_held_binds_nothing(half_started, programs):
+    gangs = half_started
+    processes.send(programs.programs["extender"], signal.SIGKILL)
+    programs.start("extender")
+    always(lambda: gangs.bound("held") == [], "no pod is bound", 3)
+    free_the_third(gangs)
+    gangs.wait_running("held", 3, PATIENCE)
+
+
+def test_a_scheduler_that_is_killed_while_binds_are_held_binds_nothing(half_started, programs):
+    gangs = half_started
+    processes.send(programs.programs["scheduler"], signal.SIGKILL)
+    programs.start("scheduler")
+    always(lambda: gangs.bound("held") == [], "no pod is bound", 3)
+    free_the_third(gangs)
+    gangs.wait_running("held", 3, PATIENCE)
+
+
+def test_a_pod_with_a_scheduling_gate_does_not_exist_yet(gangs, two, core, namespace):
+    gangs.create_group("gated", 2)
+    gangs.add_pods("gated", [0], nodes=two)
+    gangs.add_pods("gated", [1], nodes=two, schedulingGates=[{"name": "e2e/later"}])
+    gangs.wait_message("gated", "podgroup gated waits: 1 of its 2 pods exist")
+    gangs.wait_phase("gated", "Pending")
+    core.patch_namespaced_pod("gated-1", namespace, {"spec": {"schedulingGates": None}})
+    gangs.wait_running("gated", 2)
+
+
+def test_pods_whose_podgroup_is_missing_wait_and_say_so(gangs, two):
+    gangs.add_pods("late", range(2), nodes=two)
+    gangs.wait_message("late", "podgroup late waits: it was not found")
+    gangs.create_group("late", 2)
+    gangs.wait_running("late", 2)
+
+
+def test_the_crd_may_be_missing_and_come_later(gangs, two, programs):
+    api = programs.api()
+    foreign_gangs.uninstall(api)
+    gangs.add_pods("early", range(2), nodes=two)
+    gangs.wait_message("early", "podgroup early waits: this cluster has no PodGroups of scheduling.x-k8s.io")
+    programs.restart("extender")  # is ready all the same
+    gangs.wait_message("early", "podgroup early waits: this cluster has no PodGroups of scheduling.x-k8s.io")
+    assert gangs.bound("early") == []
+    foreign_gangs.install(api)
+    gangs.create_group("early", 2)
+    gangs.wait_running("early", 2)
+
+
+def test_a_reason_that_comes_again_is_one_event(gangs, two, programs):
+    api = programs.api()
+    gangs.create("hog", 3, nodes=two)
+    gangs.wait_running("hog", 3)
+    gangs.create("waits", 3, nodes=two)
+
+    def counts(word):
+        return [count or 1 for _, message, count in gangs.events("waits") if word in message]
+
+    wait_for(lambda: counts("2 of 3"), "the reason")
+    for _ in range(2):
+        api.patch(f"/api/v1/nodes/{two[0]}", {"spec": {"unschedulable": True}})
+        wait_for(lambda: "not ready" in gangs.message("waits"), "the cordoned node to be told")
+        api.patch(f"/api/v1/nodes/{two[0]}", {"spec": {"unschedulable": None}})
+        wait_for(lambda: "not ready" not in gangs.message("waits"), "the node to be back")
+    wait_for(lambda: max(counts("2 of 3")) > 1, "an event to be counted up")
+
+
+# -- Kubeflow's operator
+
+
+class Operator:
+    """The training operator as a process, on loopback, as administrator."""
+
+    def __init__(self, cluster):
+        folder = cluster.settings.path("training-operator")
+        os.makedirs(folder, exist_ok=True)
+        # Its admission webhooks are not installed: it makes itself certificates all the same, and keeps them in
+        # a Secret of its namespace.
+        ports = [processes.free_port() for _ in range(3)]
+        self.process = processes.start(
+            [os.path.join(foreign_gangs.operator_folder(), "training-operator"),
+             f"--kubeconfig={cluster.settings.path('kubeconfig')}", "--gang-scheduler-name=nervex-scheduler",
+             "--enable-scheme=tfjob", f"--metrics-bind-address=127.0.0.1:{ports[0]}",
+             f"--health-probe-bind-address=127.0.0.1:{ports[1]}", f"--webhook-server-port={ports[2]}"],
+            os.path.join(cluster.settings.path("logs"), "training-operator.log"), {"TMPDIR": folder})
+
+
+@pytest.fixture
+def operator(kind, programs):
+    api = programs.api()
+    foreign_gangs.install(api, "kubeflow.org_*.yaml")
+    one = Operator(programs)
+    yield one
+    processes.stop([one.process])
+
+
+def tf_job(name, workers, names):
+    worker = foreign_gangs.pod("unused", "unused", nodes=names)["spec"]
+    worker["containers"][0]["name"] = "tensorflow"
+    worker.pop("schedulerName")  # the operator sets it
+    return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name},
+            "spec": {"tfReplicaSpecs": {"Worker": {"replicas": workers, "restartPolicy": "Never",
+                                                   "template": {"spec": worker}}}}}
+
+
+def test_a_tfjob_of_kubeflows_operator_starts_all_or_nothing(operator, gangs, two, jobs, namespace, programs, observer):
+    """First a job of ours has half of the GPUs; then the TFJob gets all."""
+    api = programs.api()
+    terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": two}]}]
+    learner = template(gpus=1, affinity={"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}})
+    jobs.create(job("own", learner={"replicas": 2, "template": learner}))
+    jobs.wait_phase("own", "Running")
+    api.post(f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs", tf_job("mnist", 4, two))
+
+    def created():
+        assert processes.alive(operator.process), "the operator has ended"
+        pods = gangs.pods("mnist")
+        return len(pods) == 4, [one.metadata.name for one in pods]
+    wait_for(created, "the operator to create the TFJob's pods", PATIENCE)
+    assert {one.metadata.labels[LABEL] for one in gangs.pods("mnist")} == {"mnist"}
+    assert {one.spec.scheduler_name for one in gangs.pods("mnist")} == {"nervex-scheduler"}
+    assert gangs.group("mnist")["spec"]["minMember"] == 4
+    gangs.wait_message("mnist", "podgroup mnist waits: ")
+    always(lambda: gangs.bound("mnist") == [], "no pod of the TFJob is bound", 3)
+    jobs.delete("own")
+    gangs.wait_running("mnist", 4, PATIENCE)
+    gangs.wait_phase("mnist", "Running")
+    observer.catch_up()
+    assert observer.broken == []
