@@ -81,21 +81,19 @@ std::string refused_node(std::string_view node) {
   return fmt::format("planned on node {}, which the scheduler's own checks refused", node);
 }
 
-// Why a pod without a nomination has none.
+// Why a pod without a nomination has none. Nobody asks again when that changes: what only the
+// planner knows for sure is left to it.
 std::string foreign_text(const ForeignPodSeen& seen) {
-  const std::int64_t there = seen.counts.pending + seen.counts.started();
-  if (there < seen.min_member) {
-    return fmt::format("{}: {} of its {} pods exist", waits(seen.name), there, seen.min_member);
-  }
   if (!seen.message.empty()) return fmt::format("{}: {}", waits(seen.name), seen.message);
-  return waits(seen.name) + " for capacity";
+  if (seen.min_member <= 1) return waits(seen.name) + " for capacity";
+  return fmt::format("{} until {} of its pods exist and fit", waits(seen.name), seen.min_member);
 }
 
 // Whoever may patch the pod's status can nominate it: then the hold keeps the gang whole.
 kube::FilterResult filter_foreign_pod(const kube::FilterArgs& args, const ForeignPodSeen& seen) {
   if (seen.is_kind_missing) {
-    return fail_all_nodes(args, waits(seen.name) +
-                                    ": this cluster has no PodGroups of scheduling.x-k8s.io");
+    return fail_all_nodes(
+        args, waits(seen.name) + ": this cluster has no PodGroups of scheduling.x-k8s.io");
   }
   if (!seen.is_found) return fail_all_nodes(args, waits(seen.name) + ": it was not found");
   const std::string& node = args.pod.nominated_node;

@@ -52,8 +52,8 @@ std::string foreign_gang_of(const kube::Pod& pod) {
 }
 
 bool foreign_pod_matters(const PodPtr& before, const PodPtr& after) {
-  const bool is_any = (before && !foreign_gang_of(*before).empty()) ||
-                      (after && !foreign_gang_of(*after).empty());
+  const bool is_any =
+      (before && !foreign_gang_of(*before).empty()) || (after && !foreign_gang_of(*after).empty());
   if (!is_any) return false;
   if (!before || !after) return true;
   const auto state = [](const kube::Pod& pod) {
@@ -83,7 +83,8 @@ void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
 void ForeignGangs::add(const PodPtr& pod) {
   Gang& gang = gangs_[foreign_gang_of(*pod)];
   gang.had_pods = true;
-  if (gang.owner.empty() && pod->meta.owner) gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
+  if (gang.owner.empty() && pod->meta.owner)
+    gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
   count(*pod, 1, gang.counts);
   const Stage stage = stage_of(*pod);
   if (stage == Stage::kBound) gang.bound_requests += pod->requests;

@@ -21,6 +21,10 @@ constexpr milliseconds kLongestDelay{60'000};
 constexpr milliseconds kMessagePeriod{60'000};
 constexpr std::size_t kMaxMessage = 1024;
 constexpr int kSure = 2;  // strikes
+// From the first bind of a gang that fails until all that were held have.
+constexpr milliseconds kJudgeStart{1'000};
+// Pods are created one after another: that some are not there yet is no news at first.
+constexpr milliseconds kFewPods{2'000};
 
 // What kube-scheduler's view and ours have in common for pods that may take each other's place.
 std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
@@ -62,6 +66,7 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
     shape.set.role = shapes_.size() == 1 ? "pods" : "pods like " + shape.set.role;
   }
   node_.resize(seen.pending.size());
+  is_refused_.resize(seen.pending.size(), false);
   note_attempts();
   memory_.avoid = still_of_use(std::move(memory_.avoid), now);
 }
@@ -97,7 +102,15 @@ void ForeignWork::note_attempts() {
     const kube::Pod& pod = *seen_.pending[i].pod;
     nominated_.push_back(pod.nominated_node);
     const auto at = known.find(pod.meta.uid);
-    if (at == known.end()) continue;
+    if (at == known.end()) {
+      if (pod.nominated_node.empty()) continue;
+      // By the leader before this one.
+      const std::string& version = pod.meta.resource_version;
+      memory_.nominations.emplace(
+          pod.meta.uid,
+          ForeignMemory::Nomination{pod.nominated_node, version, version, now_, "", 0});
+      continue;
+    }
     ForeignMemory::Nomination written = std::move(at->second);
     if (is_in_flight(pod, written)) {
       nominated_.back() = written.node;
@@ -111,9 +124,37 @@ void ForeignWork::note_attempts() {
     }
     memory_.nominations.emplace(pod.meta.uid, std::move(written));
   }
-  if (!has_failed) return;
-  ++memory_.failures;
-  memory_.not_before = now_ + delay_after(memory_.failures);
+  note_failed_start(has_failed);
+}
+
+// Binds were held, and have failed: of the pods that did not come, those that kube-scheduler
+// refuses are why. Whether it does is told by their condition alone: it does not try them again,
+// nor take their nomination away, as long as nothing changes that its plugins ask for. A pod whose
+// bind was held may have an old condition of this kind: it is known by its nomination, which is
+// taken away, but not at the same moment.
+void ForeignWork::note_failed_start(bool has_failed) {
+  if (has_failed) {
+    ++memory_.failures;
+    memory_.not_before = now_ + delay_after(memory_.failures);
+    if (!memory_.failed_at) memory_.failed_at = now_;
+  }
+  if (!memory_.failed_at || now_ < *memory_.failed_at + kJudgeStart) return;
+  const SysTime failed_at = *memory_.failed_at;
+  memory_.failed_at.reset();
+  for (std::size_t i = 0; i < seen_.pending.size(); ++i) {
+    const kube::Pod& pod = *seen_.pending[i].pod;
+    const auto written = memory_.nominations.find(pod.meta.uid);
+    const bool did_not_come = written != memory_.nominations.end() &&
+                              written->second.at < failed_at && !pod.nominated_node.empty() &&
+                              pod.nominated_node == written->second.node;
+    const bool is_refused = pod.unscheduled_reason == "Unschedulable" &&
+                            !says_group_waits(pod.unscheduled_message, seen_.group->meta.name);
+    if (!did_not_come || !is_refused) continue;
+    avoid(i, pod.nominated_node);
+    is_refused_[i] = true;
+    memory_.failures = 0;
+    memory_.not_before = now_;
+  }
 }
 
 // kube-scheduler takes the nomination away also when the attempt began before it was there: only a
@@ -127,16 +168,21 @@ void ForeignWork::note_refusal(std::size_t i, ForeignMemory::Nomination& nominat
   nomination.strikes += names_refused_node(said, nomination.node) ? kSure : 1;
   if (nomination.strikes < kSure) return;
   nomination.strikes = 0;
+  avoid(i, nomination.node);
+}
+
+void ForeignWork::avoid(std::size_t i, const std::string& node) {
+  const kube::Pod& pod = *seen_.pending[i].pod;
   const std::string& set = shapes_[shape_of_[i]].set.name;
   // Others of its kind that are nominated there may be accepted.
   int others = 0;
   for (std::size_t k = 0; k < seen_.pending.size(); ++k) {
-    const bool is_there = seen_.pending[k].pod->nominated_node == nomination.node;
+    const bool is_there = seen_.pending[k].pod->nominated_node == node;
     if (k != i && is_there && shape_of_[k] == shape_of_[i]) ++others;
   }
-  avoid_node(memory_.avoid, set, nomination.node, others, now_);
+  avoid_node(memory_.avoid, set, node, others, now_);
   memory_.refusal = cut_text(fmt::format("kube-scheduler refused {} on node {}: {}", pod.meta.name,
-                                         nomination.node, said),
+                                         node, pod.unscheduled_message),
                              kMaxMessage);
 }
 
@@ -188,7 +234,7 @@ void ForeignWork::recheck(Ledger& ledger) {
   if (!has_enough_pods() || is_paused()) return;
   bool all_fit = true;
   for (std::size_t i = 0; i < node_.size() && all_fit; ++i) {
-    if (nominated_[i].empty()) continue;
+    if (nominated_[i].empty() || is_refused_[i]) continue;
     all_fit = ledger.fits(shapes_[shape_of_[i]].set, nominated_[i]);
     if (all_fit) take(i, nominated_[i], ledger);
   }
@@ -207,7 +253,7 @@ bool ForeignWork::complete(Ledger& ledger) {
   }
   // What still fits stays where it is, if the rest fits beside it.
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (nominated_[i].empty()) continue;
+    if (nominated_[i].empty() || is_refused_[i]) continue;
     if (!ledger.fits(shapes_[shape_of_[i]].set, nominated_[i])) continue;
     take(i, nominated_[i], ledger);
   }
@@ -297,7 +343,11 @@ std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) c
 
 std::string ForeignWork::waiting_text() const {
   if (seen_.pending.empty()) return "";
-  if (!has_enough_pods()) return "";  // filter says so, with current numbers
+  if (!has_enough_pods()) {
+    const std::int64_t there =
+        seen_.counts.started() + static_cast<std::int64_t>(seen_.pending.size());
+    return fmt::format("{} of its {} pods exist", there, seen_.group->min_member);
+  }
   std::string text;
   if (is_paused()) {
     text = fmt::format("its start has failed {} times; planned again after {}", memory_.failures,
@@ -316,8 +366,19 @@ std::string ForeignWork::waiting_text() const {
 void ForeignWork::report(ForeignDecision& out) const {
   ForeignMemory::Gang& memory = out.memory;
   const std::string text = waiting_text();
+  if (text.empty() || has_enough_pods()) {
+    memory.few_since.reset();
+  } else if (!memory.few_since) {
+    memory.few_since = now_;
+  }
   if (text == memory.message) {
     out.message = text;
+    return;
+  }
+  if (memory.few_since && now_ < *memory.few_since + kFewPods) {
+    out.message = memory.message;
+    const SysTime due = *memory.few_since + kFewPods;
+    out.look_again = out.look_again ? std::min(*out.look_again, due) : due;
     return;
   }
   const bool only_numbers = !text.empty() && !memory.message.empty() && no_fit_ && memory.no_fit &&
@@ -352,6 +413,7 @@ ForeignDecision ForeignWork::decide() const {
     out.nominations.push_back({seen_.pending[i].pod, node_[i]});
   }
   if (memory_.not_before > now_) look_at(memory_.not_before);
+  if (memory_.failed_at) look_at(*memory_.failed_at + kJudgeStart);
   if (no_fit_) {
     if (const auto until = avoided_until(memory_.avoid, now_)) look_at(*until);
   }

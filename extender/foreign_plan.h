@@ -1,8 +1,8 @@
 // extender/foreign_plan.h - which pods of another operator's gang are nominated for which nodes?
 // Pure.
 //
-// The plan of such a gang is kept in status.nominatedNodeName of its pods. kube-scheduler tries that
-// node first and takes the name away when the attempt fails.
+// The plan of such a gang is kept in status.nominatedNodeName of its pods. kube-scheduler tries
+// that node first and takes the name away when the attempt fails.
 // docs/adr/2026-11-22-foreign-gangs.md.
 #pragma once
 
@@ -30,6 +30,7 @@ struct ForeignMemory {
     std::string node;          // "": it was taken away, by us or because an attempt failed
     std::string base_version;  // of the pod, when it was decided
     std::string version;       // of the pod as stored; "": it was not stored, or is not known
+    SysTime at{};              // when it was written
     std::string refused_on;    // the node where the last attempts failed, ...
     int strikes = 0;           // ... and how sure it is that the node was the reason
   };
@@ -38,11 +39,13 @@ struct ForeignMemory {
     std::vector<gang::AvoidedNode> avoid;           // sets are named by the shape of their pods
     std::string refusal;                            // what kube-scheduler said last
     int failures = 0;                               // starts in a row that failed for other reasons
+    std::optional<SysTime> failed_at{};             // the last one, while it is to be judged
     SysTime not_before{};                           // no new nomination
     std::int64_t bound = 0;
     std::optional<gang::NoFit> no_fit;  // that `message` tells
     std::string message;                // last reported; "": it does not wait
     SysTime reported{};
+    std::optional<SysTime> few_since{};  // fewer than minMember pods are there
     // Of PodGroup.status.
     kube::ForeignPodGroupStatus status;  // written last, over that version
     std::string status_base;
@@ -92,7 +95,9 @@ class ForeignWork {
   };
   void add_shape(const ForeignPod& pod);
   void note_attempts();
+  void note_failed_start(bool has_failed);
   void note_refusal(std::size_t pod, ForeignMemory::Nomination& nomination);
+  void avoid(std::size_t pod, const std::string& node);
   std::int64_t needed() const { return seen_.counts.needed(seen_.group->min_member); }
   std::int64_t placed() const;
   bool has_started() const { return placed() >= needed(); }
@@ -112,8 +117,9 @@ class ForeignWork {
   const SysTime now_;
   ForeignMemory::Gang memory_;
   std::vector<Shape> shapes_;
-  std::vector<std::size_t> shape_of_;  // by pod, as in seen_.pending
+  std::vector<std::size_t> shape_of_;   // by pod, as in seen_.pending
   std::vector<std::string> nominated_;  // by pod: as the API has it, or will have; "": none
+  std::vector<bool> is_refused_;        // by pod: where it is nominated kube-scheduler refuses it
   std::vector<std::string> node_;       // by pod: where it is to go now; "": nowhere
   bool is_reserved_ = false;            // what is in node_ was taken from the ledger
   std::optional<gang::NoFit> no_fit_;

@@ -35,8 +35,7 @@ Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
 // In the order of the writes. A few at a time: a gang may have hundreds of pods.
 std::vector<Result<std::string>> nominate_all(kube::Api& api,
                                               const std::vector<NominationWrite>& writes) {
-  std::vector<Result<std::string>> results(writes.size(),
-                                           Error{Code::kTransient, "was not sent"});
+  std::vector<Result<std::string>> results(writes.size(), Error{Code::kTransient, "was not sent"});
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < writes.size(); i = next++) {
@@ -105,6 +104,7 @@ bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,
       written.node = writes[i].node;
       written.base_version = meta.resource_version;
       written.version = *results[i];
+      written.at = clock_.now();
       continue;
     }
     const Code code = results[i].error().code;

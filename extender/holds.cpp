@@ -111,8 +111,8 @@ Holds::Ticket Holds::add(const Call& call) {
     Opening opening = open(call);
     if (!opening.outcome && call.until != HoldUntil::kOthersBound &&
         admitted_ + opening.calls > options_.most_calls) {
-      opening.outcome = {failed(
-          Code::kTransient, "the bind calls of other gangs are held; this gang's turn comes")};
+      opening.outcome = {failed(Code::kTransient,
+                                "the bind calls of other gangs are held; this gang's turn comes")};
     }
     if (opening.outcome) {
       outcomes_[ticket] = *std::move(opening.outcome);
@@ -339,8 +339,7 @@ void Holds::foreign_changed(const std::string& gang) {
   if (at != gates_.end()) judge_foreign(at, false);
 }
 
-void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
-                             std::string why) {
+void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid, std::string why) {
   const MutexLock lock(mutex_);
   const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
   if (at == gates_.end()) return;

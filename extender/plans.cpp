@@ -625,10 +625,10 @@ Result<Nothing> Plans::assume_foreign(std::span<const ForeignBind> binds) {
     }
     const std::string lacking(pod->requests.first_lacking(at->second));
     if (!lacking.empty()) {
-      return Error{Code::kConflict,
-                   fmt::format("node {} has too little {} left for pod {}, which needs {}", node,
-                               lacking, pod->meta.name,
-                               kube::format_amount(lacking, pod->requests.get(lacking)))};
+      return Error{
+          Code::kConflict,
+          fmt::format("node {} has too little {} left for pod {}, which needs {}", node, lacking,
+                      pod->meta.name, kube::format_amount(lacking, pod->requests.get(lacking)))};
     }
     at->second -= pod->requests;
   }

@@ -47,9 +47,9 @@ struct Rejection {
 using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
 struct CycleResult {
-  std::vector<StatusWrite> writes;  // in the order of the queue; only what differs
-  Memory memory;                    // for the next cycle; of waiting gangs only
-  HealingMemory healing;            // for the next cycle, too
+  std::vector<StatusWrite> writes;       // in the order of the queue; only what differs
+  Memory memory;                         // for the next cycle; of waiting gangs only
+  HealingMemory healing;                 // for the next cycle, too
   std::vector<ForeignDecision> foreign;  // of every gang of another operator
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
 };

@@ -30,7 +30,7 @@ PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, V
     return group;
   auto copy = std::make_shared<gang::PodGroup>(*group);
   for (gang::MemberSet& set : copy->spec.members) {
-    set.shape.constraints.volume_terms = 
+    set.shape.constraints.volume_terms =
         volume_terms(set.shape.claims, group->meta.ns.str(), stores, used);
   }
   return copy;

@@ -10,6 +10,8 @@ void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
   if (gang.empty()) return;
   if (before && (!after || before->meta.uid != after->meta.uid)) {
     holds.foreign_pod_gone(gang, before->meta.uid, "the pod was deleted");
+  } else if (after->meta.deleting && after->node.empty()) {
+    holds.foreign_pod_gone(gang, after->meta.uid, "the pod is being deleted");
   } else if (before && after->node.empty() && !before->nominated_node.empty() &&
              after->nominated_node.empty()) {
     // Only the planner does so while a bind is held.

@@ -127,7 +127,7 @@ class Reflector {
   std::string position_;  // resourceVersion up to which all is known; empty: a list is due
   bool streams_lists_;
   std::optional<bool> is_kind_missing_;  // as said last
-  int broken_streams_ = 0;  // streaming lists in a row that broke off half-way
+  int broken_streams_ = 0;               // streaming lists in a row that broke off half-way
   std::jthread thread_;
 };
 

@@ -1,5 +1,5 @@
-// kube/model/foreign_pod_group.h - the PodGroup of scheduler-plugins (scheduling.x-k8s.io/v1alpha1),
-// by which other operators ask for gang scheduling.
+// kube/model/foreign_pod_group.h - the PodGroup of scheduler-plugins
+// (scheduling.x-k8s.io/v1alpha1), by which other operators ask for gang scheduling.
 //
 // Not to be mixed up with gang/pod_group.h, the suite's own PodGroup.
 #pragma once

@@ -22,16 +22,17 @@ using testing::kNs;
 const std::string kLabel(kube::kForeignGroupLabel);
 
 Json foreign_pod(const std::string& name, const std::string& group, int gpus) {
-  return Json{{"apiVersion", "v1"},
-              {"kind", "Pod"},
-              {"metadata", {{"name", name}, {"namespace", kNs}, {"labels", {{kLabel, group}}}}},
-              {"spec",
-               {{"schedulerName", "nervex-scheduler"},
-                {"containers",
-                 Json::array({{{"name", "main"},
-                               {"resources",
-                                {{"requests",
-                                  {{"cpu", "1"}, {"nvidia.com/gpu", std::to_string(gpus)}}}}}}})}}}};
+  return Json{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"name", name}, {"namespace", kNs}, {"labels", {{kLabel, group}}}}},
+      {"spec",
+       {{"schedulerName", "nervex-scheduler"},
+        {"containers",
+         Json::array(
+             {{{"name", "main"},
+               {"resources",
+                {{"requests", {{"cpu", "1"}, {"nvidia.com/gpu", std::to_string(gpus)}}}}}}})}}}};
 }
 
 struct Foreign : Cluster {
@@ -171,7 +172,12 @@ TEST_CASE("a foreign gang waits until minMember of its pods exist", "[extender][
   c.add_pods("a", 2, 1);
   c.plan();
   CHECK(c.nominated("a") == "- -");
-  CHECK(c.why("a-0", {"n1"}) == "podgroup a waits: 2 of its 3 pods exist");
+  CHECK(c.why("a-0", {"n1"}) == "podgroup a waits until 3 of its pods exist and fit");
+  SECTION("and says so when they do not come") {
+    c.clock.advance(2001ms);
+    c.plan();
+    CHECK(c.why("a-0", {"n1"}) == "podgroup a waits: 2 of its 3 pods exist");
+  }
   SECTION("a pod with a scheduling gate does not exist yet") {
     Json gated = foreign_pod("a-2", "a", 1);
     gated["spec"]["schedulingGates"] = Json::array({{{"name", "later"}}});
@@ -348,8 +354,8 @@ TEST_CASE("a gang of which a pod finds no node loses the nominations of all",
   c.plan();
   // Twice, as the message does not name the node.
   for (int i = 0; i < 2; ++i) {
-    c.fail_attempt("a-1", "Unschedulable", "0/2 nodes are available: 2 anti-affinity." +
-                                               std::to_string(i));
+    c.fail_attempt("a-1", "Unschedulable",
+                   "0/2 nodes are available: 2 anti-affinity." + std::to_string(i));
     c.plan();
   }
   CHECK(c.nominated("a") == "- -");
@@ -361,9 +367,10 @@ TEST_CASE("a gang of which a pod finds no node loses the nominations of all",
   CHECK(c.nominated("a") == "n1 n2");
 }
 
-TEST_CASE("a nomination that the scheduler takes away for other reasons is asserted again, later "
-          "and later",
-          "[extender][foreign]") {
+TEST_CASE(
+    "a nomination that the scheduler takes away for other reasons is asserted again, later "
+    "and later",
+    "[extender][foreign]") {
   Foreign c;
   c.add_node("n1", 8);
   c.add_foreign_group("a", 2);
@@ -387,6 +394,28 @@ TEST_CASE("a nomination that the scheduler takes away for other reasons is asser
     CHECK(c.nominated("b") == "n1 n1");
     CHECK(c.why("a-0", {"n1"}).find("its start has failed 3 times") != std::string::npos);
   }
+}
+
+TEST_CASE("a pod that kube-scheduler refuses in silence is known when the binds of the others fail",
+          "[extender][foreign]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_node("n3", 8);
+  c.add_foreign_group("a", 2);
+  c.add_pods("a", 2, 8);
+  c.see_all();
+  // It was tried before it was nominated, and nothing wakes it.
+  c.fail_attempt("a-1", "Unschedulable", "0/3 nodes are available: 3 anti-affinity.");
+  c.plan();
+  CHECK(c.nominated("a") == "n1 n2");
+  c.clock.advance(10s);
+  c.fail_attempt("a-0", "SchedulerError", "podgroup rl/a cannot start");
+  c.plan();
+  CHECK(c.nominated("a") == "n1 n2");
+  c.clock.advance(1s);
+  c.plan();
+  CHECK(c.nominated("a") == "n1 n3");
 }
 
 TEST_CASE("a plan whose node was lost is made again", "[extender][foreign]") {
@@ -419,7 +448,7 @@ TEST_CASE("a nomination is not lost by a write that failed", "[extender][foreign
 
 struct PlannedForeign : Foreign {
   explicit PlannedForeign(int min_member = 2, int count = 2, const HoldOptions& options = {},
-                   bool by_real_clock = true)
+                          bool by_real_clock = true)
       : Foreign(options, by_real_clock) {
     add_node("n1", 8);
     add_node("n2", 8);
@@ -487,8 +516,9 @@ TEST_CASE("all pods of a foreign gang are checked at once, and none is bound if 
   auto first = c.begin("a-0");
   c.wait_for(1);
   const std::string second = c.bind("a-1", c.pod("a-1").nominated_node);
-  CHECK(second == "podgroup rl/a cannot start now: node n1 has too little nvidia.com/gpu left for "
-                  "pod a-0, which needs 4");
+  CHECK(second ==
+        "podgroup rl/a cannot start now: node n1 has too little nvidia.com/gpu left for "
+        "pod a-0, which needs 4");
   CHECK(first.get() == second);
   CHECK(c.bound("a") == 0);
 }

@@ -1,7 +1,6 @@
 #include "tests/sim/scheduling.h"
 
 #include "base/log.h"
-#include "job/names.h"
 #include "tests/extender/extender_process.h"
 
 namespace nervex::testing {

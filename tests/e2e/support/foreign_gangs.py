@@ -44,7 +44,7 @@ def install(api, pattern=f"{GROUP}_*.yaml"):
                 raise
 
         def look(name=crd["metadata"]["name"]):
-            seen = api.get(f"{CRDS}/{name}").get("status", {}).get("conditions", [])
+            seen = api.get(f"{CRDS}/{name}").get("status", {}).get("conditions") or []
             return any(c["type"] == "Established" and c["status"] == "True" for c in seen), seen
         wait_for(look, f"CRD {crd['metadata']['name']} to be established")
 
@@ -133,6 +133,12 @@ class Gangs:
             said = self.message(name)
             return text in said, said
         wait_for(look, f"kube-scheduler to say of {name}: {text}", timeout)
+
+    def wait_event(self, name, text, timeout=60):
+        def look():
+            seen = self.events(name)
+            return any(text in message for _, message, _ in seen), seen
+        wait_for(look, f"an event of podgroup {name}: {text}", timeout)
 
     def wait_phase(self, name, phase, timeout=60):
         def look():

@@ -193,6 +193,39 @@ TEST_CASE("lists and watches that fail are tried again with back-off", "[kube][r
   CHECK(mirror.all_told().size() == 1);
 }
 
+TEST_CASE("a kind that may be missing is listed as empty, asked for again, and found when it comes",
+          "[kube][reflector]") {
+  const bool streaming = GENERATE(false, true);
+  FakeApi api;
+  api.add(kPods, "ns", a_pod("a"));
+  api.fail_next("", "/pods", {Code::kNotFound, "no such kind"}, testing::Applied::kNo, 5);
+  auto options = quick(api_path(kPods), streaming);
+  options.retry_missing = 2ms;
+  std::mutex mutex;
+  std::vector<bool> told;
+  options.on_missing = [&](bool is_missing) {
+    const std::unique_lock lock(mutex);
+    told.push_back(is_missing);
+  };
+  const auto is_told = [&](const std::vector<bool>& want) {
+    return wait_until([&] {
+      const std::unique_lock lock(mutex);
+      return told == want;
+    });
+  };
+  Mirror mirror(api, options);
+  CHECK(is_told({true, false}));
+  CHECK(mirror.has_keys({"ns/a"}));
+  SECTION("and is empty again when it goes while it is watched") {
+    CHECK(wait_until([&] { return api.open_watches() == 1; }));
+    api.fail_next("", "/pods", {Code::kNotFound, "no such kind"}, testing::Applied::kNo, 1'000'000);
+    api.end_watches();
+    CHECK(is_told({true, false, true}));
+    CHECK(mirror.has_keys({}));
+    CHECK(mirror.reflector.check_fresh("pods"));
+  }
+}
+
 TEST_CASE("why nothing is listed yet is reported with the last failure", "[kube][reflector]") {
   FakeApi api;
   api.fail_next("", "/pods", {Code::kForbidden, "403 pods is forbidden"}, testing::Applied::kNo,
