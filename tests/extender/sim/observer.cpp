@@ -139,6 +139,7 @@ void Observer::look_at_slot(const gang::PodGroup& group, const gang::MemberSet& 
   const auto what = [&] {
     return fmt::format("{} of {}", gang::slot_key(set.role, slot.ordinal), group.meta.name);
   };
+  const auto is_committed = [&] { return gang::gang_of(group.status, set.role, slot)->committed; };
   const bool is_same =
       placement != nullptr && std::pair(placement->node, placement->number) == known->second;
   if (!is_same) {
@@ -148,15 +149,22 @@ void Observer::look_at_slot(const gang::PodGroup& group, const gang::MemberSet& 
         std::any_of(pods->second.begin(), pods->second.end(), [&](const PodSeen* pod) {
           return pod->slot->placement == known->second.second;
         });
-    if (is_bound) breach(what() + " has lost the placement of its bound pod");
-    if (placement == nullptr) return;
-    if (placement->number <= known->second.second) breach(what() + " has an older placement");
-    known->second = {placement->node, placement->number};
+    auto& [node, number] = known->second;
+    const bool was_released = node.empty();
+    if (is_bound && !was_released) breach(what() + " has lost the placement of its bound pod");
+    if (placement == nullptr) {
+      node.clear();
+      return;
+    }
+    const bool is_older = was_released ? placement->number < number : placement->number <= number;
+    if (is_older) breach(what() + " has an older placement");
+    number = placement->number;
+    // Without a placement the spec may have moved it to a gang that is not committed.
+    if (was_released && !is_committed()) return;
+    node = placement->node;
     ++seen["placement moved"];
   }
-  if (!gang::gang_of(group.status, set.role, slot)->committed) {
-    breach(what() + " was of a committed gang and is not any more");
-  }
+  if (!is_committed()) breach(what() + " was of a committed gang and is not any more");
 }
 
 // ---- for how long?
