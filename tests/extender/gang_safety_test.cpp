@@ -8,9 +8,6 @@
 //   NERVEX_SIM_SEEDS=5000 NERVEX_SIM_FIRST=1 gang_safety_test     many more than the ordinary run
 //   NERVEX_SIM_SEED=17 gang_safety_test                           this one alone
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
-#include <catch2/generators/catch_generators_adapters.hpp>
-#include <catch2/generators/catch_generators_random.hpp>
 
 #include "tests/extender/sim/cluster.h"
 #include "tests/support/sanitized.h"
@@ -42,7 +39,7 @@ void live(unsigned seed, std::map<std::string, int>& happened) {
 }
 
 TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim][property]") {
-  const Seeds seeds = seeds_to_try(GENERATE(take(1, random(1U, 1'000'000'000U))), cases(100));
+  const Seeds seeds = seeds_to_try(1, cases(100));
   std::map<std::string, int> happened;
   for (unsigned seed = seeds.first; seed < seeds.first + seeds.count; ++seed) live(seed, happened);
   std::string summary = fmt::format("{} schedules from {} on", seeds.count, seeds.first);

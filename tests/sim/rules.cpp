@@ -486,10 +486,11 @@ void Rules::check_parts(SysTime now) {
 }
 
 void Rules::extender_was_started(SysTime now) {
+  const auto& groups = live_groups();
   for (auto& [key, since] : parts_) {
-    const auto group = live_groups().find(key.first);
+    const auto group = groups.find(key.first);
     const auto* gang =
-        group == live_groups().end() ? nullptr : gang::find_gang(group->second.status, key.second);
+        group == groups.end() ? nullptr : gang::find_gang(group->second.status, key.second);
     if (gang == nullptr || !gang->healing_since) since = now;
   }
 }

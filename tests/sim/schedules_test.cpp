@@ -408,7 +408,7 @@ TEST_CASE("a job lives through lost nodes, thieves and kills, and no gang is in 
       "base gang committed",        "growth gang committed", "thief",        "pod rejected",
       "extender killed at a write", "kube-scheduler killed", "node flaps",   "gang in part",
       "controller restarted",       "extender restarted",    "gang given up"};
-  for_seeds(40, events, [](Suite& suite) {
+  for_seeds(20, events, [](Suite& suite) {
     const std::vector<Event> happens = {{4, schedule},
                                         {4, change_a_node},
                                         {2, [](Suite& of) { of.add_thief(of.a_node()); }},
