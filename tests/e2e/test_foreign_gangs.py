@@ -38,18 +38,8 @@ def two(programs):
     """Two nodes of the test's own with 2 GPUs each."""
     with contextlib.ExitStack() as stack:
         names = [stack.enter_context(nodes.own_node(programs.api(), 2)) for _ in range(2)]
-        wait_usable(programs.api(), names)
+        nodes.wait_usable(programs.api(), names)
         yield names
-
-
-def wait_usable(api, names):
-    """Ready, and without the taint that every node has until the controller manager saw it ready."""
-    def look():
-        seen = [api.get(f"/api/v1/nodes/{name}") for name in names]
-        return all(not one["spec"].get("taints") and any(
-            c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
-            for one in seen), [one["status"].get("conditions") for one in seen]
-    wait_for(look, f"nodes {names} to be usable")
 
 
 def held(programs):
