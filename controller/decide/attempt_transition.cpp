@@ -88,8 +88,9 @@ bool has_another_place(const AttemptPod& of, const gang::PodGroup& group) {
   return false;
 }
 
+// Kubernetes' pod garbage collector marks pods Failed that are deleted and were never bound.
 bool has_run(const kube::Pod& pod) {
-  return pod.phase == kube::PodPhase::kRunning || pod.is_finished();
+  return !pod.node.empty() && (pod.phase == kube::PodPhase::kRunning || pod.is_finished());
 }
 
 AttemptResult runs() {

@@ -311,6 +311,29 @@ TEST_CASE(
   CHECK(world.pod_names().empty());
 }
 
+// Kubernetes' pod garbage collector passes every 20 s and marks those Failed that are deleted and
+// were never bound: for example one whose placement has moved, until its finalizer is taken away.
+TEST_CASE("a coordinator that was never bound has not run, though it is marked Failed",
+          "[controller][attempts]") {
+  World world(a_job_with_retries(0));
+  world.make_gang();
+  world.change_pod(kCoordinator, [](kube::Pod& pod) {
+    REQUIRE(pod.node.empty());
+    pod.meta.deleting = true;
+    pod.phase = kube::PodPhase::kFailed;
+  });
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK_FALSE(world.seen.job.status.start_time);
+  world.remove_pod(kCoordinator);
+  world.settle();
+  CHECK(world.seen.job.status.attempt == 1);
+  CHECK(world.seen.job.status.failed_attempts == 0);
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  const auto names = world.pod_names();
+  CHECK(std::count(names.begin(), names.end(), std::string(kCoordinator)) == 1);
+}
+
 TEST_CASE("a base gang that could not be made whole again is queued again",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
