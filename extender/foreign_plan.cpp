@@ -151,7 +151,6 @@ void ForeignWork::note_failed_start(bool has_failed) {
                             !says_group_waits(pod.unscheduled_message, seen_.group->meta.name);
     if (!did_not_come || !is_refused) continue;
     avoid(i, pod.nominated_node);
-    is_refused_[i] = true;
     memory_.failures = 0;
     memory_.not_before = now_;
   }
@@ -171,16 +170,26 @@ void ForeignWork::note_refusal(std::size_t i, ForeignMemory::Nomination& nominat
   avoid(i, nomination.node);
 }
 
+// Of several pods that were refused on one node in one start the node is avoided once.
 void ForeignWork::avoid(std::size_t i, const std::string& node) {
   const kube::Pod& pod = *seen_.pending[i].pod;
   const std::string& set = shapes_[shape_of_[i]].set.name;
+  is_refused_[i] = true;
   // Others of its kind that are nominated there may be accepted.
   int others = 0;
   for (std::size_t k = 0; k < seen_.pending.size(); ++k) {
-    const bool is_there = seen_.pending[k].pod->nominated_node == node;
-    if (k != i && is_there && shape_of_[k] == shape_of_[i]) ++others;
+    const bool is_there = seen_.pending[k].pod->nominated_node == node && !is_refused_[k];
+    if (is_there && shape_of_[k] == shape_of_[i]) ++others;
   }
-  avoid_node(memory_.avoid, set, node, others, now_);
+  const auto known = std::find_if(
+      memory_.avoid.begin(), memory_.avoid.end(), [&](const gang::AvoidedNode& avoided) {
+        return avoided.set == set && avoided.node == node && avoided.until > now_;
+      });
+  if (known == memory_.avoid.end()) {
+    avoid_node(memory_.avoid, set, node, others, now_);
+  } else {
+    known->at_most = std::min(known->at_most, others);
+  }
   memory_.refusal = cut_text(fmt::format("kube-scheduler refused {} on node {}: {}", pod.meta.name,
                                          node, pod.unscheduled_message),
                              kMaxMessage);

@@ -418,6 +418,30 @@ TEST_CASE("a pod that kube-scheduler refuses in silence is known when the binds 
   CHECK(c.nominated("a") == "n1 n3");
 }
 
+TEST_CASE("a node that refuses several pods of a start is avoided for a minute",
+          "[extender][foreign]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_foreign_group("a", 3);
+  c.add_pods("a", 3, 4);
+  c.see_all();
+  for (const char* name : {"a-0", "a-1"}) {
+    c.fail_attempt(name, "Unschedulable", "0/2 nodes are available: 2 anti-affinity.");
+  }
+  c.plan();
+  CHECK(c.nominated("a") == "n1 n1 n2");
+  c.clock.advance(10s);
+  c.fail_attempt("a-2", "SchedulerError", "podgroup rl/a cannot start");
+  c.plan();
+  c.clock.advance(1s);
+  c.plan();
+  CHECK(c.nominated("a") == "- - -");
+  c.clock.advance(60s);
+  c.plan();
+  CHECK(c.nominated("a") == "n1 n1 n2");
+}
+
 TEST_CASE("a plan whose node was lost is made again", "[extender][foreign]") {
   Foreign c;
   c.add_node("n1", 8);
