@@ -245,7 +245,8 @@ class Operator:
         wait_for(made, "the operator's certificates", PATIENCE)
         os.makedirs(CERTIFICATES, exist_ok=True)
         for name, text in self.api.get(f"{self._secret}/{SECRET}")["data"].items():
-            with open(os.open(os.path.join(CERTIFICATES, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            path = os.path.join(CERTIFICATES, name)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(base64.b64decode(text))
 
     def stop(self):
