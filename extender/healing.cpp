@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kNotBound = "is not bound to node";
 constexpr std::string_view kLostPod = "lost its pod";
+constexpr std::string_view kWaitsUntil = "waits until pod";
 
 // It says that no pod runs and not why: to be replaced as soon as that is known. The PodGroup's
 // spec may want the next pod before the end of the one before was seen, and kube-scheduler takes
@@ -45,7 +46,12 @@ std::string text_of(const OpenSlot& open) {
 struct Gaps {
   std::size_t count = 0;
   std::string text;  // about the most telling one
-  int rank = 3;      // of that text: 0 says what happened to a pod, 2 that none is bound yet
+  // Of that text: 0 says what happened to a pod, 1 that the one before takes its time, 3 that none
+  // is bound yet.
+  int rank = 4;
+  // Of those whose slot's last pod has not ended: how many, and when the first shall have.
+  std::size_t waiting = 0;
+  SysTime first_end = SysTime::max();
   void add(int of, const std::string& about) {
     if (of >= rank) return;
     rank = of;
@@ -62,21 +68,37 @@ Gaps gaps_of(const GangWork& work) {
     ++gaps.count;
     const auto loss = work.seen->losses.find({role, slot.ordinal});
     const bool is_known = loss != work.seen->losses.end();
-    gaps.add(is_known ? 0 : 1, gang::slot_key(role, slot.ordinal) + " " +
+    gaps.add(is_known ? 0 : 2, gang::slot_key(role, slot.ordinal) + " " +
                                    (is_known ? loss->second : std::string(kLostPod)));
+  };
+  // The controller makes no pod of the slot as long as there is one of an earlier incarnation.
+  const auto note_wait = [&](const std::string& role, gang::SlotId slot) {
+    const auto last = work.seen->ending.find({role, slot.ordinal});
+    if (last == work.seen->ending.end() || last->second.incarnation >= slot.incarnation) return;
+    ++gaps.waiting;
+    gaps.first_end = std::min(gaps.first_end, last->second.until);
+    gaps.add(1, fmt::format("{} {} {} has ended (terminating until {})",
+                            gang::slot_key(role, slot.ordinal), kWaitsUntil, last->second.name,
+                            to_rfc3339(last->second.until)));
   };
   for (const gang::MemberSet& set : work.missing) {
     if (!work.is_of_quorum(set.role)) continue;
-    for (const gang::SlotId slot : set.slots) lost_pod(set.role, slot);
+    for (const gang::SlotId slot : set.slots) {
+      note_wait(set.role, slot);
+      lost_pod(set.role, slot);
+    }
   }
   for (const PlacedSlot& slot : work.placed) {
     if (!work.is_of_quorum(slot.placement.role)) continue;
     const auto at = open.find(slot.placement.number);
     if (slot.placement.number == 0) {
+      note_wait(slot.placement.role, slot.placement.slot);
       lost_pod(slot.placement.role, slot.placement.slot);
     } else if (at != open.end()) {
       ++gaps.count;
-      gaps.add(at->second->why == OpenSlot::Why::kUnbound ? 2 : 0, text_of(*at->second));
+      const bool is_unbound = at->second->why == OpenSlot::Why::kUnbound;
+      if (is_unbound) note_wait(slot.placement.role, slot.placement.slot);
+      gaps.add(is_unbound ? 3 : 0, text_of(*at->second));
     }
   }
   return gaps;
@@ -148,9 +170,12 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   state.cause = cause_of(gaps);
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
   const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
+  const bool all_wait = gaps.waiting == gaps.count;
   // The first cause stays, unless now there is one that says more.
   const auto keep_cause = [&](const std::string& cause) {
     if (cause.empty() || (is_vague(cause) && !is_vague(state.cause))) return;
+    // The pod that it names may have ended since; and nothing else is missing while all wait.
+    if (cause.find(kWaitsUntil) != std::string::npos || all_wait) return;
     state.cause = cause;
   };
   if (was_shown) {
@@ -160,11 +185,15 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
     state.since = std::min(known->second.since, now);
     keep_cause(known->second.cause);
   }
+  // Nothing can be done before the first of those pods has ended. In the status, too, so that the
+  // next leader does not count the time until then.
+  if (all_wait) state.since = std::max(state.since, gaps.first_end);
   const SysTime late = state.since + healing.options.bind_deadline;
+  const bool is_long_wait = state.since > now + healing.options.bind_deadline;
   const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
     return open->why == OpenSlot::Why::kNodeLost && work.is_of_quorum(open->placement.role);
   });
-  state.is_shown = was_shown || is_lost || work.no_fit || now >= late;
+  state.is_shown = was_shown || is_lost || is_long_wait || work.no_fit || now >= late;
   if (!state.is_shown) sooner(state.look_again, late);
   if (healing.options.deadline.count() == 0) return state;
   state.deadline = state.since + healing.options.deadline;

@@ -58,7 +58,9 @@ void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
 // -- is it whole?
 
 struct HealingState {
-  SysTime since{};        // when it ceased to be
+  // When it ceased to be. While all that it lacks are slots whose last pod is still being deleted:
+  // when the first of those will have ended, which may be in the future.
+  SysTime since{};
   std::string cause;      // what was lost first
   bool is_shown = false;  // in the status; not of a gang that is only starting
   bool is_over = false;   // the deadline has passed

@@ -94,10 +94,20 @@ void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
       pod.meta.name,        pod.meta.ns,       pod.node,      "",
       slot.placement,       pod.is_finished(), pod.node_lost, end_of(pod),
       slot.slot.incarnation};
+  const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
+  if (is_ending) {
+    ending_[{slot.pod_group_uid, pod.meta.uid}] = {
+        {slot.role, slot.slot.ordinal},
+        pod.meta.ns,
+        {pod.meta.name, slot.slot.incarnation, pod.deletion_timestamp}};
+  } else {
+    ending_.erase({slot.pod_group_uid, pod.meta.uid});
+  }
 }
 
 void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
   erase(slot, pod.meta.uid);
+  ending_.erase({slot.pod_group_uid, pod.meta.uid});
   const auto refusal = refusals_.find({slot.pod_group_uid, pod.meta.ns, slot.placement});
   if (refusal != refusals_.end() && refusal->second.pod_uid == pod.meta.uid) {
     refusals_.erase(refusal);
@@ -124,6 +134,19 @@ void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
 bool SlotPods::is_gated(const std::string& group_uid, std::string_view ns,
                         const gang::Placement& placement) const {
   return gated_.count({group_uid, std::string(ns), placement.number}) > 0;
+}
+
+std::map<std::pair<std::string, int>, EndingPod> SlotPods::ending(const std::string& group_uid,
+                                                                  std::string_view ns) const {
+  std::map<std::pair<std::string, int>, EndingPod> found;
+  for (auto at = ending_.lower_bound({group_uid, ""});
+       at != ending_.end() && at->first.first == group_uid; ++at) {
+    const Ending& of = at->second;
+    if (of.ns != ns) continue;
+    EndingPod& longest = found[of.slot];
+    if (longest.name.empty() || of.pod.until > longest.until) longest = of.pod;
+  }
+  return found;
 }
 
 std::string SlotPods::refusal(const std::string& group_uid, std::string_view ns,

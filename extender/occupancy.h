@@ -97,6 +97,11 @@ class SlotPods {
   std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
                                     const gang::Placement& placement) const;
 
+  // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: as many as
+  // there are.
+  std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,
+                                                          std::string_view ns) const;
+
   // From now on this pod is being bound to that node for the slot; until it is added or removed.
   void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
   void forget(const gang::PodSlot& slot, std::string_view pod_uid);
@@ -129,6 +134,12 @@ class SlotPods {
   // By PodGroup UID, the pod's namespace, and placement number.
   std::map<PlacementKey, Refusal> refusals_;
   std::map<PlacementKey, std::string> gated_;  // by the same; the pod's UID
+  struct Ending {
+    SlotName slot;
+    std::string ns;
+    EndingPod pod;
+  };
+  std::map<std::pair<std::string, std::string>, Ending> ending_;  // by PodGroup UID and pod UID
 };
 
 // Which slot of one PodGroup has which placement. Reserves the capacity of its placements in the

@@ -329,6 +329,7 @@ Snapshot Plans::snapshot() const {
     }
     seen.enlarged = entry.enlarged;
     seen.losses = entry.losses;
+    seen.ending = pods_.ending(uid, seen.group->meta.ns.str());
   }
   if (!quotas_.empty()) add_quotas(snapshot);
   snapshot.foreign = foreign_.all(volumes_);

@@ -43,6 +43,13 @@ struct NodeRejections {
   int times = 0;
 };
 
+// A bound pod that is being deleted and has not finished. Its slot gets no other pod before that.
+struct EndingPod {
+  std::string name;
+  int incarnation = 0;
+  SysTime until{};  // its deletionTimestamp: when its grace period is over
+};
+
 // A PodGroup in a snapshot.
 struct GroupSeen {
   PodGroupPtr group;
@@ -54,6 +61,8 @@ struct GroupSeen {
   std::vector<NodeRejections> rejections{};
   // Why the slot's last pod is gone, by role and ordinal; of those that have no new one yet.
   std::map<std::pair<std::string, int>, std::string> losses{};
+  // By role and ordinal; the one that takes longest. None on a lost node: those are removed.
+  std::map<std::pair<std::string, int>, EndingPod> ending{};
   // Slots (role, ordinal) that the spec wants and that have no pod; sorted. Only filled where the
   // namespace has a ResourceQuota.
   std::vector<std::pair<std::string_view, int>> without_pod{};

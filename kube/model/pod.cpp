@@ -456,6 +456,8 @@ Pod complete(Draft draft) {
     pod.unscheduled_message = {};
     pod.unscheduled_reason = {};
     pod.unscheduled_since = {};
+  } else if (pod.meta.deleting && draft.deletion_timestamp) {
+    pod.deletion_timestamp = *draft.deletion_timestamp;
   }
   return std::move(draft.pod);
 }

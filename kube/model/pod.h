@@ -59,6 +59,8 @@ struct Pod {
   SharedString unscheduled_message;  // of condition PodScheduled=False
   SharedString unscheduled_reason;   // of it: "Unschedulable", "SchedulerError"
   SysTime unscheduled_since{};       // of it, in whole seconds; of kept pods, as the two above
+  // When the grace period of its deletion is over; of kept pods, as those above. 0: not deleted.
+  SysTime deletion_timestamp{};
   SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
   // pod_requests(), of a pod that is resized in place the larger of spec and status; and what it
   // takes as a pod that keeps apart from its kind (anti_affinity.h).

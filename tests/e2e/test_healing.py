@@ -190,6 +190,28 @@ def test_a_pod_that_is_terminating_for_ever_on_a_dead_node_is_removed(jobs, heal
     wait_node(jobs, large)
 
 
+def test_a_pod_that_ends_slowly_is_waited_for(jobs, healing, core, namespace, pair):
+    """A drain, and a grace period that is longer than the healing deadline: what runs is kept."""
+    _, large = pair
+    slow = on(pair, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)
+    start(jobs, 3, collector={"replicas": 1, "template": slow})
+    (before,) = jobs.pods(NAME, "collector")
+    others = {pod.metadata.uid for pod in jobs.pods(NAME)} - {before.metadata.uid}
+    core.delete_namespaced_pod(before.metadata.name, namespace)
+    waits = f"collector/0 waits until pod {before.metadata.name} has ended (terminating until 20"
+
+    def told():
+        said = jobs.condition(NAME, "Scheduled")
+        return said["status"] == "False" and said["message"].startswith(waits), said
+    wait_for(told, "the job to say what it waits for")
+    always(lambda: (told()[0] and status(jobs)["attempt"] == 1, status(jobs)), "it waits beyond the deadline", 10)
+    core.delete_namespaced_pod(before.metadata.name, namespace, grace_period_seconds=0)
+    wait_node(jobs, large)
+    assert others < {pod.metadata.uid for pod in jobs.pods(NAME)}
+    assert status(jobs)["attempt"] == 1
+    wait_for(lambda: ("healingSince" not in gang(jobs), gang(jobs)), "the gang to be whole again")
+
+
 def test_a_lost_coordinator_s_job_begins_again_though_its_pod_never_ends(jobs, healing, own_node):
     """Its name is needed by the next attempt."""
     slow = on([own_node], gpus=0, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)

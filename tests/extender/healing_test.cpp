@@ -291,6 +291,74 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
   }
 }
 
+TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the gang again",
+          "[extender][healing]") {
+  // One of two is being deleted, with 600 s to write a checkpoint; its successor has a node at
+  // once.
+  const SysTime until = kNow + seconds(600);
+  gang::PodGroup group = learners({"n1", "n2"});
+  group.spec.members[0].slots[0].incarnation = 1;
+  ++group.meta.generation;
+  const std::vector<gang::NodeView> nodes{full("n1"), full("n2"), view(a_node("n3", 8))};
+  const auto ending = [&](GroupSeen of, int incarnation = 0) {
+    of.ending[{"learner", 0}] = {"a-learner-0", incarnation, until};
+    return of;
+  };
+  Cycles cycles;
+  auto written = cycles.run(nodes, ending(seen(group)));
+  REQUIRE(written);
+  CHECK(text(written) == "n3#3 n2#2");
+  CHECK(written->reason == "Healing");
+  CHECK(written->message ==
+        "learner/0 waits until pod a-learner-0 has ended (terminating until "
+        "1970-01-12T13:56:40Z); lost pods are replaced, and if not all pods of the gang run by "
+        "1970-01-12T14:01:40Z it is queued again");
+  group.status = cycles.written;
+  const OpenSlot unbound = open(group, 3, Why::kUnbound);
+  const std::vector<gang::NodeView> taken{full("n1"), full("n2"), full("n3")};
+  CHECK_FALSE(cycles.run(taken, ending(seen(group, {unbound})), kNow + seconds(301)));
+
+  SECTION("the deadline begins when it has to have ended") {
+    const bool is_new_leader = GENERATE(false, true);
+    if (is_new_leader) cycles = Cycles();
+    const bool has_ended = GENERATE(true, false);
+    const auto now_seen = [&] {
+      return has_ended ? seen(group, {unbound}) : ending(seen(group, {unbound}));
+    };
+    const auto after = cycles.run(taken, now_seen(), until + seconds(299));
+    if (after) group.status = cycles.written;
+    CHECK(group.status.gangs[0].reason == "Healing");
+    CHECK(group.status.gangs[0].healing_since == until);
+    const auto over = cycles.run(taken, now_seen(), until + seconds(300));
+    REQUIRE(over);
+    CHECK(over->reason == "HealingDeadlineExceeded");
+  }
+  SECTION("or when it has ended") {
+    const SysTime now = kNow + seconds(400);
+    const auto after = cycles.run(taken, seen(group, {unbound}), now);
+    REQUIRE(after);
+    CHECK(after->healing_since == now);
+    CHECK(after->message.starts_with("learner/0 is not bound to node n3; "));
+  }
+  SECTION("but another loss counts at once") {
+    const OpenSlot lost = open(group, 2, Why::kNodeLost, "not Ready");
+    const SysTime now = kNow + seconds(100);
+    const auto after = cycles.run(taken, ending(seen(group, {lost, unbound})), now);
+    REQUIRE(after);
+    CHECK(after->healing_since == now);
+    group.status = cycles.written;
+    const auto over = cycles.run(taken, ending(seen(group, {lost, unbound})), now + seconds(300));
+    REQUIRE(over);
+    CHECK(over->reason == "HealingDeadlineExceeded");
+    CHECK(over->message.starts_with("learner/1 lost its node n2 (not Ready), and 1 more pods"));
+  }
+  SECTION("a pod of its own incarnation is not waited for") {
+    const auto over = cycles.run(taken, ending(seen(group, {unbound}), 1), kNow + seconds(302));
+    REQUIRE(over);
+    CHECK(over->healing_since == kNow + seconds(302));
+  }
+}
+
 TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
   gang::PodGroup group =
       planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("aggregator", 1, ask(0))}),

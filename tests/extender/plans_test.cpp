@@ -156,6 +156,43 @@ TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its pl
   }
 }
 
+TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  REQUIRE(c.bind(names[0], "n1").empty());
+  const auto delete_pod = [&c](const std::string& name) {
+    c.api.change(kube::kPods, kNs, name,
+                 {{"metadata", {{"deletionTimestamp", "2026-11-22T10:00:07Z"}}}});
+    c.see_pods();
+  };
+  const auto ending = [&c] { return c.plans.snapshot().groups.at(0).ending; };
+  delete_pod(names[1]);  // not bound: it goes at once
+  CHECK(ending().empty());
+  delete_pod(names[0]);
+  REQUIRE(ending().size() == 1);
+  CHECK(ending().begin()->first == std::pair<std::string, int>("learner", 0));
+  CHECK(ending().begin()->second.name == names[0]);
+  CHECK(to_rfc3339(ending().begin()->second.until) == "2026-11-22T10:00:07Z");
+  SECTION("until they have finished") {
+    c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
+  }
+  SECTION("until they are gone") { c.api.remove(kube::kPods, kNs, names[0]); }
+  SECTION("unless their node is lost") {
+    c.api.change(kube::kPods, kNs, names[0],
+                 {{"status",
+                   {{"conditions", Json::array({{{"type", kube::kNodeLostCondition},
+                                                 {"status", "True"},
+                                                 {"message", "not Ready"}}})}}}});
+  }
+  c.see_pods();
+  CHECK(ending().empty());
+}
+
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);

@@ -157,6 +157,21 @@ TEST_CASE("a pod on a lost node, and one that is deleted at once, are told apart
   CHECK_FALSE(with("", "").deleted_at_once);
 }
 
+TEST_CASE("when the grace period of its deletion is over is kept of pods of gangs alone",
+          "[kube][pod]") {
+  const auto with = [](const std::string& annotation) {
+    PodFilter filter;
+    filter.scheduling_annotation = "slot";
+    const auto pod = decode_pod(R"({"metadata":{"name":"p","annotations":{")" + annotation +
+                                    R"(":"x"},"deletionTimestamp":"2026-11-22T10:00:07Z"}})",
+                                filter);
+    REQUIRE(pod);
+    return pod->deletion_timestamp;
+  };
+  CHECK(to_rfc3339(with("slot")) == "2026-11-22T10:00:07Z");
+  CHECK(with("other") == SysTime{});
+}
+
 TEST_CASE("a container that was restarted keeps how it ended before", "[kube][pod]") {
   const Pod pod = decoded(R"({"restartPolicy":"Always"})", R"({"phase":"Running",
       "containerStatuses":[{"name":"c","restartCount":1,"state":{"running":{}},
