@@ -422,6 +422,9 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return has_reason(v, "PreviousJobTerminating"); },
      "wait: the job starts when the objects of the deleted job with the same name are deleted. If "
      "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {[](const JobView& v) { return has_reason(v, "PreviousAttemptTerminating"); },
+     "wait, or end the pod that is named above: the next attempt starts when it is gone. If its "
+     "node is off for good: kubectl delete pod -n {ns} POD --force"},
     {[](const JobView& v) { return has_reason(v, "PriorityClassMissing"); },
      "create the PriorityClass, and the job starts by itself; or create the job again with one "
      "that "

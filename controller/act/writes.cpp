@@ -124,6 +124,7 @@ Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const 
   const std::string key = job_.meta.ns + "/" + target.name;
   kube::DeleteOptions options;
   if (target.at_once) options.grace_period_seconds = 0;
+  options.resource_version = target.resource_version;
   const auto deleted =
       kube::delete_object(api_, kind.resource, job_.meta.ns, target.name, target.uid, options);
   if (!deleted) {

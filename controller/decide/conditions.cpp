@@ -10,6 +10,7 @@
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
+#include "controller/decide/previous_attempt.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -111,6 +112,10 @@ Finding scheduled(const Round& round) {
             fmt::format("{} of the deleted job of the same name is still there: this one starts "
                         "when it is gone",
                         round.seen.predecessor)};
+  }
+  if (round.attempt.group == nullptr) {
+    std::string terminating = previous_attempt_terminating(round);
+    if (!terminating.empty()) return {false, kPreviousAttemptTerminating, std::move(terminating)};
   }
   if (waits_for_priority_class(round)) {
     return {false, kPriorityClassMissing,

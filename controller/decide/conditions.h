@@ -61,6 +61,7 @@ inline constexpr std::string_view kCoordinatorLost = "CoordinatorLost";
 inline constexpr std::string_view kPodGroupLost = "PodGroupLost";
 inline constexpr std::string_view kRequestsUnschedulable = "RequestsUnschedulable";
 inline constexpr std::string_view kPreviousJobTerminating = "PreviousJobTerminating";
+inline constexpr std::string_view kPreviousAttemptTerminating = "PreviousAttemptTerminating";
 inline constexpr std::string_view kBackOff = "BackOff";  // the next attempt is not due yet
 inline constexpr std::string_view kBackoffLimitExceeded = "BackoffLimitExceeded";
 inline constexpr std::string_view kCoordinatorRestarted = "CoordinatorRestarted";

@@ -13,6 +13,7 @@
 
 #include "controller/decide/attempt.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/previous_attempt.h"
 #include "controller/decide/reserved_capacity.h"
 #include "job/names.h"
 #include "kube/model/anti_affinity.h"
@@ -309,11 +310,16 @@ Actions group_steps(const Round& round) {
     const bool waits =
         waits_for_aggregator(round.job.spec, round.seen.aggregator_config != nullptr);
     if (waits || round.attempt.name_is_held || waits_for_priority_class(round)) return {};
+    if (pod_in_the_way(round) != nullptr) return {};
     return {CreatePodGroup{pod_group_manifest(round, context)}};
+  }
+  const kube::Meta& meta = round.attempt.group->meta;
+  // In this version alone: a commit that is not seen yet makes another one.
+  if (is_made_in_vain(round)) {
+    return {DeletePodGroups{{Target{meta.name, meta.uid, false, meta.resource_version}}}};
   }
   const gang::PodGroupSpec spec = desired_spec(round, context);
   if (spec == round.attempt.group->spec) return {};
-  const kube::Meta& meta = round.attempt.group->meta;
   return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
                         kube::merge_patch_between(gang::encode_spec(round.attempt.group->spec),
                                                   gang::encode_spec(spec)),

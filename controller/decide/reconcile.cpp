@@ -12,6 +12,7 @@
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/pods.h"
+#include "controller/decide/previous_attempt.h"
 #include "controller/decide/replacement.h"
 #include "controller/decide/reserved_capacity.h"
 #include "controller/decide/status.h"
@@ -59,7 +60,8 @@ std::optional<std::chrono::milliseconds> next_look(const Round& round) {
   const auto limit = time_until_limit(round);
   const auto late = time_until_late(round);
   const auto hold = time_until_hold_ends(round);
-  return sooner(sooner(sooner(limit, late), hold), time_until_requeue(round.seen));
+  const auto held = sooner(time_until_requeue(round.seen), time_until_in_the_way(round));
+  return sooner(sooner(sooner(limit, late), hold), held);
 }
 
 Actions release(const Observed& seen) {

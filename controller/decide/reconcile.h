@@ -56,6 +56,7 @@ struct Target {
   std::string name;
   std::string uid;       // sent as a precondition, so a namesake created meanwhile survives
   bool at_once = false;  // a pod whose node is lost: no kubelet is there to end it
+  std::string resource_version{};  // if not empty: only this version of it
   bool operator==(const Target&) const = default;
 };
 struct DeletePodGroups {

@@ -251,6 +251,9 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
       {"something of a deleted job is in the way", Phase::kCreated,
        [](JobView& v) { v.job.status.reason = "PreviousJobTerminating"; },
        "objects of the deleted job"},
+      {"a pod of an earlier attempt is in the way", Phase::kCreated,
+       [](JobView& v) { v.job.status.reason = "PreviousAttemptTerminating"; },
+       "kubectl delete pod -n rl POD --force"},
       {"there is no PodGroup yet", Phase::kCreated, [](JobView&) {}, "about to be queued"},
       {"the planner has not answered", Phase::kCreated,
        [](JobView& v) {
