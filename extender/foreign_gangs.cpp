@@ -43,7 +43,9 @@ bool comes_first(const ForeignPod& a, const ForeignPod& b) {
 
 }  // namespace
 
-bool is_of_our_scheduler(const kube::Pod& pod) { return pod.scheduler_name == gang::kSchedulerName; }
+bool is_of_our_scheduler(const kube::Pod& pod) {
+  return pod.scheduler_name == gang::kSchedulerName;
+}
 
 std::string foreign_gang_of(const kube::Pod& pod) {
   const std::string& name = kube::foreign_group_of(pod.meta);

@@ -636,8 +636,8 @@ Result<Nothing> Plans::assume_foreign(std::span<const ForeignBind> binds) {
   for (const auto& [pod, node] : binds) {
     const std::string gang = foreign_gang_of(*pod);
     if (!foreign_.is_pending(gang, pod->meta.uid)) continue;  // seen bound, or not seen yet
-    const AssumedPod assumed{{},         pod->meta.ns, pod->meta.name, node, pod->requests,
-                             pod_lists_, std::nullopt, gang};
+    const AssumedPod assumed{
+        {}, pod->meta.ns, pod->meta.name, node, pod->requests, pod_lists_, std::nullopt, gang};
     const auto [at, is_new] = assumed_.emplace(pod->meta.uid, assumed);
     at->second.unconfirmed_since.reset();
     if (!is_new) continue;

@@ -108,10 +108,11 @@ AttemptResult node_lost(const kube::Pod& pod) {
 AttemptResult judge_live(const AttemptPod& coordinator, const gang::PodGroup& group) {
   if (!coordinator.pod->node_lost.empty()) return node_lost(*coordinator.pod);
   if (has_another_place(coordinator, group)) {
-    return {AttemptOutcome::kDisruption, kNodeLost,
-            fmt::format("the coordinator was bound to node {} while its place was moved away from it",
-                        coordinator.pod->node),
-            std::nullopt, ""};
+    return {
+        AttemptOutcome::kDisruption, kNodeLost,
+        fmt::format("the coordinator was bound to node {} while its place was moved away from it",
+                    coordinator.pod->node),
+        std::nullopt, ""};
   }
   const kube::ContainerState* main = job::main_state(*coordinator.pod);
   if (main != nullptr && main->restarts > 0) return restarted(*main);

@@ -248,7 +248,7 @@ class Members {
   std::set<std::string> reserving_;
   std::set<std::pair<Role, job::Slot>> pods_;
   std::set<std::pair<Role, job::Slot>> live_;  // of those, what has not ended
-  std::set<Number> seen_;  // what the sets of the PodGroup have named
+  std::set<Number> seen_;                      // what the sets of the PodGroup have named
   std::map<Role, SetName> added_base_sets_;
   // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
   std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
