@@ -143,14 +143,14 @@ Result<Nothing> Binder::check(const Bind& bind) const {
 Result<Nothing> Binder::assume(const Bind& bind) {
   const auto& [args, pod, call] = bind;
   auto other = plans_.assume(call->slot, *pod, args.node);
-  if (other && was_deleted_unseen(args.pod_namespace, *other)) {
-    plans_.forget(call->slot, other->uid);
+  if (other && *other && was_deleted_unseen(args.pod_namespace, **other)) {
+    plans_.forget(call->slot, (*other)->uid);
     other = plans_.assume(call->slot, *pod, args.node);
   }
-  if (!other) return ok();
-  return Error{Code::kConflict,
-               fmt::format("{} is pod {} already",
-                           gang::slot_key(call->slot.role, call->slot.slot.ordinal), other->name)};
+  const std::string slot = gang::slot_key(call->slot.role, call->slot.slot.ordinal);
+  if (!other) return with_context(slot, other.error());
+  if (!*other) return ok();
+  return Error{Code::kConflict, fmt::format("{} is pod {} already", slot, (*other)->name)};
 }
 
 void Binder::learn(const Bind& bind, const Holds::Outcome& held) {

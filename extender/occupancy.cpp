@@ -328,11 +328,24 @@ std::vector<OpenSlot> GroupPlacements::open_slots() const {
   return slots;
 }
 
-bool GroupPlacements::supersedes_bound(const gang::PodGroup& other) const {
-  std::set<std::int64_t> kept;
-  for (const gang::GangStatus& gang : other.status.gangs) {
-    for (const gang::Placement& placement : gang.placements) kept.insert(placement.number);
+namespace {
+
+std::set<std::int64_t> numbers_of(const gang::PodGroupStatus& status) {
+  std::set<std::int64_t> numbers;
+  for (const gang::GangStatus& gang : status.gangs) {
+    for (const gang::Placement& placement : gang.placements) numbers.insert(placement.number);
   }
+  return numbers;
+}
+
+}  // namespace
+
+bool GroupPlacements::may_lose(std::int64_t placement) const {
+  return attempted_ != nullptr && numbers_of(attempted_->status).count(placement) == 0;
+}
+
+bool GroupPlacements::supersedes_bound(const gang::PodGroup& other) const {
+  const std::set<std::int64_t> kept = numbers_of(other.status);
   return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& entry) {
     const Reservation& reservation = entry.second;
     return reservation.group == group_.get() && reservation.gang->committed && reservation.bound &&

@@ -167,6 +167,8 @@ class GroupPlacements {
   GangSeen seen(std::string_view gang) const;
   // Those of committed gangs, in the order of their numbers. Cost: as many as there are.
   std::vector<OpenSlot> open_slots() const;
+  // There is an attempted status without this placement.
+  bool may_lose(std::int64_t placement) const;
   // `status` takes the placement of a pod that is bound, or is being bound, from a committed gang.
   bool supersedes_bound(const gang::PodGroup& other) const;
 

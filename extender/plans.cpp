@@ -491,10 +491,15 @@ void Plans::resolve_commit(const UnconfirmedCommit& commit) {
   }
 }
 
-std::optional<SlotPods::Named> Plans::assume(const gang::PodSlot& slot, const kube::Pod& pod,
-                                             const std::string& node) {
+Result<std::optional<SlotPods::Named>> Plans::assume(const gang::PodSlot& slot,
+                                                     const kube::Pod& pod,
+                                                     const std::string& node) {
   MutexLock lock(mutex_);
   if (auto other = pods_.other_live_pod(slot, pod)) return other;
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry != by_uid_.end() && entry->second.placements.may_lose(slot.placement)) {
+    return Error{Code::kTransient, "another plan of its gang is being written"};
+  }
   pods_.assume(slot, pod, node);
   if (!pods_.is_seen_bound(slot, pod.meta.uid)) {
     const AssumedPod assumed{slot, pod.meta.ns, pod.meta.name, node, pod.requests, pod_lists_};
@@ -503,7 +508,7 @@ std::optional<SlotPods::Named> Plans::assume(const gang::PodSlot& slot, const ku
     at->second.unconfirmed_since.reset();
   }
   refresh_slot(slot);
-  return std::nullopt;
+  return std::optional<SlotPods::Named>();
 }
 
 void Plans::forget(const gang::PodSlot& slot, const std::string& pod_uid) {

@@ -127,8 +127,10 @@ class Plans {
   // deleted, or is missing in a later list, or with forget(), or with its PodGroup. Till then the
   // pod's capacity on `node` stays reserved, even if its placement is released meanwhile.
   // Assuming the same pod again begins the bind anew.
-  std::optional<SlotPods::Named> assume(const gang::PodSlot& slot, const kube::Pod& pod,
-                                        const std::string& node);
+  // kTransient: a status that takes the placement away may be stored, or is stored when its write
+  // is repeated.
+  Result<std::optional<SlotPods::Named>> assume(const gang::PodSlot& slot, const kube::Pod& pod,
+                                                const std::string& node);
   void forget(const gang::PodSlot& slot, const std::string& pod_uid);
 
   // The bind of an assumed pod ended without an answer: it may be stored, or will be.

@@ -282,5 +282,32 @@ TEST_CASE("a placement is not taken from a pod that was bound since the snapshot
   CHECK(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
 }
 
+// The write is repeated as it is: what was bound in between would have lost its placement.
+TEST_CASE("no pod is bound while a write that may move it is not answered", "[extender][plans]") {
+  const auto applied = GENERATE(Applied::kNo, Applied::kYes);
+  testing::Cluster c;
+  for (const char* node : {"n1", "n2"}) c.add_node(node, 8);
+  c.add_group("a", {a_set("learner", 1, ask(8)), a_set("collector", 1, ask(0))});
+  c.see();
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("a");  // collector, learner
+  c.see();
+  const auto placements = c.group("a").status.gangs.front().placements;
+  REQUIRE(c.bind(names[0], placements[0].node).empty());
+  c.see();
+  c.set_ready(placements[1].node, false);
+  c.see_nodes();
+  c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
+  c.planner.schedule_once();
+  REQUIRE(c.plans.unconfirmed().size() == 1);
+  CHECK(c.bind(names[1], placements[1].node) ==
+        "learner/0: another plan of its gang is being written");
+
+  c.clock.advance(seconds(1));
+  c.planner.schedule_once();
+  CHECK(c.plans.unconfirmed().empty());
+  CHECK(c.bind(names[1], placements[1].node).find("superseded") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace nervex::extender::lost_nodes_test

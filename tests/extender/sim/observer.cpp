@@ -40,12 +40,21 @@ void Observer::look_at_nodes() {
   const auto counts = [&](const PodSeen& pod) {
     return counted_ == Counted::kAllPods || pod.slot.has_value();
   };
+  std::size_t not_ready = 0;
   for (const auto& [name, node] : view.nodes()) {
+    not_ready += node.ready ? 0 : 1;
     for (const auto& [resource, left] : view.left_on(node, counts)) {
       if (left < 0) breach(fmt::format("node {} has {} {}", name, left, resource));
     }
     if (node.ready) away_.erase(name);
     if (!node.ready) away_.try_emplace(name, clock_.now());
+  }
+  // Then no node counts as lost, and each one has its whole time again (extender/lost_nodes.h).
+  const std::size_t all = view.nodes().size();
+  const bool is_disruption =
+      not_ready > 0 && (not_ready == all || (not_ready > 2 && not_ready * 100 >= all * 55));
+  for (auto& [name, since] : away_) {
+    if (is_disruption && view.node(name) != nullptr) since = clock_.now();
   }
   for (const auto& [uid, pod] : view.pods()) {
     if (pod.is_bound() && view.node(pod.node) == nullptr) away_.try_emplace(pod.node, clock_.now());

@@ -32,6 +32,7 @@ class Observer {
     // Each of extender, controller, kube-scheduler and kubelets acts at least as often, and knows
     // all that there is when it does.
     std::chrono::milliseconds latest{};
+    std::chrono::milliseconds unanswered_bind{60'000};  // as planner.cpp has it
 
     // From the first moment at which a slot of a committed gang has no pod in place while another
     // one has, to the moment at which all have or none has. The extender sees it with its next
@@ -39,8 +40,12 @@ class Observer {
     // and the controller reads that the next time it acts. Neither the bind deadline nor
     // node_lost_after comes on top: the first only says when the status begins to show what is
     // counted already, and a pod on a lost node is in place until it is marked, which 6. limits.
-    // What else may delay it is excused: a restart before the status showed it, and failed writes.
-    std::chrono::milliseconds in_part() const { return healing_deadline + 3 * latest; }
+    // But a pod whose bind got no answer counts as bound until it was read, once every request of
+    // that time has ended. What else may delay it is excused: a restart before the status showed
+    // it, and failed writes.
+    std::chrono::milliseconds in_part() const {
+      return healing_deadline + unanswered_bind + 3 * latest;
+    }
     // The extender sees that the node went with its next look, and marks with the first cycle after
     // the limit.
     std::chrono::milliseconds unmarked() const { return node_lost_after + 2 * latest; }
