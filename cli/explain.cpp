@@ -126,8 +126,9 @@ std::vector<Wait> waits_of(const JobView& view) {
     return {{"the whole gang", view.job.meta.created, "no controller has seen the job yet"}};
   }
   for (const auto* gang : waiting_gangs(view)) {
-    // The former may be yet to come: it is when the healing deadline begins.
-    const SysTime since = std::min(gang->healing_since.value_or(gang->since), gang->since);
+    // It may be yet to come: when the healing deadline begins.
+    const bool has_begun = gang->healing_since && *gang->healing_since <= view.now;
+    const SysTime since = has_begun ? *gang->healing_since : gang->since;
     waits.push_back({gang_title(view, *gang), since, printable(gang->message)});
   }
   if (!waits.empty()) return waits;

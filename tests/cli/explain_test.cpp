@@ -204,6 +204,10 @@ TEST_CASE("a gang of several roles is named with all of them, and one that lost 
   view.group->status.gangs[0].healing_since = at("2026-11-21T14:04:00Z");
   CHECK(explain(view).find("  Waits    lost pods of the whole gang, since 2026-11-21T14:04:00Z") !=
         std::string::npos);
+  view.group->status.gangs[0].healing_since =
+      at("2026-11-21T14:30:00Z");  // a pod may end until then
+  CHECK(explain(view).find("  Waits    lost pods of the whole gang, since 2026-11-21T14:00:02Z") !=
+        std::string::npos);
 }
 
 TEST_CASE("a failed job shows the message of its condition", "[cli][explain]") {
