@@ -352,6 +352,14 @@ def back_off(w):
     w.node_agent.finish(COORDINATOR, 3, "no data left")
 
 
+@situation("A pod of the last attempt ends slowly", "PreviousAttemptTerminating", "is terminating until")
+def terminating(w):
+    slow = template(terminationGracePeriodSeconds=3600)
+    slow["metadata"] = {"annotations": kubelet.annotations(terminates="slowly")}
+    w.run(backoffLimit=3, collector={"replicas": 1, "template": slow})
+    w.node_agent.finish(COORDINATOR, 3, "no data left")
+
+
 @situation("scheduleTimeoutSeconds ran out", "ScheduleTimeout", "scheduleTimeoutSeconds", condition="Failed")
 def timeout(w):
     w.node(8)
