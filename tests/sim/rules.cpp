@@ -172,7 +172,20 @@ void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path
   const bool is_current =
       path.name == job::pod_group_name(*job_before_, job_before_->status.attempt);
   if (path.plural == "podgroups" && is_current && !job_before_->spec.suspend) {
-    breach("deletes the PodGroup of the attempt that goes on");
+    // One of which nothing has started may go until pods of an earlier attempt have ended
+    // (previous_attempt.h); in the version that was looked at.
+    const gang::PodGroup group = *gang::decode_pod_group(object);
+    const auto* base = gang::find_gang(group.status, gang::kBaseGang);
+    bool has_started = base != nullptr && base->committed;
+    for (const Json& one : api_.list(kube::kPods)) {
+      const auto slot = gang::slot_of(*controller::decode_pod(kube::to_text(one)));
+      const bool is_its = slot && slot->pod_group_uid == group.meta.uid;
+      has_started = has_started || (is_its && !string_at(one, {"spec", "nodeName"}).empty());
+    }
+    const std::string version = string_at(*body, {"preconditions", "resourceVersion"});
+    if (has_started && (version.empty() || version == group.meta.resource_version)) {
+      breach("deletes the PodGroup of the attempt that goes on");
+    }
   }
 }
 
