@@ -373,7 +373,7 @@ TEST_CASE("a job lives through an API server that denies access for a while", "[
 }
 
 TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
-  for_seeds(40, {"refused for good", "base gang taken back", "growth gang committed"},
+  for_seeds(120, {"refused for good", "base gang taken back", "growth gang committed"},
             [](Suite& suite) {
               live(suite, ordinary_and({3, refuse_pods}), 80);
               check_end(suite);
