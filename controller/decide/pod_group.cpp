@@ -17,6 +17,7 @@
 #include "controller/decide/reserved_capacity.h"
 #include "job/names.h"
 #include "kube/model/anti_affinity.h"
+#include "kube/model/disruption.h"
 #include "kube/model/merge_patch.h"
 #include "kube/model/volume.h"
 
@@ -54,7 +55,11 @@ class Members {
   std::vector<gang::MemberSet> follow() {
     for (const auto& pod : attempt_.pods) {
       pods_.emplace(pod.role, pod.slot);
-      if (!has_ended(pod.state)) live_.emplace(pod.role, pod.slot);
+      if (!has_ended(pod.state)) {
+        live_.emplace(pod.role, pod.slot);
+      } else if (pod.pod != nullptr && kube::was_taken_away(*pod.pod)) {
+        stopped_.emplace(pod.role, pod.slot);
+      }
     }
     if (attempt_.group != nullptr) {
       for (const auto& set : attempt_.group->spec.members) keep(set);
@@ -88,8 +93,11 @@ class Members {
     return {2, known->id};
   }
 
+  // What was evicted beside a pod of its multi-GPU learner that has finished gets no successor: the
+  // extender would wait for one.
   bool is_gone(const WantedSlot& slot) const {
-    return slot.is_over && pods_.count({slot.role, slot.slot}) == 0;
+    const std::pair key(slot.role, slot.slot);
+    return slot.is_over && (pods_.count(key) == 0 || stopped_.count(key) != 0);
   }
 
   // As above, or its pod has finished and is kept. When its gang was taken back and comes again, a
@@ -247,8 +255,9 @@ class Members {
   // PodGroup does, since its status may still name them.
   std::set<std::string> reserving_;
   std::set<std::pair<Role, job::Slot>> pods_;
-  std::set<std::pair<Role, job::Slot>> live_;  // of those, what has not ended
-  std::set<Number> seen_;                      // what the sets of the PodGroup have named
+  std::set<std::pair<Role, job::Slot>> stopped_;  // of those, what did not end by itself
+  std::set<std::pair<Role, job::Slot>> live_;     // of those, what has not ended
+  std::set<Number> seen_;                         // what the sets of the PodGroup have named
   std::map<Role, SetName> added_base_sets_;
   // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
   std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;

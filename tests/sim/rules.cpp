@@ -103,10 +103,15 @@ controller::WantedSlots Rules::wanted(const job::Job& job, const gang::PodGroup&
 }
 
 void Rules::lowered_base(Role role, int replicas) {
+  const auto is_taken_away = [&](Role of, int ordinal) {
+    return of == role && ordinal >= replicas && ordinal < job::kFirstRequestedOrdinal;
+  };
   std::erase_if(ended_, [&](const auto& entry) {
-    const auto& [uid, of_role, ordinal] = entry.first;
-    return of_role == role && ordinal >= replicas && ordinal < job::kFirstRequestedOrdinal;
+    return is_taken_away(std::get<1>(entry.first), std::get<2>(entry.first));
   });
+  for (const auto& [uid, pod] : known_pods_) {
+    if (is_taken_away(pod.role, pod.slot.slot.ordinal)) lowered_.insert(uid);
+  }
 }
 
 // ---- what the controller writes
@@ -421,7 +426,8 @@ void Rules::look() {
       coordinator_ran_.insert(of.slot.pod_group_uid);
     }
     const bool ended_itself = has_ended && !kube::was_taken_away(of.pod);
-    if (ended_itself && is_plain_worker(of.role) && is_wanted_by_spec(of)) {
+    const bool was_lowered = lowered_.count(of.pod.meta.uid) != 0;
+    if (ended_itself && is_plain_worker(of.role) && !was_lowered && is_wanted_by_spec(of)) {
       ended_[key] = of.slot.slot.incarnation;
     }
   }

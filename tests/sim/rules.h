@@ -92,6 +92,7 @@ class Rules {
   bool was_refused_ = false;
   std::set<std::string> coordinator_ran_;  // uids of PodGroups
   std::map<SlotKey, int> ended_;           // the incarnation that finished by itself
+  std::set<std::string> lowered_;          // UIDs of pods that a lowered base took away
   std::set<std::string> committed_;        // "uid gang"
   bool config_is_known_ = false;
   // By uid: decoding is what looking costs.

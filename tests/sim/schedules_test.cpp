@@ -317,8 +317,9 @@ void check_running(Suite& suite, const job::Job& job) {
                                    fmt::join(lacking, " "), fmt::join(extra, " ")));
   }
   if (job.status.phase != Phase::kRunning || job.status.reason != "Running") {
-    suite.rules.breach(
-        fmt::format("at rest the job is {}, {}", to_string(job.status.phase), job.status.reason));
+    const auto* requests = job::find_condition(job.status, controller::kRequestsScheduled);
+    suite.rules.breach(fmt::format("at rest the job is {}, {}: {}", to_string(job.status.phase),
+                                   job.status.reason, requests ? requests->message : ""));
   }
 }
 

@@ -563,6 +563,23 @@ TEST_CASE("a multi-GPU learner is over as a whole when one of its pods has ended
         Names{"coordinator", "aggregator", "request-5-aggregator", "request-5-ddp-learner-1"});
 }
 
+TEST_CASE("a pod that is evicted from a multi-GPU learner which is over has no slot any more",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(0, 0), a_context(true));
+  followed.job.spec.requests.entries = {a_multi_gpu_entry(5, 1)};
+  followed.follow();
+  followed.job.status.ended = {{Role::kDdpLearner, {4097, 0}, true}};
+  const auto evicted = std::make_shared<kube::Pod>();
+  evicted->phase = kube::PodPhase::kFailed;
+  evicted->reason = "Evicted";
+  followed.pods = {{nullptr, Role::kAggregator, {4096, 0}, 1, job::PodState::kRunning},
+                   {evicted.get(), Role::kDdpLearner, {4096, 0}, 2, job::PodState::kFailed},
+                   {nullptr, Role::kDdpLearner, {4097, 0}, 3, job::PodState::kSucceeded}};
+  CHECK(followed.follow());
+  CHECK(followed.sets() ==
+        Names{"coordinator", "aggregator", "request-5-aggregator", "request-5-ddp-learner-1"});
+}
+
 TEST_CASE("while what was requested is lost nothing is taken out",
           "[controller][desired_pod_group]") {
   Followed followed(a_job(1, 0));
