@@ -339,7 +339,7 @@ def test_a_plan_expires_while_there_is_no_kube_scheduler_and_nothing_else_happen
         def reason():
             return (base_of(jobs).get("reason") == "PlanExpired", base_of(jobs))
         wait_for(reason, "the plan to expire")
-        assert "kube-scheduler has bound none of 4 pods" in base_of(jobs)["message"]
+        assert "kube-scheduler has not bound any of 4 pods" in base_of(jobs)["message"]
     finally:
         cluster.start("scheduler")
     wait_whole(jobs, starts, observer, cluster)

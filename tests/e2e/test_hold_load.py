@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from harness import processes
 from support import nodes
 from support.jobs import job, template
 from support.starts import Starts
@@ -52,7 +53,8 @@ def test_a_commit_that_hangs_holds_up_neither_other_gangs_nor_filter(jobs, rig, 
 def scheduler_stopped(programs):
     programs.stop("scheduler")
     yield
-    programs.start("scheduler")
+    if not processes.alive(programs.programs["scheduler"]):
+        programs.start("scheduler")
 
 
 @pytest.fixture
@@ -68,17 +70,11 @@ def test_a_restarted_scheduler_that_meets_1000_pinned_pods_binds_each_at_its_fir
     one = template(cpu="10m", nodeSelector=pool)
     jobs.create(job("large", coordinator={"template": one}, collector={"replicas": PODS - 2, "template": one}))
     wait_for(lambda: len(jobs.pods("large")) == PODS, f"{PODS} pods to be made", 120)
-    calls = programs.metrics("extender")
     programs.start("scheduler")
-    with open(programs.programs["scheduler"]["log"], "rb") as log:
-        jobs.wait_phase("large", "Running", 120)
-        text = log.read().decode()
-    assert [line for line in text.splitlines() if TROUBLE.search(line)] == []
-
-    def binds(result, shown):
-        return shown.get(f'nervex_extender_requests_total{{result="{result}",verb="bind"}}', 0)
-    shown = programs.metrics("extender")
-    assert binds("error", shown) == binds("error", calls)
-    assert binds("success", shown) == binds("success", calls) + PODS
+    jobs.wait_phase("large", "Running", 120)
+    with open(programs.programs["scheduler"]["log"], encoding="utf-8") as log:
+        lines = [line for line in log if jobs.namespace in line]  # what earlier tests left is not asked for
+    assert len([line for line in lines if "Successfully bound pod" in line]) == PODS
+    assert [line for line in lines if TROUBLE.search(line)] == []
     starts.catch_up()
     assert starts.broken() == []
