@@ -24,6 +24,7 @@ def kind(target):
         pytest.skip("the CRDs of this cluster are its owner's")
     api = target.cluster.api()
     foreign_gangs.install(api)
+    foreign_gangs.wait_known(target.cluster)
     yield
     foreign_gangs.uninstall(api)
 

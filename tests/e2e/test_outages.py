@@ -197,10 +197,10 @@ def test_cut_watches_are_opened_again(rig, life, observer, watcher):
 
     def all_open():
         now = {name: len(rig.proxies[name].watches) for name in OURS}
-        return now == open_before, now
+        return all(now[name] >= open_before[name] for name in OURS), now
     for _ in range(2):
         for name in OURS:
-            assert rig.proxies[name].cut_watches() == open_before[name]
+            assert rig.proxies[name].cut_watches() >= open_before[name]
         wait_for(all_open, f"the watches {open_before} to be opened again", 60)
     life.run()
     assert life.faults_seen(observer) == []

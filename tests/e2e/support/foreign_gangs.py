@@ -3,6 +3,7 @@
 import functools
 import glob
 import os
+import re
 import subprocess
 
 import yaml
@@ -47,6 +48,15 @@ def install(api, pattern=f"{GROUP}_*.yaml"):
             seen = api.get(f"{CRDS}/{name}").get("status", {}).get("conditions") or []
             return any(c["type"] == "Established" and c["status"] == "True" for c in seen), seen
         wait_for(look, f"CRD {crd['metadata']['name']} to be established")
+
+
+def wait_known(cluster):
+    """Until the extender knows the kind: what it says before that is kept by pods that nothing wakes."""
+    def look():
+        with open(cluster.programs["extender"]["log"], encoding="utf-8") as log:
+            said = re.findall(r"kind is (?:not )?installed", log.read())
+        return said[-1:] == ["kind is installed"], said[-1:]
+    wait_for(look, "the extender to know the PodGroups")
 
 
 def uninstall(api):
