@@ -139,11 +139,7 @@ def one_round(options, number):
     jobs.create_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL,
                                          a_job(name, options.collectors))
     first, bound = None, set()
-    stream = watch.Watch().stream(core.list_namespaced_pod, options.namespace,
-                                  label_selector=f"nervexjob-name={name}",
-                                  resource_version=begin_version, timeout_seconds=options.timeout)
-    for event in stream:
-        pod = event["object"]
+    for pod in changes(core, options, name, begin_version, began + options.timeout):
         first = first or time.monotonic()
         if pod.spec.node_name:
             bound.add(pod.metadata.name)
@@ -159,6 +155,16 @@ def one_round(options, number):
     jobs.delete_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL, name)
     remove_pods(core, options, name)
     return {"first_pod": first - began, "all_bound": ended - began, "pods": len(bound)}
+
+
+def changes(core, options, name, version, deadline):
+    """The job's pods at each change. The API server ends the watch of a slow client, which goes on where it was."""
+    while (left := deadline - time.monotonic()) > 0:
+        for event in watch.Watch().stream(core.list_namespaced_pod, options.namespace,
+                                          label_selector=f"nervexjob-name={name}", resource_version=version,
+                                          timeout_seconds=max(1, int(left))):
+            version = event["object"].metadata.resource_version
+            yield event["object"]
 
 
 def remove_pods(core, options, name):
