@@ -34,19 +34,6 @@ def remove(api, name):
     call("DELETE", f"/api/v1/nodes/{name}")
 
 
-def wait_usable(api, names):
-    def look():
-        seen = [api.get(f"/api/v1/nodes/{name}") for name in names]
-        return all(is_usable(one) for one in seen), seen
-    wait_for(look, f"nodes {names} to be usable")
-
-
-def is_usable(node):
-    """Ready, and without the taint that every node has until the controller manager saw it ready."""
-    ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
-    return ready == ["True"] and not node["spec"].get("taints")
-
-
 @contextlib.contextmanager
 def own_nodes(api, *labels, gpus=0):
     """A node for each dict of labels, all with one value of OWN; yields that and the names, in order."""
