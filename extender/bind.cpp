@@ -111,26 +111,16 @@ Result<bool> Binder::start(Bind& bind) {
 
 Result<Nothing> Binder::finish(const Bind& bind) {
   if (!bind.call) return write_binding(bind.args);
-  if (bind.call->until == HoldUntil::kQuorumHere) return finish_foreign(bind);
-  if (auto may = check(bind); !may) return may;  // the placement may have moved since
-  if (auto assumed = assume(bind); !assumed) return assumed;
+  if (bind.call->until != HoldUntil::kQuorumHere) {  // else it was assumed with its gang
+    if (auto may = check(bind); !may) return may;    // the placement may have moved since
+    if (auto assumed = assume(bind); !assumed) return assumed;
+  }
   auto bound = write_binding(bind.args);
   if (bound) return bound;
   if (bound.error().code == Code::kTransient) {  // it may be stored all the same
     plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
   } else {
     plans_.forget(bind.call->slot, bind.args.pod_uid);
-  }
-  return bound;
-}
-
-// The pod was assumed with its gang.
-Result<Nothing> Binder::finish_foreign(const Bind& bind) {
-  auto bound = write_binding(bind.args);
-  if (!bound && bound.error().code == Code::kTransient) {
-    plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
-  } else if (!bound) {
-    plans_.forget_foreign(bind.args.pod_uid);
   }
   return bound;
 }

@@ -50,7 +50,6 @@ class Binder {
  private:
   Result<PodPtr> find_pod(const kube::BindArgs& args) const;
   Result<Nothing> wait(const Bind& bind, const std::function<bool()>& has_caller_left);
-  Result<Nothing> finish_foreign(const Bind& bind);
   Result<Nothing> check(const Bind& bind) const;
   Result<Nothing> assume(const Bind& bind);
   bool was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const;

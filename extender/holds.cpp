@@ -215,6 +215,7 @@ void Holds::judge_foreign(Gates::iterator at, bool is_late) {
     const auto to = seen.nominated.find(call.pod_uid);
     if (to != seen.nominated.end() && to->second != call.foreign.node) moved.push_back(ticket);
   }
+  if (!moved.empty()) gate.ended.notify_all();
   for (const Ticket ticket : moved) {
     end_one(gate, ticket, failed(Code::kConflict, "the pod is planned on another node now"));
   }
@@ -320,17 +321,20 @@ void Holds::pod_bound(const std::string& group_uid) {
 void Holds::pod_deleted(const std::string& group_uid, const std::string& pod_uid) {
   const MutexLock lock(mutex_);
   for (const GateKey& key : gates_of(group_uid)) {
-    const auto at = gates_.find(key);
-    std::vector<Ticket> tickets;
-    for (const auto& [ticket, call] : at->second->calls) {
-      if (call.pod_uid == pod_uid) tickets.push_back(ticket);
-    }
-    if (!tickets.empty()) at->second->ended.notify_all();
-    for (const Ticket ticket : tickets) {
-      end_one(*at->second, ticket, failed(Code::kNotFound, "the pod was deleted"));
-    }
-    forget_if_empty(at);
+    end_calls_of(gates_.find(key), pod_uid, "the pod was deleted");
   }
+}
+
+void Holds::end_calls_of(Gates::iterator at, const std::string& pod_uid, const std::string& why) {
+  std::vector<Ticket> tickets;
+  for (const auto& [ticket, call] : at->second->calls) {
+    if (call.pod_uid == pod_uid) tickets.push_back(ticket);
+  }
+  if (!tickets.empty()) at->second->ended.notify_all();
+  for (const Ticket ticket : tickets) {
+    end_one(*at->second, ticket, failed(Code::kNotFound, why));
+  }
+  forget_if_empty(at);
 }
 
 void Holds::foreign_changed(const std::string& gang) {
@@ -339,18 +343,11 @@ void Holds::foreign_changed(const std::string& gang) {
   if (at != gates_.end()) judge_foreign(at, false);
 }
 
-void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid, std::string why) {
+void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
+                             const std::string& why) {
   const MutexLock lock(mutex_);
   const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
-  if (at == gates_.end()) return;
-  std::vector<Ticket> tickets;
-  for (const auto& [ticket, call] : at->second->calls) {
-    if (call.pod_uid == pod_uid) tickets.push_back(ticket);
-  }
-  for (const Ticket ticket : tickets) {
-    end_one(*at->second, ticket, failed(Code::kNotFound, why));
-  }
-  forget_if_empty(at);
+  if (at != gates_.end()) end_calls_of(at, pod_uid, why);
 }
 
 void Holds::stop() {

@@ -87,7 +87,8 @@ class Holds {
   // Something about that foreign gang, or its pods, changed.
   void foreign_changed(const std::string& gang);
   // A pod of it was deleted, or its plan was dropped: its call fails.
-  void foreign_pod_gone(const std::string& gang, const std::string& pod_uid, std::string why);
+  void foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
+                        const std::string& why);
 
   // Every call fails at once, and so do all later ones: the program ends.
   void stop();
@@ -129,6 +130,8 @@ class Holds {
   std::vector<GateKey> gates_of(const std::string& group_uid) const REQUIRES(mutex_);
   void end_late(Gates::iterator at) REQUIRES(mutex_);
   void end_all(Gates::iterator at, const Result<Nothing>& result) REQUIRES(mutex_);
+  void end_calls_of(Gates::iterator at, const std::string& pod_uid, const std::string& why)
+      REQUIRES(mutex_);
   // Does not wake the call's thread: that would wake those of all other calls, too.
   void end_one(Gate& gate, Ticket ticket, Result<Nothing> result) REQUIRES(mutex_);
   void forget_if_empty(Gates::iterator at) REQUIRES(mutex_);

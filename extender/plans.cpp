@@ -652,9 +652,4 @@ Result<Nothing> Plans::assume_foreign(std::span<const ForeignBind> binds) {
   return ok();
 }
 
-void Plans::forget_foreign(const std::string& pod_uid) {
-  MutexLock lock(mutex_);
-  forget_assumed(pod_uid);
-}
-
 }  // namespace nervex::extender

@@ -157,7 +157,6 @@ class Plans {
   // all: allocatable - occupying pods - committed placements - others that are assumed. Else none,
   // and kConflict says why. Nominated nodes of other pods do not count: first come, first served.
   Result<Nothing> assume_foreign(std::span<const ForeignBind> binds);
-  void forget_foreign(const std::string& pod_uid);
 
  private:
   struct CommitState {
