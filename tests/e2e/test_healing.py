@@ -33,18 +33,8 @@ def pair(target):
     """Two nodes of the test's own, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
     api = target.cluster.api()
     with nodes.own_node(api, 1) as small, nodes.own_node(api, 2) as large:
-        for name in (small, large):
-            wait_usable(api, name)
+        nodes.wait_usable(api, [small, large])
         yield small, large
-
-
-def wait_usable(api, name):
-    """Ready, and without the taint that every node has until the controller manager saw it ready."""
-    def look():
-        node = api.get(f"/api/v1/nodes/{name}")
-        ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
-        return ready == ["True"] and not node["spec"].get("taints"), (ready, node["spec"])
-    wait_for(look, f"node {name} to be usable")
 
 
 def on(names, gpus=1, stages=None, **pod_spec):
