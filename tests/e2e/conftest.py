@@ -34,11 +34,13 @@ from support import nodes, roles  # noqa: E402
 from support import target as targets  # noqa: E402
 from support.audit import Audit  # noqa: E402
 from support.commands import command  # noqa: E402
+from support.extender import extender_with  # noqa: E402
 from support.fault_rig import FaultRig  # noqa: E402
 from support.job_life import JobLife  # noqa: E402
 from support.jobs import Jobs  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
+from support.starts import Starts  # noqa: E402
 from support.wait import absent, away, wait_for  # noqa: E402
 
 
@@ -201,6 +203,18 @@ def nervexctl(target):
     return command(target, "nervexctl")
 
 
+# -- deadlines
+
+
+@pytest.fixture(scope="module")
+def quick(target, request):
+    """The cluster, whose extender has the deadlines of this file, its QUICK: a test can wait for them."""
+    if not target.cluster:
+        pytest.skip("our programs are not local processes on this cluster")
+    with extender_with(target.cluster, request.module.QUICK):
+        yield target.cluster
+
+
 # -- faults
 
 
@@ -229,6 +243,16 @@ def observer(target, namespace):
     if not target.cluster:
         pytest.skip("the nodes of this cluster are its owner's")
     one = Observer(target.cluster.api(), namespace).start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def starts(target, namespace):
+    """How the gangs of the test's namespace start; see support/starts.py."""
+    if not target.cluster:
+        pytest.skip("our programs are not local processes on this cluster")
+    one = Starts(target.cluster.api(), namespace).start()
     yield one
     one.stop()
 

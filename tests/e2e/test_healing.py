@@ -13,15 +13,6 @@ SERVER = "system:serviceaccount:nervex-system:nervex-server"
 QUICK = "--bind-deadline=2s --node-lost-after=2s --healing-deadline=8s"
 
 
-@pytest.fixture(scope="module")
-def quick(target):
-    """Deadlines that a test can wait for."""
-    if not target.cluster:
-        pytest.skip("our programs are not local processes on this cluster")
-    with extender_with(target.cluster, QUICK):
-        yield target.cluster
-
-
 @pytest.fixture
 def healing(quick, programs):
     """The cluster with those deadlines, and every program running when the test ends."""

@@ -12,20 +12,13 @@ from support import nodes
 from support.audit import Audit
 from support.cost import cpu_seconds
 from support.jobs import job, template
-from support.starts import Starts, annotation
+from support.starts import annotation
 from support.wait import always, lasting, wait_for
 
 NAME = "holds"
 FOREIGN = {"e2e-hold": "foreign"}
 PAUSE = "registry.k8s.io/pause:3.10"
 REFUSED = "anti-affinity"  # a word of kube-scheduler's own message
-
-
-@pytest.fixture
-def starts(programs, namespace):
-    one = Starts(programs.api(), namespace).start()
-    yield one
-    one.stop()
 
 
 @pytest.fixture

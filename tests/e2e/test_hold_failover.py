@@ -13,7 +13,7 @@ from harness import pod_groups, processes
 from harness.fault_proxy import FaultProxy, writes
 from support import nodes
 from support.jobs import job, template
-from support.starts import Starts, annotation, status_of, version_of
+from support.starts import annotation, status_of, version_of
 from support.wait import wait_for
 
 NAME = "both"
@@ -117,13 +117,6 @@ def sides(sides_of_module):
 def cluster(sides):
     """Not `programs`, which would end the second replica after each test."""
     return sides.cluster
-
-
-@pytest.fixture
-def starts(cluster, namespace):
-    one = Starts(cluster.api(), namespace).start()
-    yield one
-    one.stop()
 
 
 @pytest.fixture

@@ -6,20 +6,12 @@ import pytest
 from harness import processes
 from support import nodes
 from support.jobs import job, template
-from support.starts import Starts
 from support.wait import wait_for
 
 PAUSE = "registry.k8s.io/pause:3.10"
 PODS = 1000  # of the largest gang whose binds are held
 # What kube-scheduler says when the extender does not take its call, or not in time.
 TROUBLE = re.compile(r"connection refused|connection reset|EOF|deadline exceeded|Client\.Timeout|cannot start now")
-
-
-@pytest.fixture
-def starts(target, namespace):
-    one = Starts(target.cluster.api(), namespace).start()
-    yield one
-    one.stop()
 
 
 def is_commit_of(name):

@@ -9,31 +9,13 @@ import uuid
 import pytest
 from harness import kubelet
 from support import nodes
-from support.extender import extender_with
 from support.jobs import job, template
-from support.starts import Starts
 from support.wait import always, wait_for
 
 NAME = "partial"
 PODS = 4  # coordinator, aggregator and two collectors
 QUICK = "--bind-deadline=2s --node-lost-after=2s --healing-deadline=10s"
 PAUSE = "registry.k8s.io/pause:3.10"
-
-
-@pytest.fixture(scope="module")
-def quick(target):
-    """Deadlines that a test can wait for."""
-    if not target.cluster:
-        pytest.skip("our programs are not local processes on this cluster")
-    with extender_with(target.cluster, QUICK):
-        yield target.cluster
-
-
-@pytest.fixture
-def starts(programs, namespace):
-    one = Starts(programs.api(), namespace).start()
-    yield one
-    one.stop()
 
 
 class Pool:

@@ -25,14 +25,6 @@ PAUSE = "registry.k8s.io/pause:3.10"
 QUICK = "--hold-deadline=2s --plan-deadline=3s --bind-deadline=2s --node-lost-after=2s"
 
 
-@pytest.fixture(scope="module")
-def quick(target):
-    if not target.cluster:
-        pytest.skip("our programs are not local processes on this cluster")
-    with extender_with(target.cluster, QUICK):
-        yield target.cluster
-
-
 @dataclasses.dataclass
 class Situation:
     title: str
