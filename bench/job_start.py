@@ -19,6 +19,7 @@ import statistics
 import sys
 import threading
 import time
+import uuid
 from pathlib import Path
 
 from kubernetes import client, config, watch
@@ -132,7 +133,7 @@ def a_job(name, collectors):
 
 def one_round(options, number):
     """Seconds from create to: the first pod made, all bound."""
-    name = f"bench-{number}"
+    name = f"bench-{number}-{uuid.uuid4().hex[:4]}"  # the name of a job that is being removed would have to wait
     jobs, core = client.CustomObjectsApi(), client.CoreV1Api()
     begin_version = core.list_namespaced_pod(options.namespace, limit=1).metadata.resource_version
     began = time.monotonic()
@@ -153,7 +154,7 @@ def one_round(options, number):
         sys.exit(f"job {name} was not bound within {options.timeout} s")
     ended = time.monotonic()
     jobs.delete_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL, name)
-    remove_pods(core, options, name)
+    remove_children(core, options, name)
     return {"first_pod": first - began, "all_bound": ended - began, "pods": len(bound)}
 
 
@@ -167,15 +168,17 @@ def changes(core, options, name, version, deadline):
             yield event["object"]
 
 
-def remove_pods(core, options, name):
-    """The garbage collector alone takes a minute and a half for 1,000 pods."""
+def remove_children(core, options, name):
+    """The garbage collector alone takes minutes for 1,000 pods and their Services, beside the next round."""
     deadline = time.monotonic() + options.timeout
-    while left := core.list_namespaced_pod(options.namespace, label_selector=f"nervexjob-name={name}").items:
+    label = f"nervexjob-name={name}"
+    while left := core.list_namespaced_pod(options.namespace, label_selector=label).items:
         if time.monotonic() > deadline:
             sys.exit(f"{len(left)} pods of {name} did not go away within {options.timeout} s")
         for pod in left:
             with contextlib.suppress(client.ApiException):  # it has gone
                 core.delete_namespaced_pod(pod.metadata.name, options.namespace, grace_period_seconds=0)
+    core.delete_collection_namespaced_service(options.namespace, label_selector=label)
 
 
 def resident_mib(pid):
