@@ -96,13 +96,16 @@ def create(settings):
 
 
 def audit_policy(settings):
-    """The file that has the API server record every request of our ServiceAccounts, without bodies."""
+    """The file that has the API server record every request of our ServiceAccounts, and with AUDIT=all each
+    write of anybody, without bodies."""
+    everybody = {"level": "Metadata", "userGroups": ["system:authenticated"],
+                 "verbs": ["create", "update", "patch", "delete", "deletecollection"]}
     path = settings.path("audit-policy.yaml")
     with open(path, "w", encoding="utf-8") as file:
         yaml.safe_dump({
             "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
             "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts:nervex-system"]},
-                      {"level": "None"}]}, file, sort_keys=False)
+                      *([everybody] if settings.audit_all else []), {"level": "None"}]}, file, sort_keys=False)
     return path
 
 

@@ -15,6 +15,7 @@ class Settings:
     suite: bool = True
     bin: str = os.path.join(ROOT, "build", "dev", "bin")
     audit: bool = False  # the API server records what our accounts ask for
+    audit_all: bool = False  # and everybody's writes
 
     @staticmethod
     def from_environment(environment=os.environ):
@@ -33,7 +34,7 @@ class Settings:
         if suite not in ("0", "1"):
             raise Failure(f"SUITE must be 1 (start our programs) or 0 (do not), not {suite!r}")
         return Settings(name, number("GPU_NODES", "4"), number("CPU_NODES", "4"), suite == "1",
-                        os.path.abspath(environment.get("NERVEX_BIN") or Settings.bin), environment.get("AUDIT") == "1")
+                        os.path.abspath(environment.get("NERVEX_BIN") or Settings.bin), environment.get("AUDIT") in ("1", "all"), environment.get("AUDIT") == "all")
 
     @property
     def folder(self):
