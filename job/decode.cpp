@@ -342,6 +342,11 @@ Status read_status(Fields fields) {
     requeued.requeue_at = gang.time("requeueAt").value_or(SysTime{});
     if (gang.has("learner")) requeued.learner = gang.small_integer("learner", 0, kMaxOrdinal);
   });
+  Fields created = fields.object("createdThrough");
+  status.created_through.pod_group_uid = created.text("podGroupUID");
+  created.each("gangs", [&](Fields gang) {
+    status.created_through.gangs[gang.text("name")] = gang.integer("placement", 0);
+  });
   Fields next = fields.object("next");
   status.next_collector = next.small_integer("collector", status.next_collector);
   status.next_learner = next.small_integer("learner", status.next_learner);

@@ -130,6 +130,14 @@ Json encode_status(const Status& status) {
         {"name", gang.name}, {"count", gang.count}, {"requeueAt", to_rfc3339(gang.requeue_at)}});
     if (gang.learner) item["learner"] = *gang.learner;
   }
+  if (!status.created_through.pod_group_uid.empty()) {
+    Json gangs = Json::array();
+    for (const auto& [name, placement] : status.created_through.gangs) {
+      gangs.push_back({{"name", name}, {"placement", placement}});
+    }
+    out["createdThrough"] = {{"podGroupUID", status.created_through.pod_group_uid},
+                             {"gangs", std::move(gangs)}};
+  }
   const bool has_next = status.next_collector > kFirstRequestedOrdinal ||
                         status.next_learner > kFirstRequestedOrdinal;
   if (has_next) {

@@ -207,6 +207,15 @@ struct Status {
     bool operator==(const RequeuedGang&) const = default;
   };
   std::vector<RequeuedGang> requeued_gangs;
+  // Which placements have had a pod? Of each gang of the PodGroup of this uid the number up to which
+  // every current placement was seen created. Numbers never come again (gang/pod_group.h), so that
+  // one up to it without a pod has lost it, and one above it may never have had any.
+  struct CreatedThrough {
+    std::string pod_group_uid;                  // "": none yet
+    std::map<std::string, std::int64_t> gangs;  // by name; none: no placement
+    bool operator==(const CreatedThrough&) const = default;
+  };
+  CreatedThrough created_through;
   // The highest spec.requests.next seen: nothing in the spec, if damaged, brings ordinals back.
   int next_collector = kFirstRequestedOrdinal;
   int next_learner = kFirstRequestedOrdinal;

@@ -197,6 +197,7 @@ job::Status next_attempt(const Observed& seen, std::string_view reason,
   status.ended.clear();
   status.replaced.clear();
   status.requeued_gangs.clear();
+  status.created_through = {};
   reset_conditions(seen, reason, message, status);
   return status;
 }

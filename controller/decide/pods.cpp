@@ -160,8 +160,7 @@ ConfirmFree slots_to_confirm(const Round& round, const Gap& gap) {
   return confirm;
 }
 
-// The services of workers come after them: replacement.h relies on it. The coordinator's does not,
-// since the others look for it as soon as they run.
+// Services come first: a pod's name resolves as soon as it has an address.
 void add_creations(const Round& round, const Gap& gap, Actions& steps) {
   const job::PodContext context = pod_context(round.seen, round.attempt);
   std::set<std::string_view> held;
@@ -181,8 +180,8 @@ void add_creations(const Round& round, const Gap& gap, Actions& steps) {
 
   ConfirmFree confirm = slots_to_confirm(round, gap);
   if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
-  if (!workers.manifests.empty()) steps.push_back(std::move(workers));
   if (!services.manifests.empty()) steps.push_back(std::move(services));
+  if (!workers.manifests.empty()) steps.push_back(std::move(workers));
   if (gap.coordinator != nullptr) {
     steps.push_back(CreatePods{{manifest_of(round, *gap.coordinator, context)}});
   }
@@ -206,12 +205,11 @@ Actions pod_steps(const Round& round, bool spec_changes) {
     placements.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
   }
   Leaving pods = leaving_pods(round, placements);
-  const std::vector<Target> superseded = targets_of(pods.superseded);
   pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
   const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));
 
   if (!round.requests_lost) {
-    auto services = services_in_the_way(round, superseded);
+    auto services = services_in_the_way(round);
     if (!services.empty()) steps.push_back(DeleteServices{std::move(services)});
   }
   if (!leaving.empty()) {
@@ -248,29 +246,25 @@ bool has_template(const Observed& seen, const WantedSlot& slot, const job::PodCo
 
 }  // namespace
 
-std::vector<Target> services_in_the_way(const Round& round, const std::vector<Target>& superseded) {
+std::vector<Target> services_in_the_way(const Round& round) {
+  std::vector<Target> targets;
+  if (round.seen.services.empty()) return targets;
   const job::PodContext context = pod_context(round.seen, round.attempt);
-  const auto leaving = names_of(superseded);
   std::set<std::string_view> pods;
   for (const auto& pod : round.seen.pods) pods.insert(pod->meta.name);
-  std::map<std::string_view, const WantedSlot*> wanted;
-  for (const auto& of : round.attempt.pods)
-    wanted[of.pod->meta.name] = round.slots.find(of.role, of.slot);
-  const std::string coordinator = job::pod_name(round.job, job::Role::kCoordinator, {});
-  const std::string aggregator = job::pod_name(round.job, job::Role::kAggregator, {});
-
+  std::map<std::string, const WantedSlot*> wanted;
+  for (const auto& slot : round.slots.all()) {
+    if (slot.is_over || round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
+    if (round.placements.count({to_string(slot.role), slot_id(slot.slot)}) == 0) continue;
+    wanted[job::pod_name(round.job, slot.role, slot.slot)] = &slot;
+  }
   const auto is_in_the_way = [&](const Service& service) {
-    const std::string& name = service.meta.name;
-    if (leaving.count(name) != 0) return true;
-    if (pods.count(name) == 0) return name != coordinator;
-    const auto of = wanted.find(name);
-    // A pod that takes its leave keeps its service to the end, unless the next one has its name:
-    // what is left of it would tell of another loss.
-    if (of == wanted.end() || of->second == nullptr) return name == aggregator;
+    const auto of = wanted.find(service.meta.name);
+    // A pod that takes its leave keeps its service to the end.
+    if (of == wanted.end()) return pods.count(service.meta.name) == 0;
     if (!has_template(round.seen, *of->second, context)) return false;
     return service.shape != shape_of(round.seen, *of->second, context);
   };
-  std::vector<Target> targets;
   for (const auto& service : round.seen.services) {
     if (service->meta.deleting || !is_in_the_way(*service)) continue;
     targets.push_back({service->meta.name, service->meta.uid});

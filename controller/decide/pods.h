@@ -8,9 +8,8 @@
 
 namespace nervex::controller {
 
-// Deletions first, then services of pods that are there, then workers and aggregator with their
-// services, then the coordinator alone: it starts only when every other pod of the base gang is
-// there. Deletes pods of slots that are not wanted with that incarnation (any more), newest first,
+// Deletions first, then services, then workers and aggregator, then the coordinator alone: it
+// starts only when every other pod of the base gang is there. Deletes pods of slots that are not wanted with that incarnation (any more), newest first,
 // and those whose slot has got another place; a slot's next pod waits until the one before is gone
 // or has finished. Empty while the PodGroup does not exist; no pod is made while its status is
 // older than its spec, or about to be (`spec_changes`: this round writes it).
@@ -21,10 +20,9 @@ bool is_plan_current(const gang::PodGroup& group);
 
 // -- which services are in the way, and which are missing? One per pod. Pure.
 
-// Those without a pod, those whose spec is not ours any more (it is made again), and those of
-// `superseded` pods, which are deleted next: a service that is left tells replacement.h that its
-// pod was lost. The coordinator's is made before its pod.
-std::vector<Target> services_in_the_way(const Round& round, const std::vector<Target>& superseded);
+// Those that neither a pod has nor one that is wanted will get, and those whose spec is not ours any
+// more (they are made again).
+std::vector<Target> services_in_the_way(const Round& round);
 
 // Of pods that are there and stay: one that was deleted comes back.
 CreateServices missing_services(const Round& round, const std::vector<Target>& leaving);

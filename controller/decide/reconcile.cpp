@@ -8,6 +8,7 @@
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
+#include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
@@ -69,6 +70,13 @@ Actions release(const Observed& seen) {
   return targets.empty() ? Actions{} : Actions{ReleasePods{std::move(targets)}};
 }
 
+bool has_news(const job::Status& before, const job::Status& after) {
+  if (is_worth_writing(before.created_through, after.created_through)) return true;
+  job::Status same = after;
+  same.created_through = before.created_through;
+  return same != before;
+}
+
 // The status comes first: it records what has ended before anything is done about the rest.
 Decision go_on(const Round& round) {
   if (auto transition = transition_of(round)) {
@@ -90,7 +98,7 @@ Decision go_on(const Round& round) {
   const job::Status status = next_status(round, nothing_to_create);
 
   Actions actions;
-  if (status != seen.job.status) actions.push_back(UpdateStatus{status});
+  if (has_news(seen.job.status, status)) actions.push_back(UpdateStatus{status});
   add_events(seen.job.status, status, actions);
   const Actions events = lost_events(round.losses);
   actions.insert(actions.end(), events.begin(), events.end());

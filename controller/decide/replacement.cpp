@@ -231,30 +231,4 @@ void report_replacement_limit(const Observed& seen, job::Status& status) {
   }
 }
 
-std::vector<std::string> vanished_pods(const Round& round) {
-  std::vector<std::string> vanished;
-  const Observed& seen = round.seen;
-  if (seen.services.empty()) return vanished;
-  std::set<std::string_view> pods;
-  for (const auto& pod : seen.pods) pods.insert(pod->meta.name);
-  std::set<std::string_view> left;  // services without their pods
-  for (const auto& service : seen.services) {
-    const bool is_left = !service->meta.deleting && pods.count(service->meta.name) == 0;
-    if (is_left) left.insert(service->meta.name);
-  }
-  if (left.empty()) return vanished;
-  for (const auto& slot : round.slots.all()) {
-    if (slot.role == Role::kCoordinator || slot.is_over) continue;
-    if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
-    std::string name = job::pod_name(seen.job, slot.role, slot.slot);
-    if (left.count(name) == 0) continue;
-    // Without a place there never was such a pod. The job's own aggregator keeps its name: what is
-    // left is an earlier one's.
-    if (round.placements.count({to_string(slot.role), slot_id(slot.slot)}) != 0) {
-      vanished.push_back(std::move(name));
-    }
-  }
-  return vanished;
-}
-
 }  // namespace nervex::controller

@@ -33,8 +33,6 @@ struct Replacement {
 
 // Of a round that is complete but for `losses` (round.h), with a PodGroup and no lost requests.
 Replacement replace_lost(const Round& round);
-// The same of a round that is complete but for `vanished` and `losses`.
-std::vector<std::string> vanished_pods(const Round& round);
 
 // The name that a pod of the job would get is held by an object of somebody else: its replica goes
 // on to the next incarnation, which has another name. Nothing if it is a fixed name (coordinator,

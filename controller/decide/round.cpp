@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "controller/decide/cleanup.h"
+#include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
 #include "job/counts.h"
 

@@ -10,6 +10,7 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/conditions.h"
+#include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/replacement.h"
 #include "job/names.h"
@@ -162,6 +163,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   set_facts(round, status);
   status.replaced = round.job.status.replaced;
   status.requeued_gangs = still_requeued(round);
+  status.created_through = created_through(round);
   status.desired = round.seen.job.spec.suspend ? 0 : desired_pods(round);
   forget_many(round, status);
   set_conditions(round, nothing_to_create, status);
@@ -178,6 +180,7 @@ job::Status final_status(const Round& round, job::Status status, job::Phase phas
   status.completion_time = whole_seconds(round.seen.now);
   status.next_attempt_time.reset();
   status.requeued_gangs.clear();
+  status.created_through = {};
   status.ready = status.desired = 0;  // no pod is wanted any more
   if (phase == Phase::kSucceeded) {
     count_active_as_succeeded(status);

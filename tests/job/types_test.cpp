@@ -31,6 +31,7 @@ Status full_status() {
   status.next_attempt_time = at("2026-11-21T10:00:04Z");
   status.last_attempt = {1, "CoordinatorFailed", 3, "no such map", at("2026-11-21T10:00:01Z")};
   status.replaced = {{Role::kLearner, {4097, 1}}};
+  status.created_through = {"uid-7", {{"base", 4}, {"request-1", 9'000'000'000}}};
   status.next_collector = 4098;
   status.naming_version = 1;
   status.selector = "nervexjob-name=dqn,replica-type=collector";

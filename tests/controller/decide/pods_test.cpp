@@ -31,7 +31,7 @@ TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]
   world.settle();
   world.plan("n7");
   const Actions steps = pod_steps(Round(world.seen));
-  const Json& pod = std::get<CreatePods>(steps.at(0)).manifests.at(0);
+  const Json& pod = std::get<CreatePods>(steps.at(1)).manifests.at(0);
   CHECK(pod["metadata"]["annotations"] ==
         Json({{"nervex.sensetime.com/pod-group-uid", Round(world.seen).attempt.group->meta.uid},
               {"nervex.sensetime.com/slot", "collector/0"},
@@ -47,7 +47,7 @@ TEST_CASE("pods and services that are missing come back", "[controller][pods]") 
     world.remove_pod(collector);
     std::erase_if(world.seen.services, [&](const auto& s) { return s->meta.name == collector; });
     world.settle();
-    CHECK(world.created == Strings{"pod " + collector, "service " + collector});
+    CHECK(world.created == Strings{"service " + collector, "pod " + collector});
   }
   SECTION("a coordinator that never ran") {
     world.remove_pod("dqn-coordinator");
@@ -91,8 +91,8 @@ TEST_CASE("a pod that waits for a superseded place gives way", "[controller][pod
   SECTION("under its own name: it was not lost") {
     world.replan("base");
     CHECK(world.settle() >= 2);
-    CHECK(world.deleted == Strings{"service " + collector, "pod " + collector});
-    CHECK(world.created == Strings{"pod " + collector, "service " + collector});
+    CHECK(world.deleted == Strings{"pod " + collector});
+    CHECK(world.created == Strings{"pod " + collector});
     CHECK(world.seen.job.status.replaced.empty());
   }
   SECTION("but not for a plan that is older than the pod") {
@@ -242,9 +242,9 @@ TEST_CASE("a slot's next pod waits for the one before", "[controller][pods]") {
   REQUIRE(confirm != actions.end());  // the API server has the last word
   CHECK(std::get<ConfirmFree>(*confirm).slots ==
         std::vector{std::pair(Role::kCollector, job::Slot{4096, 1})});
-  CHECK(std::holds_alternative<CreatePods>(*(confirm + 1)));
+  CHECK(std::holds_alternative<CreateServices>(*(confirm + 1)));
   world.settle();
-  CHECK(world.created == Strings{"pod " + next, "service " + next});
+  CHECK(world.created == Strings{"service " + next, "pod " + next});
   CHECK(world.seen.job.status.replaced.empty());  // a client asked for it
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("a pod that a client gives up is replaced though requests were lost",
   world.make_gang();
   CHECK(world.deleted == Strings{"pod " + before});
   const std::string next = world.name(Role::kCollector, 0, 1);
-  CHECK(world.created == Strings{"pod " + next, "service " + next});
+  CHECK(world.created == Strings{"service " + next, "pod " + next});
 }
 
 TEST_CASE("a service whose spec was edited is made again", "[controller][pods]") {

@@ -67,7 +67,7 @@ TEST_CASE("a job waits for the plan without any pod", "[controller][reconcile]")
   CHECK(scheduled->message == "learner: 1 of 1 do not fit");
 }
 
-TEST_CASE("a planned job gets workers, services, then its coordinator", "[controller][reconcile]") {
+TEST_CASE("a planned job gets services, workers, then its coordinator", "[controller][reconcile]") {
   World world(a_job(1, 1));
   world.add_aggregator_config();
   world.settle();
@@ -75,8 +75,8 @@ TEST_CASE("a planned job gets workers, services, then its coordinator", "[contro
   const Actions actions = reconcile(world.seen).actions;
   REQUIRE(actions.size() == 5);
   CHECK(std::holds_alternative<UpdateStatus>(actions[0]));
-  CHECK(std::get<CreatePods>(actions[1]).manifests.size() == 3);
-  CHECK(std::get<CreateServices>(actions[2]).manifests.size() == 4);
+  CHECK(std::get<CreateServices>(actions[1]).manifests.size() == 4);
+  CHECK(std::get<CreatePods>(actions[2]).manifests.size() == 3);
   CHECK(std::get<CreatePods>(actions[3]).manifests[0]["metadata"]["name"] == "dqn-coordinator");
   CHECK(std::get<RecordEvent>(actions[4]).event.message == "created 4 pods");
 }

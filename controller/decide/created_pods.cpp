@@ -1,0 +1,119 @@
+#include "controller/decide/created_pods.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "job/names.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+using CreatedThrough = job::Status::CreatedThrough;
+
+std::int64_t stored_bound(const CreatedThrough& created, const gang::PodGroup& group,
+                          const std::string& gang) {
+  if (created.pod_group_uid != group.meta.uid) return 0;
+  const auto at = created.gangs.find(gang);
+  return at == created.gangs.end() ? 0 : at->second;
+}
+
+// The placements that have a pod which is not about to go, or had one that has ended. (Of one that
+// goes it is known already why: by somebody's hand, replacement.h, or by ours.)
+class Pods {
+ public:
+  explicit Pods(const Round& round) : round_(round) {
+    for (const auto& of : round.attempt.pods) {
+      if (!of.pod->meta.deleting) there_.emplace(to_string(of.role), slot_id(of.slot), of.placement);
+    }
+    for (const auto& of : round.job.status.ended) ended_.emplace(to_string(of.role), slot_id(of.slot));
+  }
+
+  bool has(const gang::Placement& of) const {
+    return there_.count({of.role, of.slot, of.number}) != 0 || ended_.count({of.role, of.slot}) != 0;
+  }
+
+  // We delete its pod, or have, and the next one may get the same placement.
+  bool is_taken_back(const gang::Placement& of) const {
+    if (round_.backing_off.empty()) return false;
+    const auto role = job::parse_role(of.role);
+    return role && round_.backing_off.count({*role, of.slot.ordinal}) != 0;
+  }
+
+ private:
+  const Round& round_;
+  std::set<std::tuple<std::string_view, gang::SlotId, std::int64_t>> there_;
+  std::set<std::pair<std::string_view, gang::SlotId>> ended_;
+};
+
+// The highest number up to which no placement has never had a pod. `bound`: what it was.
+std::int64_t next_bound(std::int64_t bound, const gang::GangStatus& gang, const Pods& pods) {
+  std::int64_t missing = INT64_MAX;
+  for (const auto& of : gang.placements) {
+    if (of.number >= missing) continue;
+    if (pods.is_taken_back(of) || (of.number > bound && !pods.has(of))) missing = of.number;
+  }
+  std::int64_t highest = bound < missing ? bound : 0;
+  for (const auto& of : gang.placements) {
+    if (of.number < missing) highest = std::max(highest, of.number);
+  }
+  return highest;
+}
+
+}  // namespace
+
+CreatedThrough created_through(const Round& round) {
+  const gang::PodGroup* group = round.attempt.group;
+  if (group == nullptr) return {};
+  const Pods pods(round);
+  CreatedThrough created;
+  for (const auto& gang : group->status.gangs) {
+    const std::int64_t before = stored_bound(round.seen.job.status.created_through, *group, gang.name);
+    if (const std::int64_t bound = next_bound(before, gang, pods); bound > 0) {
+      created.gangs[gang.name] = bound;
+    }
+  }
+  if (!created.gangs.empty()) created.pod_group_uid = group->meta.uid;
+  return created;
+}
+
+bool is_worth_writing(const CreatedThrough& before, const CreatedThrough& after) {
+  if (before.pod_group_uid.empty()) return false;
+  return before.pod_group_uid != after.pod_group_uid ||
+         std::any_of(before.gangs.begin(), before.gangs.end(),
+                     [&](const auto& gang) {
+                       const auto at = after.gangs.find(gang.first);
+                       return at == after.gangs.end() || at->second < gang.second;
+                     });
+}
+
+std::vector<std::string> vanished_pods(const Round& round) {
+  std::vector<std::string> vanished;
+  const gang::PodGroup& group = *round.attempt.group;
+  const CreatedThrough& created = round.seen.job.status.created_through;
+  if (created.pod_group_uid != group.meta.uid) return vanished;
+  std::set<std::pair<Role, job::Slot>> pods;
+  for (const auto& of : round.attempt.pods) pods.emplace(of.role, of.slot);
+  std::set<std::pair<std::string_view, gang::SlotId>> empty;  // placements that have lost their pod
+  for (const auto& gang : group.status.gangs) {
+    const std::int64_t bound = stored_bound(created, group, gang.name);
+    for (const auto& of : gang.placements) {
+      const auto role = job::parse_role(of.role);
+      if (of.number > bound || !role || pods.count({*role, job_slot(of.slot)}) != 0) continue;
+      empty.emplace(of.role, of.slot);
+    }
+  }
+  if (empty.empty()) return vanished;
+  for (const auto& slot : round.slots.all()) {
+    if (slot.role == Role::kCoordinator || slot.is_over) continue;
+    if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
+    if (empty.count({to_string(slot.role), slot_id(slot.slot)}) == 0) continue;
+    vanished.push_back(job::pod_name(round.seen.job, slot.role, slot.slot));
+  }
+  return vanished;
+}
+
+}  // namespace nervex::controller
