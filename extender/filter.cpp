@@ -110,20 +110,28 @@ kube::FilterResult filter_foreign_pod(const kube::FilterArgs& args, const Foreig
 kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
                                     const std::vector<ReservedNode>& reserved) {
   kube::FilterResult result;
+  std::string unknown;
   auto node = reserved.begin();
   for (const std::string& name : args.node_names) {
     const bool is_reserved = node != reserved.end() && node->name == name;
     bool fits = true;
     // Where nothing is reserved kube-scheduler's own count is enough.
-    if (is_reserved) {
-      kube::Resources spare = node->spare;
+    if (is_reserved && !node->spare) {
+      unknown = name;
+      fits = false;
+    } else if (is_reserved) {
+      kube::Resources spare = *node->spare;
       if (args.pod.nominated_node == name) spare += args.pod.requests;  // counted in it
       fits = args.pod.requests.fits_in(spare);
     }
     if (fits) result.node_names.push_back(name);
     if (is_reserved) ++node;
   }
-  return result.node_names.empty() ? fail_all_nodes(args, "capacity is held for gangs") : result;
+  if (!result.node_names.empty()) return result;
+  if (unknown.empty()) return fail_all_nodes(args, "capacity is held for gangs");
+  return retry_later(fmt::format(
+      "capacity is held for gangs on node {}, which nervex-extender does not know yet, retrying",
+      unknown));
 }
 
 }  // namespace

@@ -62,10 +62,12 @@ std::optional<gang::NodeView> NodeTable::view(std::string_view name) const {
   return view_of(at->second.node, at->second.used, at->second.reserved_committed);
 }
 
-std::optional<kube::Resources> NodeTable::spare_capacity(std::string_view name) const {
+std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) const {
   const auto at = entries_.find(name);
-  if (at == entries_.end() || !at->second.node || at->second.reserved.empty()) return std::nullopt;
-  return view_of(at->second.node, at->second.used, at->second.reserved).free;
+  if (at == entries_.end() || at->second.reserved.empty()) return std::nullopt;
+  const auto& [node, used, reserved, committed] = at->second;
+  if (!node) return ReservedNode{at->first, std::nullopt};
+  return ReservedNode{at->first, view_of(node, used, reserved).free};
 }
 
 void NodeTable::drop_if_empty(const std::string& name) {

@@ -40,8 +40,8 @@ class NodeTable {
   // Known nodes by name, free = allocatable - used - reserved for committed gangs.
   std::vector<gang::NodeView> views() const;
   std::optional<gang::NodeView> view(std::string_view name) const;
-  // allocatable - used - all that is reserved; nullopt if nothing is reserved on it.
-  std::optional<kube::Resources> spare_capacity(std::string_view name) const;
+  // nullopt if nothing is reserved on it.
+  std::optional<ReservedNode> reserved_node(std::string_view name) const;
 
  private:
   struct Entry {

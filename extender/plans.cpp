@@ -384,7 +384,7 @@ std::vector<ReservedNode> Plans::reserved_nodes(const std::vector<std::string>& 
   MutexLock lock(mutex_);
   std::vector<ReservedNode> reserved;
   for (const std::string& name : names) {
-    if (auto spare = nodes_.spare_capacity(name)) reserved.push_back({name, *std::move(spare)});
+    if (auto node = nodes_.reserved_node(name)) reserved.push_back(*std::move(node));
   }
   return reserved;
 }

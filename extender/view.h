@@ -121,7 +121,9 @@ struct GangSeen {
 // A node on which capacity is reserved for gangs.
 struct ReservedNode {
   std::string name;
-  kube::Resources spare;  // allocatable - occupying pods - reserved placements; may be below zero
+  // allocatable - occupying pods - reserved placements; may be below zero. nullopt: the node is not
+  // known (yet), as when kube-scheduler has seen before us that it is there again.
+  std::optional<kube::Resources> spare;
 };
 
 }  // namespace nervex::extender

@@ -142,6 +142,13 @@ TEST_CASE("a pod of no gang takes no capacity that is reserved for gangs", "[ext
       {"a node is overcommitted by reservations",
        {{"n1", kube::Resources{{"cpu", -1}}}},
        {{"n2"}, {}, ""}},
+      {"a node is not known yet", {{"n1", std::nullopt}}, {{"n2"}, {}, ""}},
+      {"the only node with enough is not known yet",
+       {{"n1", std::nullopt}, {"n2", ask(0)}},
+       {{},
+        {},
+        "capacity is held for gangs on node n1, which nervex-extender does not know yet, "
+        "retrying"}},
   }));
   INFO("when " << row.when);
   kube::FilterArgs args;

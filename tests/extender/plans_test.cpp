@@ -16,7 +16,7 @@ using testing::kNs;
 // GPUs of a node that are neither used nor reserved; -1: nothing is reserved there.
 std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
   const auto reserved = c.plans.reserved_nodes({node});
-  return reserved.empty() ? -1 : reserved[0].spare.get("nvidia.com/gpu");
+  return reserved.empty() ? -1 : reserved[0].spare.value().get("nvidia.com/gpu");
 }
 
 std::int64_t free_gpus(const Cluster& c, const std::string& node) {
@@ -61,6 +61,20 @@ TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extend
   c.see();
   CHECK(spare_gpus(c, "n1") == -1);
   CHECK(free_gpus(c, "n1") == 8);
+}
+
+// kube-scheduler may see before us that a deleted node is there again.
+TEST_CASE("capacity stays reserved on a node that was deleted", "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  c.planner.schedule_once();
+  c.api.remove(kube::kNodes, "", "n1");
+  c.see();
+  const auto reserved = c.plans.reserved_nodes({"n1"});
+  REQUIRE(reserved.size() == 1);
+  CHECK(!reserved[0].spare);
 }
 
 TEST_CASE("capacity of a pod that is being bound stays reserved when its placement is released",
