@@ -257,6 +257,7 @@ void Observer::extender_was_started(milliseconds away) {
 
 void Observer::excuse(milliseconds delay) {
   for (auto& [key, part] : parts_) part.since += delay;
+  for (auto& [node, since] : away_) since += delay;
   for (auto& [uid, since] : on_away_) since += delay;
 }
 
