@@ -474,6 +474,10 @@ bool Suite::call_server(unsigned choice, bool records_call) {
       requests.next_collector += 2;
       break;
     case 1:
+      // More than fit for certain would wait at the end, too.
+      if (std::count_if(requests.entries.begin(), requests.entries.end(), job::is_multi_gpu) >= 6) {
+        return false;
+      }
       note("the coordinator asks for a learner of two parts");
       ask(multi_gpu_entry(requests.next_id++, {requests.next_learner}, {4, 2}));
       requests.next_learner += 2;
