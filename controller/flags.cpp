@@ -43,6 +43,14 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
+  app.add_option_function<std::string>(
+         "--services",
+         [&flags](const std::string& mode) { flags.shared_services = mode == "shared"; },
+         "what gives pods their names <pod>.<namespace>: one headless Service per namespace "
+         "(shared), or one per pod (per-pod)")
+      ->type_name("")
+      ->check(CLI::IsMember({"shared", "per-pod"}))
+      ->default_str("shared");
   app.add_option("--workers", flags.workers, "jobs that are reconciled in parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 64))

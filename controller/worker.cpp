@@ -10,6 +10,7 @@
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/reconcile.h"
 #include "controller/decide/replacement.h"
+#include "controller/decide/services.h"
 #include "controller/observe/observe.h"
 
 namespace nervex::controller {
@@ -39,10 +40,14 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
   if (is_final(seen.job.status.phase)) {  // its status is not written any more
     return is_first ? Actions{warning_event(failure.event_reason, message)} : Actions{};
   }
-  if (failure.is_taken) {
+  if (failure.is_taken && !failure.is_of_shared_service) {
     if (Actions actions = pass_by_taken_name(seen.job, failure.failed_name); !actions.empty()) {
       return actions;
     }
+  }
+  if (failure.is_of_shared_service && (failure.is_taken || failure.error.code == Code::kInvalid)) {
+    return fall_back_to_per_pod(
+        seen, failure.is_taken ? kServiceNameTaken : kInvalidServiceName, message);
   }
   const Round round(seen);
   if (is_definite_creation_failure(failure) && round.attempt.group != nullptr &&
@@ -97,7 +102,12 @@ Result<Outcome> Worker::work(const std::string& key) {
     queue_.add_after(key, std::chrono::seconds(10));
   }
   auto seen = observe_caches(stores_, options_, key, clock_.now());
-  if (!seen) return Outcome::kSuccess;
+  if (!seen) {
+    if (auto removed = remove_unused_service(kube::NamespacedName::parse(key).ns); !removed) {
+      return removed.error();
+    }
+    return Outcome::kSuccess;
+  }
   std::optional<Round> round;
   if (auto read = observe_live(api_, stores_, *seen, round); !read) return read.error();
   const Decision decision = reconcile(*round);
@@ -127,6 +137,16 @@ Result<Nothing> Worker::release_orphans(const std::string& key) {
   job::Job gone;
   gone.meta.ns = kube::NamespacedName::parse(key).ns;
   const auto failed = performer_.perform(gone, {ReleasePods{std::move(targets)}});
+  return failed ? Result<Nothing>(failed->error) : ok();
+}
+
+Result<Nothing> Worker::remove_unused_service(const std::string& ns) {
+  const auto target = unused_shared_service(stores_.services.get(ns + "/" + ns),
+                                            !stores_.jobs.by_index(ns).empty());
+  if (!target) return ok();
+  job::Job gone;
+  gone.meta.ns = ns;
+  const auto failed = performer_.perform(gone, {DeleteServices{{*target}}});
   return failed ? Result<Nothing>(failed->error) : ok();
 }
 

@@ -41,6 +41,8 @@ class Worker {
  private:
   Result<Outcome> work(const std::string& key);
   Result<Nothing> release_orphans(const std::string& key);
+  // The namespace's Service goes with the last job of the namespace.
+  Result<Nothing> remove_unused_service(const std::string& ns);
   // Reports the failure on the job.
   void report(const std::string& key, const Failure& failure);
 

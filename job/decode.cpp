@@ -271,6 +271,15 @@ Phase read_phase(Fields& status) {
   return Phase::kNone;
 }
 
+ServiceMode read_services(Fields& status) {
+  const std::string text = status.text("services");
+  for (const ServiceMode mode : {ServiceMode::kNone, ServiceMode::kShared, ServiceMode::kPerPod}) {
+    if (text == to_string(mode)) return mode;
+  }
+  status.refuse("services", "must be Shared or PerPod");
+  return ServiceMode::kNone;
+}
+
 RoleCounts read_counts(Fields fields) {
   return {fields.small_integer("active", 0), fields.small_integer("succeeded", 0),
           fields.small_integer("failed", 0)};
@@ -350,6 +359,7 @@ Status read_status(Fields fields) {
   Fields next = fields.object("next");
   status.next_collector = next.small_integer("collector", status.next_collector);
   status.next_learner = next.small_integer("learner", status.next_learner);
+  status.services = read_services(fields);
   status.naming_version = fields.small_integer("namingVersion", 0);
   status.selector = fields.text("selector");
   fields.each("conditions",

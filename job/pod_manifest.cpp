@@ -97,8 +97,10 @@ std::string url_of(const Job& job, Role role, const PodContext& context, Slot sl
 }
 
 // What the pods of one multi-GPU learner need to find together: as torch.distributed has it.
-void add_ranks(Environment& environment, const Job& job, const DdpPlace& place) {
-  const std::string first = pod_name(job, Role::kDdpLearner, place.learner);
+void add_ranks(Environment& environment, const Job& job, const DdpPlace& place,
+               const PodContext& context) {
+  std::string first = pod_name(job, Role::kDdpLearner, place.learner);
+  if (context.shared_names) first += "." + job.meta.ns.str();  // no Service has the pod's name
   environment.emplace_back("WORLD_SIZE", std::to_string(place.world_size));
   environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(place.gpus));
   environment.emplace_back("START_RANK", std::to_string(place.start_rank));
@@ -124,7 +126,7 @@ Environment environment_of(const Job& job, Role role, Slot slot, const RequestEn
   if (place) {  // it has an aggregator of its own, whatever the job has
     environment.emplace_back("KUBERNETES_AGGREGATOR_URL",
                              url_of(job, Role::kAggregator, context, place->learner));
-    add_ranks(environment, job, *place);
+    add_ranks(environment, job, *place, context);
   } else if (context.has_aggregator) {
     environment.emplace_back("KUBERNETES_AGGREGATOR_URL", url_of(job, Role::kAggregator, context));
   }
@@ -200,10 +202,30 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
   if (context.server_token) add_server_token(spec);
   spec["schedulerName"] = kSchedulerName;
   if (!order.node.empty()) pin_to_node(spec, order.node);
+  if (context.shared_names && can_share_name(spec)) {
+    spec["hostname"] = pod_name(job, order.role, order.slot);
+    spec["subdomain"] = job.meta.ns.str();
+  }
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},
           {"metadata", metadata_of(job, order, template_of(job, order.role, context), main_name)},
           {"spec", std::move(spec)}};
+}
+
+bool can_share_name(const Json& pod_template_or_spec) {
+  const Json& spec = spec_in(pod_template_or_spec);
+  const Json* fqdn = kube::find(spec, {"setHostnameAsFQDN"});
+  return kube::string_at(spec, {"hostname"}).empty() &&
+         kube::string_at(spec, {"subdomain"}).empty() && (fqdn == nullptr || *fqdn != true);
+}
+
+Json shared_service_manifest(const std::string& ns) {
+  const Json labels = {{kGroupLabel, kGroupLabelValue}, {kControllerLabel, kControllerLabelValue}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", {{"name", ns}, {"namespace", ns}, {"labels", labels}}},
+          {"spec",
+           {{"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}}}};
 }
 
 Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,

@@ -31,6 +31,7 @@ struct PodContext {
   std::string server_url;       // KUBERNETES_SERVER_URL, e.g. nervex-server.nervex-system:8080
   bool server_token = false;    // pods get a token for nervex-server (--server-auth=token)
   bool has_aggregator = false;  // the job has its own: its URL goes into every pod
+  bool shared_names = false;    // the namespace's Service names the pods (ServiceMode::kShared)
   kube::SharedJson aggregator_template;  // of the AggregatorConfig, null without one
 };
 
@@ -63,7 +64,16 @@ int main_container(const Json& pod_spec);
 
 // The whole Pod: name, labels, annotations, owner, environment, port, pin, scheduler (contract §2).
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context);
-// Its headless Service of the same name.
+// -- what gives a pod its name <pod>.<namespace> in DNS?
+
+// A pod of this template can have it from the namespace's Service. Not one whose template has a
+// hostname, a subdomain or setHostnameAsFQDN: these stay as they are, and say otherwise.
+bool can_share_name(const Json& pod_template_or_spec);
+
+// The namespace's headless Service, of the namespace's name: it selects the pods of all jobs there,
+// has no owner and no ports, of which headless Services need none.
+Json shared_service_manifest(const std::string& ns);
+// The pod's own headless Service, of the pod's name.
 Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,
                       const PodContext& context);
 

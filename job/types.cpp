@@ -31,6 +31,18 @@ std::optional<Role> parse_role(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view to_string(ServiceMode mode) {
+  switch (mode) {
+    case ServiceMode::kNone:
+      return "";
+    case ServiceMode::kShared:
+      return "Shared";
+    case ServiceMode::kPerPod:
+      return "PerPod";
+  }
+  return "";
+}
+
 std::string_view to_string(Phase phase) {
   switch (phase) {
     case Phase::kNone:

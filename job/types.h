@@ -164,6 +164,11 @@ struct LastAttempt {
   bool operator==(const LastAttempt&) const = default;
 };
 
+// Which Services give the pods of an attempt their names in DNS: one for the namespace, or one for
+// each pod. kNone: not decided yet, or by a version that knew only the second.
+enum class ServiceMode { kNone, kShared, kPerPod };
+std::string_view to_string(ServiceMode mode);  // "", "Shared", "PerPod"
+
 struct Status {
   Phase phase = Phase::kNone;
   std::string reason;  // why it is where it is: the Reason column
@@ -219,6 +224,7 @@ struct Status {
   // The highest spec.requests.next seen: nothing in the spec, if damaged, brings ordinals back.
   int next_collector = kFirstRequestedOrdinal;
   int next_learner = kFirstRequestedOrdinal;
+  ServiceMode services = ServiceMode::kNone;  // of the current attempt
   int naming_version = 0;  // 0: as 1, whatever names.h does today
   std::string selector;    // of the scale subresource: the collectors' labels
   std::vector<Condition> conditions;

@@ -10,6 +10,7 @@
 #include "controller/act/writes.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/creation_failures.h"
+#include "controller/decide/services.h"
 
 namespace nervex::controller {
 
@@ -71,6 +72,15 @@ struct Perform {
   }
   std::optional<Failure> operator()(const CreateServices& action) const {
     return create_each(action.manifests, &Writes::create_service);
+  }
+  std::optional<Failure> operator()(const CreateSharedService& action) const {
+    const auto made = writes.create_shared_service(action.manifest);
+    if (made && *made) return std::nullopt;
+    Failure failed{made ? Error{Code::kForbidden, taken_service(job.meta.ns)} : made.error(),
+                   kFailedCreate};
+    failed.is_taken = made.has_value();
+    failed.is_of_shared_service = true;
+    return failed;
   }
   std::optional<Failure> operator()(const CreatePods& action) const {
     return create_each(action.manifests, &Writes::create_pod);

@@ -20,6 +20,7 @@ struct Failure {
   // Of a pod or service whose creation failed for good (is_definite), one of those of the action.
   std::string failed_name{};
   bool is_taken = false;  // that name is held by an object of somebody else
+  bool is_of_shared_service = false;
 };
 
 // Thread-safe: several jobs at once, each by one thread.

@@ -146,6 +146,33 @@ Result<Nothing> Writes::create_pod(const Json& manifest) { return create(pods(),
 Result<Nothing> Writes::create_service(const Json& manifest) {
   return create(services(), manifest);
 }
+Result<bool> Writes::create_shared_service(const Json& manifest) {
+  const std::string& ns = job_.meta.ns;
+  const std::string name = name_of(manifest);
+  const auto created = kube::create_object(api_, kube::kServices, ns, manifest);
+  if (created) {
+    fold(services(), *created);
+    return true;
+  }
+  if (created.error().code != Code::kConflict) {
+    return failure("create", "service", ns + "/" + name,
+                   "POST " + kube::api_path(kube::kServices, ns), created.error());
+  }
+  const auto live = kube::get_object(api_, kube::kServices, ns, name);
+  if (!live) {
+    const bool is_free = live.error().code == Code::kNotFound;
+    return failure(
+        "create", "service", ns + "/" + name, "",
+        is_free ? Error{Code::kConflict, "the name was taken and is free again"} : live.error());
+  }
+  const auto there = decode_service(kube::to_text(*live));
+  if (!there) return failure("create", "service", ns + "/" + name, "", there.error());
+  if (!is_shared_service(*there)) return false;
+  fold(services(), *live);
+  if (!there->meta.deleting) return true;
+  return failure("create", "service", ns + "/" + name, "",
+                 {Code::kConflict, "an earlier one of that name has to go first"});
+}
 Result<Nothing> Writes::create_pod_group(const Json& manifest) {
   return create(pod_groups(), manifest);
 }

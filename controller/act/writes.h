@@ -20,6 +20,8 @@ class Writes {
   // another object of this job: kConflict (look again); of somebody else: kForbidden.
   Result<Nothing> create_pod(const Json& manifest);
   Result<Nothing> create_service(const Json& manifest);
+  // False: its name is taken by a Service of somebody else. Ours may be another job's doing.
+  Result<bool> create_shared_service(const Json& manifest);
   Result<Nothing> create_pod_group(const Json& manifest);
 
   // The live pods that were read are in the cache then. kConflict: one that has not finished fills

@@ -177,7 +177,8 @@ void reset_conditions(const Observed& seen, std::string_view reason, const std::
     set_condition(seen, status, kRequeued, false, reason, message);
   }
   std::erase_if(status.conditions, [](const auto& c) {
-    return c.type == kRequestsScheduled || c.type == kReplacementLimitExceeded;
+    return c.type == kRequestsScheduled || c.type == kReplacementLimitExceeded ||
+           c.type == kPerPodServices;
   });
   if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
     set_condition(seen, status, kRequestsLost, false, kNewAttempt,

@@ -11,6 +11,7 @@
 #include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/previous_attempt.h"
+#include "controller/decide/services.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -356,6 +357,7 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   }
   set_requests_lost(round.seen, status);
   set_ordinals_nearly_exhausted(round.seen, status);
+  report_services(round, status);
   apply(round.seen, status, kReady, ready(status));
   status.reason = reason_of(status, waits_for_config(round) || learners_wait_for_config(round));
 }

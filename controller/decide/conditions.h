@@ -24,6 +24,8 @@ inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: a wri
 inline constexpr std::string_view kReplacementLimitExceeded = "ReplacementLimitExceeded";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
 inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
+// True: the job would have used the namespace's Service (--services=shared), and could not.
+inline constexpr std::string_view kPerPodServices = "PerPodServices";
 using job::kRequestsLost;
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
@@ -38,6 +40,10 @@ inline constexpr std::string_view kRequeued = "Requeued";    // an event too
 // Of AggregatorMissing: the job waits; the job goes without.
 inline constexpr std::string_view kWaitsForConfig = "WaitsForAggregatorConfig";
 inline constexpr std::string_view kNoConfig = "NoAggregatorConfig";
+
+// Of PerPodServices, and events.
+inline constexpr std::string_view kServiceNameTaken = "ServiceNameTaken";
+inline constexpr std::string_view kInvalidServiceName = "InvalidServiceName";
 
 // Reasons of conditions and events, as the contract has them.
 inline constexpr std::string_view kJobCreated = "NerveXJobCreated";

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "job/names.h"
 #include "job/types.h"
 
 namespace nervex::controller {
@@ -20,7 +21,8 @@ bool is_owned_by_job(const kube::Meta& meta) {
 Result<Service> decode_service(std::string_view json) {
   const auto object = kube::parse_json(json);
   if (!object) return with_context("service", object.error());
-  Service service{kube::decode_meta(*object), service_shape(*object)};
+  Service service{kube::decode_meta(*object), service_shape(*object),
+                  !kube::array_at(*object, {"metadata", "ownerReferences"}).empty()};
   service.meta.annotations.clear();  // the user's; of no use here
   if (service.meta.name.empty()) return Error{Code::kInvalid, "service: metadata.name is missing"};
   return service;
@@ -38,6 +40,13 @@ std::uint64_t service_shape(const Json& service) {
                       early != nullptr && *early == true, selector != nullptr ? *selector : Json(),
                       std::move(ports)};
   return std::hash<std::string>{}(kube::to_text(shape));
+}
+
+bool is_shared_service(const Service& service) {
+  const kube::Meta& meta = service.meta;
+  return meta.name == meta.ns.str() && !service.has_owner &&
+         kube::label(meta, job::kGroupLabel) == job::kGroupLabelValue &&
+         kube::label(meta, job::kControllerLabel) == job::kControllerLabelValue;
 }
 
 std::string owner_job_uid(const kube::Meta& meta) {

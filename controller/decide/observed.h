@@ -26,6 +26,7 @@ namespace nervex::controller {
 struct Service {
   kube::Meta meta;
   std::uint64_t shape = 0;  // service_shape()
+  bool has_owner = false;   // be it its controller or not
   bool operator==(const Service&) const = default;
 };
 Result<Service> decode_service(std::string_view json);
@@ -34,6 +35,10 @@ Result<Service> decode_service(std::string_view json);
 // not ready, and whom it selects on which ports. Equal within this process for equal ones, be they
 // manifests of ours or as the API server has them.
 std::uint64_t service_shape(const Json& service);
+
+// Is it a namespace's Service of ours (job::shared_service_manifest)? One with another label or with
+// an owner is somebody else's, and is left alone.
+bool is_shared_service(const Service& service);
 
 using job::AggregatorConfig;
 
@@ -87,6 +92,10 @@ struct Observed {
   Ptrs<kube::Pod> pods;
   Ptrs<Service> services;
   Ptrs<gang::PodGroup> pod_groups;
+  // Of the namespace's name, be it ours or somebody else's; null if there is none that is labelled
+  // as if it were ours.
+  std::shared_ptr<const Service> shared_service;
+  bool shared_services = false;  // --services=shared: what attempts that begin now use
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
   std::string aggregator_config_name;                         // "namespace/name" of it
   std::string server_url;                                     // what pods get

@@ -11,6 +11,7 @@
 
 #include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
+#include "controller/decide/services.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -160,17 +161,27 @@ ConfirmFree slots_to_confirm(const Round& round, const Gap& gap) {
   return confirm;
 }
 
+bool is_empty(const Gap& gap) { return gap.workers.empty() && gap.coordinator == nullptr; }
+
+void append(Actions more, Actions& steps) {
+  for (auto& step : more) steps.push_back(std::move(step));
+}
+
 // Services come first: a pod's name resolves as soon as it has an address.
-void add_creations(const Round& round, const Gap& gap, Actions& steps) {
-  const job::PodContext context = pod_context(round.seen, round.attempt);
+void add_creations(const Round& round, const Gap& gap, bool has_shared_service, Actions& steps) {
+  const job::PodContext context = context_of(round);
   std::set<std::string_view> held;
   for (const auto& service : round.seen.services) held.insert(service->meta.name);
   CreatePods workers;
   CreateServices services;
+  bool needs_shared_service = false;
   const auto add_service = [&](const WantedPod& want) {
-    if (held.count(want.name) != 0) return;
-    services.manifests.push_back(
-        job::service_manifest(round.job, want.role, want.slot, want.entry, context));
+    if (!needs_own_service(round, want.role, context)) {
+      needs_shared_service = true;
+    } else if (held.count(want.name) == 0) {
+      services.manifests.push_back(
+          job::service_manifest(round.job, want.role, want.slot, want.entry, context));
+    }
   };
   for (const auto* want : gap.workers) {
     workers.manifests.push_back(manifest_of(round, *want, context));
@@ -180,14 +191,13 @@ void add_creations(const Round& round, const Gap& gap, Actions& steps) {
 
   ConfirmFree confirm = slots_to_confirm(round, gap);
   if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
+  if (needs_shared_service && !has_shared_service) append(shared_service_steps(round), steps);
   if (!services.manifests.empty()) steps.push_back(std::move(services));
   if (!workers.manifests.empty()) steps.push_back(std::move(workers));
   if (gap.coordinator != nullptr) {
     steps.push_back(CreatePods{{manifest_of(round, *gap.coordinator, context)}});
   }
-  if (!gap.workers.empty() || gap.coordinator != nullptr) {
-    steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
-  }
+  if (!is_empty(gap)) steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
 }
 
 }  // namespace
@@ -216,77 +226,16 @@ Actions pod_steps(const Round& round, bool spec_changes) {
     steps.push_back(DeletePods{leaving});
     steps.push_back(normal_event(kSuccessfulDelete, deleted_text(leaving)));
   }
+  const bool has_names = has_shared_names(round, leaving);
+  if (has_names) append(shared_service_steps(round), steps);
   auto services = missing_services(round, leaving);
   if (!services.manifests.empty()) steps.push_back(std::move(services));
   if (spec_changes || !is_plan_current(*round.attempt.group)) return steps;
   const Wanted wanted = wanted_pods(round.job, slots, *round.attempt.group, placements);
   const Taken taken = taken_by(round, leaving);
-  add_creations(round, gap_of(wanted, taken, round.seen.aggregator_config != nullptr), steps);
+  add_creations(round, gap_of(wanted, taken, round.seen.aggregator_config != nullptr), has_names,
+                steps);
   return steps;
-}
-
-namespace {
-
-std::set<std::string_view> names_of(const std::vector<Target>& targets) {
-  std::set<std::string_view> names;
-  for (const auto& target : targets) names.insert(target.name);
-  return names;
-}
-
-// What the API server keeps of our manifest, as the cache knows it.
-std::uint64_t shape_of(const Observed& seen, const WantedSlot& slot,
-                       const job::PodContext& context) {
-  return service_shape(
-      job::service_manifest(seen.job, slot.role, slot.slot, slot.entry(), context));
-}
-
-bool has_template(const Observed& seen, const WantedSlot& slot, const job::PodContext& context) {
-  return !job::template_of(seen.job, slot.role, context).is_null();
-}
-
-}  // namespace
-
-std::vector<Target> services_in_the_way(const Round& round) {
-  std::vector<Target> targets;
-  if (round.seen.services.empty()) return targets;
-  const job::PodContext context = pod_context(round.seen, round.attempt);
-  std::set<std::string_view> pods;
-  for (const auto& pod : round.seen.pods) pods.insert(pod->meta.name);
-  std::map<std::string, const WantedSlot*> wanted;
-  for (const auto& slot : round.slots.all()) {
-    if (slot.is_over || round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
-    if (round.placements.count({to_string(slot.role), slot_id(slot.slot)}) == 0) continue;
-    wanted[job::pod_name(round.job, slot.role, slot.slot)] = &slot;
-  }
-  const auto is_in_the_way = [&](const Service& service) {
-    const auto of = wanted.find(service.meta.name);
-    // A pod that takes its leave keeps its service to the end.
-    if (of == wanted.end()) return pods.count(service.meta.name) == 0;
-    if (!has_template(round.seen, *of->second, context)) return false;
-    return service.shape != shape_of(round.seen, *of->second, context);
-  };
-  for (const auto& service : round.seen.services) {
-    if (service->meta.deleting || !is_in_the_way(*service)) continue;
-    targets.push_back({service->meta.name, service->meta.uid});
-  }
-  return targets;
-}
-
-CreateServices missing_services(const Round& round, const std::vector<Target>& leaving) {
-  const job::PodContext context = pod_context(round.seen, round.attempt);
-  const auto names = names_of(leaving);
-  std::set<std::string_view> held;
-  for (const auto& service : round.seen.services) held.insert(service->meta.name);
-  CreateServices missing;
-  for (const auto& of : round.attempt.pods) {
-    const std::string& name = of.pod->meta.name;
-    if (of.pod->meta.deleting || names.count(name) != 0 || held.count(name) != 0) continue;
-    const WantedSlot* slot = round.slots.find(of.role, of.slot);
-    if (slot == nullptr || !has_template(round.seen, *slot, context)) continue;
-    missing.manifests.push_back(
-        job::service_manifest(round.job, slot->role, slot->slot, slot->entry(), context));
-  }
-  return missing;
 }
 
 }  // namespace nervex::controller

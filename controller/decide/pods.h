@@ -1,4 +1,4 @@
-// controller/decide/pods.h - which pods and services are missing, and which pods are in the way?
+// controller/decide/pods.h - which pods are missing, and which are in the way?
 #pragma once
 
 #include <vector>
@@ -17,14 +17,5 @@ Actions pod_steps(const Round& round, bool spec_changes = false);
 
 // The plan in the PodGroup's status is about its spec as it is now.
 bool is_plan_current(const gang::PodGroup& group);
-
-// -- which services are in the way, and which are missing? One per pod. Pure.
-
-// Those that neither a pod has nor one that is wanted will get, and those whose spec is not ours any
-// more (they are made again).
-std::vector<Target> services_in_the_way(const Round& round);
-
-// Of pods that are there and stay: one that was deleted comes back.
-CreateServices missing_services(const Round& round, const std::vector<Target>& leaving);
 
 }  // namespace nervex::controller

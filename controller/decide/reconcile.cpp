@@ -24,15 +24,6 @@ namespace {
 
 using job::Phase;
 
-Decision begin(const Observed& seen) {
-  Observed after = seen;
-  after.job.status = first_status(seen);
-  return {{UpdateStatus{next_status(Round(after), false)},
-           normal_event(kJobCreated, "the job is queued")},
-          std::nullopt,
-          true};
-}
-
 bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
 
 using MaybeTime = std::optional<std::chrono::milliseconds>;
@@ -47,6 +38,19 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
   if (is_true(status, kRequestsLost) && !is_true(before, kRequestsLost)) {
     actions.push_back(warning_event(kRequestsLost, find_condition(status, kRequestsLost)->message));
   }
+  if (is_true(status, kPerPodServices) && !is_true(before, kPerPodServices)) {
+    const auto* condition = find_condition(status, kPerPodServices);
+    actions.push_back(warning_event(condition->reason, condition->message));
+  }
+}
+
+Decision begin(const Observed& seen) {
+  Observed after = seen;
+  after.job.status = first_status(seen);
+  const job::Status status = next_status(Round(after), false);
+  Actions actions = {UpdateStatus{status}, normal_event(kJobCreated, "the job is queued")};
+  add_events(seen.job.status, status, actions);
+  return {std::move(actions), std::nullopt, true};
 }
 
 Actions creation_steps(const Round& round) {

@@ -41,6 +41,11 @@ struct CreateServices {
   std::vector<Json> manifests;
   bool operator==(const CreateServices&) const = default;
 };
+// The namespace's Service: ours, and no job's (services.h).
+struct CreateSharedService {
+  Json manifest;
+  bool operator==(const CreateSharedService&) const = default;
+};
 struct CreatePods {
   std::vector<Json> manifests;
   bool operator==(const CreatePods&) const = default;
@@ -98,8 +103,8 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
   return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
 }
 
-using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreatePods, ConfirmFree,
-                            DeletePodGroups, DeletePods, ReleasePods, DeleteServices, UpdateStatus,
+using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreateSharedService,
+                            CreatePods, ConfirmFree, DeletePodGroups, DeletePods, ReleasePods, DeleteServices, UpdateStatus,
                             DeleteJob, RecordEvent>;
 using Actions = std::vector<Action>;
 

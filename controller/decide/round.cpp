@@ -5,6 +5,7 @@
 #include "controller/decide/cleanup.h"
 #include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
+#include "controller/decide/services.h"
 #include "job/counts.h"
 
 namespace nervex::controller {
@@ -24,6 +25,7 @@ Round::Round(const Observed& observed, Attempt of)
       job(seen.job),
       requests_lost(controller::requests_lost(job)),
       slots(job, attempt.has_aggregator) {
+  job.status.services = service_mode(seen, attempt);
   losses.replaced = job.status.replaced;
   if (attempt.group == nullptr || !goes_on(job.status)) return;
   job.status.ended = ended_slots(seen.job.status, attempt);

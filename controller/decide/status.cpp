@@ -132,6 +132,7 @@ void set_facts(const Round& round, job::Status& status) {
   const job::Requests& requests = round.seen.job.spec.requests;
   status.observed_generation = round.seen.job.meta.generation;
   status.naming_version = std::max(status.naming_version, kNamingVersion);
+  status.services = round.job.status.services;
   status.selector = collector_selector(round.seen.job);
   status.next_collector = std::max(status.next_collector, requests.next_collector);
   status.next_learner = std::max(status.next_learner, requests.next_learner);

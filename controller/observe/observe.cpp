@@ -24,6 +24,8 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   std::erase_if(seen.pods,
                 [&](const auto& pod) { return owner_job_uid(pod->meta) != job.meta.uid; });
   seen.services = stores.services.by_index(job.meta.uid);
+  seen.shared_service = stores.services.get(job.meta.ns + "/" + job.meta.ns);
+  seen.shared_services = options.shared_services;
   seen.pod_groups = stores.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = stores.aggregator_configs.get(options.aggregator_config);
   seen.aggregator_config_name = options.aggregator_config;

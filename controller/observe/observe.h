@@ -22,6 +22,7 @@ struct ObserveOptions {
   std::chrono::milliseconds status_update_period{
       200};  // how long changes of counts wait for others
   std::chrono::milliseconds retry_delay = kRetryDelay;
+  bool shared_services = false;  // --services=shared
 };
 
 // From the caches alone: what this process knows now, its own writes included. nullopt: there is no

@@ -25,7 +25,8 @@ std::string by_job_key(const kube::Pod& pod) {
 }  // namespace
 
 Stores::Stores()
-    : pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
+    : jobs([](const job::Job& job) { return job.meta.ns.str(); }),
+      pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
   static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
@@ -94,6 +95,18 @@ Changed<kube::Pod> pod_changed(Stores& stores, kube::WorkQueue& queue,
   };
 }
 
+// The namespace's Service: every job there may need it, and if there is none any more nobody does.
+Changed<Service> service_changed(Stores& stores, kube::WorkQueue& queue) {
+  return [&stores, &queue, owner = add_owner_to<Service>(queue)](const auto& before,
+                                                                 const auto& after) {
+    owner(before, after);
+    const kube::Meta& meta = (after ? after : before)->meta;
+    if (meta.name != meta.ns.str() || before == after) return;
+    queue.add(orphans_key(meta.ns));
+    for (const auto& job : stores.jobs.by_index(meta.ns)) queue.add(job->meta.key());
+  };
+}
+
 Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
   return [&stores, &queue](const auto& before, const auto& after) {
     const job::Job& job = after ? *after : *before;
@@ -117,7 +130,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& que
                                          pod_changed(stores, queue, status_update_period)));
   watches.add(
       "services", path_of_ours(kube::kServices), stores.services,
-      kube::sink_into<Service>(stores.services, decode_service, add_owner_to<Service>(queue)));
+      kube::sink_into<Service>(stores.services, decode_service, service_changed(stores, queue)));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.pod_groups,
               kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group,
                                               add_owner_to<gang::PodGroup>(queue)));

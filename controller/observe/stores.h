@@ -48,12 +48,12 @@ class ClearedAttempts {
 
 // -- what is kept?
 
-// The queue's key, and that of the index, of pods in this namespace that have our finalizer and no
-// job as their owner. No job is called so.
+// The queue's key of what no job owns in this namespace: its Service, and pods that have our
+// finalizer and no job as their owner, which have it in their index too. No job is called so.
 inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
-// Pods are indexed by the key of the owning job, the others by its uid. Thread-safe, as the stores
-// are.
+// Jobs are indexed by namespace, pods by the key of the owning job, the others by its uid.
+// Thread-safe, as the stores are.
 struct Stores {
   Stores();
 

@@ -48,6 +48,8 @@ struct Draft {
   Given given_to_pod;
   bool is_resize_infeasible = false;
   std::string restart_policy;            // of the pod
+  std::string_view hostname;             // texts of the scan
+  std::string_view subdomain;
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };
 
@@ -223,6 +225,10 @@ void scan_spec(Value value, Draft& draft) {
       draft.pod.scheduler_name = text_of(item);
     } else if (key == "restartPolicy") {
       draft.restart_policy = text_of(item);
+    } else if (key == "hostname") {
+      draft.hostname = text_of(item);
+    } else if (key == "subdomain") {
+      draft.subdomain = text_of(item);
     } else {
       scan_placement(key, item, draft);
     }
@@ -440,6 +446,9 @@ Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
   pod.requests = total_of(draft.need);
+  pod.is_named_by_namespace = !draft.subdomain.empty() &&
+                              draft.subdomain == std::string_view(pod.meta.ns.str()) &&
+                              draft.hostname == pod.meta.name;
   pod.deleted_at_once = pod.meta.deleting && draft.deletion_grace_seconds == 0;
   keep_apart(draft, pod);
   if (draft.has_detail_label) {

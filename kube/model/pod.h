@@ -53,6 +53,9 @@ struct Pod {
   bool has_finalizer = false;        // that of PodFilter
   bool ready = false;                // condition Ready
   bool disruption_target = false;    // condition DisruptionTarget is True
+  // spec.hostname is its name and spec.subdomain its namespace: a headless Service of the
+  // namespace's name that selects the pod gives it a name in DNS.
+  bool is_named_by_namespace = false;
   SharedString disruption_reason;    // of that condition: "EvictionByEvictionAPI"
   SharedString node_lost;            // message of kNodeLostCondition; empty: it is not True
   bool deleted_at_once = false;      // being deleted without a grace period

@@ -49,19 +49,24 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
 
 }  // namespace
 
-Process::Process(kube::Api& api, const Clock& clock)
+Process::Process(kube::Api& api, const Clock& clock, bool shared_services)
     : queue(clock),
       events(api, clock, "nervex-controller"),
       performer(api, stores, events, 1),
       worker(api, stores, queue, performer, clock,
-             {"server:8080", "nervex-system/aggregator-config", false, {}}) {
+             {.server_url = "server:8080",
+              .aggregator_config = "nervex-system/aggregator-config",
+              .shared_services = shared_services}) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
 
-Cluster::Cluster() : api(&clock) { restart(); }
+Cluster::Cluster(bool has_shared_services)
+    : api(&clock), shared_services(has_shared_services) {
+  restart();
+}
 
 void Cluster::restart() {
-  controller = std::make_unique<Process>(api, clock);
+  controller = std::make_unique<Process>(api, clock, shared_services);
   sync();
 }
 

@@ -16,7 +16,7 @@ inline constexpr const char* kJobKey = "rl/dqn";
 
 // The parts that die with the process.
 struct Process {
-  Process(kube::Api& api, const Clock& clock);
+  Process(kube::Api& api, const Clock& clock, bool shared_services = false);
 
   controller::Stores stores;
   kube::WorkQueue queue;
@@ -27,10 +27,11 @@ struct Process {
 
 class Cluster {
  public:
-  Cluster();
+  explicit Cluster(bool has_shared_services = false);
 
   FakeClock clock;
   FakeApi api;
+  const bool shared_services;  // --services=shared
   std::unique_ptr<Process> controller;
 
   // A new process with empty caches, then filled.

@@ -106,6 +106,13 @@ void World::perform(const CreateServices& action) {
   }
 }
 
+void World::perform(const CreateSharedService& action) {
+  auto service = decode_service(kube::to_text(action.manifest));
+  service->meta.uid = fmt::format("uid-{}", next_uid_++);
+  seen.shared_service = std::make_shared<const Service>(*std::move(service));
+  created.push_back("service " + name_of(action.manifest));
+}
+
 void World::perform(const CreatePods& action) {
   for (const auto& manifest : action.manifests) {
     auto pod = decode_pod(kube::to_text(manifest));
@@ -151,6 +158,9 @@ void World::perform(const ReleasePods& action) {
 void World::perform(const DeleteServices& action) {
   for (const auto& target : action.targets) {
     erase(seen.services, target);
+    if (seen.shared_service && seen.shared_service->meta.uid == target.uid) {
+      seen.shared_service = nullptr;
+    }
     deleted.push_back("service " + target.name);
   }
 }

@@ -187,6 +187,31 @@ def programs(target):
 
 
 @pytest.fixture
+def controller_with(programs, monkeypatch):
+    """controller_with("--services=per-pod"): the controller restarts with these flags, until the test ends."""
+    def restart(*flags):
+        monkeypatch.setenv("NERVEX_CONTROLLER_ARGS", " ".join(flags))
+        programs.restart("controller")
+    yield restart
+    monkeypatch.undo()
+    programs.restart("controller")
+
+
+@pytest.fixture
+def per_pod_services(controller_with):
+    """Ask for it before what creates the job."""
+    controller_with("--services=per-pod")
+
+
+@pytest.fixture(params=["shared", "per-pod"])
+def services_mode(request):
+    """The test runs with one Service per namespace, as by default, and with one for each pod."""
+    if request.param == "per-pod":
+        request.getfixturevalue("per_pod_services")
+    return request.param
+
+
+@pytest.fixture
 def replicas_api(env):
     """nervex-server as a coordinator sees it."""
     return ReplicasApi(env["NERVEX_SERVER_URL"])

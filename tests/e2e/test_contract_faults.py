@@ -99,7 +99,7 @@ def test_5_with_authentication_on_a_stranger_cannot_resize_a_job(jobs, running, 
         programs.restart("server")
 
 
-def test_6_a_multi_gpu_learner_that_is_deleted_leaves_no_pod(jobs, running, replicas_api):
+def test_6_a_multi_gpu_learner_that_is_deleted_leaves_no_pod(jobs, per_pod_services, running, replicas_api):
     before = by_role(jobs)
     replicas_api.add(jobs.namespace, COORDINATOR, learners=MULTI_GPU)
     jobs.wait_pods(NAME, 5, "Running")
@@ -150,7 +150,7 @@ def test_9_gpu_ports_count_over_all_pods_of_a_learner(jobs, running, replicas_ap
         assert sorted(mine) == list(range(first, first + int(values["LOCAL_WORLD_SIZE"])))
 
 
-def test_10_no_service_stays_when_no_pod_does(jobs, running, node_agent):
+def test_10_no_service_stays_when_no_pod_does(jobs, per_pod_services, running, node_agent):
     jobs.patch(NAME, {"spec": {"cleanPodPolicy": "All"}})
     node_agent.finish(COORDINATOR)
     jobs.wait_pods(NAME, 0)

@@ -124,7 +124,24 @@ def test_a_finished_replica_stays_counted_when_its_pod_goes(jobs, core, namespac
 # -- C9: services
 
 
-def test_c9_every_pod_has_a_service_and_gets_it_back(jobs, core, namespace, running):
+def test_c9_every_pod_has_its_name(jobs, services_mode, running):
+    jobs.wait_names(NAME, 8)
+    own = [one.metadata.name for one in jobs.services(NAME)]
+    assert own == ([] if services_mode == "shared" else sorted(pod.metadata.name for pod in running))
+
+
+def test_c9_the_namespaces_service_comes_back(jobs, core, namespace, running):
+    before = jobs.shared_service()
+    core.delete_namespaced_service(namespace, namespace)
+
+    def look():
+        now = jobs.shared_service()
+        return now is not None and now.metadata.uid != before.metadata.uid, now
+    wait_for(look, "the namespace's service to come back")
+    jobs.wait_names(NAME, 8)
+
+
+def test_c9_every_pod_has_a_service_and_gets_it_back(jobs, core, namespace, per_pod_services, running):
     pods = sorted(pod.metadata.name for pod in running)
     before = {one.metadata.name: one.metadata.uid for one in jobs.services(NAME)}
     assert sorted(before) == pods
@@ -158,7 +175,7 @@ def test_c10_what_was_active_has_succeeded_with_the_job(jobs, running, node_agen
     pytest.param("None", ["aggregator", "collector", "collector", "coordinator", "learner"], id="c13"),
     pytest.param("Running", ["collector", "coordinator"], id="c14"),
 ])
-def test_c12_c13_c14_the_policy_says_which_pods_go(jobs, node_agent, policy, left):
+def test_c12_c13_c14_the_policy_says_which_pods_go(jobs, node_agent, services_mode, policy, left):
     jobs.create(with_base_replicas(2, 1, cleanPodPolicy=policy))
     pods = jobs.wait_pods(NAME, 5, "Running")
     node_agent.set_phase(names(pods, "collector")[0], "Failed")
@@ -166,6 +183,7 @@ def test_c12_c13_c14_the_policy_says_which_pods_go(jobs, node_agent, policy, lef
     node_agent.finish(f"{NAME}-coordinator")
     jobs.wait_phase(NAME, "Succeeded")
     wait_for(lambda: not jobs.services(NAME), "the services to go")
+    assert (jobs.shared_service() is not None) == (services_mode == "shared")
     assert sorted(pod.metadata.labels["replica-type"] for pod in jobs.wait_pods(NAME, len(left))) == left
 
 

@@ -44,7 +44,7 @@ def test_the_pods_are_those_of_the_contracts_listing(grown):
         assert re.fullmatch(pattern, name)
 
 
-def test_every_pod_and_service_carries_the_labels(grown, jobs):
+def test_every_pod_and_service_carries_the_labels(services_mode, grown, jobs):
     for one in [*grown, *jobs.services(EXAMPLE)]:
         role = next(role for role in ROLES if role in one.metadata.name.removeprefix(EXAMPLE))
         assert one.metadata.labels.items() >= {
@@ -52,7 +52,7 @@ def test_every_pod_and_service_carries_the_labels(grown, jobs):
             "controller-name": "nervex-operator", "replica-type": role, "pod-name": one.metadata.name}.items()
 
 
-def test_every_pod_is_owned_by_the_job(grown, jobs):
+def test_every_pod_is_owned_by_the_job(services_mode, grown, jobs):
     uid = jobs.get(EXAMPLE)["metadata"]["uid"]
     for one in [*grown, *jobs.services(EXAMPLE)]:
         (owner,) = one.metadata.owner_references
@@ -73,7 +73,20 @@ def test_every_pod_has_its_environment(grown, namespace):
             "KUBERNETES_AGGREGATOR_URL": f"{EXAMPLE}-aggregator.{namespace}:80"}.items()
 
 
-def test_every_pod_has_a_headless_service_of_its_name(grown, jobs):
+def test_the_namespaces_headless_service_names_every_pod(grown, jobs, namespace):
+    service = jobs.shared_service()
+    assert service.metadata.labels == {"group-name": "nervex.sensetime.com", "controller-name": "nervex-operator"}
+    assert service.metadata.owner_references is None
+    assert (service.spec.cluster_ip, service.spec.publish_not_ready_addresses) == ("None", True)
+    assert {(pod.spec.hostname, pod.spec.subdomain) for pod in grown} == {
+        (pod.metadata.name, namespace) for pod in grown}
+    jobs.wait_names(EXAMPLE, 4)
+    assert jobs.services(EXAMPLE) == []
+
+
+def test_every_pod_has_a_headless_service_of_its_name(per_pod_services, grown, jobs):
+    assert {(pod.spec.hostname, pod.spec.subdomain) for pod in grown} == {(None, None)}
+    jobs.wait_names(EXAMPLE, 4)
     services = jobs.services(EXAMPLE)
     assert [one.metadata.name for one in services] == [pod.metadata.name for pod in grown]
     for one in services:

@@ -125,20 +125,24 @@ def test_s13_the_template_does_not_matter(jobs, namespace, replicas_api):
     assert not jobs.get(NAME)["spec"]["requests"]["entries"][0].get("gpuSplit")
 
 
-def test_s13_each_pod_has_its_share_its_ranks_and_its_ports(jobs, running, replicas_api, node_agent):
+def test_s13_each_pod_has_its_share_its_ranks_and_its_ports(jobs, services_mode, running, replicas_api, node_agent):
     (url,) = ask(replicas_api, running, 1, 10)
     wait_counts(jobs, replicas_api, running, S13[1, 10])
     pods = sorted(jobs.pods(NAME, "ddp-learner"), key=lambda pod: -gpus_of(pod))
     first, second = [pod.metadata.name for pod in pods]
     assert [gpus_of(pod) for pod in pods] == [8, 2]
+    master = f"{first}.{running}" if services_mode == "shared" else first
     ranks = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "START_RANK", "MASTER_ADDR", "MASTER_PORT")
     assert environment(node_agent, first, ranks) == ["10", "8", "0", "localhost", "10314"]
-    assert environment(node_agent, second, ranks) == ["10", "2", "8", first, "10314"]
+    assert environment(node_agent, second, ranks) == ["10", "2", "8", master, "10314"]
     for name, of in ((first, range(1, 8)), (second, range(8, 10))):
         assert environment(node_agent, name, ["KUBERNETES_AGGREGATOR_URL", "LEARNER_PORT"]) == [url, str(PORT)]
-        (service,) = [one for one in jobs.services(NAME) if one.metadata.name == name]
-        assert {port.name: port.port for port in service.spec.ports} == {
-            "nervex-port": PORT, "master-port": 10314, **{f"gpu-port-{rank}": PORT + rank for rank in of}}
+        wanted = {"nervex-port": PORT, "master-port": 10314, **{f"gpu-port-{rank}": PORT + rank for rank in of}}
+        (pod,) = [one for one in pods if one.metadata.name == name]
+        assert {port.name: port.container_port for port in pod.spec.containers[0].ports} == wanted
+        for service in [one for one in jobs.services(NAME) if one.metadata.name == name]:
+            assert {port.name: port.port for port in service.spec.ports} == wanted
+    jobs.wait_names(NAME, 5)
 
 
 def gpus_of(pod):
@@ -197,7 +201,7 @@ def test_s16_replacing_any_pod_replaces_the_learner_and_keeps_the_ports(jobs, ru
     assert listed(replicas_api, running) == [replacement]
 
 
-def test_s17_deleting_a_learner_leaves_none_of_its_pods(jobs, running, replicas_api):
+def test_s17_deleting_a_learner_leaves_none_of_its_pods(jobs, per_pod_services, running, replicas_api):
     (url,) = ask(replicas_api, running, 1, 10)
     wait_counts(jobs, replicas_api, running, S13[1, 10])
     reply = replicas_api.call("DELETE", body={"namespace": running, "coordinator": COORDINATOR,

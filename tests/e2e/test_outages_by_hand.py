@@ -20,16 +20,17 @@ def test_a_deleted_pod_group_ends_the_running_job_and_says_so(jobs, custom, name
 
 
 def test_a_name_that_is_taken_is_reported_and_waited_for(jobs, core, namespace):
-    stranger = core.create_namespaced_service(namespace, {
-        "metadata": {"name": "wants-coordinator"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "mine"}}})
+    stranger = core.create_namespaced_pod(namespace, {
+        "metadata": {"name": "wants-coordinator"},
+        "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "nervex/nervex-mock:0.1.0"}]}})
     jobs.create(job("wants"))
     told = jobs.wait_condition("wants", "PodsCreated", "False")
-    assert "service" in told["message"] and "does not belong to this job" in told["message"]
-    assert jobs.pods("wants", "coordinator") == []  # it comes last, and after its service
-    there = core.read_namespaced_service("wants-coordinator", namespace)
-    assert there.metadata.resource_version == stranger.metadata.resource_version
+    assert "pod" in told["message"] and "does not belong to this job" in told["message"]
+    there = core.read_namespaced_pod("wants-coordinator", namespace)
+    assert there.metadata.uid == stranger.metadata.uid
+    assert there.metadata.deletion_timestamp is None
 
-    core.delete_namespaced_service("wants-coordinator", namespace)
+    core.delete_namespaced_pod("wants-coordinator", namespace)
     jobs.wait_phase("wants", "Running")
     jobs.wait_condition("wants", "PodsCreated")
 

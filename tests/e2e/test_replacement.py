@@ -48,7 +48,7 @@ def wait_replaced(jobs, before, gone, count):
     rest = {name: uid for name, uid in before.items() if name != gone}
     assert rest.items() <= now.items()
     (successor,) = now.keys() - rest.keys()
-    wait_for(lambda: sorted(one.metadata.name for one in jobs.services(NAME)) == sorted(now), "its service alone")
+    jobs.wait_names(NAME, count)
     return successor
 
 
@@ -152,7 +152,7 @@ def test_a_failed_pod_is_counted_and_kept(jobs, core, namespace, running, node_a
 # -- what users and nervex-server change
 
 
-def test_base_replicas_go_up_and_down(jobs, running):
+def test_base_replicas_go_up_and_down(jobs, per_pod_services, running):
     first = names(running)
     jobs.patch(NAME, {"spec": {"collector": {"replicas": 4}}})
     four = names(jobs.wait_pods(NAME, 6, "Running"))
@@ -222,7 +222,7 @@ def test_a_multi_gpu_learner_is_replaced_as_a_whole(jobs, core, namespace):
 # -- edited by hand
 
 
-def test_a_service_that_was_edited_is_put_right(jobs, core, namespace, running):
+def test_a_service_that_was_edited_is_put_right(jobs, core, namespace, per_pod_services, running):
     name = sorted(names(running))[0]
     core.patch_namespaced_service(name, namespace, {
         "spec": {"selector": {"pod-name": "somebody-else"}, "publishNotReadyAddresses": False}})
@@ -230,6 +230,17 @@ def test_a_service_that_was_edited_is_put_right(jobs, core, namespace, running):
     def look():
         found = [one.spec for one in jobs.services(NAME) if one.metadata.name == name]
         return bool(found and found[0].selector == {"pod-name": name} and found[0].publish_not_ready_addresses), found
+    wait_for(look, "the service's own selector")
+    assert uids(jobs.pods(NAME)) == uids(running)
+
+
+def test_a_namespaces_service_that_was_edited_is_put_right(jobs, core, namespace, running):
+    core.patch_namespaced_service(namespace, namespace, {
+        "spec": {"selector": {"pod-name": "somebody-else"}, "publishNotReadyAddresses": False}})
+
+    def look():
+        spec = jobs.shared_service() and jobs.shared_service().spec
+        return bool(spec and "pod-name" not in spec.selector and spec.publish_not_ready_addresses), spec
     wait_for(look, "the service's own selector")
     assert uids(jobs.pods(NAME)) == uids(running)
 

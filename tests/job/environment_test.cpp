@@ -97,6 +97,23 @@ TEST_CASE("the pods of a multi-GPU learner get the environment to find each othe
                                      {"MASTER_PORT", "10314"}});
 }
 
+TEST_CASE("where the namespace's service names pods, the master's address is its whole name",
+          "[job][environment]") {
+  const Job job = a_job(0, 1);
+  RequestEntry entry = testing::an_entry(1, Role::kLearner, 1, 4100);
+  entry.gpu_split = {8, 2};
+  PodContext context = a_context(true);
+  context.shared_names = true;
+  const auto master = [&](Slot slot) {
+    const auto all = environment_of(job, Role::kDdpLearner, slot, &entry, context);
+    return all.at(all.size() - 2);
+  };
+  CHECK(master({4100, 3}) == std::pair<std::string, std::string>{"MASTER_ADDR", "localhost"});
+  CHECK(master({4101, 3}) ==
+        std::pair<std::string, std::string>{
+            "MASTER_ADDR", pod_name(job, Role::kDdpLearner, {4100, 3}) + ".rl"});
+}
+
 TEST_CASE("a ddp-learner's own port is its learner port", "[job][environment]") {
   RequestEntry entry = testing::an_entry(1, Role::kLearner, 1);
   entry.gpu_split = {2};

@@ -180,6 +180,48 @@ TEST_CASE("a service is headless and leads to its pod, ready or not", "[job][pod
     "ports":[{"name":"nervex-port","port":22270,"targetPort":22270,"protocol":"TCP"}]})"));
 }
 
+TEST_CASE("a namespace's service is headless, nobody's, and leads to the pods of all jobs",
+          "[job][pod_manifest]") {
+  const Json service = shared_service_manifest("rl");
+  CHECK(service["metadata"] == Json::parse(R"({"name":"rl","namespace":"rl","labels":{
+    "group-name":"nervex.sensetime.com","controller-name":"nervex-operator"}})"));
+  CHECK(service["spec"] == Json::parse(R"({"clusterIP":"None","publishNotReadyAddresses":true,
+    "selector":{"group-name":"nervex.sensetime.com","controller-name":"nervex-operator"}})"));
+}
+
+TEST_CASE("a pod takes its name from the namespace's service unless its template has another",
+          "[job][pod_manifest]") {
+  struct Row {
+    std::string when;
+    Json spec;
+    bool is_shared;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the template says nothing", Json::object(), true},
+      {"it says so expressly", {{"setHostnameAsFQDN", false}}, true},
+      {"it has a hostname", {{"hostname", "worker"}}, false},
+      {"it has a subdomain", {{"subdomain", "workers"}}, false},
+      {"its hostname is to be the whole name", {{"setHostnameAsFQDN", true}}, false},
+  }));
+  INFO("when " << row.when);
+  Job job = a_job(1, 0);
+  Json pod_template = job.spec.collector->pod_template;
+  pod_template["spec"].update(row.spec);
+  job.spec.collector->pod_template = pod_template;
+  PodContext context = a_context();
+  const Json without = pod_manifest(job, an_order(Role::kCollector), context)["spec"];
+  CHECK(without.value("hostname", "") == row.spec.value("hostname", ""));
+  CHECK(without.value("subdomain", "") == row.spec.value("subdomain", ""));
+  context.shared_names = true;
+  const Json pod = pod_manifest(job, an_order(Role::kCollector), context);
+  CHECK(can_share_name(pod_template) == row.is_shared);
+  CHECK(pod["spec"].value("hostname", "") ==
+        (row.is_shared ? pod["metadata"]["name"].get<std::string>()
+                       : row.spec.value("hostname", "")));
+  CHECK(pod["spec"].value("subdomain", "") ==
+        (row.is_shared ? "rl" : row.spec.value("subdomain", "")));
+}
+
 TEST_CASE("a replica's address is pod.namespace:port", "[job][pod_manifest]") {
   CHECK(replica_url("dqn-learner-x2b7k", "rl", 80) == "dqn-learner-x2b7k.rl:80");
 }

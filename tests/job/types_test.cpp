@@ -33,6 +33,7 @@ Status full_status() {
   status.replaced = {{Role::kLearner, {4097, 1}}};
   status.created_through = {"uid-7", {{"base", 4}, {"request-1", 9'000'000'000}}};
   status.next_collector = 4098;
+  status.services = ServiceMode::kShared;
   status.naming_version = 1;
   status.selector = "nervexjob-name=dqn,replica-type=collector";
   status.ready = 3;

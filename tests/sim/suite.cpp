@@ -40,7 +40,8 @@ Json a_node_object(const std::string& name) {
 }  // namespace
 
 Suite::Suite(unsigned seed, int collectors, int learners)
-    : api(&clock), door(api), rules(api, kNamespace, "dqn"), scheduling(api, clock), rng_(seed) {
+    : api(&clock), door(api), rules(api, kNamespace, "dqn"), scheduling(api, clock), rng_(seed),
+      shared_services_(seed % 2 == 1) {
   connect();
   api.terminate_pods_slowly();
   for (const char* node : {"n1", "n2", "n3"}) api.add(kube::kNodes, "", a_node_object(node));
@@ -117,7 +118,7 @@ std::string Suite::story() const { return fmt::format("{}", fmt::join(story_, "\
 // What Watches does with each kind.
 void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_caches) {
   feeds_.clear();
-  process_ = std::make_unique<Process>(reviewed_, clock);
+  process_ = std::make_unique<Process>(reviewed_, clock, shared_services_);
   controller::Stores& stores = process_->stores;
   kube::WorkQueue& queue = process_->queue;
   const auto add_owners = [&queue](const auto& before, const auto& after) {
@@ -125,6 +126,10 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
       const std::string key = object ? controller::owner_job_key(object->meta) : "";
       if (!key.empty()) queue.add(key);
     }
+  };
+  const auto service_changed = [&queue, add_owners](const auto& before, const auto& after) {
+    add_owners(before, after);
+    if ((after ? after : before)->meta.name == kNamespace) queue.add(kJobKey);
   };
   const auto pod_changed = [&stores, &queue](const auto& before, const auto& after) {
     const bool was_coordinator =
@@ -151,7 +156,7 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
   add(ours(kube::kPods),
       kube::sink_into<kube::Pod>(stores.pods, controller::decode_pod, pod_changed));
   add(ours(kube::kServices), kube::sink_into<controller::Service>(
-                                 stores.services, controller::decode_service, add_owners));
+                                 stores.services, controller::decode_service, service_changed));
   add(kube::api_path(kube::kPodGroups),
       kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group, add_owners));
   add(kube::api_path(kube::kAggregatorConfigs),

@@ -124,6 +124,7 @@ class Suite {
   kube::Resources free_on(const std::string& node) const;
 
   std::mt19937 rng_;
+  const bool shared_services_;  // --services=shared
   MonoTime kept_up_{};
   std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
   int thieves_ = 0;

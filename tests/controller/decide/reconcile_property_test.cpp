@@ -21,11 +21,13 @@ using testing::World;
 // A job and a cluster that things happen to, all following from one number.
 class RandomLife {
  public:
-  explicit RandomLife(unsigned seed) : rng_(seed), world(a_random_job()) {}
+  explicit RandomLife(unsigned seed) : rng_(seed), world(a_random_job()) {
+    world.seen.shared_services = below(2) == 0;
+  }
 
   // One thing that planner, kubelet, users or nervex-server may do.
   void happen() {
-    switch (below(20)) {
+    switch (below(21)) {
       case 0:
         return plan(true);
       case 1:
@@ -54,6 +56,7 @@ class RandomLife {
         });
       case 10:
         if (!world.seen.services.empty()) world.seen.services.pop_back();
+        if (below(2) == 0) world.seen.shared_service = nullptr;
         return;
       case 11:
         return request();
@@ -85,6 +88,8 @@ class RandomLife {
       case 17:
         if (below(4) == 0) world.seen.job.spec.requests = {};
         return;
+      case 18:
+        return change_services();
       default:
         world.seen.now += std::chrono::seconds(below(40));
     }
@@ -108,6 +113,17 @@ class RandomLife {
     if (below(4) == 0) job.spec.schedule_timeout_seconds = 1 + below(200);
     if (below(4) == 0) job.spec.ttl_seconds_after_finished = static_cast<int>(below(100));
     return job;
+  }
+  // The flag with the next controller, or whose the namespace's Service is.
+  void change_services() {
+    if (below(2) == 0) {
+      world.seen.shared_services = !world.seen.shared_services;
+      return;
+    }
+    Service theirs{{}, 1, true};
+    theirs.meta.ns = theirs.meta.name = world.seen.job.meta.ns.str();
+    world.seen.shared_service =
+        below(2) == 0 ? nullptr : std::make_shared<const Service>(std::move(theirs));
   }
   void disrupt(const std::string& pod) {
     world.change_pod(pod, [&](kube::Pod& p) {
@@ -198,6 +214,7 @@ void check_conditions(const job::Status& status) {
 bool is_creation(const Action& action) {
   return std::holds_alternative<CreatePods>(action) ||
          std::holds_alternative<CreateServices>(action) ||
+         std::holds_alternative<CreateSharedService>(action) ||
          std::holds_alternative<CreatePodGroup>(action);
 }
 
@@ -272,6 +289,49 @@ void check_decision(const Observed& seen, const Decision& decision) {
   if (!is_final(before.phase)) check_stale_objects_go_first(seen, actions);
 }
 
+// A pod is created when there is a Service that names it, and a Service of somebody else is left.
+void check_names(const Observed& seen, const Actions& actions) {
+  std::set<std::string> named;
+  for (const auto& service : seen.services) named.insert(service->meta.name);
+  bool is_shared = seen.shared_service != nullptr && is_shared_service(*seen.shared_service);
+  for (const auto& action : actions) {
+    if (const auto* services = std::get_if<CreateServices>(&action)) {
+      for (const auto& manifest : services->manifests) named.insert(manifest["metadata"]["name"]);
+    } else if (std::holds_alternative<CreateSharedService>(action)) {
+      CHECK((seen.shared_service == nullptr || is_shared_service(*seen.shared_service)));
+      is_shared = true;
+    } else if (const auto* pods = std::get_if<CreatePods>(&action)) {
+      for (const auto& manifest : pods->manifests) {
+        const bool is_named = manifest["spec"].contains("subdomain")
+                                  ? is_shared
+                                  : named.count(manifest["metadata"]["name"]) == 1;
+        CHECK(is_named);
+      }
+    } else if (const auto* deletion = std::get_if<DeleteServices>(&action)) {
+      for (const auto& target : deletion->targets) {
+        CHECK((seen.shared_service == nullptr || target.name != seen.shared_service->meta.name ||
+               is_shared_service(*seen.shared_service)));
+      }
+    }
+  }
+}
+
+// At rest every pod that goes on has a name.
+void check_names_at_rest(const Observed& seen) {
+  if (is_final(seen.job.status.phase) || seen.job.meta.deleting) return;
+  const Attempt attempt = current_attempt(seen);
+  const bool is_shared = seen.shared_service != nullptr && is_shared_service(*seen.shared_service);
+  for (const auto& of : attempt.pods) {
+    if (of.pod->meta.deleting) continue;
+    const bool has_own =
+        std::any_of(seen.services.begin(), seen.services.end(),
+                    [&](const auto& service) { return service->meta.name == of.pod->meta.name; });
+    const bool lacks_template =
+        of.role == job::Role::kAggregator && seen.aggregator_config == nullptr;
+    CHECK((has_own || lacks_template || (of.pod->is_named_by_namespace && is_shared)));
+  }
+}
+
 void check_targets(const Observed& seen, const Decision& decision) {
   std::set<std::string> uids;
   for (const auto& pod : seen.pods) uids.insert(pod->meta.uid);
@@ -294,6 +354,7 @@ TEST_CASE("reconcile comes to rest, whatever happened", "[controller][reconcile]
     const Decision decision = reconcile(life.world.seen);
     check_decision(life.world.seen, decision);
     check_targets(life.world.seen, decision);
+    check_names(life.world.seen, decision.actions);
     if (life.below(3) == 0) {  // the controller may be slow
       life.world.apply(decision.actions);
     } else if (life.below(2) == 0) {
@@ -303,6 +364,7 @@ TEST_CASE("reconcile comes to rest, whatever happened", "[controller][reconcile]
   life.look();
   REQUIRE(life.world.settle() >= 0);
   CHECK((life.world.job_is_deleted || reconcile(life.world.seen).actions.empty()));
+  check_names_at_rest(life.world.seen);
   commits += life.commits();
   if (++seeds == 300) CHECK(commits > 0);
 }

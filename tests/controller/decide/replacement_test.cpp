@@ -94,7 +94,7 @@ TEST_CASE("who replaces a collector", "[controller][replacement]") {
   const auto next = world.name(Role::kCollector, 1, 1);
   if (row.by_the_controller) {
     CHECK(status.replaced == Replaced{{Role::kCollector, {1, 1}}});
-    CHECK(world.deleted == Strings{"service " + pod, "pod " + pod});
+    CHECK(world.deleted == Strings{"pod " + pod, "service " + pod});
     CHECK(world.created == Strings{"service " + next, "pod " + next});
     CHECK(world.events.front() == "PodsLost");
   } else {

@@ -4,6 +4,7 @@ import collections
 import copy
 import os
 
+import kubernetes
 from harness import manifests
 from harness.settings import ROOT
 
@@ -104,6 +105,34 @@ class Jobs:
     def services(self, name):
         return sorted(self.core.list_namespaced_service(
             self.namespace, label_selector=f"nervexjob-name={name}").items, key=lambda one: one.metadata.name)
+
+    def shared_service(self):
+        """The namespace's; None if there is none. Whose it is, others must tell."""
+        found = self.core.list_namespaced_service(
+            self.namespace, field_selector=f"metadata.name={self.namespace}").items
+        return found[0] if found else None
+
+    def addresses(self):
+        """{pod's name: addresses} that the namespace's pods find under <name>.<namespace>, by Kubernetes' rules for
+        DNS: the hostname of an endpoint of the Service that is called as the namespace, which the first search
+        domain leads to, or any other headless Service's own name, by the second."""
+        found = collections.defaultdict(set)
+        for piece in kubernetes.client.DiscoveryV1Api(self.core.api_client).list_namespaced_endpoint_slice(
+                self.namespace).items:
+            service = piece.metadata.labels["kubernetes.io/service-name"]
+            for one in piece.endpoints or []:
+                name = one.hostname if service == self.namespace else service
+                if name:
+                    found[name].update(one.addresses)
+        return dict(found)
+
+    def wait_names(self, name, count):
+        """Until each of the job's pods, all Running, has its address under its name, and no other."""
+        def look():
+            pods = {one.metadata.name: {one.status.pod_ip} for one in self.pods(name)}
+            found = {pod: seen for pod, seen in self.addresses().items() if pod in pods}
+            return len(pods) == count and found == pods, (pods, found)
+        return self.wait(look, f"the names of the {count} pods of job {name}")
 
     def events(self, name, reason=None):
         """Of the job itself."""

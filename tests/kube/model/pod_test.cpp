@@ -387,5 +387,25 @@ TEST_CASE("a pod that is resized in place occupies the most of spec and status",
   CHECK(decoded(row.spec, row.status).requests == want);
 }
 
+TEST_CASE("a pod is named by its namespace's Service if both its names say so", "[kube][pod]") {
+  struct Row {
+    std::string spec;
+    bool want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {R"({"hostname":"p","subdomain":"rl"})", true},
+      {R"({"subdomain":"rl"})", false},
+      {R"({"hostname":"p"})", false},
+      {R"({"hostname":"q","subdomain":"rl"})", false},
+      {R"({"hostname":"p","subdomain":"workers"})", false},
+      {R"({})", false},
+  }));
+  INFO("spec " << row.spec);
+  const auto pod = decode_pod(
+      R"({"spec":)" + row.spec + R"(,"metadata":{"name":"p","namespace":"rl"}})", {});
+  REQUIRE(pod);
+  CHECK(pod->is_named_by_namespace == row.want);
+}
+
 }  // namespace
 }  // namespace nervex::kube

@@ -1,0 +1,142 @@
+"""What names pods in DNS: one Service per namespace, or where that cannot be one for each pod. That both do is
+shown beside the contract's rows (test_controller.py, test_job_life.py, test_multi_gpu.py)."""
+
+import kubernetes
+import pytest
+from support.jobs import Jobs, job, template
+from support.wait import always, wait_for
+
+NAME = "named"
+
+
+def collectors(count, **pod_spec):
+    return job(NAME, collector={"replicas": count, "template": template(**pod_spec)})
+
+
+def start(jobs, body, pods):
+    jobs.create(body)
+    return jobs.wait_pods(body["metadata"]["name"], pods, "Running")
+
+
+def own_services(jobs, name=NAME):
+    return [one.metadata.name for one in jobs.services(name)]
+
+
+def names(pods):
+    return [one.metadata.name for one in pods]
+
+
+def mode(jobs, name=NAME):
+    return jobs.get(name)["status"]["services"]
+
+
+# -- whose is the Service?
+
+
+def test_it_stays_while_any_job_does_and_goes_with_the_last(jobs):
+    start(jobs, job("one"), 2)
+    start(jobs, job("two"), 2)
+    uid = jobs.shared_service().metadata.uid
+    jobs.delete("one")
+    jobs.wait_pods("one", 0)
+    always(lambda: jobs.shared_service() and jobs.shared_service().metadata.uid == uid, "the service of both jobs")
+    jobs.wait_names("two", 2)
+    jobs.delete("two")
+    wait_for(lambda: jobs.shared_service() is None, "the service to go")
+    start(jobs, job("three"), 2)
+    jobs.wait_names("three", 2)
+
+
+def test_it_goes_though_the_last_job_did_while_no_controller_ran(jobs, programs):
+    start(jobs, job(NAME), 2)
+    programs.stop("controller")
+    jobs.delete(NAME)
+    programs.start("controller")
+    wait_for(lambda: jobs.shared_service() is None, "the service to go")
+
+
+def foreign(core, namespace, **metadata):
+    return core.create_namespaced_service(namespace, {
+        "metadata": {"name": namespace, **metadata}, "spec": {"selector": {"app": "mine"}, "ports": [{"port": 80}]}})
+
+
+@pytest.mark.parametrize("labels", [{}, {"group-name": "nervex.sensetime.com"}], ids=["unlabelled", "labelled"])
+def test_a_service_of_somebody_else_is_left_alone(jobs, core, namespace, labels):
+    theirs = foreign(core, namespace, labels=labels)
+    pods = start(jobs, collectors(2), 4)
+    told = jobs.wait_condition(NAME, "PerPodServices")
+    assert told["reason"] == "ServiceNameTaken"
+    assert f"service {namespace}/{namespace} belongs to somebody else" in told["message"]
+    assert (own_services(jobs), mode(jobs)) == (names(pods), "PerPod")
+    jobs.wait_names(NAME, 4)
+    jobs.wait_event(NAME, "ServiceNameTaken")
+    assert jobs.shared_service().metadata.resource_version == theirs.metadata.resource_version
+    jobs.delete(NAME)
+    jobs.wait_pods(NAME, 0)
+    assert jobs.shared_service().metadata.uid == theirs.metadata.uid
+
+
+def test_one_that_somebody_takes_over_is_left_and_running_pods_keep_their_names(jobs, core, namespace):
+    before = start(jobs, collectors(1), 3)
+    core.patch_namespaced_service(namespace, namespace, {"metadata": {"labels": {"controller-name": "another"}}})
+    wait_for(lambda: (own_services(jobs) == names(before), own_services(jobs)), "a service for each pod")
+    assert jobs.wait_condition(NAME, "PerPodServices")["reason"] == "ServiceNameTaken"
+    jobs.wait_names(NAME, 3)
+    assert {one.metadata.uid for one in jobs.pods(NAME)} == {one.metadata.uid for one in before}
+    assert jobs.shared_service().metadata.labels["controller-name"] == "another"
+
+
+def test_a_namespace_that_begins_with_a_digit(core, custom):
+    """Its name is a Service's from Kubernetes 1.36 on; before, the API server refuses it and pods have their own."""
+    name = "0-nervex-e2e"
+    core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
+    try:
+        wait_for(lambda: core.list_namespaced_service_account(name).items, f"the service account of {name}")
+        jobs = Jobs(core, custom, name)
+        start(jobs, job(NAME), 2)
+        jobs.wait_names(NAME, 2)
+        version = kubernetes.client.VersionApi(core.api_client).get_code()
+        relaxed = (int(version.major), int(version.minor.rstrip("+"))) >= (1, 36)
+        assert mode(jobs) == ("Shared" if relaxed else "PerPod")
+        assert (jobs.condition(NAME, "PerPodServices") is None) == relaxed
+    finally:
+        core.delete_namespace(name, grace_period_seconds=0)
+
+
+# -- whose names are others
+
+
+def test_a_template_with_names_of_its_own_keeps_them_and_has_a_service(jobs, namespace):
+    pods = start(jobs, collectors(1, hostname="worker", subdomain="workers"), 3)
+    (collector,) = [one for one in pods if one.metadata.labels["replica-type"] == "collector"]
+    assert (collector.spec.hostname, collector.spec.subdomain) == ("worker", "workers")
+    assert own_services(jobs) == [collector.metadata.name]
+    jobs.wait_names(NAME, 3)
+    assert mode(jobs) == "Shared"
+
+
+# -- a flag that changes
+
+
+def test_pods_that_run_keep_what_names_them_when_the_flag_changes(jobs, controller_with):
+    """As they do when the suite is upgraded. What the job gets later is named as its attempt is."""
+    def grow(name, replicas):
+        jobs.patch(name, {"spec": {"collector": {"replicas": replicas}}})
+        jobs.wait_pods(name, 2 + replicas, "Running")
+        jobs.wait_names(name, 2 + replicas)
+
+    controller_with("--services=per-pod")
+    old = start(jobs, job("old"), 2)
+    assert own_services(jobs, "old") == names(old)
+    controller_with()
+    new = start(jobs, job("new"), 2)
+    grow("old", 1)
+    grow("new", 1)
+    assert own_services(jobs, "old") == names(jobs.pods("old"))
+    assert (own_services(jobs, "new"), mode(jobs, "old"), mode(jobs, "new")) == ([], "PerPod", "Shared")
+    controller_with("--services=per-pod")
+    grow("new", 2)
+    assert (own_services(jobs, "new"), mode(jobs, "new")) == ([], "Shared")
+    for before in (old, new):
+        now = {one.metadata.uid for name in ("old", "new") for one in jobs.pods(name)}
+        assert {one.metadata.uid for one in before} <= now
