@@ -15,7 +15,7 @@ struct Flags {
   kube::LeaderFlags leader;
   std::string server_url = "nervex-server.nervex-system:8080";
   std::string aggregator_config = "nervex-system/aggregator-config";
-  bool server_token = false;  // pods of jobs get a token for nervex-server
+  bool server_token = false;    // pods of jobs get a token for nervex-server
   bool shared_services = true;  // one headless Service per namespace; false: one per pod
   int workers = 4;
   std::chrono::milliseconds status_update_period{200};  // of changes that only move counts

@@ -24,8 +24,7 @@ int main(int argc, char** argv) {
   controller::Performer performer(api, stores, events);
   controller::Worker worker(api, stores, queue, performer, manager->clock(),
                             {flags.server_url, flags.aggregator_config, flags.server_token,
-                             flags.status_update_period, flags.retry_delay,
-                             flags.shared_services});
+                             flags.status_update_period, flags.retry_delay, flags.shared_services});
   const controller::RoundMetrics rounds(manager->metrics(), flags.workers);
   kube::add_queue_metrics(manager->metrics(), controller::kControllerName, queue);
   controller::Runner runner(queue, worker, manager->leadership(), manager->caches(), rounds);

@@ -46,8 +46,8 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
     }
   }
   if (failure.is_of_shared_service && (failure.is_taken || failure.error.code == Code::kInvalid)) {
-    return fall_back_to_per_pod(
-        seen, failure.is_taken ? kServiceNameTaken : kInvalidServiceName, message);
+    return fall_back_to_per_pod(seen, failure.is_taken ? kServiceNameTaken : kInvalidServiceName,
+                                message);
   }
   const Round round(seen);
   if (is_definite_creation_failure(failure) && round.attempt.group != nullptr &&

@@ -221,11 +221,11 @@ bool can_share_name(const Json& pod_template_or_spec) {
 
 Json shared_service_manifest(const std::string& ns) {
   const Json labels = {{kGroupLabel, kGroupLabelValue}, {kControllerLabel, kControllerLabelValue}};
-  return {{"apiVersion", "v1"},
-          {"kind", "Service"},
-          {"metadata", {{"name", ns}, {"namespace", ns}, {"labels", labels}}},
-          {"spec",
-           {{"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}}}};
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata", {{"name", ns}, {"namespace", ns}, {"labels", labels}}},
+      {"spec", {{"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}}}};
 }
 
 Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,

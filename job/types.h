@@ -212,9 +212,9 @@ struct Status {
     bool operator==(const RequeuedGang&) const = default;
   };
   std::vector<RequeuedGang> requeued_gangs;
-  // Which placements have had a pod? Of each gang of the PodGroup of this uid the number up to which
-  // every current placement was seen created. Numbers never come again (gang/pod_group.h), so that
-  // one up to it without a pod has lost it, and one above it may never have had any.
+  // Which placements have had a pod? Of each gang of the PodGroup of this uid the number up to
+  // which every current placement was seen created. Numbers never come again (gang/pod_group.h), so
+  // that one up to it without a pod has lost it, and one above it may never have had any.
   struct CreatedThrough {
     std::string pod_group_uid;                  // "": none yet
     std::map<std::string, std::int64_t> gangs;  // by name; none: no placement
@@ -225,8 +225,8 @@ struct Status {
   int next_collector = kFirstRequestedOrdinal;
   int next_learner = kFirstRequestedOrdinal;
   ServiceMode services = ServiceMode::kNone;  // of the current attempt
-  int naming_version = 0;  // 0: as 1, whatever names.h does today
-  std::string selector;    // of the scale subresource: the collectors' labels
+  int naming_version = 0;                     // 0: as 1, whatever names.h does today
+  std::string selector;                       // of the scale subresource: the collectors' labels
   std::vector<Condition> conditions;
   bool operator==(const Status&) const = default;
 };

@@ -27,13 +27,16 @@ class Pods {
  public:
   explicit Pods(const Round& round) : round_(round) {
     for (const auto& of : round.attempt.pods) {
-      if (!of.pod->meta.deleting) there_.emplace(to_string(of.role), slot_id(of.slot), of.placement);
+      if (!of.pod->meta.deleting)
+        there_.emplace(to_string(of.role), slot_id(of.slot), of.placement);
     }
-    for (const auto& of : round.job.status.ended) ended_.emplace(to_string(of.role), slot_id(of.slot));
+    for (const auto& of : round.job.status.ended)
+      ended_.emplace(to_string(of.role), slot_id(of.slot));
   }
 
   bool has(const gang::Placement& of) const {
-    return there_.count({of.role, of.slot, of.number}) != 0 || ended_.count({of.role, of.slot}) != 0;
+    return there_.count({of.role, of.slot, of.number}) != 0 ||
+           ended_.count({of.role, of.slot}) != 0;
   }
 
   // We delete its pod, or have, and the next one may get the same placement.
@@ -71,7 +74,8 @@ CreatedThrough created_through(const Round& round) {
   const Pods pods(round);
   CreatedThrough created;
   for (const auto& gang : group->status.gangs) {
-    const std::int64_t before = stored_bound(round.seen.job.status.created_through, *group, gang.name);
+    const std::int64_t before =
+        stored_bound(round.seen.job.status.created_through, *group, gang.name);
     if (const std::int64_t bound = next_bound(before, gang, pods); bound > 0) {
       created.gangs[gang.name] = bound;
     }
@@ -83,11 +87,10 @@ CreatedThrough created_through(const Round& round) {
 bool is_worth_writing(const CreatedThrough& before, const CreatedThrough& after) {
   if (before.pod_group_uid.empty()) return false;
   return before.pod_group_uid != after.pod_group_uid ||
-         std::any_of(before.gangs.begin(), before.gangs.end(),
-                     [&](const auto& gang) {
-                       const auto at = after.gangs.find(gang.first);
-                       return at == after.gangs.end() || at->second < gang.second;
-                     });
+         std::any_of(before.gangs.begin(), before.gangs.end(), [&](const auto& gang) {
+           const auto at = after.gangs.find(gang.first);
+           return at == after.gangs.end() || at->second < gang.second;
+         });
 }
 
 std::vector<std::string> vanished_pods(const Round& round) {

@@ -36,8 +36,8 @@ Result<Service> decode_service(std::string_view json);
 // manifests of ours or as the API server has them.
 std::uint64_t service_shape(const Json& service);
 
-// Is it a namespace's Service of ours (job::shared_service_manifest)? One with another label or with
-// an owner is somebody else's, and is left alone.
+// Is it a namespace's Service of ours (job::shared_service_manifest)? One with another label or
+// with an owner is somebody else's, and is left alone.
 bool is_shared_service(const Service& service);
 
 using job::AggregatorConfig;

@@ -104,8 +104,8 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
 }
 
 using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreateSharedService,
-                            CreatePods, ConfirmFree, DeletePodGroups, DeletePods, ReleasePods, DeleteServices, UpdateStatus,
-                            DeleteJob, RecordEvent>;
+                            CreatePods, ConfirmFree, DeletePodGroups, DeletePods, ReleasePods,
+                            DeleteServices, UpdateStatus, DeleteJob, RecordEvent>;
 using Actions = std::vector<Action>;
 
 // -- what is to be done now?

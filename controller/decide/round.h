@@ -22,8 +22,8 @@ struct Round {
 
   const Observed& seen;
   const Attempt attempt;
-  // As stored, but for what this round's status will say of slots and Services: `ended`, `replaced`,
-  // `services`.
+  // As stored, but for what this round's status will say of slots and Services: `ended`,
+  // `replaced`, `services`.
   job::Job job;
   const bool requests_lost;  // attempt.h
   WantedSlots slots;         // of `job`

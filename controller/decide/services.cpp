@@ -39,9 +39,10 @@ std::string taken_service(const std::string& ns) {
 namespace {
 
 std::string consequence(const std::string& why) {
-  return fmt::format("{}: each pod of this attempt has a headless Service of its own instead of "
-                     "one for the namespace",
-                     why);
+  return fmt::format(
+      "{}: each pod of this attempt has a headless Service of its own instead of "
+      "one for the namespace",
+      why);
 }
 
 }  // namespace
@@ -75,8 +76,8 @@ Actions shared_service_steps(const Round& round) {
   Actions steps;
   if (there != nullptr && !there->meta.deleting) {
     if (there->shape == service_shape(manifest)) return {};
-    steps.push_back(DeleteServices{
-        {{there->meta.name, there->meta.uid, false, there->meta.resource_version}}});
+    steps.push_back(
+        DeleteServices{{{there->meta.name, there->meta.uid, false, there->meta.resource_version}}});
   }
   steps.push_back(CreateSharedService{std::move(manifest)});
   return steps;

@@ -54,8 +54,8 @@ job::PodContext context_of(const Round& round);
 // A pod of that role that is made now needs one.
 bool needs_own_service(const Round& round, job::Role role, const job::PodContext& context);
 
-// Those that neither a pod has nor one that is wanted will get, and those whose spec is not ours any
-// more (they are made again).
+// Those that neither a pod has nor one that is wanted will get, and those whose spec is not ours
+// any more (they are made again).
 std::vector<Target> services_in_the_way(const Round& round);
 
 // Of pods that are there and stay: one that was deleted comes back.

@@ -26,7 +26,9 @@ std::string by_job_key(const kube::Pod& pod) {
 
 Stores::Stores()
     : jobs([](const job::Job& job) { return job.meta.ns.str(); }),
-      pods(by_job_key), services(by_job<Service>), pod_groups(by_job<gang::PodGroup>) {}
+      pods(by_job_key),
+      services(by_job<Service>),
+      pod_groups(by_job<gang::PodGroup>) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
   static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());

@@ -47,8 +47,8 @@ struct Draft {
   std::map<std::string, Given, std::less<>> given;  // by container
   Given given_to_pod;
   bool is_resize_infeasible = false;
-  std::string restart_policy;            // of the pod
-  std::string_view hostname;             // texts of the scan
+  std::string restart_policy;  // of the pod
+  std::string_view hostname;   // texts of the scan
   std::string_view subdomain;
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };

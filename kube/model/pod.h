@@ -48,11 +48,11 @@ struct Pod {
   SharedString node;            // empty: not bound
   SharedString nominated_node;  // a hint, set by who may patch pods/status
   PodPhase phase = PodPhase::kPending;
-  SharedString reason;               // status.reason: "Evicted", "OutOfcpu"
-  SharedString message;              // status.message
-  bool has_finalizer = false;        // that of PodFilter
-  bool ready = false;                // condition Ready
-  bool disruption_target = false;    // condition DisruptionTarget is True
+  SharedString reason;             // status.reason: "Evicted", "OutOfcpu"
+  SharedString message;            // status.message
+  bool has_finalizer = false;      // that of PodFilter
+  bool ready = false;              // condition Ready
+  bool disruption_target = false;  // condition DisruptionTarget is True
   // spec.hostname is its name and spec.subdomain its namespace: a headless Service of the
   // namespace's name that selects the pod gives it a name in DNS.
   bool is_named_by_namespace = false;

@@ -60,8 +60,7 @@ Process::Process(kube::Api& api, const Clock& clock, bool shared_services)
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
 
-Cluster::Cluster(bool has_shared_services)
-    : api(&clock), shared_services(has_shared_services) {
+Cluster::Cluster(bool has_shared_services) : api(&clock), shared_services(has_shared_services) {
   restart();
 }
 

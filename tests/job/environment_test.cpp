@@ -110,8 +110,8 @@ TEST_CASE("where the namespace's service names pods, the master's address is its
   };
   CHECK(master({4100, 3}) == std::pair<std::string, std::string>{"MASTER_ADDR", "localhost"});
   CHECK(master({4101, 3}) ==
-        std::pair<std::string, std::string>{
-            "MASTER_ADDR", pod_name(job, Role::kDdpLearner, {4100, 3}) + ".rl"});
+        std::pair<std::string, std::string>{"MASTER_ADDR",
+                                            pod_name(job, Role::kDdpLearner, {4100, 3}) + ".rl"});
 }
 
 TEST_CASE("a ddp-learner's own port is its learner port", "[job][environment]") {

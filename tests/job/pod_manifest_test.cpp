@@ -215,9 +215,9 @@ TEST_CASE("a pod takes its name from the namespace's service unless its template
   context.shared_names = true;
   const Json pod = pod_manifest(job, an_order(Role::kCollector), context);
   CHECK(can_share_name(pod_template) == row.is_shared);
-  CHECK(pod["spec"].value("hostname", "") ==
-        (row.is_shared ? pod["metadata"]["name"].get<std::string>()
-                       : row.spec.value("hostname", "")));
+  CHECK(pod["spec"].value("hostname", "") == (row.is_shared
+                                                  ? pod["metadata"]["name"].get<std::string>()
+                                                  : row.spec.value("hostname", "")));
   CHECK(pod["spec"].value("subdomain", "") ==
         (row.is_shared ? "rl" : row.spec.value("subdomain", "")));
 }

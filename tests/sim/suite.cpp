@@ -40,7 +40,11 @@ Json a_node_object(const std::string& name) {
 }  // namespace
 
 Suite::Suite(unsigned seed, int collectors, int learners)
-    : api(&clock), door(api), rules(api, kNamespace, "dqn"), scheduling(api, clock), rng_(seed),
+    : api(&clock),
+      door(api),
+      rules(api, kNamespace, "dqn"),
+      scheduling(api, clock),
+      rng_(seed),
       shared_services_(seed % 2 == 1) {
   connect();
   api.terminate_pods_slowly();

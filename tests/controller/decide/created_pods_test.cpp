@@ -27,8 +27,7 @@ World a_world() {
 
 Gangs gangs_of(const World& world) { return created_through(Round(world.seen)).gangs; }
 
-TEST_CASE("pods count as created up to the first placement without one",
-          "[controller][created]") {
+TEST_CASE("pods count as created up to the first placement without one", "[controller][created]") {
   struct Row {
     std::string when;
     std::vector<int> missing;  // collectors

@@ -121,8 +121,9 @@ TEST_CASE("a job makes the namespace's Service before its first pods", "[control
     CHECK(world.created == Strings{"service rl"});
   }
   SECTION("and when somebody edits it") {
-    world.seen.shared_service = a_shared_service(
-        [](Json& service) { service["spec"]["selector"] = {{"app", "another"}}; });
+    world.seen.shared_service = a_shared_service([](Json& service) {
+      service["spec"]["selector"] = {{"app", "another"}};
+    });
     const Actions actions = reconcile(world.seen).actions;
     REQUIRE(actions.size() == 2);
     CHECK(std::get<DeleteServices>(actions[0]).targets ==
@@ -211,8 +212,8 @@ TEST_CASE("a Service of somebody else is left alone, and pods have their own",
   World world = a_shared_world();
   world.seen.job.spec.backoff_limit = 1;
   if (is_later) world.start();
-  const auto taken = a_shared_service(GENERATE(true, false) ? std::function<void(Json&)>(kOwned)
-                                                            : kOtherLabel);
+  const auto taken =
+      a_shared_service(GENERATE(true, false) ? std::function<void(Json&)>(kOwned) : kOtherLabel);
   world.seen.shared_service = taken;
   world.start();
   CHECK(world.seen.shared_service == taken);
@@ -284,9 +285,8 @@ TEST_CASE("two jobs of one namespace make one Service", "[controller][services]"
   cluster.process(kJobKey);
   cluster.process("rl/two");
   CHECK(cluster.settle() >= 0);
-  CHECK(cluster.names(kube::kPods) ==
-        Strings{job::pod_name(cluster.job(), Role::kCollector, {}), "dqn-coordinator",
-                "two-coordinator"});
+  CHECK(cluster.names(kube::kPods) == Strings{job::pod_name(cluster.job(), Role::kCollector, {}),
+                                              "dqn-coordinator", "two-coordinator"});
   CHECK(cluster.services() == Strings{"rl"});
   CHECK(cluster.job().status.services == ServiceMode::kShared);
 }
@@ -333,7 +333,8 @@ TEST_CASE("a Service that a quota refuses is reported, and is no reason for more
   CHECK(find_condition(cluster.job().status, kPerPodServices) == nullptr);
 }
 
-TEST_CASE("a controller that dies around the namespace's Service goes on", "[controller][services]") {
+TEST_CASE("a controller that dies around the namespace's Service goes on",
+          "[controller][services]") {
   const Applied applied = GENERATE(Applied::kYes, Applied::kNo);
   SharedCluster cluster;
   cluster.settle();
@@ -381,7 +382,8 @@ TEST_CASE("the last job takes the namespace's Service with it", "[controller][se
   SECTION("but not one that is another by now") {
     cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
     cluster.sync();
-    cluster.api.change(kube::kServices, "rl", "rl", {{"metadata", {{"annotations", {{"a", "b"}}}}}});
+    cluster.api.change(kube::kServices, "rl", "rl",
+                       {{"metadata", {{"annotations", {{"a", "b"}}}}}});
     cluster.process(kJobKey);
     CHECK(cluster.services() == Strings{"rl"});
     CHECK(cluster.settle() >= 0);  // in the version that is there now

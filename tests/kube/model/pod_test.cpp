@@ -401,8 +401,8 @@ TEST_CASE("a pod is named by its namespace's Service if both its names say so", 
       {R"({})", false},
   }));
   INFO("spec " << row.spec);
-  const auto pod = decode_pod(
-      R"({"spec":)" + row.spec + R"(,"metadata":{"name":"p","namespace":"rl"}})", {});
+  const auto pod =
+      decode_pod(R"({"spec":)" + row.spec + R"(,"metadata":{"name":"p","namespace":"rl"}})", {});
   REQUIRE(pod);
   CHECK(pod->is_named_by_namespace == row.want);
 }
