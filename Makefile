@@ -84,6 +84,10 @@ test-tsan: setup ## unit tests under the thread sanitizer
 bench: setup ## benchmarks, in a release build
 	@scripts/bench
 
+.PHONY: bench-gang
+bench-gang: setup ## gangs that start, ours beside those of other schedulers, and docs/benchmarks.md (40 minutes; ARGS="--rounds 1")
+	@scripts/bench --gang --page docs/benchmarks.md $(ARGS)
+
 .PHONY: lint
 lint: setup ## formatting, clang-tidy, shell scripts (ARGS=--changed: clang-tidy on changed files; ARGS=--analyze: with the static analyzer)
 	@scripts/lint $(ARGS)

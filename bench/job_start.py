@@ -24,10 +24,8 @@ from pathlib import Path
 
 from kubernetes import client, config, watch
 from environment import read_env
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
-
-from harness.cluster import Cluster  # noqa: E402
+from harness.cluster import Cluster
+from harness.usage import resident_mib
 
 GROUP, VERSION, PLURAL = "nervex.sensetime.com", "v1alpha1", "nervexjobs"
 
@@ -179,13 +177,6 @@ def remove_children(core, options, name):
             with contextlib.suppress(client.ApiException):  # it has gone
                 core.delete_namespaced_pod(pod.metadata.name, options.namespace, grace_period_seconds=0)
     core.delete_collection_namespaced_service(options.namespace, label_selector=label)
-
-
-def resident_mib(pid):
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return round(int(line.split()[1]) / 1024, 1)
-    return 0.0
 
 
 def report(options, rounds, memory):

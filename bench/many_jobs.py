@@ -10,14 +10,14 @@ names or a fresh cluster: see the end of tests/controlplane/README.md.
 
 import argparse
 import json
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kubernetes import client, config
 from environment import read_env
-from job_start import GROUP, PLURAL, VERSION, a_job, resident_mib
+from harness import usage
+from job_start import GROUP, PLURAL, VERSION, a_job
 
 PROGRAMS = ("WEBHOOK", "EXTENDER", "CONTROLLER", "SERVER", "SCHEDULER")
 
@@ -34,7 +34,7 @@ def main():
     created = time.monotonic() - began
     running = wait_until_running(jobs, options, began)
     figures = {name.lower(): {"cpu_seconds": round(cpu_seconds(env, name) - cpu[name], 2),
-                              "rss_mib": resident_mib(env[f"NERVEX_{name}_PID"])} for name in PROGRAMS}
+                              "rss_mib": usage.resident_mib(env[f"NERVEX_{name}_PID"])} for name in PROGRAMS}
     jobs.delete_collection_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL)
     report(options, created, running, figures)
 
@@ -72,8 +72,7 @@ def is_whole(status):
 
 
 def cpu_seconds(env, name):
-    user, system = Path(f"/proc/{env[f'NERVEX_{name}_PID']}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return usage.cpu_seconds(env[f"NERVEX_{name}_PID"])
 
 
 def report(options, created, running, figures):

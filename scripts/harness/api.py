@@ -31,10 +31,13 @@ class Api:
         self._tls = ssl.create_default_context(cafile=self.certificate_authority)
         self._tls.load_cert_chain(user["client-certificate"], user["client-key"])
 
+    def connect(self, timeout=30.0):
+        return http.client.HTTPSConnection(
+            self._address.hostname, self._address.port, context=self._tls, timeout=timeout)
+
     def call(self, method, path, body=None, content_type="application/json"):
         """The decoded answer; ApiError for any status but 2xx; text that is no JSON comes as a str."""
-        connection = http.client.HTTPSConnection(
-            self._address.hostname, self._address.port, context=self._tls, timeout=30)
+        connection = self.connect()
         try:
             connection.request(method, path, None if body is None else json.dumps(body),
                                {"Content-Type": content_type, "Accept": "application/json, */*"})
@@ -51,8 +54,7 @@ class Api:
     def watch(self, path, timeout=30.0):
         """The events of a watch, one dict each, until the API server ends it. OSError or HTTPException if
         the connection breaks or nothing came for `timeout` seconds."""
-        connection = http.client.HTTPSConnection(
-            self._address.hostname, self._address.port, context=self._tls, timeout=timeout)
+        connection = self.connect(timeout)
         try:
             connection.request("GET", path, headers={"Accept": "application/json"})
             response = connection.getresponse()

@@ -263,7 +263,7 @@ def build(cluster):
             manifests.install_webhooks(
                 api, settings, cluster.programs["webhook"]["url"], settings.path("webhook", "ca.crt"))
     with step("simulated nodes ready"):
-        control_plane.wait_for_nodes(api, settings)
+        control_plane.wait_for_nodes(api, settings.gpu_nodes + settings.cpu_nodes)
     cluster.write_env()
     cluster.ready = True
     cluster.save()

@@ -17,6 +17,21 @@ from harness.settings import ROOT
 
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 
+# What a control plane that is measured (bench/gang) has besides, and each of its schedulers is started by the
+# benchmark.
+MEASURED = {
+    # Native gangs are an alpha API, off by default. Their PodGroups are kept from deletion by a finalizer, which
+    # the controller manager takes away.
+    "kube-apiserver": {"feature-gates": "GenericWorkload=true,GangScheduling=true",
+                       "runtime-config": "scheduling.k8s.io/v1alpha2=true"},
+    # Its limit of 20 requests a second would delay the endpoints of a shared Service until after the round; and
+    # nodes renew their leases too rarely for its own idea of a lost node.
+    "kube-controller-manager": {"feature-gates": "GenericWorkload=true", "kube-api-qps": "5000",
+                                "kube-api-burst": "10000", "node-monitor-grace-period": "2h"},
+    # 5,000 nodes that renew each 10 s are 500 writes a second beside those that are measured.
+    "kwok-controller": {"node-lease-duration-seconds": "3600"},
+}
+
 
 @functools.lru_cache(maxsize=None)
 def programs_folder():
@@ -58,23 +73,31 @@ def ports_lock():
         yield
 
 
+def kwokctl_configuration(settings):
+    # There is one of each, and nobody starts it again when it ends because a busy machine made it miss a renewal.
+    alone = {"leader-elect": "false"}
+    arguments = {
+        "kube-controller-manager": dict(alone), "kube-scheduler": dict(alone),
+        # Else it looks for the machine's address, and ends on one without a network. Nobody needs the endpoints
+        # of the service "kubernetes".
+        "kube-apiserver": {"advertise-address": "127.0.0.1", "endpoint-reconciler-type": "none"}}
+    options = {"bindAddress": "127.0.0.1"}
+    if settings.measured:
+        for component, more in MEASURED.items():
+            arguments.setdefault(component, {}).update(more)
+        options["disableKubeScheduler"] = True
+    return {"apiVersion": "config.kwok.x-k8s.io/v1alpha1", "kind": "KwokctlConfiguration", "options": options,
+            "componentsPatches": [
+                {"name": name, "extraArgs": [{"key": key, "value": value} for key, value in more.items()]}
+                for name, more in arguments.items()]}
+
+
 def create(settings):
     """Returns the records of the control plane's processes."""
     programs = programs_folder()
     config = settings.path("kwokctl.yaml")
     with open(config, "w", encoding="utf-8") as file:
-        yaml.safe_dump({"apiVersion": "config.kwok.x-k8s.io/v1alpha1", "kind": "KwokctlConfiguration",
-                        "options": {"bindAddress": "127.0.0.1"},
-                        # There is one of each, and nobody starts it again when it ends because a busy
-                        # machine made it miss a renewal.
-                        "componentsPatches": [
-                            *({"name": name, "extraArgs": [{"key": "leader-elect", "value": "false"}]}
-                              for name in ("kube-controller-manager", "kube-scheduler")),
-                            # Else it looks for the machine's address, and ends on one without a network.
-                            # Nobody needs the endpoints of the service "kubernetes".
-                            {"name": "kube-apiserver", "extraArgs": [
-                                {"key": "advertise-address", "value": "127.0.0.1"},
-                                {"key": "endpoint-reconciler-type", "value": "none"}]}]}, file)
+        yaml.safe_dump(kwokctl_configuration(settings), file)
     stages = sorted(glob.glob(os.path.join(ROOT, "tests", "controlplane", "stages", "*.yaml")))
     arguments = ["create", "cluster", "--runtime", "binary", "--wait", "60s",
                  "--kubeconfig", settings.path("kubeconfig"), "--config", ",".join([config, *stages])]
@@ -95,17 +118,28 @@ def create(settings):
     raise Failure("kwokctl could not create the cluster in three attempts", logs + component_logs(settings))
 
 
+# Each write of each program, but for those that the simulated nodes make: one a pod, whoever scheduled it.
+MEASURED_AUDIT = [
+    {"level": "None", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]},
+                                    {"group": "", "resources": ["nodes", "nodes/status"]}]},
+    {"level": "None", "users": ["kwok-admin"], "resources": [{"group": "", "resources": ["pods/status"]}]},
+    {"level": "Metadata", "verbs": ["create", "update", "patch", "delete"]},
+    {"level": "None"},
+]
+
+
 def audit_policy(settings):
     """The file that has the API server record every request of our ServiceAccounts, and with AUDIT=all each
     write of anybody, without bodies."""
     everybody = {"level": "Metadata", "userGroups": ["system:authenticated"],
                  "verbs": ["create", "update", "patch", "delete", "deletecollection"]}
+    rules = MEASURED_AUDIT if settings.measured else [
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts:nervex-system"]},
+        *([everybody] if settings.audit_all else []), {"level": "None"}]
     path = settings.path("audit-policy.yaml")
     with open(path, "w", encoding="utf-8") as file:
-        yaml.safe_dump({
-            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-            "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts:nervex-system"]},
-                      *([everybody] if settings.audit_all else []), {"level": "None"}]}, file, sort_keys=False)
+        yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+                        "rules": rules}, file, sort_keys=False)
     return path
 
 
@@ -168,18 +202,18 @@ def add_nodes(api, settings):
         api.post("/api/v1/nodes", one)
 
 
-def wait_for_nodes(api, settings, timeout=60):
-    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+def wait_for_nodes(api, count, timeout=60, interval=0.1):
+    """So many at the least: Ready, and without the taint that every node has until the controller manager saw it ready."""
     def usable(one):
         ready = any(c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
         return ready and not one["spec"].get("taints")
 
     def look():
         nodes = api.get("/api/v1/nodes")["items"]
-        count = sum(usable(one) for one in nodes)
-        return count >= settings.gpu_nodes + settings.cpu_nodes, f"{count} of {len(nodes)} nodes usable"
+        found = sum(usable(one) for one in nodes)
+        return found >= count, f"{found} of {len(nodes)} nodes usable"
 
-    wait_for(look, "the simulated nodes", timeout, interval=0.1)
+    wait_for(look, "the simulated nodes", timeout, interval)
 
 
 def show_logs(logs, lines=12):

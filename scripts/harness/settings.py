@@ -16,6 +16,7 @@ class Settings:
     bin: str = os.path.join(ROOT, "build", "dev", "bin")
     audit: bool = False  # the API server records what our accounts ask for
     audit_all: bool = False  # and everybody's writes
+    measured: bool = False  # for bench/gang: native gangs, a quiet background, no default scheduler
 
     @staticmethod
     def from_environment(environment=os.environ):

@@ -42,10 +42,15 @@ def check_binaries(settings):
 
 
 def write_kubeconfig(api, settings, program, name=None):
-    """A token of the program's ServiceAccount, good for two days; returns the file's path. Every instance has
-    one of its own, by which the audit log tells them apart; `name`: that of a second one."""
-    account = f"nervex-{program}"
-    token = api.post(f"/api/v1/namespaces/nervex-system/serviceaccounts/{account}/token",
+    """Of the program's ServiceAccount; returns the file's path. Every instance has one of its own, by which the
+    audit log tells them apart; `name`: that of a second one."""
+    return account_kubeconfig(api, "nervex-system", f"nervex-{program}",
+                              settings.path("programs", f"{name or program}.kubeconfig"))
+
+
+def account_kubeconfig(api, namespace, account, path):
+    """With a token of that ServiceAccount, good for two days."""
+    token = api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
                      {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
                       "spec": {"expirationSeconds": 48 * 3600}})["status"]["token"]
     config = {
@@ -54,9 +59,8 @@ def write_kubeconfig(api, settings, program, name=None):
             "server": api.server, "certificate-authority": api.certificate_authority}}],
         "users": [{"name": account, "user": {"token": token}}],
         "contexts": [{"name": account, "context": {
-            "cluster": "local", "user": account, "namespace": "nervex-system"}}],
+            "cluster": "local", "user": account, "namespace": namespace}}],
     }
-    path = settings.path("programs", f"{name or program}.kubeconfig")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         yaml.safe_dump(config, file)

@@ -1,0 +1,89 @@
+"""What is to be reached, as ratios to a peer in the same run, and whether it was."""
+
+import dataclasses
+from collections.abc import Callable
+
+from gang import results
+
+DECIDING = ("scheduler", "extender")
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    scenario: str
+    what: str
+    limit: float
+    at_least: bool
+    value: Callable      # of a round; of the ratio's two sides alike
+    peer: str = ""       # none: the value itself counts
+
+    def holds(self, figure):
+        return figure >= self.limit if self.at_least else figure <= self.limit
+
+
+def rate(one):
+    return one["rate"]
+
+
+def api_server(one):
+    return one["cpu"]["apiserver"]
+
+
+def memory(one):
+    return results.scheduler_mib(one, DECIDING)
+
+
+def gangs_in_part(one):
+    return one["partial"]
+
+
+def whole_gangs(one):
+    return one["whole"]
+
+
+def last_bind(one):
+    return one["seconds"] or float("inf")
+
+
+def waiting_cpu(one):
+    """In 30 s."""
+    used = sum(one["cpu_waiting"].get(name, 0) for name in (*DECIDING, "apiserver"))
+    return used * 30 / one["waiting_seconds"]
+
+
+BUDGETS = (
+    *(Budget(scenario, "pods/s against the same DNS names", 0.95, True, rate, "names")
+      for scenario in ("1x1000", "100x10", "10x64")),
+    Budget("3x300", "pods/s against bare pods", 1.3, True, rate, "bare"),
+    *(Budget(scenario, "API server CPU against bare pods", 1.3, False, api_server, "bare")
+      for scenario in ("1x1000", "100x10", "10x64", "3x300")),
+    Budget("1x1000", "MiB of scheduler and extender", 150, False, memory),
+    Budget("3x300", "MiB of scheduler and extender", 250, False, memory),
+    Budget("contention", "whole gangs", 20, True, whole_gangs),
+    Budget("contention", "gangs in part", 0, False, gangs_in_part),
+    Budget("contention", "seconds to the last bind", 2, False, last_bind),
+    Budget("contention", "CPU s of scheduler and API server in 30 s of waiting", 0.2, False, waiting_cpu),
+)
+# Pods created with their node, without a scheduler: further sides that a run may have.
+DIRECT = tuple(Budget(scenario, "direct placement: pods/s against bare pods", 1.3, True, rate, "bare")
+               for scenario in ("1x1000", "100x10"))
+
+
+def verdicts(rounds):
+    """[(budget, {median or ratio, least, most}, does it hold?)] for all that was measured."""
+    found = []
+    for side, budgets in (("ours", BUDGETS), ("direct", DIRECT)):
+        for budget in budgets:
+            seen = figure_of(rounds, side, budget)
+            if seen:
+                found.append((budget, seen, budget.holds(seen["figure"])))
+    return found
+
+
+def figure_of(rounds, side, budget):
+    if budget.peer:
+        seen = results.ratios(rounds, budget.scenario, side, budget.peer, budget.value)
+        return seen and {"figure": seen["ratio"], "least": seen["least"], "most": seen["most"]}
+    measured = results.of(rounds, budget.scenario, side)
+    seen = results.spread([budget.value(one) for one in measured])
+    return seen and {"figure": seen["median"], "least": seen["least"], "most": seen["most"]}

@@ -1,0 +1,69 @@
+"""docs/benchmarks.md, from the rounds."""
+
+from gang import report
+
+INTRODUCTION = """# Benchmarks: how fast gangs start
+
+Written by `make bench-gang`; do not edit. Each figure is the median of the rounds, with the least and the most in
+brackets. What a start spends its time on: [performance.md](performance.md).
+
+## What is compared
+
+All sides run on one control plane with simulated nodes, in turn, round by round. Only the programs of the side whose
+turn it is run, and each schedules without a limit of requests. All pods ask for the same.
+
+| side | what starts a gang |
+|---|---|
+{sides}
+
+- Times are the API server's own: its audit log has each request to the microsecond. `pods/s` counts from the first
+  create request to the answer of the last bind. A gang is there when its last pod is bound. The p99 is of the time from
+  a pod's create request to its bind.
+- Everything that a side writes is included: PodGroups, status, Services, events.
+- CPU time counts from the first request until the API server is calm again. Memory is the most that was resident. "scheduler" is kube-scheduler, ours with the extender;
+  "controllers" are our webhook, controller and server. Pods of the other sides are created by the benchmark, {workers} at a
+  time, which costs less than a controller would.
+- Contention: capacity for half of the gangs, and pods are created in turn, one of each gang. Afterwards it is measured what
+  the waiting gangs cost.
+- The feature gates of native gangs are on in the API server and the controller manager for all sides, and in no
+  scheduler but that one. Nodes renew their leases each quarter of an hour, so that 5,000 of them do not make 500 writes a second.
+"""
+
+
+def write(path, about, rounds, scenarios, sides, command):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page(about, rounds, scenarios, sides, command))
+
+
+def page(about, rounds, scenarios, sides, command):
+    measured = [one for one in scenarios if any(row["scenario"] == one.name for row in rounds)]
+    parts = [INTRODUCTION.format(sides="\n".join(f"| {side.title} | {MEANING.get(side.name, 'as nervex')} |"
+                                                 for side in sides), workers=about["workers"]),
+             machine(about, rounds, measured, command), "## Budgets\n",
+             "Ratios are ratios of medians; the range is that of single rounds of one number.\n",
+             report.markdown(report.verdict_rows(rounds)) + "\n"]
+    for scenario in measured:
+        parts += [f"## {scenario.title}\n", report.markdown(report.rows(rounds, scenario, sides)) + "\n"]
+    return "\n".join(parts)
+
+
+MEANING = {
+    "ours": "NerveXJobs of a coordinator, an aggregator and collectors",
+    "bare": "pods without a gang and without names in DNS, under the default scheduler",
+    "names": "the same with hostname, subdomain and one headless Service",
+    "cosched": "pods with a PodGroup of the scheduler that is built with that plugin",
+    "native": "pods with a PodGroup of `scheduling.k8s.io/v1alpha2`, under a kube-scheduler with the gates on",
+}
+
+
+def machine(about, rounds, measured, command):
+    host, versions = about["machine"], about["versions"]
+    known = {row["scenario"] for row in rounds}
+    counts = ", ".join(f"{max(row['round'] for row in rounds if row['scenario'] == one.name)} of {one.name}"
+                       for one in measured if one.name in known)
+    lines = [("machine", f"{host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux {host['kernel']}"),
+             ("nervex", f"{versions['nervex']}, programs of {versions['build']}"),
+             ("Kubernetes", versions["kubernetes"]), ("scheduler-plugins", versions["scheduler-plugins"]),
+             ("rounds", counts), ("command", f"`{command}`")]
+    lines += [(f"variant {name}", f"`{flags}`") for name, flags in about["variants"].items()]
+    return "## Where\n\n" + report.markdown([["what", "which"], *map(list, lines)]) + "\n"

@@ -1,0 +1,45 @@
+"""Many requests to the API server at once, each thread over a connection that it keeps."""
+
+import http.client
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Refused(Exception):
+    pass
+
+
+class Requests:
+    def __init__(self, api, workers):
+        self._api, self._workers, self._local = api, workers, threading.local()
+
+    def send_all(self, requests, allowed=()):
+        """Of [(method, path, body)], in this order, some at a time. Statuses of errors that are `allowed` pass."""
+        with ThreadPoolExecutor(self._workers) as pool:
+            list(pool.map(lambda one: self._send(*one, allowed), requests))
+
+    def _send(self, method, path, body, allowed):
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._api.connect()
+        try:
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            connection.request(method, path, body, {"Content-Type": kind})
+            reply = connection.getresponse()
+            text = reply.read()
+        except (OSError, http.client.HTTPException):
+            self._local.connection = None
+            connection.close()
+            raise
+        if reply.status // 100 != 2 and reply.status not in allowed:
+            raise Refused(f"{method} {path}: {reply.status} {text.decode('utf-8', 'replace')[:500]}")
+
+
+def create(path, one):
+    """The body as text, so that nothing is encoded while time is taken."""
+    return "POST", path, json.dumps(one).encode()
+
+
+def delete(path, options=None):
+    return "DELETE", path, json.dumps(options or {}).encode()

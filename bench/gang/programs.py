@@ -1,0 +1,163 @@
+"""The programs of a side: started for its round and ended after it, so that no side pays for another's watches, and
+what they used in between."""
+
+import os
+import subprocess
+import time
+
+import yaml
+from harness import control_plane, manifests, processes, suite, usage
+from harness.console import Failure, wait_for
+from harness.settings import ROOT
+
+NAMESPACE = "bench-gang"
+SCHEDULER = "default-scheduler"  # the name that pods are for who say nothing
+# Requests a second to the API server: without this each peer would bind 50 pods a second.
+UNLIMITED = {"qps": 5000, "burst": 10000}
+COSCHEDULING = {"schedulerName": SCHEDULER,
+                "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+                            "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}},
+                # Its own manifest's value.
+                "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10}}]}
+
+
+def peers_folder():
+    """Where scripts/control-plane --peers put the gang scheduler and its CRD."""
+    return subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--peers", "--print-dir"],
+                          check=True, capture_output=True, text=True).stdout.strip()
+
+
+def install_accounts(settings, names):
+    """A ServiceAccount for each peer, with the roles that a scheduler has."""
+    objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+               {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+                "metadata": {"name": f"{NAMESPACE}-podgroups"},
+                "rules": [{"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups", "podgroups/status"],
+                           "verbs": ["get", "list", "watch", "patch", "update"]}]}]
+    for name in names:
+        objects.append({"apiVersion": "v1", "kind": "ServiceAccount",
+                        "metadata": {"name": name, "namespace": NAMESPACE}})
+        for role in ("system:kube-scheduler", "system:volume-scheduler", f"{NAMESPACE}-podgroups"):
+            objects.append({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                            "metadata": {"name": f"{NAMESPACE}-{name}-{role.replace(':', '-')}"},
+                            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+                            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}]})
+    manifests.apply(settings, objects)
+
+
+class Peer:
+    """A kube-scheduler of its own, or one that was built with more plugins."""
+
+    scheduler = "scheduler"
+
+    def __init__(self, cluster, name, gates="", binary=None, profile=None):
+        self._cluster, self._name, self._gates = cluster, name, gates
+        self._binary = binary or os.path.join(control_plane.programs_folder(), "kube-scheduler")
+        self._profile = profile or {"schedulerName": SCHEDULER}
+        self._process = None
+
+    def start(self):
+        settings, port = self._cluster.settings, processes.free_port()
+        kubeconfig = settings.path("peers", f"{self._name}.kubeconfig")
+        if not os.path.exists(kubeconfig):
+            suite.account_kubeconfig(self._cluster.api(), NAMESPACE, self._name, kubeconfig)
+        command = [self._binary, f"--config={self._configuration(kubeconfig)}", "--bind-address=127.0.0.1",
+                   f"--secure-port={port}", "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"]
+        command += [f"--feature-gates={self._gates}"] if self._gates else []
+        process = processes.start(command, settings.path("logs", f"peer-{self._name}.log"))
+        self._process = {**process, "program": "scheduler", "url": suite.url_of("scheduler", port)}
+        suite.wait_until_ready(settings, self._process)
+
+    def _configuration(self, kubeconfig):
+        path = self._cluster.settings.path("peers", f"{self._name}.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            yaml.safe_dump({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                            "leaderElection": {"leaderElect": False}, "profiles": [self._profile],
+                            "clientConnection": {"kubeconfig": kubeconfig, **UNLIMITED}}, file, sort_keys=False)
+        return path
+
+    def stop(self):
+        if self._process:
+            processes.stop([self._process])
+            self._process = None
+
+    def running(self):
+        """{program: pid}"""
+        return {self.scheduler: self._process["pid"]}
+
+
+class Ours:
+    """The suite and its kube-scheduler. `flags`: {program: what its command line gets besides}."""
+
+    def __init__(self, cluster, flags):
+        self._cluster, self._flags = cluster, flags
+
+    def start(self):
+        before = {name: os.environ.get(name, "") for name in map(variable, suite.PROGRAMS)}
+        for program, more in self._flags.items():
+            os.environ[variable(program)] = f"{before[variable(program)]} {more}"
+        try:
+            for program in suite.PROGRAMS:
+                known = self._cluster.programs[program]
+                if program == "scheduler":  # comes when its extender is ready
+                    self._cluster.wait_until_ready("extender")
+                self._cluster.launch(program, known["port"], known["metrics_port"])
+            for program in suite.PROGRAMS:
+                self._cluster.wait_until_ready(program)
+        finally:
+            os.environ.update(before)
+        for program in suite.LEADERS:
+            wait_for(lambda one=program: (self._leads(one), None), f"{program} to lead", 30)
+
+    def _leads(self, program):
+        try:
+            return self._cluster.is_leader(program)
+        except OSError:  # its port is not open yet
+            return False
+
+    def stop(self):
+        processes.stop([one for one in self._cluster.programs.values() if processes.alive(one)])
+
+    def running(self):
+        return {program: one["pid"] for program, one in self._cluster.programs.items()}
+
+
+def variable(program):
+    return f"NERVEX_{program.upper()}_ARGS"
+
+
+class Meter:
+    """CPU time and memory of a round: of the API server, etcd and the controller manager, and of a side's programs."""
+
+    WATCHED = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller-manager": "controller-manager"}
+
+    def __init__(self, cluster, side):
+        plane = control_plane.records(cluster.settings)
+        missing = [name for name in self.WATCHED if name not in plane]
+        if missing:
+            raise Failure(f"not running: {', '.join(missing)}")
+        self._pids = {short: plane[name]["pid"] for name, short in self.WATCHED.items()}
+        self._pids.update(side.running())
+        for pid in self._pids.values():
+            usage.reset_peak(pid)
+        self._before, self._own = self._cpu(), time.process_time()
+
+    def _cpu(self):
+        return {name: usage.cpu_seconds(pid) for name, pid in self._pids.items()}
+
+    def cpu(self):
+        """{program: seconds since construction}, with those of the load generator."""
+        used = {name: round(seconds - self._before[name], 2) for name, seconds in self._cpu().items()}
+        return {**used, "load generator": round(time.process_time() - self._own, 2)}
+
+    def peaks(self):
+        return {name: usage.peak_mib(pid) for name, pid in self._pids.items()}
+
+    def wait_until_calm(self, most=0.15, timeout=15.0):
+        """Until the API server uses less than that share of a core: what a start causes afterwards counts too."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            before = usage.cpu_seconds(self._pids["apiserver"])
+            time.sleep(0.5)
+            if usage.cpu_seconds(self._pids["apiserver"]) - before < most * 0.5:
+                return

@@ -1,0 +1,163 @@
+"""One round: a side's programs start, its gangs are created and bound, and all is cleared away."""
+
+import contextlib
+import json
+import time
+
+from harness import control_plane, manifests
+from harness.console import wait_for
+
+from gang import sides
+from gang.audit import AuditLog, Timeline
+from gang.parallel import Requests, create, delete
+from gang.programs import Meter, install_accounts
+from gang.stages import Holds, stages_of
+
+POLL = 0.1   # seconds between looks at the audit log
+GONE = 120.0
+SLOWEST = 20  # pods a second that large scenarios are waited for
+
+
+class Bench:
+    """A cluster, and what its rounds have in common. `idle`: seconds after which a gang that is not bound is taken to
+    wait for capacity; `window`: for which its waiting is then measured; `holds`: look at how many binds are held."""
+
+    def __init__(self, cluster, workers, timeout, idle, window, holds):
+        self.cluster, self.api = cluster, cluster.api()
+        self._requests = Requests(self.api, workers)
+        self._timeout, self._idle, self._window, self._holds = timeout, idle, window, holds
+
+    # -- before
+
+    def prepare(self, chosen):
+        """Accounts, kinds and namespaces of these sides."""
+        manifests.apply(self.cluster.settings, sides.crds())
+        install_accounts(self.cluster.settings, sides.ACCOUNTS)
+        manifests.apply(self.cluster.settings, [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": side.namespace}} for side in chosen])
+
+    def set_nodes(self, count):
+        """So many nodes, all usable."""
+        path = "/api/v1/nodes"
+        there = {one["metadata"]["name"] for one in self.api.get(path)["items"]}
+        wanted = {f"node-{number:05}" for number in range(count)}
+        self._requests.send_all([create(path, control_plane.node(name, 0)) for name in sorted(wanted - there)])
+        self._requests.send_all([delete(f"{path}/{name}") for name in sorted(there - wanted)])
+        control_plane.wait_for_nodes(self.api, count, timeout=180, interval=1.0)
+
+    # -- the round
+
+    def run(self, side, scenario, number):
+        """What was measured, as a dict."""
+        gangs = scenario.gang_names(f"{side.name}-{number}")
+        if side.of_ours:
+            self._set_aggregators(scenario)
+        if side.service:
+            manifests.apply(self.cluster.settings, [sides.shared_service(side)])
+        programs = side.programs(self.cluster)
+        try:
+            programs.start()
+            return self._measure(side, scenario, gangs, programs)
+        finally:
+            programs.stop()
+            self.clear(side)
+
+    def _set_aggregators(self, scenario):
+        one = sides.aggregator_configuration(scenario)
+        at = sides.path(sides.NERVEX, one["metadata"]["namespace"], "aggregatorconfigs")
+        self._requests.send_all([delete(f"{at}/{one['metadata']['name']}")], allowed=(404,))
+        self._requests.send_all([create(at, one)])
+
+    def _measure(self, side, scenario, gangs, programs):
+        before, rest = side.requests(side, scenario, gangs)
+        log, seen = AuditLog(control_plane.audit_log(self.cluster.settings)), Timeline(side.namespace, gangs)
+        meter = Meter(self.cluster, programs)
+        meter.wait_until_calm()
+        meter = Meter(self.cluster, programs)
+        holds = Holds(self.cluster) if self._holds and side.of_ours else None
+        try:
+            with holds or contextlib.nullcontext():
+                self._requests.send_all(before)
+                self._requests.send_all(rest)
+                self._wait_until_bound(log, seen, scenario)
+            at_bound = meter.cpu()
+            waiting = self._wait_in_vain(log, seen, meter) if scenario.is_contention else {}
+            meter.wait_until_calm()
+            seen.add(log.read())
+        finally:
+            log.close()
+        stages = {"stages": stages_of(seen, holds.moments() if holds else ())} if side.of_ours else {}
+        return {**start_of(seen, scenario), **waiting, **stages, "cpu_at_bound": at_bound, "cpu": meter.cpu(),
+                "peak_mib": meter.peaks(), "writes": {" ".join(key): count for key, count in seen.counts().items()}}
+
+    def _wait_until_bound(self, log, seen, scenario):
+        """All that can be; or nothing was bound for a while."""
+        deadline = time.monotonic() + max(self._timeout, scenario.expected / SLOWEST)
+        count, since = 0, time.monotonic()
+        while time.monotonic() < deadline:
+            seen.add(log.read())
+            if len(seen.bound) >= scenario.expected:
+                return
+            if len(seen.bound) > count:
+                count, since = len(seen.bound), time.monotonic()
+            if time.monotonic() - since > self._idle and (count or scenario.is_contention):
+                return
+            time.sleep(POLL)
+
+    def _wait_in_vain(self, log, seen, meter):
+        """What it costs that gangs wait which find no capacity."""
+        meter.wait_until_calm(timeout=5)
+        before = meter.cpu()
+        time.sleep(self._window)
+        seen.add(log.read())
+        used = {name: round(seconds - before[name], 2) for name, seconds in meter.cpu().items()}
+        return {"waiting_seconds": self._window, "cpu_waiting": used}
+
+    # -- after
+
+    def clear(self, side):
+        """Its objects go, pods first: an owner's end would be followed by the garbage collector, pod by pod."""
+        namespace = side.namespace
+        pods = sides.path("v1", namespace, "pods")
+        kinds = [(sides.NERVEX, "nervexjobs"), (sides.NERVEX, "podgroups"), (sides.COSCHEDULING, "podgroups"),
+                 (sides.NATIVE, "podgroups"), ("v1", "pods")]
+        self._requests.send_all([delete(pods, {"gracePeriodSeconds": 0})])
+        self._release(pods)
+        self._requests.send_all([delete(sides.path(version, namespace, plural), {"gracePeriodSeconds": 0})
+                                 for version, plural in kinds], allowed=(404,))
+        self._clear_services(namespace)
+        wait_for(lambda: self._is_empty(kinds, namespace), f"the objects of {namespace} to go", GONE, interval=0.2)
+
+    def _release(self, pods):
+        """Those whose finalizer our controller would take away, which was ended."""
+        body = json.dumps({"metadata": {"finalizers": None}}).encode()
+        self._requests.send_all([("PATCH", f"{pods}/{one['metadata']['name']}", body)
+                                 for one in self.api.get(pods)["items"]], allowed=(404,))
+
+    def _clear_services(self, namespace):
+        """They have no collection that could be deleted at once before 1.35; a job may have had one for each pod."""
+        at = sides.path("v1", namespace, "services")
+        names = [one["metadata"]["name"] for one in self.api.get(at)["items"]]
+        self._requests.send_all([delete(f"{at}/{name}") for name in names], allowed=(404,))
+
+    def _is_empty(self, kinds, namespace):
+        for version, plural in kinds:
+            left = self.api.get(sides.path(version, namespace, plural) + "?limit=1")["items"]
+            if left:
+                return False, f"{plural} {left[0]['metadata']['name']}"
+        return True, None
+
+
+def start_of(seen, scenario):
+    """How the gangs started, by the API server's clock: seconds from the first create request."""
+    times = seen.bound_of_gangs()
+    whole = [bound[-1] - seen.began for bound in times.values() if len(bound) == scenario.pods]
+    partial = [gang for gang, bound in times.items() if 0 < len(bound) < scenario.pods]
+    took, waits = seen.last_bound - seen.began, seen.waits()
+    return {"bound": len(seen.bound), "expected": scenario.expected, "whole": len(whole), "partial": len(partial),
+            "complete": len(seen.bound) >= scenario.expected,
+            "seconds": round(took, 3) if seen.bound else None,
+            "rate": round(len(seen.bound) / took, 1) if seen.bound else 0.0,
+            "first_gang": round(min(whole), 3) if whole else None,
+            "last_gang": round(max(whole), 3) if whole else None,
+            "p99_wait": round(waits[int(0.99 * (len(waits) - 1))], 3) if waits else None}

@@ -1,0 +1,151 @@
+"""Who starts the gangs: which programs run, and what a user creates."""
+
+import dataclasses
+import functools
+import glob
+import os
+from collections.abc import Callable
+
+from harness import manifests
+
+from gang import programs
+from gang.parallel import create
+
+NERVEX, COSCHEDULING, NATIVE = "nervex.sensetime.com/v1alpha1", "scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2"
+IMAGE = "registry.k8s.io/pause:3.10"
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    name: str             # lower case, for names of objects; no dash, as it begins the gangs' names
+    title: str
+    programs: Callable    # of a cluster: starts, stops, names the processes
+    requests: Callable    # of (side, scenario, names of the gangs): [what must be there before], [the rest]
+    is_gang: bool         # does it promise whole gangs?
+    service: bool = False  # its pods have names in DNS, by one headless Service
+    of_ours: bool = False
+
+    @property
+    def namespace(self):
+        return f"gang-{self.name}"
+
+    @property
+    def deciding(self):
+        """Its scheduler's processes: those whose CPU and memory are its scheduler's."""
+        return ("scheduler", "extender") if self.of_ours else ("scheduler",)
+
+
+def path(api_version, namespace, plural):
+    root = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
+    return f"{root}/namespaces/{namespace}/{plural}"
+
+
+def container(scenario):
+    return {"name": "nervex-container", "image": IMAGE,
+            "resources": {"requests": {"cpu": scenario.cpu, "memory": "64Mi"}}}
+
+
+# -- ours: jobs of a coordinator, an aggregator and collectors. All pods ask for the same, so the configuration for
+# aggregators is replaced by one of that kind.
+
+def jobs(side, scenario, gangs):
+    template = {"template": {"spec": {"containers": [container(scenario)]}}}
+    at = path(NERVEX, side.namespace, "nervexjobs")
+    return [], [create(at, {
+        "apiVersion": NERVEX, "kind": "NerveXJob", "metadata": {"name": gang},
+        "spec": {"aggregator": "PerJob", "coordinator": template,
+                 "collector": {**template, "replicas": scenario.pods - 2}}}) for gang in gangs]
+
+
+def aggregator_configuration(scenario):
+    return {"apiVersion": NERVEX, "kind": "AggregatorConfig",
+            "metadata": {"name": "aggregator-config", "namespace": "nervex-system"},
+            "spec": {"aggregator": {"template": {"spec": {"containers": [container(scenario)]}}}}}
+
+
+# -- the others: their pods, one after another, and of contending gangs in turn, as several controllers would
+
+def pods(side, scenario, gangs, mark=lambda pod, gang: None):
+    numbers = [(gang, number) for gang in gangs for number in range(scenario.pods)]
+    if scenario.is_contention:
+        numbers.sort(key=lambda one: one[1])
+    at = path("v1", side.namespace, "pods")
+    return [create(at, pod(side, scenario, gang, f"{gang}-{number:04}", mark)) for gang, number in numbers]
+
+
+def pod(side, scenario, gang, name, mark):
+    """With the labels that a job's controller would set."""
+    one = {"apiVersion": "v1", "kind": "Pod",
+           "metadata": {"name": name, "labels": {"app": side.namespace, "gang": gang}},
+           "spec": {"containers": [container(scenario)], "restartPolicy": "Never"}}
+    if side.service:
+        one["spec"].update(hostname=name, subdomain=side.namespace)
+    mark(one, gang)
+    return one
+
+
+def bare(side, scenario, gangs):
+    return [], pods(side, scenario, gangs)
+
+
+def coscheduled(side, scenario, gangs):
+    at = path(COSCHEDULING, side.namespace, "podgroups")
+    groups = [create(at, {"apiVersion": COSCHEDULING, "kind": "PodGroup", "metadata": {"name": gang},
+                          "spec": {"minMember": scenario.pods}}) for gang in gangs]
+
+    def mark(one, gang):
+        one["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = gang
+    return groups, pods(side, scenario, gangs, mark)
+
+
+def native(side, scenario, gangs):
+    at = path(NATIVE, side.namespace, "podgroups")
+    groups = [create(at, {"apiVersion": NATIVE, "kind": "PodGroup", "metadata": {"name": gang},
+                          "spec": {"schedulingPolicy": {"gang": {"minCount": scenario.pods}}}}) for gang in gangs]
+
+    def mark(one, gang):
+        one["spec"]["schedulingGroup"] = {"podGroupName": gang}
+    return groups, pods(side, scenario, gangs, mark)
+
+
+def shared_service(side):
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": side.namespace, "namespace": side.namespace},
+            "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {"app": side.namespace}}}
+
+
+# -- which there are
+
+def coscheduling_programs(cluster):
+    return programs.Peer(cluster, "coscheduling", profile=programs.COSCHEDULING,
+                         binary=os.path.join(programs.peers_folder(), "coscheduling-scheduler"))
+
+
+def our_programs(flags, cluster):
+    return programs.Ours(cluster, flags)
+
+
+BARE = Side("bare", "default scheduler, bare pods", lambda cluster: programs.Peer(cluster, "default"), bare, False)
+PEERS = (
+    BARE,
+    Side("names", "default scheduler, same DNS names", lambda cluster: programs.Peer(cluster, "default"), bare, False,
+         service=True),
+    Side("cosched", "scheduler-plugins coscheduling", coscheduling_programs, coscheduled, True),
+    Side("native", "native gangs of Kubernetes 1.36", lambda cluster: programs.Peer(
+        cluster, "native", gates="GenericWorkload=true,GangScheduling=true"), native, True),
+)
+ACCOUNTS = ("default", "coscheduling", "native")
+
+
+def ours(name="ours", flags=None):
+    """The suite as it is installed, or a variant: {program: further flags}."""
+    title = "nervex" + "".join(f", {program} {more}" for program, more in (flags or {}).items())
+    return Side(name, title, functools.partial(our_programs, flags or {}), jobs, True, of_ours=True)
+
+
+def crds():
+    """The kind of coscheduling's gangs."""
+    found = []
+    for name in sorted(glob.glob(os.path.join(programs.peers_folder(), "crds", "*.yaml"))):
+        with open(name, encoding="utf-8") as file:
+            found += [one for one in manifests.load_all(file) if one]
+    return found
