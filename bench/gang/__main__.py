@@ -112,13 +112,20 @@ def open_results(options):
 
 def versions():
     """Ours as the commit, with the programs' folder: a debug build is slower."""
-    found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--exclude=*"],
-                           capture_output=True, text=True)
     module = os.path.join(ROOT, "tests", "controlplane", "coscheduling", "go.mod")
     with open(module, encoding="utf-8") as file:
         plugins = next(line.split()[1] for line in file if line.startswith("\tsigs.k8s.io/scheduler-plugins v"))
-    return {"nervex": found.stdout.strip() or "unknown", "kubernetes": control_plane.kubernetes_version(),
+    return {"nervex": commit(), "kubernetes": control_plane.kubernetes_version(),
             "scheduler-plugins": plugins, "build": os.path.relpath(binaries(), ROOT)}
+
+
+def commit():
+    """With a mark if something but pages was changed since: this writes some."""
+    def git(*words):
+        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", ".", ":!docs")
+    return (git("rev-parse", "--short=10", "HEAD") or "unknown") + (" with changes" if changed else "")
 
 
 def binaries():

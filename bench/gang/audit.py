@@ -7,6 +7,7 @@ import datetime
 import json
 
 ACCOUNT = "system:serviceaccount:"
+USERS = ("nervexjobs", "podgroups", "pods")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +83,8 @@ class Timeline:
 
     @property
     def began(self):
-        """The first create request, of whatever the user makes."""
-        return min((one.began for one in self.writes if one.verb == "create"), default=0.0)
+        """The first create request of what a user makes; a Service's endpoints may come before."""
+        return min((one.began for one in self.writes if one.verb == "create" and one.resource in USERS), default=0.0)
 
     @property
     def last_bound(self):

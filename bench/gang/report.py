@@ -21,7 +21,8 @@ def columns(scenario):
     usage = [("API server, CPU s", 2, lambda one, _: one["cpu"]["apiserver"]),
              ("scheduler, CPU s", 2, results.scheduler_cpu),
              ("controllers, CPU s", 2, results.controllers_cpu),
-             ("scheduler, MiB", 0, results.scheduler_mib)]
+             ("scheduler, MiB", 0, results.scheduler_mib),
+             ("API server, MiB", 0, lambda one, _: one["peak_mib"]["apiserver"])]
     return (waiting if scenario.is_contention else common) + usage
 
 
