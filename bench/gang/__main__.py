@@ -206,6 +206,8 @@ def measure(options, bench, kept, chosen, compared):
 def warm_up(bench, scenario, compared):
     """The API server has not seen that many nodes yet. Its figures are not kept."""
     bench.run(next((side for side in compared if not side.of_ours), compared[0]), scenario, 0)
+    if scenario.is_contention:
+        bench.measure_alone()
 
 
 def one_round(bench, kept, progress, scenario, side, number):

@@ -26,7 +26,7 @@ turn it is run, and each schedules without a limit of requests. All pods ask for
 - Contention: capacity for half of the gangs, and pods are created in turn, one of each gang. Afterwards it is measured what
   the waiting gangs cost.
 - The feature gates of native gangs are on in the API server and the controller manager for all sides, and in no
-  scheduler but that one. Nodes renew their leases each quarter of an hour, so that 5,000 of them do not make 500 writes a second.
+  scheduler but that one. Nodes have no leases: 5,000 of them would make 500 writes a second.
 """
 
 

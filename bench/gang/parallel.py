@@ -22,7 +22,7 @@ class Requests:
     def _send(self, method, path, body, allowed):
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = self._api.connect()
+            connection = self._local.connection = self._api.connect(timeout=120)
         try:
             kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
             connection.request(method, path, body, {"Content-Type": kind})

@@ -161,3 +161,10 @@ class Meter:
             time.sleep(0.5)
             if usage.cpu_seconds(self._pids["apiserver"]) - before < most * 0.5:
                 return
+
+
+class Nobody:
+    """The programs of no side."""
+
+    def running(self):
+        return {}

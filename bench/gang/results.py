@@ -6,33 +6,24 @@ import os
 import platform
 import statistics
 
-# What of a round is shown, and how: (key, what it is, digits)
-FIGURES = (("rate", "pods/s", 1), ("first_gang", "first gang, s", 2), ("last_gang", "last gang, s", 2),
-           ("p99_wait", "p99 of a pod, s", 2))
-
 
 class Results:
     def __init__(self, path, about):
         """`about`: what must be the same for rounds to be compared. ValueError if the file tells of other rounds."""
         self._path, self.about, self.rounds = path, about, []
         if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                first, *rest = [json.loads(line) for line in file if line.strip()] or [{"about": about}]
-            differing = sorted(key for key in {*about, *first["about"]} if about.get(key) != first["about"].get(key))
-            if differing:
-                raise ValueError(", ".join(f"{key}: {first['about'].get(key)!r}, now {about.get(key)!r}"
-                                           for key in differing))
-            self.rounds = rest
-        else:
+            before, self.rounds = load(path)
+            differing = sorted(key for key in {*about, *before} if about.get(key) != before.get(key))
+            if self.rounds and differing:
+                raise ValueError(", ".join(f"{key}: {before.get(key)!r}, now {about.get(key)!r}" for key in differing))
+        if not self.rounds:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-            self._append({"about": about})
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(json.dumps({"about": about}) + "\n")
 
     def add(self, scenario, side, number, figures):
         one = {"scenario": scenario, "side": side, "round": number, **figures}
         self.rounds.append(one)
-        self._append(one)
-
-    def _append(self, one):
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps(one) + "\n")
 

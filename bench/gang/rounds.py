@@ -10,7 +10,7 @@ from harness.console import wait_for
 from gang import sides
 from gang.audit import AuditLog, Timeline
 from gang.parallel import Requests, create, delete
-from gang.programs import Meter, install_accounts
+from gang.programs import Meter, Nobody, install_accounts
 from gang.stages import Holds, stages_of
 
 POLL = 0.1   # seconds between looks at the audit log
@@ -26,6 +26,7 @@ class Bench:
         self.cluster, self.api = cluster, cluster.api()
         self._requests = Requests(self.api, workers)
         self._timeout, self._idle, self._window, self._holds = timeout, idle, window, holds
+        self._alone = {}  # CPU seconds of the control plane in a window without any side's programs
 
     # -- before
 
@@ -41,9 +42,16 @@ class Bench:
         path = "/api/v1/nodes"
         there = {one["metadata"]["name"] for one in self.api.get(path)["items"]}
         wanted = {f"node-{number:05}" for number in range(count)}
-        self._requests.send_all([create(path, control_plane.node(name, 0)) for name in sorted(wanted - there)])
+        self._requests.send_all([create(path, control_plane.ready_node(name)) for name in sorted(wanted - there)])
         self._requests.send_all([delete(f"{path}/{name}") for name in sorted(there - wanted)])
-        control_plane.wait_for_nodes(self.api, count, timeout=180, interval=1.0)
+        control_plane.wait_for_nodes(self.api, count, timeout=600, interval=2.0)
+        Meter(self.cluster, Nobody()).wait_until_calm(timeout=60)
+
+    def measure_alone(self):
+        """What the control plane uses by itself is no cost of gangs that wait."""
+        meter = Meter(self.cluster, Nobody())
+        time.sleep(self._window)
+        self._alone = meter.cpu()
 
     # -- the round
 
@@ -110,7 +118,8 @@ class Bench:
         before = meter.cpu()
         time.sleep(self._window)
         seen.add(log.read())
-        used = {name: round(seconds - before[name], 2) for name, seconds in meter.cpu().items()}
+        used = {name: round(max(0.0, seconds - before[name] - self._alone.get(name, 0)), 2)
+                for name, seconds in meter.cpu().items()}
         return {"waiting_seconds": self._window, "cpu_waiting": used}
 
     # -- after

@@ -132,9 +132,14 @@ class Resuming(unittest.TestCase):
         self.assertFalse(again.has("1x1000", "ours", 1))
 
     def test_rounds_of_another_build_are_not_mixed_in(self):
-        results.Results(self.path, {"commit": "a"})
+        results.Results(self.path, {"commit": "a"}).add("1x1000", "ours", 2, {"rate": 1})
         with self.assertRaisesRegex(ValueError, "commit: 'a', now 'b'"):
             results.Results(self.path, {"commit": "b"})
+
+    def test_a_run_that_measured_nothing_leaves_nothing_to_be_compared_with(self):
+        results.Results(self.path, {"commit": "a"})
+        self.assertEqual(results.Results(self.path, {"commit": "b"}).rounds, [])
+        self.assertEqual(results.load(self.path)[0], {"commit": "b"})
 
 
 class Scenarios(unittest.TestCase):
