@@ -11,6 +11,7 @@ A round is kept as soon as it was measured: a run that was cut off goes on where
 import argparse
 import contextlib
 import datetime
+import http.client
 import os
 import shlex
 import signal
@@ -19,12 +20,14 @@ import sys
 import time
 
 from harness import cluster, control_plane, suite
+from harness.api import ApiError
 from harness.console import Failure, say, warn
 from harness.settings import ROOT, Settings
 
 from gang import page, programs, report, results, scenarios, sides, stages
 from gang.rounds import Bench
 
+FAILURES = (Failure, ApiError, OSError, http.client.HTTPException)  # of a control plane that is busy
 GUESS = 20.0  # seconds of a round, before one like it was measured
 
 
@@ -205,7 +208,10 @@ def measure(options, bench, kept, chosen, compared):
 
 def warm_up(bench, scenario, compared):
     """The API server has not seen that many nodes yet. Its figures are not kept."""
-    bench.run(next((side for side in compared if not side.of_ours), compared[0]), scenario, 0)
+    try:
+        bench.run(next((side for side in compared if not side.of_ours), compared[0]), scenario, 0)
+    except FAILURES as failure:
+        warn(f"{scenario.name}, before the rounds: {failure!r}")
     if scenario.is_contention:
         bench.measure_alone()
 
@@ -215,8 +221,9 @@ def one_round(bench, kept, progress, scenario, side, number):
     began = time.monotonic()
     try:
         figures = bench.run(side, scenario, number)
-    except Failure as failure:
-        warn(f"{scenario.name} {side.name} {number}: {failure}\n{control_plane.show_logs(failure.logs)}")
+    except FAILURES as failure:
+        warn(f"{scenario.name} {side.name} {number}: {failure!r}\n"
+             + control_plane.show_logs(getattr(failure, "logs", ())))
         figures = None
     else:
         kept.add(scenario.name, side.name, number, figures)

@@ -5,9 +5,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-
-class Refused(Exception):
-    pass
+from harness.console import Failure
 
 
 class Requests:
@@ -15,7 +13,8 @@ class Requests:
         self._api, self._workers, self._local = api, workers, threading.local()
 
     def send_all(self, requests, allowed=()):
-        """Of [(method, path, body)], in this order, some at a time. Statuses of errors that are `allowed` pass."""
+        """Of [(method, path, body)], in this order, some at a time. Statuses of errors that are `allowed` pass.
+        Failure at the first one that is refused or gets no answer."""
         with ThreadPoolExecutor(self._workers) as pool:
             list(pool.map(lambda one: self._send(*one, allowed), requests))
 
@@ -28,12 +27,12 @@ class Requests:
             connection.request(method, path, body, {"Content-Type": kind})
             reply = connection.getresponse()
             text = reply.read()
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
             self._local.connection = None
             connection.close()
-            raise
+            raise Failure(f"{method} {path}: {error!r}") from error
         if reply.status // 100 != 2 and reply.status not in allowed:
-            raise Refused(f"{method} {path}: {reply.status} {text.decode('utf-8', 'replace')[:500]}")
+            raise Failure(f"{method} {path}: {reply.status} {text.decode('utf-8', 'replace')[:500]}")
 
 
 def create(path, one):

@@ -5,7 +5,7 @@ import json
 import time
 
 from harness import control_plane, manifests
-from harness.console import wait_for
+from harness.console import Failure, wait_for
 
 from gang import sides
 from gang.audit import AuditLog, Timeline
@@ -15,6 +15,7 @@ from gang.stages import Holds, stages_of
 
 POLL = 0.1   # seconds between looks at the audit log
 GONE = 120.0
+ATTEMPTS = 3
 SLOWEST = 20  # pods a second that large scenarios are waited for
 
 
@@ -126,28 +127,29 @@ class Bench:
 
     def clear(self, side):
         """Its objects go, pods first: an owner's end would be followed by the garbage collector, pod by pod."""
-        namespace = side.namespace
-        pods = sides.path("v1", namespace, "pods")
         kinds = [(sides.NERVEX, "nervexjobs"), (sides.NERVEX, "podgroups"), (sides.COSCHEDULING, "podgroups"),
-                 (sides.NATIVE, "podgroups"), ("v1", "pods")]
+                 (sides.NATIVE, "podgroups"), ("v1", "pods"), ("v1", "services")]
+        for attempt in range(ATTEMPTS):
+            try:
+                self._delete_all(kinds, side.namespace)
+                break
+            except Failure:  # a busy API server ends a request that takes a minute; the rest is left to be deleted
+                if attempt == ATTEMPTS - 1:
+                    raise
+        wait_for(lambda: self._is_empty(kinds, side.namespace), f"the objects of {side.namespace} to go", GONE, 0.2)
+
+    def _delete_all(self, kinds, namespace):
+        pods = sides.path("v1", namespace, "pods")
         self._requests.send_all([delete(pods, {"gracePeriodSeconds": 0})])
         self._release(pods)
         self._requests.send_all([delete(sides.path(version, namespace, plural), {"gracePeriodSeconds": 0})
                                  for version, plural in kinds], allowed=(404,))
-        self._clear_services(namespace)
-        wait_for(lambda: self._is_empty(kinds, namespace), f"the objects of {namespace} to go", GONE, interval=0.2)
 
     def _release(self, pods):
         """Those whose finalizer our controller would take away, which was ended."""
         body = json.dumps({"metadata": {"finalizers": None}}).encode()
         self._requests.send_all([("PATCH", f"{pods}/{one['metadata']['name']}", body)
                                  for one in self.api.get(pods)["items"]], allowed=(404,))
-
-    def _clear_services(self, namespace):
-        """They have no collection that could be deleted at once before 1.35; a job may have had one for each pod."""
-        at = sides.path("v1", namespace, "services")
-        names = [one["metadata"]["name"] for one in self.api.get(at)["items"]]
-        self._requests.send_all([delete(f"{at}/{name}") for name in names], allowed=(404,))
 
     def _is_empty(self, kinds, namespace):
         for version, plural in kinds:

@@ -25,7 +25,7 @@ MEASURED = {
     # the controller manager takes away. Nodes are made Ready, 5,000 of them: they need no taint until they are, which
     # the controller manager would take from each.
     "kube-apiserver": {"feature-gates": "GenericWorkload=true,GangScheduling=true",
-                       "disable-admission-plugins": "TaintNodesByCondition",
+                       "disable-admission-plugins": "TaintNodesByCondition", "delete-collection-workers": "8",
                        "runtime-config": "scheduling.k8s.io/v1alpha2=true"},
     # Its limit of 20 requests a second would delay the endpoints of a shared Service until after the round. The
     # controller left out annotates each node anew when their number passes 100, 500, 1,000 and 2,000.
