@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from kubernetes import client, config
 from environment import read_env
-from job_start import GROUP, PLURAL, VERSION, a_job, remove_pods
+from job_start import GROUP, PLURAL, VERSION, a_job, remove_children
 from pods import wait_for_pods
 
 
@@ -55,7 +55,7 @@ def one_round(options, env, number):
     bound = wait_for_pods(core, options, workers, lambda pods: len(pods) == len(asked) and all(
         "nodeName" in pod["spec"] for pod in pods))
     jobs.delete_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL, name)
-    remove_pods(core, options, name)
+    remove_children(core, options, name)
     return {"answer": answered - began, "all_created": created - began, "all_bound": bound - began}
 
 

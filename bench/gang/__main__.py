@@ -201,17 +201,19 @@ def measure(options, bench, kept, chosen, compared):
     for scenario, due in plan.items():
         if due:
             bench.set_nodes(scenario.nodes)
-            warm_up(bench, scenario, compared)
+            warm_up(bench, scenario, compared, options)
         for number, side in due:
             one_round(bench, kept, progress, scenario, side, number)
 
 
-def warm_up(bench, scenario, compared):
-    """The API server has not seen that many nodes yet. Its figures are not kept."""
-    try:
-        bench.run(next((side for side in compared if not side.of_ours), compared[0]), scenario, 0)
-    except FAILURES as failure:
-        warn(f"{scenario.name}, before the rounds: {failure!r}")
+def warm_up(bench, scenario, compared, options):
+    """The API server has not seen that many nodes yet: a round whose figures are not kept. None if one round is asked
+    for, which is a check that all works."""
+    if options.rounds > 1:
+        try:
+            bench.run(next((side for side in compared if not side.of_ours), compared[0]), scenario, 0)
+        except FAILURES as failure:
+            warn(f"{scenario.name}, before the rounds: {failure!r}")
     if scenario.is_contention:
         bench.measure_alone()
 
