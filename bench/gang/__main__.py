@@ -66,8 +66,9 @@ def parse_options():
     parser.add_argument("--results", help="file of the rounds (build/bench/gang.jsonl, sweep.jsonl)")
     parser.add_argument("--fresh", action="store_true", help="put the rounds of an earlier run aside")
     parser.add_argument("--report-only", action="store_true", help="measure nothing: show what the file has")
-    parser.add_argument("--page", metavar="FILE", help="write the results as a page, docs/benchmarks.md for example; with --sweep into a chapter of it, "
-                             "docs/performance.md for example")
+    parser.add_argument("--page", metavar="FILE",
+                        help="write the results as a page, docs/benchmarks.md for example; with --sweep into a chapter "
+                             "of it, docs/performance.md for example")
     parser.add_argument("--cluster", default="bench-gang", help="its name (bench-gang)")
     parser.add_argument("--keep", action="store_true", help="leave the cluster up at the end")
     parser.add_argument("--workers", type=int, default=16, help="requests at once of whoever creates objects (16)")

@@ -16,15 +16,15 @@ turn it is run, and each schedules without a limit of requests. All pods ask for
 |---|---|
 {sides}
 
-- Times are the API server's own: its audit log has each request to the microsecond. `pods/s` counts from the first
+- Times are the API server's own: its audit log has each request to the microsecond. "pods/s" counts from the first
   create request to the answer of the last bind. A gang is there when its last pod is bound. The p99 is of the time from
-  a pod's create request to its bind.
+  a pod's create request to its bind. All sides pay for the audit log.
 - Everything that a side writes is included: PodGroups, status, Services, events.
-- CPU time counts from the first request until the API server is calm again. Memory is the most that was resident. "scheduler" is kube-scheduler, ours with the extender;
-  "controllers" are our webhook, controller and server. Pods of the other sides are created by the benchmark, {workers} at a
-  time, which costs less than a controller would.
-- Contention: capacity for half of the gangs, and pods are created in turn, one of each gang. Afterwards it is measured what
-  the waiting gangs cost.
+- CPU time counts from the first request until the API server is calm again. Memory is the most that was resident.
+  "scheduler" is kube-scheduler, ours with the extender; "controllers" are our webhook, controller and server. Pods of the
+  other sides are created by the benchmark, {workers} at a time, which costs less than a controller would.
+- Contention: capacity for half of the gangs, and pods are created in turn, one of each gang. What the waiting gangs cost
+  afterwards is measured above what the control plane uses by itself.
 - The feature gates of native gangs are on in the API server and the controller manager for all sides, and in no
   scheduler but that one. Nodes have no leases: 5,000 of them would make 500 writes a second.
 """

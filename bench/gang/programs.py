@@ -90,7 +90,8 @@ class Ours:
     """The suite and its kube-scheduler. `flags`: {program: what its command line gets besides}."""
 
     def __init__(self, cluster, flags):
-        self._cluster, self._flags = cluster, flags
+        # It logs as little as the peers' do, and as the one that users install.
+        self._cluster, self._flags = cluster, {**flags, "scheduler": f"--v=0 {flags.get('scheduler', '')}"}
 
     def start(self):
         before = {name: os.environ.get(name, "") for name in map(variable, suite.PROGRAMS)}

@@ -93,13 +93,24 @@ class Holds:
 
 # -- the page
 
+REACHED = """### When each stage is reached
+
+Seconds from the first create request to the API server's answer, by its audit log; of many gangs, when the first and
+the last one got there. Medians of the rounds. Bind calls that are held are no writes: the extender is asked each 50 ms
+how many there are, of all gangs together.
+
+{table}"""
+COST = """### What a start costs
+
+Medians of the rounds; CPU time until the API server was calm again, the most memory that was resident.
+
+{table}"""
+
+
 def tables(rounds, scenarios, side):
     measured = [one for one in scenarios if of(rounds, one.name, side.name)]
-    return "\n\n".join(["### When each stage is reached",
-                        "Seconds from the first create request; of many gangs, when the first and the last one got there. "
-                        "Medians of the rounds.", report.markdown(stage_rows(rounds, measured, side)),
-                        "### What a start costs", "Median of the rounds; CPU time until the API server was calm again, "
-                        "memory at the most.", report.markdown(cost_rows(rounds, measured, side))])
+    return "\n\n".join([REACHED.format(table=report.markdown(stage_rows(rounds, measured, side))),
+                        COST.format(table=report.markdown(cost_rows(rounds, measured, side)))])
 
 
 def stage_rows(rounds, measured, side):
