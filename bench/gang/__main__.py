@@ -28,6 +28,7 @@ from gang import page, programs, report, results, scenarios, sides, stages
 from gang.rounds import Bench
 
 FAILURES = (Failure, ApiError, OSError, http.client.HTTPException)  # of a control plane that is busy
+ATTEMPTS = 3
 GUESS = 20.0  # seconds of a round, before one like it was measured
 
 
@@ -144,13 +145,25 @@ def running_cluster(options):
     settings = Settings(name=options.cluster, gpu_nodes=0, cpu_nodes=0, bin=binaries(), audit=True, measured=True)
     if cluster.Cluster.load(options.cluster):
         cluster.down(options.cluster)
-    up = cluster.up(settings)
     try:
+        up = started(settings)
         programs.Ours(up, {}).stop()
         yield Bench(up, options.workers, options.timeout, options.idle, options.window, options.sweep)
     finally:
-        if not options.keep:
+        if not options.keep and cluster.Cluster.load(options.cluster):
             cluster.down(options.cluster)
+
+
+def started(settings):
+    """A cluster whose control plane is complete."""
+    for _ in range(ATTEMPTS):
+        up = cluster.up(settings)
+        ended = programs.ended_components(up)
+        if not ended:
+            return up
+        warn(f"{', '.join(ended)} ended while the cluster started: once more")
+        cluster.down(settings.name)
+    raise Failure(f"cluster {settings.name} was not well after {ATTEMPTS} starts")
 
 
 def interrupted(number, _frame):

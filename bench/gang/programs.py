@@ -11,6 +11,8 @@ from harness.console import Failure, wait_for
 from harness.settings import ROOT
 
 NAMESPACE = "bench-gang"
+# Components of the control plane that are measured, and how they are called.
+WATCHED = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller-manager": "controller-manager"}
 SCHEDULER = "default-scheduler"  # the name that pods are for who say nothing
 # Requests a second to the API server: without this each peer would bind 50 pods a second.
 UNLIMITED = {"qps": 5000, "burst": 10000}
@@ -127,17 +129,20 @@ def variable(program):
     return f"NERVEX_{program.upper()}_ARGS"
 
 
+def ended_components(cluster):
+    """Of the control plane. The controller manager gives up on a busy machine if the API server is ten seconds late."""
+    plane = control_plane.records(cluster.settings)
+    return [name for name in (*WATCHED, "kwok-controller") if name not in plane]
+
+
 class Meter:
     """CPU time and memory of a round: of the API server, etcd and the controller manager, and of a side's programs."""
 
-    WATCHED = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller-manager": "controller-manager"}
-
     def __init__(self, cluster, side):
         plane = control_plane.records(cluster.settings)
-        missing = [name for name in self.WATCHED if name not in plane]
-        if missing:
-            raise Failure(f"not running: {', '.join(missing)}")
-        self._pids = {short: plane[name]["pid"] for name, short in self.WATCHED.items()}
+        if ended := ended_components(cluster):
+            raise Failure(f"not running: {', '.join(ended)}")
+        self._pids = {short: plane[name]["pid"] for name, short in WATCHED.items()}
         self._pids.update(side.running())
         for pid in self._pids.values():
             usage.reset_peak(pid)
