@@ -55,8 +55,14 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--concurrent-writes", flags.concurrent_writes,
+                 "writes that are sent to the API server in parallel, over all jobs")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   add_duration(app, "--status-update-period", flags.status_update_period,
-               "least time between two status writes of a job that only change counts");
+               "least time between two status writes of a job of which the second only tells of "
+               "progress: pods that start or become ready, a gang that is placed");
   add_duration(
       app, "--retry-delay", flags.retry_delay,
       "back-off before a failed attempt of a job is retried, doubling up to 6 min; also the "

@@ -17,9 +17,16 @@ struct Flags {
   std::string aggregator_config = "nervex-system/aggregator-config";
   bool server_token = false;    // pods of jobs get a token for nervex-server
   bool shared_services = true;  // one headless Service per namespace; false: one per pod
-  int workers = 4;
-  std::chrono::milliseconds status_update_period{200};  // of changes that only move counts
+  int workers = 32;
+  int concurrent_writes = 32;
+  std::chrono::milliseconds status_update_period{2'000};  // of writes that only inform
   std::chrono::milliseconds retry_delay{10'000};
+
+  // So many requests are under way at most, and nobody waits for a connection: each worker may
+  // read, and there is the thread that writes Events.
+  std::size_t connections() const {
+    return static_cast<std::size_t>(workers + concurrent_writes) + 1;
+  }
 };
 
 // The exit code if the program has to end here (--help, --version, wrong usage).

@@ -12,7 +12,8 @@ using namespace nervex;  // NOLINT: main only
 int main(int argc, char** argv) {
   controller::Flags flags;
   if (const auto code = controller::parse(argc, argv, flags)) return *code;
-  const auto manager = kube::Manager::create("nervex-controller", flags.common, &flags.leader);
+  const auto manager =
+      kube::Manager::create("nervex-controller", flags.common, &flags.leader, flags.connections());
   if (manager == nullptr) return kExitFailure;
 
   kube::AccessReviewApi reviewed(manager->client());
@@ -20,8 +21,9 @@ int main(int argc, char** argv) {
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-controller");
   kube::WorkQueue queue(manager->clock());
   controller::Stores stores;
-  controller::add_watches(manager->caches(), stores, queue, flags.status_update_period);
-  controller::Performer performer(api, stores, events);
+  controller::add_watches(manager->caches(), stores, queue);
+  controller::WritePool pool(static_cast<std::size_t>(flags.concurrent_writes));
+  controller::Performer performer(api, stores, events, pool);
   controller::Worker worker(api, stores, queue, performer, manager->clock(),
                             {flags.server_url, flags.aggregator_config, flags.server_token,
                              flags.status_update_period, flags.retry_delay, flags.shared_services});
@@ -29,6 +31,10 @@ int main(int argc, char** argv) {
   kube::add_queue_metrics(manager->metrics(), controller::kControllerName, queue);
   controller::Runner runner(queue, worker, manager->leadership(), manager->caches(), rounds);
   manager->add({[&] { events.start(); }, {}});
-  manager->add({[&] { runner.start(flags.workers); }, [&] { runner.stop(); }});
+  manager->add({[&] { runner.start(flags.workers); },
+                [&] {
+                  pool.stop();  // before the runner, which waits for the rounds under way
+                  runner.stop();
+                }});
   return manager->run();
 }

@@ -11,6 +11,7 @@
 #include "controller/decide/reconcile.h"
 #include "controller/decide/replacement.h"
 #include "controller/decide/services.h"
+#include "controller/decide/status.h"
 #include "controller/observe/observe.h"
 
 namespace nervex::controller {
@@ -26,6 +27,12 @@ bool has_more_to_do(const Decision& decision) {
                               !std::holds_alternative<RecordEvent>(action);
                      }) ||
          decision.is_transition;
+}
+
+Actions::iterator status_update(Actions& actions) {
+  return std::find_if(actions.begin(), actions.end(), [](const Action& action) {
+    return std::holds_alternative<UpdateStatus>(action);
+  });
 }
 
 // The API server gave an answer that will not change by itself.
@@ -95,6 +102,21 @@ Outcome Worker::process(const std::string& key) {
   return Outcome::kError;
 }
 
+// A write that only informs waits until the last one is status_update_period ago: what changes
+// meanwhile comes with it, or with a write that does not wait.
+void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
+  const auto update = status_update(decision.actions);
+  if (update == decision.actions.end()) return;
+  if (!only_informs(job.status, std::get<UpdateStatus>(*update).status)) return;
+  const auto last = stores_.status_writes.get(job.meta.uid);
+  if (!last) return;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      *last + options_.status_update_period - clock_.mono());
+  if (left <= std::chrono::milliseconds::zero()) return;
+  decision.actions.erase(update);
+  decision.requeue_after = std::min(left, decision.requeue_after.value_or(left));
+}
+
 Result<Outcome> Worker::work(const std::string& key) {
   if (auto released = release_orphans(key); !released) {
     log_warn("pods of a deleted job not released",
@@ -110,13 +132,18 @@ Result<Outcome> Worker::work(const std::string& key) {
   }
   std::optional<Round> round;
   if (auto read = observe_live(api_, stores_, *seen, round); !read) return read.error();
-  const Decision decision = reconcile(*round);
+  Decision decision = reconcile(*round);
+  coalesce_status(seen->job, decision);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
   }
   const auto confirmed = confirm_removals(api_, stores_, seen->job, decision.actions);
   if (!confirmed) return confirmed.error();
+  // That it is tried is enough: what only informs may wait if it fails.
+  if (status_update(decision.actions) != decision.actions.end()) {
+    stores_.status_writes.set(seen->job.meta.uid, clock_.mono());
+  }
   if (const auto failed = performer_.perform(seen->job, decision.actions)) {
     report(key, *failed);
     return failed->error;
@@ -124,7 +151,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (has_more_to_do(decision)) {
     queue_.add(key);  // what was written is in the caches: go on from there
   } else {
-    queue_.add_after(key, options_.status_update_period);
+    queue_.add_after(key, kPodEventDelay);
   }
   return Outcome::kRequeue;
 }

@@ -43,6 +43,7 @@ class Worker {
   Result<Nothing> release_orphans(const std::string& key);
   // The namespace's Service goes with the last job of the namespace.
   Result<Nothing> remove_unused_service(const std::string& ns);
+  void coalesce_status(const job::Job& job, Decision& decision) const;
   // Reports the failure on the job.
   void report(const std::string& key, const Failure& failure);
 

@@ -68,6 +68,7 @@ HttpClientOptions options_of(const ConnectionConfig& config) {
   options.server_name = config.server_name;
   options.read_timeout = config.request_timeout;
   options.write_timeout = config.request_timeout;
+  options.pool_size = config.connections;
   options.connect_timeout = std::min(options.connect_timeout, config.request_timeout);
   return options;
 }

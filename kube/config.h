@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,7 @@ struct ConnectionConfig {
   std::string ns{};  // the context's namespace; "default" if it names none
   // For a connection, and for each piece of a request or a reply. Not for watches.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(30);
+  std::size_t connections = 16;  // kept; so many requests are under way at once. Not for watches
 };
 
 // The current context of that file. Relative file names count from its folder. kInvalid says which

@@ -10,13 +10,14 @@
 namespace nervex::kube {
 
 std::unique_ptr<Manager> Manager::create(const std::string& name, const CommonFlags& flags,
-                                         const LeaderFlags* leader) {
+                                         const LeaderFlags* leader, std::size_t connections) {
   std::unique_ptr<Manager> manager(new Manager(name, flags));
   auto config = load_config(flags.kubeconfig);
   if (!config) {
     fatal("read the connection to the API server", config.error());
     return nullptr;
   }
+  config->connections = connections;
   manager->connect(*std::move(config), leader);
   return manager;
 }

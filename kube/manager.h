@@ -19,6 +19,7 @@
 #include "base/stop.h"
 #include "kube/cache/reflectors.h"
 #include "kube/client.h"
+#include "kube/config.h"
 #include "kube/leader/flags.h"
 #include "kube/leader/leadership.h"
 
@@ -37,9 +38,11 @@ class Manager {
  public:
   // Blocks the signals that end a program, for this and all later threads, and reads the connection
   // to the API server. `name` is the program's: of its requests, metrics and log lines. `leader`:
-  // how to elect one; null: every replica works. Null if there is no connection, which is logged.
+  // how to elect one; null: every replica works. `connections`: requests of client() that may be
+  // under way at once; more callers wait. Null if there is no connection, which is logged.
   static std::unique_ptr<Manager> create(const std::string& name, const CommonFlags& flags,
-                                         const LeaderFlags* leader = nullptr);
+                                         const LeaderFlags* leader = nullptr,
+                                         std::size_t connections = ConnectionConfig().connections);
 
   const Clock& clock() const { return clock_; }
   Metrics& metrics() { return metrics_; }

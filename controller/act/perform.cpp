@@ -1,9 +1,8 @@
 #include "controller/act/perform.h"
 
-#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,11 +15,6 @@ namespace nervex::controller {
 
 namespace {
 
-std::optional<Failure> failure(const Result<Nothing>& done, std::string_view event_reason) {
-  if (done) return std::nullopt;
-  return Failure{done.error(), event_reason};
-}
-
 std::optional<Failure> failure(std::optional<Error> error, std::string_view event_reason) {
   if (!error) return std::nullopt;
   return Failure{*std::move(error), event_reason};
@@ -31,13 +25,17 @@ struct Perform {
   Writes& writes;
   kube::EventRecorder& events;
   const job::Job& job;
-  std::size_t parallel_writes;
+  WritePool& pool;
+
+  std::optional<Failure> one(std::string_view event_reason,
+                             const std::function<Result<Nothing>()>& write) const {
+    return failure(pool.run(1, [&](std::size_t) { return write(); }), event_reason);
+  }
 
   template <typename T>
   std::optional<Failure> each(const std::vector<T>& items, std::string_view event_reason,
                               Result<Nothing> (Writes::*write)(const T&)) const {
-    return failure(slow_start(items.size(), parallel_writes,
-                              [&](std::size_t i) { return (writes.*write)(items[i]); }),
+    return failure(pool.run(items.size(), [&](std::size_t i) { return (writes.*write)(items[i]); }),
                    event_reason);
   }
 
@@ -48,16 +46,16 @@ struct Perform {
     constexpr std::size_t kNone = ~std::size_t{0};
     std::atomic<std::size_t> definite = kNone;
     auto failed =
-        failure(slow_start(manifests.size(), parallel_writes,
-                           [&](std::size_t i) {
-                             auto done = (writes.*write)(manifests[i]);
-                             if (!done && is_definite(done.error().code)) {
-                               std::size_t first = definite;
-                               while (i < first && !definite.compare_exchange_weak(first, i))
-                                 continue;
-                             }
-                             return done;
-                           }),
+        failure(pool.run(manifests.size(),
+                         [&](std::size_t i) {
+                           auto done = (writes.*write)(manifests[i]);
+                           if (!done && is_definite(done.error().code)) {
+                             std::size_t first = definite;
+                             while (i < first && !definite.compare_exchange_weak(first, i))
+                               continue;
+                           }
+                           return done;
+                         }),
                 kFailedCreate);
     if (failed && definite != kNone) {
       failed->failed_name = kube::string_at(manifests[definite], {"metadata", "name"});
@@ -68,7 +66,7 @@ struct Perform {
   }
 
   std::optional<Failure> operator()(const CreatePodGroup& action) const {
-    return failure(writes.create_pod_group(action.manifest), kFailedCreate);
+    return one(kFailedCreate, [&] { return writes.create_pod_group(action.manifest); });
   }
   std::optional<Failure> operator()(const CreateServices& action) const {
     return create_each(action.manifests, &Writes::create_service);
@@ -86,7 +84,10 @@ struct Perform {
     return create_each(action.manifests, &Writes::create_pod);
   }
   std::optional<Failure> operator()(const ConfirmFree& action) const {
-    return failure(writes.confirm_free(action), "");
+    if (auto confirmed = writes.confirm_free(action); !confirmed) {
+      return Failure{confirmed.error(), ""};
+    }
+    return std::nullopt;
   }
   std::optional<Failure> operator()(const DeletePodGroups& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_pod_group);
@@ -98,26 +99,26 @@ struct Perform {
   std::optional<Failure> operator()(const ReleasePods& action) const {
     std::mutex mutex;
     std::optional<Failure> first;
-    const auto tried = slow_start(action.targets.size(), parallel_writes, [&](std::size_t i) {
-      if (auto failed = failure(writes.release_pod(action.targets[i]), kFailedDelete)) {
+    auto tried = pool.run(action.targets.size(), [&](std::size_t i) {
+      if (auto released = writes.release_pod(action.targets[i]); !released) {
         const std::lock_guard lock(mutex);
-        if (!first) first = std::move(failed);
+        if (!first) first = Failure{released.error(), kFailedDelete};
       }
       return ok();
     });
-    return tried ? failure(tried, kFailedDelete) : first;
+    return tried ? failure(std::move(tried), kFailedDelete) : first;
   }
   std::optional<Failure> operator()(const DeleteServices& action) const {
     return each(action.targets, kFailedDelete, &Writes::delete_service);
   }
   std::optional<Failure> operator()(const PatchPodGroup& action) const {
-    return failure(writes.patch_pod_group(action), kFailedCreate);
+    return one(kFailedCreate, [&] { return writes.patch_pod_group(action); });
   }
   std::optional<Failure> operator()(const UpdateStatus& action) const {
-    return failure(writes.update_status(action.status), "");
+    return one("", [&] { return writes.update_status(action.status); });
   }
   std::optional<Failure> operator()(const DeleteJob&) const {
-    return failure(writes.delete_job(), kFailedDelete);
+    return one(kFailedDelete, [&] { return writes.delete_job(); });
   }
   std::optional<Failure> operator()(const RecordEvent& action) const {
     events.record({std::string(job::kApiVersion), std::string(job::kKind), job.meta.ns,
@@ -129,13 +130,12 @@ struct Perform {
 
 }  // namespace
 
-Performer::Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events,
-                     std::size_t parallel_writes)
-    : api_(api), stores_(stores), events_(events), parallel_writes_(parallel_writes) {}
+Performer::Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events, WritePool& pool)
+    : api_(api), stores_(stores), events_(events), pool_(pool) {}
 
 std::optional<Failure> Performer::perform(const job::Job& job, const Actions& actions) {
   Writes writes(api_, stores_, job);
-  const Perform perform{writes, events_, job, parallel_writes_};
+  const Perform perform{writes, events_, job, pool_};
   std::optional<Failure> not_released;
   for (const auto& action : actions) {
     auto failed = std::visit(perform, action);
@@ -143,47 +143,6 @@ std::optional<Failure> Performer::perform(const job::Job& job, const Actions& ac
     if (failed) not_released = std::move(failed);
   }
   return not_released;
-}
-
-namespace {
-
-using Write = std::function<Result<Nothing>(std::size_t)>;
-
-// Libraries may throw; a thread must not.
-std::optional<Error> guarded(const Write& write, std::size_t i) {
-  try {
-    if (auto done = write(i); !done) return done.error();
-  } catch (const std::exception& e) {
-    return Error{Code::kInternal, e.what()};
-  }
-  return std::nullopt;
-}
-
-std::optional<Error> run_round(std::size_t first, std::size_t size, const Write& write) {
-  std::vector<std::optional<Error>> errors(size);
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < size; ++i) {
-      threads.emplace_back([&, i] { errors[i] = guarded(write, first + i); });
-    }
-    errors[0] = guarded(write, first);
-  }  // joins
-  const auto failed =
-      std::find_if(errors.begin(), errors.end(), [](const auto& e) { return e.has_value(); });
-  return failed == errors.end() ? std::nullopt : *failed;
-}
-
-}  // namespace
-
-std::optional<Error> slow_start(std::size_t count, std::size_t limit, const Write& write) {
-  std::size_t round = 1;
-  for (std::size_t first = 0; first < count;) {
-    const std::size_t size = std::min(round, count - first);
-    if (auto error = run_round(first, size, write)) return error;
-    first += size;
-    round = std::min(round * 2, limit);
-  }
-  return std::nullopt;
 }
 
 }  // namespace nervex::controller

@@ -1,12 +1,11 @@
 // controller/act/perform.h - how are the actions of a decision carried out?
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
+#include "controller/act/write_pool.h"
 #include "controller/decide/reconcile.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
@@ -23,12 +22,12 @@ struct Failure {
   bool is_of_shared_service = false;
 };
 
-// Thread-safe: several jobs at once, each by one thread.
+// Thread-safe: several jobs at once, each by one thread, which waits for its writes. All writes but
+// Events go through the pool, which is never asked for two at once by one job but for those of one
+// action.
 class Performer {
  public:
-  // At most `parallel_writes` requests are under way for one job.
-  Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events,
-            std::size_t parallel_writes = 16);
+  Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events, WritePool& pool);
 
   // In order. The first failure stops the rest (but for that of ReleasePods, on which nothing
   // depends) and is returned; what was done before it stays done,
@@ -39,16 +38,7 @@ class Performer {
   kube::Api& api_;
   Stores& stores_;
   kube::EventRecorder& events_;
-  const std::size_t parallel_writes_;
+  WritePool& pool_;
 };
-
-// -- how are many writes made at once without a flood of failures?
-
-// Calls `write(i)` for 0..count-1 in rounds of 1, 2, 4 ... calls, at most `limit` of them at a
-// time, and begins no further round after one with a failure: what is wrong for all (a quota, a
-// missing right) costs one call. The first error by index, or nullopt. `write` must be thread-safe
-// if `limit` is above 1; threads live within a round.
-std::optional<Error> slow_start(std::size_t count, std::size_t limit,
-                                const std::function<Result<Nothing>(std::size_t)>& write);
 
 }  // namespace nervex::controller

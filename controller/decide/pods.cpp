@@ -102,6 +102,11 @@ Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
   return taken;
 }
 
+// So many workers are created by one round at most; the next one goes on. Their manifests are in
+// memory at once, and while they are written nothing else is done for the job: neither its deletion
+// nor a suspension is looked at.
+constexpr std::size_t kMostCreatedAtOnce = 250;
+
 // What lies between the wanted pods and those that are there.
 struct Gap {
   std::vector<const WantedPod*> workers;   // to be made, the aggregator too
@@ -124,6 +129,10 @@ Gap gap_of(const Wanted& wanted, const Taken& taken, bool config_exists) {
     } else if (!want.is_over) {
       gap.workers.push_back(&want);
     }
+  }
+  if (gap.workers.size() > kMostCreatedAtOnce) {
+    gap.workers.resize(kMostCreatedAtOnce);
+    coordinator_may_start = false;
   }
   if (!coordinator_may_start) gap.coordinator = nullptr;
   return gap;

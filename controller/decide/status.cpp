@@ -172,6 +172,28 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   return status;
 }
 
+bool only_informs(const job::Status& before, const job::Status& after) {
+  job::Status rest = after;  // but for what may wait
+  rest.ready = before.ready;
+  rest.coordinator.active = before.coordinator.active;
+  rest.aggregator.active = before.aggregator.active;
+  rest.collector.active = before.collector.active;
+  rest.learner.active = before.learner.active;
+  if (!is_worth_writing(before.created_through, after.created_through)) {
+    rest.created_through = before.created_through;
+  }
+  if (after.reason == kStarting) rest.reason = before.reason;
+  for (auto& condition : rest.conditions) {
+    const auto* known = find_condition(before, condition.type);
+    if (known == nullptr) continue;
+    const bool is_placed = condition.status && !known->status &&
+                           (condition.type == kScheduled || condition.type == kRequestsScheduled);
+    const bool is_same = condition.status == known->status && condition.reason == known->reason;
+    if (is_placed || is_same) condition = *known;
+  }
+  return rest == before;
+}
+
 job::Status final_status(const Round& round, job::Status status, job::Phase phase,
                          const AttemptResult& verdict) {
   const bool never_ran = verdict.outcome == AttemptOutcome::kTimedOut && !status.start_time;

@@ -19,8 +19,8 @@ struct ObserveOptions {
   std::string server_url;         // what pods get
   std::string aggregator_config;  // "namespace/name"
   bool server_token = false;      // pods get a token for nervex-server
-  std::chrono::milliseconds status_update_period{
-      200};  // how long changes of counts wait for others
+  // Least time between two writes of a job's status of which the second only informs.
+  std::chrono::milliseconds status_update_period{0};
   std::chrono::milliseconds retry_delay = kRetryDelay;
   bool shared_services = false;  // --services=shared
 };

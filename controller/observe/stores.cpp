@@ -82,15 +82,15 @@ void remember_disrupted(Stores& stores, const kube::Pod& gone) {
 }
 
 Changed<kube::Pod> pod_changed(Stores& stores, kube::WorkQueue& queue,
-                               std::chrono::milliseconds status_update_period) {
-  return [&stores, &queue, status_update_period](const auto& before, const auto& after) {
+                               std::chrono::milliseconds delay) {
+  return [&stores, &queue, delay](const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(stores, *before);
     add_unless_empty(queue, former_owner_key(before, after));
     std::string key = owner_job_key(after ? after->meta : before->meta);
     if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
     if (key.empty()) return;
     if (after != nullptr && can_be_coalesced(*after)) {
-      queue.add_after(key, status_update_period);  // later ones fold into it
+      queue.add_after(key, delay);  // later ones fold into it
     } else {
       queue.add(key);
     }
@@ -114,6 +114,7 @@ Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
       stores.cleared_attempts.forget(job.meta.uid);
+      stores.status_writes.forget(job.meta.uid);
       stores.disrupted_coordinators.erase(job.meta.ns + "/" +
                                           job::pod_name(job, job::Role::kCoordinator, {}));
     }
@@ -124,12 +125,12 @@ Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
 }  // namespace
 
 void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
-                 std::chrono::milliseconds status_update_period) {
+                 std::chrono::milliseconds pod_event_delay) {
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
               kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queue)));
   watches.add("pods", path_of_ours(kube::kPods), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod,
-                                         pod_changed(stores, queue, status_update_period)));
+                                         pod_changed(stores, queue, pod_event_delay)));
   watches.add(
       "services", path_of_ours(kube::kServices), stores.services,
       kube::sink_into<Service>(stores.services, decode_service, service_changed(stores, queue)));

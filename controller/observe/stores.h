@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "controller/decide/observed.h"
 #include "gang/pod_group.h"
@@ -46,6 +48,32 @@ class ClearedAttempts {
   std::unordered_map<std::string, std::string> cleared_ GUARDED_BY(mutex_);  // job -> PodGroup
 };
 
+// -- when was a job's status written last?
+
+// In memory alone: after a restart the first write of each job waits for nothing. Thread-safe.
+class StatusWriteTimes {
+ public:
+  void set(const std::string& job_uid, MonoTime now) {
+    const MutexLock lock(mutex_);
+    times_[job_uid] = now;
+  }
+  // nullopt: not by this process.
+  std::optional<MonoTime> get(const std::string& job_uid) const {
+    const MutexLock lock(mutex_);
+    const auto at = times_.find(job_uid);
+    return at == times_.end() ? std::nullopt : std::optional(at->second);
+  }
+  // The job is gone.
+  void forget(const std::string& job_uid) {
+    const MutexLock lock(mutex_);
+    times_.erase(job_uid);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::unordered_map<std::string, MonoTime> times_ GUARDED_BY(mutex_);  // by the job's uid
+};
+
 // -- what is kept?
 
 // The queue's key of what no job owns in this namespace: its Service, and pods that have our
@@ -68,6 +96,7 @@ struct Stores {
   kube::Store<kube::Pod> disrupted_coordinators;
   // Not a kind either: what live reads have shown.
   ClearedAttempts cleared_attempts;
+  StatusWriteTimes status_writes;
 };
 
 // Codecs from an object's JSON text, as the stores keep it.
@@ -80,10 +109,13 @@ Result<kube::Pod> decode_pod(std::string_view json);
 // write. What the coordinator does, and pods that have to be replaced, are looked at once.
 bool can_be_coalesced(const kube::Pod& after);
 
+// Changes of pods that can be coalesced are looked at together, so long after the first of them.
+inline constexpr std::chrono::milliseconds kPodEventDelay{200};
+
 // Adds every kind of `stores`. Each change puts the key of the owning job into the queue; a change
 // of an AggregatorConfig or a PriorityClass those of all jobs. Changes of pods that at most move
-// counts come into the queue after `status_update_period`, together.
+// counts come into the queue after `pod_event_delay`.
 void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
-                 std::chrono::milliseconds status_update_period = std::chrono::milliseconds(200));
+                 std::chrono::milliseconds pod_event_delay = kPodEventDelay);
 
 }  // namespace nervex::controller

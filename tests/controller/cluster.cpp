@@ -49,13 +49,16 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
 
 }  // namespace
 
-Process::Process(kube::Api& api, const Clock& clock, bool shared_services)
+Process::Process(kube::Api& api, const Clock& clock, bool shared_services,
+                 std::chrono::milliseconds status_update_period)
     : queue(clock),
       events(api, clock, "nervex-controller"),
-      performer(api, stores, events, 1),
+      pool(0),
+      performer(api, stores, events, pool),
       worker(api, stores, queue, performer, clock,
              {.server_url = "server:8080",
               .aggregator_config = "nervex-system/aggregator-config",
+              .status_update_period = status_update_period,
               .shared_services = shared_services}) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }

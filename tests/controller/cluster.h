@@ -1,6 +1,7 @@
 // tests/controller/cluster.h - a FakeApi with one job in it, and a controller without threads.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -16,12 +17,14 @@ inline constexpr const char* kJobKey = "rl/dqn";
 
 // The parts that die with the process.
 struct Process {
-  Process(kube::Api& api, const Clock& clock, bool shared_services = false);
+  Process(kube::Api& api, const Clock& clock, bool shared_services = false,
+          std::chrono::milliseconds status_update_period = std::chrono::milliseconds(0));
 
   controller::Stores stores;
   kube::WorkQueue queue;
   kube::EventRecorder events;
-  controller::Performer performer;  // writes one after the other, so that faults are repeatable
+  controller::WritePool pool;  // writes one after the other, so that faults are repeatable
+  controller::Performer performer;
   controller::Worker worker;
 };
 

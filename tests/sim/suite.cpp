@@ -45,7 +45,8 @@ Suite::Suite(unsigned seed, int collectors, int learners)
       rules(api, kNamespace, "dqn"),
       scheduling(api, clock),
       rng_(seed),
-      shared_services_(seed % 2 == 1) {
+      shared_services_(seed % 2 == 1),
+      status_update_period_(seed % 4 < 2 ? 2'000 : 0) {
   connect();
   api.terminate_pods_slowly();
   for (const char* node : {"n1", "n2", "n3"}) api.add(kube::kNodes, "", a_node_object(node));
@@ -122,7 +123,7 @@ std::string Suite::story() const { return fmt::format("{}", fmt::join(story_, "\
 // What Watches does with each kind.
 void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_caches) {
   feeds_.clear();
-  process_ = std::make_unique<Process>(reviewed_, clock, shared_services_);
+  process_ = std::make_unique<Process>(reviewed_, clock, shared_services_, status_update_period_);
   controller::Stores& stores = process_->stores;
   kube::WorkQueue& queue = process_->queue;
   const auto add_owners = [&queue](const auto& before, const auto& after) {

@@ -4,6 +4,7 @@
 // Everything that happens follows from the seed: the same seed, the same life.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <random>
@@ -124,7 +125,8 @@ class Suite {
   kube::Resources free_on(const std::string& node) const;
 
   std::mt19937 rng_;
-  const bool shared_services_;  // --services=shared
+  const bool shared_services_;                            // --services=shared
+  const std::chrono::milliseconds status_update_period_;  // of every other seed: as by default
   MonoTime kept_up_{};
   std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
   int thieves_ = 0;

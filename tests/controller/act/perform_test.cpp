@@ -159,6 +159,70 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
   CHECK(cluster.api.writes("POST", "/pods").size() == 1);
 }
 
+TEST_CASE("the pods of a gang that start one after the other cost few status writes",
+          "[controller][perform]") {
+  Cluster cluster;
+  cluster.controller = std::make_unique<testing::Process>(cluster.api, cluster.clock, false,
+                                                          std::chrono::seconds(2));
+  cluster.create_job(64, 0);
+  cluster.settle();
+  cluster.plan();
+  cluster.settle();
+  CHECK(cluster.names(kube::kPods).size() == 65);
+  const auto run = [&](const std::string& pod) {
+    const Json ready = Json::array({{{"type", "Ready"}, {"status", "True"}}});
+    cluster.api.change(kube::kPods, "rl", pod,
+                       {{"spec", {{"nodeName", "n1"}}},
+                        {"status", {{"phase", "Running"}, {"conditions", ready}}}});
+    cluster.clock.advance(std::chrono::milliseconds(30));  // all together less than two seconds
+    cluster.settle();
+  };
+  for (const auto& pod : cluster.names(kube::kPods)) {
+    if (pod != "dqn-coordinator") run(pod);
+  }
+  // Only that it was created: what else it can say waits for the next write.
+  CHECK(cluster.api.writes("PATCH", "/status").size() == 1);
+  run("dqn-coordinator");
+  CHECK(cluster.api.writes("PATCH", "/status").size() == 2);
+  CHECK(cluster.job().status.phase == Phase::kRunning);
+  CHECK(cluster.job().status.ready == 65);
+
+  SECTION("and the last of them are told of in the end") {
+    cluster.api.change(kube::kPods, "rl", cluster.names(kube::kPods).back(),
+                       {{"status", {{"conditions", Json::array()}}}});
+    cluster.settle();
+    CHECK(cluster.job().status.ready == 64);  // a condition turned
+    cluster.api.change(kube::kPods, "rl", cluster.names(kube::kPods)[1],
+                       {{"status", {{"conditions", Json::array()}}}});
+    cluster.settle();
+    CHECK(cluster.job().status.ready == 64);
+    cluster.clock.advance(std::chrono::seconds(2));
+    cluster.settle();
+    CHECK(cluster.job().status.ready == 63);
+    cluster.api.clear_writes();
+    cluster.settle();
+    CHECK(cluster.api.writes().empty());
+  }
+}
+
+TEST_CASE("a large job is created in several rounds, its coordinator in the last",
+          "[controller][perform]") {
+  Cluster cluster;
+  cluster.create_job(600, 0);
+  cluster.settle();
+  cluster.plan();
+  cluster.sync();
+  cluster.controller->worker.process(kJobKey);
+  const auto few = cluster.names(kube::kPods);
+  CHECK(few.size() == 250);
+  CHECK(std::count(few.begin(), few.end(), "dqn-coordinator") == 0);
+  CHECK(cluster.controller->queue.size() == 1);  // it goes on at once
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods).size() == 601);
+  const auto created = cluster.api.writes("POST", "/pods");
+  CHECK(kube::string_at(created.back().body, {"metadata", "name"}) == "dqn-coordinator");
+}
+
 TEST_CASE("a job of 64 pods records few events", "[controller][perform]") {
   Cluster cluster;
   cluster.create_job(63, 0);

@@ -45,6 +45,63 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("a status that only tells of progress may wait, and nothing else may",
+          "[controller][status]") {
+  using Change = void (*)(job::Status&);
+  struct Row {
+    std::string what;
+    Change change;
+    bool only_informs;
+  };
+  const auto set = [](job::Status& status, std::string_view type, bool is_true, const char* reason,
+                      const char* message) {
+    job::set_condition(status, {std::string(type), is_true, reason, message, {}, 1});
+  };
+  const auto row = GENERATE(values<Row>({
+      {"pods are ready", [](job::Status& s) { s.ready = 3; }, true},
+      {"pods are active", [](job::Status& s) { s.collector.active = 1; }, true},
+      {"more pods were created", [](job::Status& s) { s.created_through.gangs["base"] = 4; }, true},
+      {"the numbers in a message change",
+       [](job::Status& s) { s.conditions[0].message = "7 of 9"; }, true},
+      {"the gang is placed",
+       [](job::Status& s) {
+         s.conditions[0].status = true;
+         s.conditions[0].reason = "Planned";
+         s.reason = "Starting";
+       },
+       true},
+      {"pods were taken back", [](job::Status& s) { s.created_through = {}; }, false},
+      {"a pod failed", [](job::Status& s) { s.collector.failed = 1; }, false},
+      {"more pods are wanted", [](job::Status& s) { s.desired = 5; }, false},
+      {"another spec was seen", [](job::Status& s) { s.observed_generation = 2; }, false},
+      {"it runs", [](job::Status& s) { s.phase = Phase::kRunning; }, false},
+      {"why it waits", [](job::Status& s) { s.reason = s.conditions[0].reason = "Unschedulable"; },
+       false},
+      {"all pods are ready", [](job::Status& s) { s.conditions[1].status = true; }, false},
+      {"a condition is new",
+       [](job::Status& s) {
+         s.conditions.push_back({"PodsCreated", true, "", ""});
+       },
+       false},
+      {"a replica was replaced",
+       [](job::Status& s) {
+         s.replaced.push_back({Role::kCollector, {0, 1}});
+       },
+       false},
+  }));
+  INFO("when " << row.what);
+  job::Status before;
+  before.phase = Phase::kCreated;
+  before.reason = "Queued";
+  before.observed_generation = 1;
+  before.created_through = {"uid-1", {{"base", 2}}};
+  set(before, "Scheduled", false, "Queued", "6 of 9");
+  set(before, "Ready", false, "PodsNotReady", "not all pods are ready");
+  job::Status after = before;
+  row.change(after);
+  CHECK(only_informs(before, after) == row.only_informs);
+}
+
 TEST_CASE("learners with several GPUs say that they wait for an AggregatorConfig",
           "[controller][status]") {
   World world = a_running_world();
