@@ -190,6 +190,7 @@ Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) 
     if (!begun) return cannot_start(gang, begun.error());
     if (std::holds_alternative<Plans::Committed>(*begun)) return ok();
     auto written = write_commit(*std::get<Plans::Commit>(*begun).group, gang);
+    if (written) observe_commit_();
     if (!written && written.error().code != Code::kConflict) return written;
   }
   return cannot_start(gang, {Code::kConflict, "its PodGroup keeps changing"});

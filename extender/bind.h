@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "extender/holds.h"
 #include "extender/plans.h"
@@ -25,6 +26,10 @@ class Binder {
       : api_(api), plans_(plans), holds_(holds), pods_(pods), clock_(clock) {}
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
+
+  // Called after each commit, on the thread of a bind: from then on the gang is looked after until
+  // it runs, and the watch does not report what the store has already. Call before any other.
+  void observe_commits(std::function<void()> observe) { observe_commit_ = std::move(observe); }
 
   // Ok: the pod is bound to that node. Else kube-scheduler retries later, whatever the code; the
   // message is for people. Waits for the other pods of the gang (holds.h), for the API server, and
@@ -62,6 +67,7 @@ class Binder {
   Holds& holds_;
   const kube::Store<kube::Pod>& pods_;
   const Clock& clock_;
+  std::function<void()> observe_commit_ = [] {};
 };
 
 }  // namespace nervex::extender

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "extender/side_by_side.h"
 
 namespace nervex::extender {
 namespace {
@@ -19,8 +18,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kRetryWrite{1'000};
 // Counts alone are not worth a write each.
 constexpr milliseconds kStatusPeriod{1'000};
-constexpr std::size_t kMostWriters = 8;
-constexpr std::size_t kWritesPerWriter = 4;
 
 // A merge patch with the UID does not reach a namesake: kConflict.
 Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
@@ -36,17 +33,8 @@ Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
 std::vector<Result<std::string>> nominate_all(kube::Api& api,
                                               const std::vector<NominationWrite>& writes) {
   std::vector<Result<std::string>> results(writes.size(), Error{Code::kTransient, "was not sent"});
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < writes.size(); i = next++) {
-      results[i] = nominate_one(api, writes[i]);
-    }
-  };
-  const std::size_t count = std::min(kMostWriters, writes.size() / kWritesPerWriter);
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < count; ++i) others.emplace_back(work);
-  work();
-  others.clear();  // joins
+  do_side_by_side(writes.size(),
+                  [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
   return results;
 }
 

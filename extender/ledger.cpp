@@ -103,6 +103,15 @@ bool Ledger::has_capacity(const gang::MemberSet& set, std::string_view node) con
   return view != nullptr && set.shape.requests.fits_in(view->free);
 }
 
+bool Ledger::has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node) {
+  gang::NodeView* view = find(node);
+  if (view == nullptr) return false;
+  view->free += set.shape.requests;
+  const bool fits = set.shape.requests.fits_in(view->free);
+  view->free -= set.shape.requests;
+  return fits;
+}
+
 bool Ledger::is_allowed(const gang::MemberSet& set, std::string_view node) const {
   return objection(set, node).empty();
 }
@@ -113,6 +122,7 @@ void Ledger::take(const gang::MemberSet& set, std::string_view node) {
 
 void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
   if (gang::NodeView* view = find(node)) view->free += set.shape.requests;
+  has_given_back_ = true;
 }
 
 }  // namespace nervex::extender

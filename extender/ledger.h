@@ -30,6 +30,10 @@ class Ledger {
   // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
+  // There is capacity for one that is counted there already, and for the others.
+  bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
+  // More is free than was at first: something was given back.
+  bool has_given_back() const { return has_given_back_; }
   // The halves of fits(): capacity for one more; the node allows such a pod. False: no such node.
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
@@ -45,6 +49,7 @@ class Ledger {
   const gang::NodeView* find(std::string_view name) const;
 
   std::vector<gang::NodeView> nodes_;
+  bool has_given_back_ = false;
 };
 
 }  // namespace nervex::extender

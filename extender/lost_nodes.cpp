@@ -52,11 +52,13 @@ void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
   outage.is_done = false;
 }
 
-void LostNodes::pod_changed(const PodPtr& after) {
-  if (!after || after->node.empty() || !is_of_gang(*after)) return;
+bool LostNodes::pod_changed(const PodPtr& after) {
+  if (!after || after->node.empty() || !is_of_gang(*after)) return false;
   MutexLock lock(mutex_);
   const auto outage = outages_.find(after->node.str());
-  if (outage != outages_.end()) outage->second.is_done = false;
+  if (outage == outages_.end()) return false;
+  outage->second.is_done = false;
+  return true;
 }
 
 void LostNodes::note_unknown_nodes() {

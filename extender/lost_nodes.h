@@ -36,7 +36,8 @@ class LostNodes {
 
   // What was watched; thread-safe.
   void node_changed(const NodePtr& before, const NodePtr& after);
-  void pod_changed(const PodPtr& after);
+  // True: it is of a gang, and its node is away.
+  bool pod_changed(const PodPtr& after);
 
   // Marks the pods of the nodes that are lost by now, a bounded number of them. Before the first
   // one of a node it is read live: a watch may be stuck. Marks none while all nodes are not Ready,

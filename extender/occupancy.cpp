@@ -21,27 +21,27 @@ gang::NodeView view_of(const NodePtr& node, const kube::Resources& used,
 }  // namespace
 
 void NodeTable::set_node(const std::string& name, const NodePtr& node) {
-  entries_[name].node = node;
+  touch(name).node = node;
   drop_if_empty(name);
 }
 
 void NodeTable::use(const std::string& node, const kube::Resources& amount) {
-  entries_[node].used += amount;
+  touch(node).used += amount;
 }
 
 void NodeTable::stop_using(const std::string& node, const kube::Resources& amount) {
-  entries_[node].used -= amount;
+  touch(node).used -= amount;
   drop_if_empty(node);
 }
 
 void NodeTable::reserve(const std::string& node, const kube::Resources& amount, bool committed) {
-  Entry& entry = entries_[node];
+  Entry& entry = touch(node);
   entry.reserved += amount;
   if (committed) entry.reserved_committed += amount;
 }
 
 void NodeTable::release(const std::string& node, const kube::Resources& amount, bool committed) {
-  Entry& entry = entries_[node];
+  Entry& entry = touch(node);
   entry.reserved -= amount;
   if (committed) entry.reserved_committed -= amount;
   drop_if_empty(node);
@@ -51,7 +51,16 @@ std::vector<gang::NodeView> NodeTable::views() const {
   std::vector<gang::NodeView> views;
   views.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) {
-    if (entry.node) views.push_back(view_of(entry.node, entry.used, entry.reserved_committed));
+    if (entry.node) views.push_back({entry.node, free_of(entry)});
+  }
+  return views;
+}
+
+std::vector<gang::NodeView> NodeTable::spare_views() const {
+  std::vector<gang::NodeView> views;
+  views.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) {
+    if (entry.node) views.push_back({entry.node, spare_of(entry)});
   }
   return views;
 }
@@ -59,21 +68,78 @@ std::vector<gang::NodeView> NodeTable::views() const {
 std::optional<gang::NodeView> NodeTable::view(std::string_view name) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || !at->second.node) return std::nullopt;
-  return view_of(at->second.node, at->second.used, at->second.reserved_committed);
+  return gang::NodeView{at->second.node, free_of(at->second)};
 }
 
 std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || at->second.reserved.empty()) return std::nullopt;
-  const auto& [node, used, reserved, committed] = at->second;
-  if (!node) return ReservedNode{at->first, std::nullopt};
-  return ReservedNode{at->first, view_of(node, used, reserved).free};
+  if (!at->second.node) return ReservedNode{at->first, std::nullopt};
+  return ReservedNode{at->first, spare_of(at->second)};
+}
+
+bool NodeTable::is_overfull(std::string_view name) const {
+  const auto node = reserved_node(name);
+  if (!node || !node->spare) return false;
+  const auto& amounts = node->spare->amounts();
+  return std::any_of(amounts.begin(), amounts.end(), [](const kube::ResourceAmount& of) {
+    return of.amount < (kube::is_implicit(of.name) ? -1 : 0);
+  });
+}
+
+std::vector<NodeChange> NodeTable::take_changes() {
+  std::vector<NodeChange> changes;
+  if (!are_changes_taken_) {
+    are_changes_taken_ = true;
+    for (const auto& [name, entry] : entries_) touched_.push_back(name);
+  }
+  for (const std::string& name : touched_) {
+    const auto at = entries_.find(name);
+    if (at == entries_.end()) continue;
+    Entry& entry = at->second;
+    entry.is_touched = false;
+    kube::Resources spare = entry.node ? spare_of(entry) : kube::Resources();
+    if (entry.node != entry.shown_node || spare != entry.shown_spare) {
+      changes.push_back({entry.shown_node, entry.node, entry.shown_spare, spare});
+      entry.shown_node = entry.node;
+      entry.shown_spare = std::move(spare);
+    }
+    drop_if_empty(name);
+  }
+  touched_.clear();
+  return changes;
+}
+
+NodeTable::Entry& NodeTable::touch(const std::string& name) {
+  Entry& entry = entries_[name];
+  entry.is_free_known = false;
+  if (are_changes_taken_ && !entry.is_touched) {
+    touched_.push_back(name);
+    entry.is_touched = true;
+  }
+  return entry;
+}
+
+const kube::Resources& NodeTable::free_of(const Entry& entry) {
+  if (!entry.is_free_known) {
+    entry.free = view_of(entry.node, entry.used, entry.reserved_committed).free;
+    entry.is_free_known = true;
+  }
+  return entry.free;
+}
+
+kube::Resources NodeTable::spare_of(const Entry& entry) {
+  if (entry.reserved == entry.reserved_committed) return free_of(entry);
+  return view_of(entry.node, entry.used, entry.reserved).free;
 }
 
 void NodeTable::drop_if_empty(const std::string& name) {
   const auto at = entries_.find(name);
   const Entry& entry = at->second;
-  if (!entry.node && entry.used.empty() && entry.reserved.empty()) entries_.erase(at);
+  // One that was touched is dropped when its change is taken.
+  if (!entry.node && entry.used.empty() && entry.reserved.empty() && !entry.is_touched) {
+    entries_.erase(at);
+  }
 }
 
 // ---- slots

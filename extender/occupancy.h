@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "extender/view.h"
+#include "extender/waiting.h"
 #include "gang/plan.h"
 #include "gang/slot.h"
 #include "kube/model/node.h"
@@ -37,8 +38,16 @@ class NodeTable {
   void reserve(const std::string& node, const kube::Resources& amount, bool committed);
   void release(const std::string& node, const kube::Resources& amount, bool committed);
 
-  // Known nodes by name, free = allocatable - used - reserved for committed gangs.
+  // Known nodes by name, free = allocatable - used - reserved for committed gangs. Cost: nodes, and
+  // arithmetic for those that changed since the last call.
   std::vector<gang::NodeView> views() const;
+  // The same with free = allocatable - used - all that is reserved.
+  std::vector<gang::NodeView> spare_views() const;
+  // What changed between the last call and now, as far as a difference is left; of all nodes at the
+  // first call. Cost: nodes that were touched.
+  std::vector<NodeChange> take_changes();
+  // Something is reserved on this node, and more than it has room for.
+  bool is_overfull(std::string_view name) const;
   std::optional<gang::NodeView> view(std::string_view name) const;
   // nullopt if nothing is reserved on it.
   std::optional<ReservedNode> reserved_node(std::string_view name) const;
@@ -49,10 +58,23 @@ class NodeTable {
     kube::Resources used;
     kube::Resources reserved;  // committed or not
     kube::Resources reserved_committed;
+    // allocatable - used - reserved_committed, if `is_free_known`.
+    mutable kube::Resources free;
+    mutable bool is_free_known = false;
+    // As take_changes() left it. Spare capacity of no node is nothing.
+    NodePtr shown_node;
+    kube::Resources shown_spare;
+    bool is_touched = false;  // since: its name is in touched_
   };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+  Entry& touch(const std::string& name);
   void drop_if_empty(const std::string& name);
+  static const kube::Resources& free_of(const Entry& entry);
+  static kube::Resources spare_of(const Entry& entry);
 
-  std::map<std::string, Entry, std::less<>> entries_;
+  Entries entries_;
+  bool are_changes_taken_ = false;  // else nobody asks for them: not the leader
+  std::vector<std::string> touched_;
 };
 
 // Which pods were bound for which slot. Pods may be seen before their PodGroup: the UID that their
@@ -160,6 +182,8 @@ class GroupPlacements {
   // A pod of that slot was bound, deleted or refused, or was stopped.
   void refresh(const gang::PodSlot& slot);
 
+  // A slot of a committed gang is.
+  bool is_open() const { return !open_.empty(); }
   const PodGroupPtr& group() const { return group_; }
   const PodGroupPtr& attempted() const { return attempted_; }
   const std::set<std::string>& committing() const { return committing_; }

@@ -11,13 +11,16 @@
 #include "base/text.h"
 #include "extender/pod_groups.h"
 #include "extender/pods.h"
+#include "extender/side_by_side.h"
 
 namespace nervex::extender {
 namespace {
 
 using std::chrono::milliseconds;
 
-const std::string kCycle = "cycle";  // the queue's only key: all wake-ups fold into one
+// The queue's keys: all wake-ups fold into one of the two.
+const std::string kCycle = "cycle";
+const std::string kCapacity = "capacity";
 constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kCommitTime{1'000};
 // How long kube-apiserver works at a request, by default (--request-timeout).
@@ -48,14 +51,23 @@ void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
 
 void Planner::wake() { queue_.add_after(kCycle, kCoalesce); }
 
+void Planner::wake_for_capacity() {
+  if (does_anything_wait_.load()) queue_.add_after(kCapacity, kCoalesce);
+}
+
 void Planner::run(const std::stop_token& stop) {
   const std::stop_callback shut_down(stop, [this] { queue_.shut_down(); });
   wake();
   while (const auto key = queue_.next()) {
     try {
       const MonoTime began = clock_.mono();
-      schedule_once();
-      observe_(clock_.mono() - began);
+      bool is_cycle = true;
+      if (*key == kCapacity) {
+        is_cycle = schedule_at_capacity();
+      } else {
+        schedule_once();
+      }
+      if (is_cycle) observe_(clock_.mono() - began);
     } catch (const std::exception& error) {  // a bug: log it and retry
       log_error("planning failed", {{"error", error.what()}});
       queue_.add_failed(*key);
@@ -70,40 +82,82 @@ void Planner::schedule_once() {
   resolve_commits();
   resolve_binds();
   give_up_unstarted();
-  const Snapshot snapshot = plans_.snapshot();
-  forget_deleted(snapshot);
-  CycleResult result =
-      run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_, foreign_.memory());
+  std::vector<NodeChange> changes;
+  const Snapshot snapshot = plans_.snapshot(changes);
+  note_changes(changes);
+  forget_deleted();
+  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_,
+                                 foreign_.memory(), waiting_);
+  gangs_planned_ += result.planned;
   memory_ = std::move(result.memory);
   healing_.memory = std::move(result.healing);
-  for (const StatusWrite& decided : result.writes) {
-    if (must_wait(decided.group->meta.uid)) {
-      forget(decided.group->meta.uid);
-    } else {
-      write(decided.group, decided.status);
-    }
-  }
+  has_gained_otherwise_ = false;
+  waits_otherwise_ = result.waits_otherwise;
+  const bool is_any_new = waiting_.replace(std::move(result.refused));
+  if (result.may_fit_soon) waiting_.gain_all();
+  write(std::move(result.writes));
   if (const auto again = foreign_.write(snapshot.foreign, std::move(result.foreign))) {
     queue_.add_after(kCycle, *again);
   }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
+  look_at_changes_since(is_any_new);
+}
+
+void Planner::look_at_changes_since(bool is_any_new) {
+  does_anything_wait_ = waits_otherwise_ || !waiting_.empty();  // from now on we are woken
+  bool has_gained = false;
+  if (is_any_new) {
+    std::vector<gang::NodeView> spare;
+    has_gained = note_changes(plans_.take_changes(spare));
+    waiting_.sum_up(spare);
+  } else {
+    has_gained = note_changes(plans_.take_changes());
+  }
+  if (has_gained) wake_for_capacity();
+  look_when_old();
+}
+
+void Planner::look_when_old() {
+  const auto refresh = waiting_.first_refresh();
+  if (!refresh) return;
+  const auto left = std::max(*refresh - clock_.now(), milliseconds(1));
+  queue_.add_after(kCapacity, std::chrono::ceil<milliseconds>(left));
+}
+
+bool Planner::schedule_at_capacity() {
+  note_changes(plans_.take_changes());
+  const auto refresh = waiting_.first_refresh();
+  const bool is_old = refresh && *refresh <= clock_.now();
+  if (is_old || waiting_.any_may_fit() || (waits_otherwise_ && has_gained_otherwise_)) {
+    schedule_once();
+    return true;
+  }
+  look_when_old();
+  return false;
+}
+
+bool Planner::note_changes(const std::vector<NodeChange>& changes) {
+  waiting_.note(changes);
+  const bool has_gained = std::any_of(changes.begin(), changes.end(),
+                                      [](const auto& change) { return change.is_gain(); });
+  has_gained_otherwise_ = has_gained_otherwise_ || has_gained;
+  return has_gained;
 }
 
 void Planner::give_up_unstarted() {
   UnstartedResult result =
       extender::give_up_unstarted(plans_.unstarted(), plan_ages_, clock_.now(), unstarted_);
   plan_ages_ = std::move(result.ages);
+  std::vector<StatusWrite> writes;
   for (const auto& [group, status] : result.writes) {
-    if (!must_wait(group->meta.uid)) write(group, status);
+    if (!must_wait(group->meta.uid)) writes.push_back({group, status});
   }
+  write(std::move(writes));
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }
 
-void Planner::forget_deleted(const Snapshot& snapshot) {
-  if (retries_.empty() && rejected_.empty()) return;
-  std::set<std::string_view> known;
-  for (const auto& seen : snapshot.groups) known.insert(seen.group->meta.uid);
-  const auto is_deleted = [&known](const auto& entry) { return known.count(entry.first) == 0; };
+void Planner::forget_deleted() {
+  const auto is_deleted = [this](const auto& entry) { return !plans_.has_group(entry.first); };
   std::erase_if(retries_, is_deleted);
   std::erase_if(rejected_, is_deleted);
 }
@@ -159,22 +213,46 @@ void Planner::resolve_binds() {
   }
 }
 
-void Planner::write(const PodGroupPtr& base, const gang::PodGroupStatus& status) {
-  gang::PodGroup attempted = *base;
-  attempted.status = status;
-  if (!plans_.mark_unconfirmed(std::make_shared<const gang::PodGroup>(std::move(attempted)))) {
-    forget(base->meta.uid);  // a slot that was to move got bound: decide again
-    return wake();
+void Planner::write(std::vector<StatusWrite> writes) {
+  std::erase_if(writes, [this](const StatusWrite& decided) {
+    const bool waits = must_wait(decided.group->meta.uid);
+    if (waits) not_stored(decided.group->meta.uid);
+    return waits;
+  });
+  if (writes.empty()) return;
+  std::vector<PodGroupPtr> attempted;
+  for (const auto& [group, status] : writes) {
+    gang::PodGroup one = *group;
+    one.status = status;
+    attempted.push_back(std::make_shared<const gang::PodGroup>(std::move(one)));
   }
-  const auto written = write_status(api_, *base, status);
-  if (written) log_decision(*base, *written);
+  std::vector<NodeChange> changes;
+  const std::vector<bool> are_marked = plans_.mark_unconfirmed(attempted, changes);
+  note_changes(changes);
+  std::vector<Result<gang::PodGroup>> written(writes.size(), Error{Code::kTransient, "not sent"});
+  do_side_by_side(writes.size(), [&](std::size_t i) {
+    if (are_marked[i]) written[i] = write_status(api_, *writes[i].group, writes[i].status);
+  });
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const gang::PodGroup& base = *writes[i].group;
+    if (are_marked[i]) {
+      after_first_write(base, written[i]);
+    } else {  // a slot that was to move got bound: decide again
+      not_stored(base.meta.uid);
+      wake();
+    }
+  }
+}
+
+void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
+  if (written) log_decision(base, *written);
   if (!written && written.error().code == Code::kInvalid) {
     // This was the first try, so it is not stored: its capacity is free at once.
-    plans_.resolve(base->meta.uid);
-    forget(base->meta.uid);
-    return note_rejection(*base, written.error());
+    plans_.resolve(base.meta.uid);
+    not_stored(base.meta.uid);
+    return note_rejection(base, written.error());
   }
-  after_write(*base, written);
+  after_write(base, written);
 }
 
 // Asks for less with each rejection until something is stored: what does not fit beside the rest is
@@ -202,7 +280,7 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
     return;
   }
   const Error& error = written.error();
-  forget(uid);
+  not_stored(uid);
   if (error.code == Code::kTransient) {  // unconfirmed until it is written again or read
     log_warn("podgroup status write unconfirmed",
              {{"podgroup", base.meta.key()}, {"error", error.message}});
@@ -242,7 +320,8 @@ void Planner::back_off(const std::string& uid) {
   queue_.add_after(kCycle, delay);
 }
 
-void Planner::forget(const std::string& uid) {
+void Planner::not_stored(const std::string& uid) {
+  waiting_.gain_all();  // they were refused beside what is not there
   std::erase_if(memory_, [&](const auto& entry) { return entry.first.first == uid; });
   // What kubelets have rejected is to be written once more.
   std::erase_if(healing_.memory.rejections,
@@ -254,18 +333,6 @@ bool matters(const NodePtr& before, const NodePtr& after) {
   return before->ready != after->ready || before->unschedulable != after->unschedulable ||
          before->taints != after->taints || before->labels != after->labels ||
          before->allocatable != after->allocatable;
-}
-
-bool matters(const PodPtr& before, const PodPtr& after) {
-  const bool was = before && before->occupies();
-  const bool is = after && after->occupies();
-  if (was != is) return true;
-  // Kept of gangs' pods alone.
-  const auto& old_refusal = before ? before->unscheduled_reason : kube::SharedString();
-  const auto& new_refusal = after ? after->unscheduled_reason : kube::SharedString();
-  if (old_refusal != new_refusal) return true;
-  if (before && after && before->node_lost != after->node_lost) return true;
-  return was && (before->node != after->node || before->requests != after->requests);
 }
 
 }  // namespace nervex::extender

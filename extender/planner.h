@@ -2,6 +2,7 @@
 // after each change that matters. Only the leader's planner runs.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -37,6 +38,9 @@ class Planner {
   // Something that matters changed: run a cycle soon; changes within a few milliseconds share one.
   // Thread-safe.
   void wake();
+  // There may be more capacity than there was: the same if that is of use to a gang that waits. Else
+  // it costs a few additions; nothing if no gang waits.
+  void wake_for_capacity();
   // Called with the time of each cycle that run() made. Call before run().
   void observe_cycles(std::function<void(std::chrono::nanoseconds)> observe) {
     observe_ = std::move(observe);
@@ -52,10 +56,15 @@ class Planner {
   // Runs cycles until `stop`, the first one at once: all caches must be current. On one thread.
   void run(const std::stop_token& stop);
 
-  // One cycle: decides on what is known now and writes the results one after another. What could
-  // not be written is unconfirmed or forgotten, and the next cycle, which is already queued, looks
-  // again. Called by run() and by tests.
+  // One cycle: decides on what is known now and writes the results side by side. What could not be
+  // written is unconfirmed or forgotten, and the next cycle, which is already queued, looks again.
+  // Called by run() and by tests.
   void schedule_once();
+  // The same, if capacity that was set free since the last cycle may be of use to a gang that
+  // waits. True: it was. Called by run() and by tests.
+  bool schedule_at_capacity();
+  // Gangs that were planned, or tried to be, so far: what a cycle costs. For metrics and tests.
+  std::uint64_t gangs_planned() const { return gangs_planned_; }
 
  private:
   struct Retry {
@@ -74,7 +83,7 @@ class Planner {
   void repeat_unconfirmed();
   void give_up_unstarted();
   // Back-off and rejections of PodGroups that do not exist any more.
-  void forget_deleted(const Snapshot& snapshot);
+  void forget_deleted();
   // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
   // node that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
   void resolve_commits();
@@ -82,12 +91,22 @@ class Planner {
   // node: the pod has to be read.
   void resolve_binds();
   Rejections rejections();  // those that were not made too long ago
-  void write(const PodGroupPtr& base, const gang::PodGroupStatus& status);
+  // Marks all of them first: should this process end in between, each that was sent is whole, and
+  // what was not is decided again by the next leader.
+  void write(std::vector<StatusWrite> writes);
+  void after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
+  // True if a node gained capacity.
+  bool note_changes(const std::vector<NodeChange>& changes);
+  // Since the cycle's snapshot, by our own writes, too. Nobody else woke us for them.
+  void look_at_changes_since(bool is_any_new);
+  // The numbers in what was reported of gangs that wait are written again once in a while.
+  void look_when_old();
   void note_rejection(const gang::PodGroup& base, const Error& error);
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);
-  void forget(const std::string& uid);  // its last reported explanations: they were not stored
+  // What was decided about it: what was last reported, and what gangs behind it were refused beside.
+  void not_stored(const std::string& uid);
 
   kube::Api& api_;
   Plans& plans_;
@@ -100,6 +119,13 @@ class Planner {
   // All below: by the planner's thread only.
   Memory memory_;
   Healing healing_;
+  WaitingGangs waiting_;
+  // Something waits for capacity that is not in waiting_: the missing part of a gang, or gangs of
+  // other operators. Each gain may be of use to it.
+  bool waits_otherwise_ = false;
+  bool has_gained_otherwise_ = false;
+  std::atomic<std::uint64_t> gangs_planned_{0};
+  std::atomic<bool> does_anything_wait_{true};  // of any thread
   PlanAges plan_ages_;
   std::map<std::string, Retry> retries_;      // by PodGroup UID
   std::map<std::string, Rejected> rejected_;  // by PodGroup UID
@@ -107,6 +133,5 @@ class Planner {
 
 // Whether a change can make a difference to a plan. Heartbeats and conditions of others do not.
 bool matters(const NodePtr& before, const NodePtr& after);
-bool matters(const PodPtr& before, const PodPtr& after);
 
 }  // namespace nervex::extender

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "extender/commit.h"
+#include "extender/scheduling_cycle.h"
 #include "kube/model/disruption.h"
 
 namespace nervex::extender {
@@ -15,6 +16,19 @@ namespace {
 // By its kubelet, which will do the same to the next pod of its kind.
 bool is_rejected(const kube::Pod& pod) {
   return kube::was_taken_away(pod) && kube::disruption_of(pod) == kube::kRejected;
+}
+
+// Of a pod that is of no PodGroup that is known.
+Plans::Look look_after_pod(const PodPtr& before, const PodPtr& after) {
+  const bool was = before && before->occupies();
+  const bool is = after && after->occupies();
+  const bool is_same = was == is && (!was || (before->node == after->node &&
+                                              before->requests == after->requests));
+  const auto nominated = [](const PodPtr& pod) {
+    return pod && pod->node.empty() ? pod->nominated_node.str() : std::string();
+  };
+  return is_same && nominated(before) == nominated(after) ? Plans::Look::kNo
+                                                          : Plans::Look::kAtCapacity;
 }
 
 bool is_enlarged(const gang::PodGroup& group, std::string_view set) {
@@ -32,12 +46,24 @@ kube::Resources real_requests(const kube::Resources& requests) {
 
 }  // namespace
 
+bool matters(const PodPtr& before, const PodPtr& after) {
+  const bool was = before && before->occupies();
+  const bool is = after && after->occupies();
+  if (was != is) return true;
+  // Kept of gangs' pods alone.
+  const auto& old_refusal = before ? before->unscheduled_reason : kube::SharedString();
+  const auto& new_refusal = after ? after->unscheduled_reason : kube::SharedString();
+  if (old_refusal != new_refusal) return true;
+  if (before && after && before->node_lost != after->node_lost) return true;
+  return was && (before->node != after->node || before->requests != after->requests);
+}
+
 void Plans::node_changed(const NodePtr& before, const NodePtr& after) {
   MutexLock lock(mutex_);
   nodes_.set_node(after ? after->name : before->name, after);
 }
 
-bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
+Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   MutexLock lock(mutex_);
   if (before && before->occupies()) nodes_.stop_using(before->node, before->requests);
   if (after && after->occupies()) nodes_.use(after->node, after->requests);
@@ -68,12 +94,32 @@ bool Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   }
   if (was != is && was) forget_existing(before->meta.ns, *was);
   if (was != is && is) note_existing(after->meta.ns, *is);
-  if (is && after->node.empty() && learn_requests(*is, *after)) return true;
-  if (is_foreign) return true;
-  if (was == is) return false;
-  if (is && completes_plan(*is, after->meta.ns)) return true;
+  if (is && after->node.empty() && learn_requests(*is, *after)) return Look::kNow;
+  if (is_foreign) return Look::kNow;
   const std::string& ns = (after ? after : before)->meta.ns;
-  return quotas_.count(ns) > 0 && has_waiting_gang(ns);
+  if (was != is) {
+    if (is && completes_plan(*is, after->meta.ns)) return Look::kNow;
+    if (quotas_.count(ns) > 0 && has_waiting_gang(ns)) return Look::kNow;
+  }
+  for (const PodPtr& pod : {before, after}) {
+    if (pod && !pod->node.empty() && nodes_.is_overfull(pod->node.str())) return Look::kNow;
+  }
+  return was || is ? look_after_gang_pod(before, after) : look_after_pod(before, after);
+}
+
+Plans::Look Plans::look_after_gang_pod(const PodPtr& before, const PodPtr& after) const {
+  const auto slot = gang::slot_of(after ? *after : *before);
+  const auto entry = slot ? by_uid_.find(slot->pod_group_uid) : by_uid_.end();
+  if (entry == by_uid_.end()) return look_after_pod(before, after);
+  if (!matters(before, after)) return Look::kNo;
+  const bool is_bind = before && after && before->meta.uid == after->meta.uid &&
+                       before->node.empty() && after->occupies() && after->node_lost.empty();
+  const auto& [uid, placements] = std::tie(entry->first, entry->second.placements);
+  if (!is_bind || !placements.is_open()) return Look::kNow;
+  const auto planned = placements.seen(slot->role, slot->slot.ordinal).placement;
+  const bool is_as_planned = planned && planned->number == slot->placement &&
+                             pods_.is_bound(uid, after->meta.ns.str(), *planned);
+  return is_as_planned ? Look::kNo : Look::kNow;
 }
 
 // Counted here, since the pod may be deleted before the next snapshot.
@@ -134,7 +180,7 @@ bool Plans::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
       pod.requests.fits_in(planned.requests)) {
     return false;
   }
-  placements.set_group(effective(found->second, placements.group()));
+  set_group(found->second, placements.group());
   return true;
 }
 
@@ -179,13 +225,30 @@ bool Plans::quota_changed(const QuotaPtr& before, const QuotaPtr& after) {
   return has_waiting_gang(meta.ns.str());
 }
 
-bool Plans::has_waiting_gang(std::string_view ns) const {
-  return std::any_of(by_uid_.begin(), by_uid_.end(), [&](const auto& entry) {
-    const gang::PodGroup& group = *entry.second.placements.group();
-    return group.meta.ns == ns &&
-           std::any_of(group.status.gangs.begin(), group.status.gangs.end(),
-                       [](const gang::GangStatus& gang) { return !gang.planned; });
-  });
+bool Plans::has_waiting_gang(const std::string& ns) const { return waiting_in_.count(ns) > 0; }
+
+void Plans::set_waits_in(GroupEntry& entry, const std::string& ns) {
+  if (entry.waits_in == ns) return;
+  if (const auto before = waiting_in_.find(entry.waits_in); before != waiting_in_.end()) {
+    if (--before->second == 0) waiting_in_.erase(before);
+  }
+  if (!ns.empty()) ++waiting_in_[ns];
+  entry.waits_in = ns;
+}
+
+void Plans::set_group(GroupEntry& entry, const PodGroupPtr& group) {
+  entry.placements.set_group(effective(entry, group));
+  const auto& gangs = group->status.gangs;
+  const bool waits =
+      std::any_of(gangs.begin(), gangs.end(), [](const auto& gang) { return !gang.planned; });
+  set_waits_in(entry, waits ? group->meta.ns.str() : "");
+  entry.is_settled = is_settled(*entry.placements.group(), entry.enlarged);
+}
+
+bool Plans::has_nothing_to_decide(const GroupEntry& entry) const {
+  return entry.is_settled && !entry.placements.is_open() && entry.rejections.empty() &&
+         !entry.placements.attempted() && entry.placements.committing().empty() &&
+         quotas_.count(entry.placements.group()->meta.ns) == 0;
 }
 
 void Plans::add_quotas(Snapshot& snapshot) const {
@@ -254,7 +317,9 @@ void Plans::group_changed(const std::string& key) {
   const PodGroupPtr group = groups_.get(key);
   const auto known = uid_of_.find(key);
   if (known != uid_of_.end() && (!group || group->meta.uid != known->second)) {
-    by_uid_.erase(known->second);
+    const auto gone = by_uid_.find(known->second);
+    set_waits_in(gone->second, "");
+    by_uid_.erase(gone);
     forget_assumed_of(known->second);
     uid_of_.erase(known);
     commit_ended_.notify_all();
@@ -266,7 +331,7 @@ void Plans::group_changed(const std::string& key) {
     entry = by_uid_.try_emplace(group->meta.uid, nodes_, pods_).first;
   }
   end_unconfirmed(entry->second, group);
-  entry->second.placements.set_group(effective(entry->second, group));
+  set_group(entry->second, group);
 }
 
 bool Plans::claim_changed(const std::string& key) {
@@ -288,7 +353,7 @@ bool Plans::resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is
   for (auto& [uid, entry] : by_uid_) {
     if (!is_one(entry.volumes)) continue;
     any = true;
-    entry.placements.set_group(effective(entry, entry.placements.group()));
+    set_group(entry, entry.placements.group());
   }
   return any;
 }
@@ -314,10 +379,20 @@ void Plans::fold(gang::PodGroup group) {
 
 Snapshot Plans::snapshot() const {
   MutexLock lock(mutex_);
+  return make_snapshot();
+}
+
+Snapshot Plans::snapshot(std::vector<NodeChange>& changes) {
+  MutexLock lock(mutex_);
+  changes = nodes_.take_changes();
+  return make_snapshot();
+}
+
+Snapshot Plans::make_snapshot() const {
   Snapshot snapshot;
   snapshot.nodes = nodes_.views();
-  snapshot.groups.reserve(by_uid_.size());
   for (const auto& [uid, entry] : by_uid_) {
+    if (has_nothing_to_decide(entry)) continue;
     const bool unconfirmed = entry.placements.attempted() != nullptr;
     GroupSeen& seen = snapshot.groups.emplace_back();
     seen.group = unconfirmed ? entry.placements.attempted() : entry.placements.group();
@@ -336,10 +411,28 @@ Snapshot Plans::snapshot() const {
   return snapshot;
 }
 
+std::vector<NodeChange> Plans::take_changes() {
+  MutexLock lock(mutex_);
+  return nodes_.take_changes();
+}
+
+std::vector<NodeChange> Plans::take_changes(std::vector<gang::NodeView>& spare) {
+  MutexLock lock(mutex_);
+  auto changes = nodes_.take_changes();
+  spare = nodes_.spare_views();
+  return changes;
+}
+
+bool Plans::has_group(const std::string& uid) const {
+  MutexLock lock(mutex_);
+  return by_uid_.count(uid) > 0;
+}
+
 std::vector<UnstartedGang> Plans::unstarted() const {
   MutexLock lock(mutex_);
   std::vector<UnstartedGang> found;
   for (const auto& [uid, entry] : by_uid_) {
+    if (entry.is_settled) continue;
     const PodGroupPtr& group = entry.placements.group();
     if (group->meta.deleting || entry.placements.attempted()) continue;
     const auto pods = existing_.find({uid, group->meta.ns});
@@ -391,6 +484,20 @@ std::vector<ReservedNode> Plans::reserved_nodes(const std::vector<std::string>& 
 
 bool Plans::mark_unconfirmed(PodGroupPtr attempted) {
   MutexLock lock(mutex_);
+  return mark(std::move(attempted));
+}
+
+std::vector<bool> Plans::mark_unconfirmed(const std::vector<PodGroupPtr>& attempted,
+                                          std::vector<NodeChange>& changes) {
+  MutexLock lock(mutex_);
+  changes = nodes_.take_changes();
+  std::vector<bool> are_marked;
+  for (const PodGroupPtr& one : attempted) are_marked.push_back(mark(one));
+  for (NodeChange& change : nodes_.take_changes()) changes.push_back(std::move(change));
+  return are_marked;
+}
+
+bool Plans::mark(PodGroupPtr attempted) {
   const auto entry = by_uid_.find(attempted->meta.uid);
   if (entry == by_uid_.end()) return true;
   if (entry->second.placements.supersedes_bound(*attempted)) return false;

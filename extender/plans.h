@@ -29,6 +29,9 @@
 
 namespace nervex::extender {
 
+// Whether a change of a gang's pod can make a difference to a plan.
+bool matters(const PodPtr& before, const PodPtr& after);
+
 // A bind call of a foreign gang's pod that is about to be made.
 struct ForeignBind {
   PodPtr pod;
@@ -47,10 +50,19 @@ class Plans {
 
   // What was watched: nodes and pods each by one thread, every `after` being the next `before`.
   void node_changed(const NodePtr& before, const NodePtr& after);
-  // True if the planner should look: a gang may be within its ResourceQuota now, for a pod that was
-  // counted as planned is there; a pod is larger than was planned; or all pods of a plan are there,
-  // whose time to be bound begins.
-  bool pod_changed(const PodPtr& before, const PodPtr& after);
+  // Should the planner look?
+  enum class Look {
+    kNo,
+    // If a gang waits for capacity alone.
+    kAtCapacity,
+    // At all. A gang may be within its ResourceQuota now, for a pod that was counted as planned is
+    // there; a pod is larger than was planned; all pods of a plan are there, whose time to be bound
+    // begins; a pod of a gang does not run as planned, or it was the last one to be bound; or a node
+    // on which capacity is reserved has less than that. A pod that was bound as planned is no
+    // reason: it has taken what was reserved for it.
+    kNow,
+  };
+  Look pod_changed(const PodPtr& before, const PodPtr& after);
   // By one thread. True if a gang of that namespace waits.
   bool quota_changed(const QuotaPtr& before, const QuotaPtr& after);
   // All pods are about to be listed, and were listed: `pods` has them. No watch event reports a pod
@@ -73,8 +85,16 @@ class Plans {
     observe_fold_ = std::move(observe);
   }
 
-  // Cost: nodes + PodGroups.
+  // Without PodGroups of which nothing is left to decide: all that they ask for is placed and
+  // committed, and runs. Cost: nodes + PodGroups.
   Snapshot snapshot() const;
+  // The same, and what changed on nodes since changes were taken the last time. Changes have one
+  // reader: the planner.
+  Snapshot snapshot(std::vector<NodeChange>& changes);
+  std::vector<NodeChange> take_changes();
+  // The same, and what is spare on each node then.
+  std::vector<NodeChange> take_changes(std::vector<gang::NodeView>& spare);
+  bool has_group(const std::string& uid) const;
   // Cost: PodGroups, and slots of those gangs.
   std::vector<UnstartedGang> unstarted() const;
   SlotSeen slot_seen(const gang::PodSlot& slot) const;
@@ -89,6 +109,10 @@ class Plans {
   // False, and nothing happens, if it would take the placement of a pod that is bound, or is being
   // bound, from a committed gang: it was bound since the snapshot.
   bool mark_unconfirmed(PodGroupPtr attempted);
+  // All that one cycle decided, before the first is written: the capacity of each is reserved while
+  // the others are under way. In `changes`: what else changed on nodes since they were taken last.
+  std::vector<bool> mark_unconfirmed(const std::vector<PodGroupPtr>& attempted,
+                                     std::vector<NodeChange>& changes);
   void resolve(const std::string& uid);
   std::vector<PodGroupPtr> unconfirmed() const;
 
@@ -172,6 +196,8 @@ class Plans {
     std::map<std::string, CommitState> commits;                     // by gang
     std::map<std::pair<std::string, std::string>, int> rejections;  // by set and node
     std::map<std::pair<std::string, int>, std::string> losses;      // by role and ordinal
+    bool is_settled = false;  // as far as spec and status say
+    std::string waits_in;     // the namespace, if a gang has no plan; else ""
   };
 
   struct AssumedPod {
@@ -204,7 +230,13 @@ class Plans {
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
   PodGroupPtr effective(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);
-  bool has_waiting_gang(std::string_view ns) const REQUIRES(mutex_);
+  bool has_waiting_gang(const std::string& ns) const REQUIRES(mutex_);
+  void set_group(GroupEntry& entry, const PodGroupPtr& group) REQUIRES(mutex_);
+  void set_waits_in(GroupEntry& entry, const std::string& ns) REQUIRES(mutex_);
+  Snapshot make_snapshot() const REQUIRES(mutex_);
+  bool mark(PodGroupPtr attempted) REQUIRES(mutex_);
+  bool has_nothing_to_decide(const GroupEntry& entry) const REQUIRES(mutex_);
+  Look look_after_gang_pod(const PodPtr& before, const PodPtr& after) const REQUIRES(mutex_);
   void add_quotas(Snapshot& snapshot) const REQUIRES(mutex_);
   // Gives PodGroups their constraints again. True if there were any.
   bool resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) REQUIRES(mutex_);
@@ -233,6 +265,8 @@ class Plans {
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_ GUARDED_BY(mutex_);
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name
+  // PodGroups with a gang that has no plan, by namespace.
+  std::map<std::string, int> waiting_in_ GUARDED_BY(mutex_);
 };
 
 }  // namespace nervex::extender

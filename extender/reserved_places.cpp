@@ -61,10 +61,9 @@ ReservedPlaces::ReservedPlaces(const GroupSeen& seen) : group_(seen.group.get())
 
 void ReservedPlaces::leave_overfull_nodes(Ledger& ledger) {
   std::erase_if(places_, [&](const Place& place) {
-    ledger.give_back(*place.set, place.node);
-    if (!ledger.has_capacity(*place.set, place.node)) return true;
-    ledger.take(*place.set, place.node);
-    return false;
+    const bool fits = ledger.has_capacity_for_its_own(*place.set, place.node);
+    if (!fits) ledger.give_back(*place.set, place.node);
+    return !fits;
   });
 }
 

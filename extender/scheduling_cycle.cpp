@@ -58,18 +58,6 @@ bool reserves_capacity(const gang::PodGroup& group) {
                      [](const auto& gang) { return !gang.reserved.empty(); });
 }
 
-// All is placed and committed: only a new spec, or the loss of a pod, brings new work.
-bool is_settled(const GroupSeen& seen) {
-  const gang::PodGroup& group = *seen.group;
-  return seen.enlarged == group.status.enlarged &&
-         group.status.observed_generation == group.meta.generation && is_whole(group) &&
-         !reserves_capacity(group) &&
-         std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
-                     [](const gang::GangStatus& gang) {
-                       return gang.planned && gang.committed && !gang.healing_since;
-                     });
-}
-
 auto queue_key(const gang::PodGroup& group) {
   return std::tuple(-std::int64_t{group.spec.priority}, group.spec.queued_since,
                     std::string_view(group.meta.ns), std::string_view(group.meta.name));
@@ -159,7 +147,7 @@ void keep_rejections(const GroupSeen& seen, const HealingMemory& from, HealingMe
 
 bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healing, SysTime now,
               CycleResult& out) {
-  if (seen.unconfirmed || !is_settled(seen)) return false;
+  if (seen.unconfirmed || !is_settled(*seen.group, seen.enlarged)) return false;
   if (seen.open.empty()) {
     keep_rejections(seen, healing.memory, out.healing);
     return true;
@@ -258,14 +246,55 @@ void drop_rejected(std::vector<GroupWork>& queue) {
   }
 }
 
+// Looks for nodes, unless it is known that there are none.
+class Placing {
+ public:
+  Placing(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now, CycleResult& out)
+      : waiting_(waiting), now_(now), out_(out) {
+    const auto& foreign = snapshot.foreign;
+    out_.may_fit_soon = std::any_of(foreign.begin(), foreign.end(),
+                                    [](const auto& seen) { return !seen.pending.empty(); });
+    out_.waits_otherwise = out_.may_fit_soon;
+  }
+
+  std::optional<gang::NoFit> complete(GroupWork& work, GangWork& gang, Ledger& ledger) {
+    const GangKey key(work.seen->group->meta.uid, gang.name);
+    const bool may_remember = !gang.committed && !gang.claims_reserved();
+    // What was given back in this cycle is not seen in the nodes yet.
+    if (may_remember && gang.placed.empty() && !out_.may_fit_soon && !ledger.has_given_back()) {
+      if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
+        gang::NoFit no_fit = known->no_fit;
+        out_.refused.insert_or_assign(key, std::move(known));
+        return no_fit;
+      }
+    }
+    ++out_.planned;
+    auto no_fit = work.reserved.complete(gang, ledger);
+    out_.refused.erase(key);
+    if (!no_fit) return no_fit;
+    if (may_remember && gang.placed.empty()) {
+      const RefusedGang refused{gang.missing, gang.limits, *no_fit, now_};
+      out_.refused.emplace(key, std::make_shared<const RefusedGang>(refused));
+    } else {
+      out_.waits_otherwise = true;
+    }
+    return no_fit;
+  }
+
+ private:
+  const WaitingGangs& waiting_;
+  const SysTime now_;
+  CycleResult& out_;
+};
+
 std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang, Ledger& ledger,
-                                                 Quotas& quotas) {
+                                                 Quotas& quotas, Placing& placing) {
   const GroupSeen& seen = *work.seen;
   auto no_fit = quotas.exceeded_by(seen, gang);
   if (no_fit) {
     drop_plan(gang);
   } else {
-    no_fit = work.reserved.complete(gang, ledger);
+    no_fit = placing.complete(work, gang, ledger);
   }
   if (!no_fit) {
     quotas.take(seen, gang);
@@ -276,7 +305,8 @@ std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang
 }
 
 // Requests that take over reserved capacity come first: nobody else may get it.
-void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas) {
+void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas,
+                       Placing& placing) {
   for (GroupWork& work : queue) {
     if (!work.seen->unconfirmed) work.reserved.hand_over(work.gangs, ledger);
   }
@@ -284,14 +314,14 @@ void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& qu
     for (GangWork& gang : work.gangs) {
       const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected && !gang.is_paused;
       if (!may_claim || !gang.claims_reserved()) continue;
-      gang.no_fit = complete_within_quota(work, gang, ledger, quotas);
+      gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
     }
   }
 }
 
 // Gives every gang that fits now its placements. The gangs that wait are tried once more after the
 // last one got its placements, so that their explanations count what is left in the end.
-void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas) {
+void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas, Placing& placing) {
   for (bool again = true; again;) {
     again = false;
     for (const Turn& turn : turns) {
@@ -303,7 +333,7 @@ void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas) {
       if (work.seen->unconfirmed) continue;
       for (GangWork& gang : work.gangs) {
         if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
-        gang.no_fit = complete_within_quota(work, gang, ledger, quotas);
+        gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
         again = again || !gang.no_fit;
       }
       if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front().limits);
@@ -448,9 +478,19 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
 
 }  // namespace
 
+bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet>& enlarged) {
+  return enlarged == group.status.enlarged &&
+         group.status.observed_generation == group.meta.generation && is_whole(group) &&
+         !reserves_capacity(group) &&
+         std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
+                     [](const gang::GangStatus& gang) {
+                       return gang.planned && gang.committed && !gang.healing_since;
+                     });
+}
+
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
                       const Rejections& rejections, const Healing& healing,
-                      const ForeignMemory& memory_of_foreign) {
+                      const ForeignMemory& memory_of_foreign, const WaitingGangs& waiting) {
   CycleResult out;
   Ledger ledger(snapshot.nodes);
   Quotas quotas(snapshot);
@@ -463,11 +503,19 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   }
   take_planned(queue, turns, ledger);
   drop_rejected(queue);
-  place_on_reserved(queue, ledger, quotas);
-  place_all(turns, ledger, quotas);
+  Placing placing(snapshot, waiting, now, out);
+  place_on_reserved(queue, ledger, quotas, placing);
+  place_all(turns, ledger, quotas, placing);
   move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
+    // What it has reserved may be lacking in part, or is to be moved; for a slot that kube-scheduler
+    // refuses another node is searched.
+    const auto& open = work.seen->open;
+    out.waits_otherwise = out.waits_otherwise || reserves_capacity(*work.seen->group) ||
+                          std::any_of(open.begin(), open.end(), [](const OpenSlot& slot) {
+                            return slot.why == OpenSlot::Why::kRefused;
+                          });
   }
   for (const ForeignWork& work : foreign) {
     out.foreign.push_back(work.decide());

@@ -13,6 +13,7 @@
 #include "extender/foreign_plan.h"
 #include "extender/healing.h"
 #include "extender/view.h"
+#include "extender/waiting.h"
 #include "gang/plan.h"
 
 namespace nervex::extender {
@@ -52,6 +53,11 @@ struct CycleResult {
   HealingMemory healing;                 // for the next cycle, too
   std::vector<ForeignDecision> foreign;  // of every gang of another operator
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
+  RefusedGangs refused;          // gangs without any node that wait for capacity
+  bool waits_otherwise = false;  // something else waits for it
+  // It is not known whether what they were refused beside is in the nodes' spare capacity.
+  bool may_fit_soon = false;
+  std::size_t planned = 0;  // gangs that nodes were searched for
 };
 
 // In the order of the queue (priority, queuedSince, namespace and name), in which gangs of other
@@ -68,9 +74,15 @@ struct CycleResult {
 //     whole says so, and is given up after the healing deadline: healing.h.
 // A placement that stays keeps its number. Doing the writes and asking again, on the same nodes and
 // at the same time, gives none. What the API server has rejected gets no placements and says so.
+// Gangs of `waiting` that may not fit are not planned again; but all are while a gang of another
+// operator has pods to be placed, whose plan does not count as reserved before its pods have it.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
                       const Rejections& rejections = {}, const Healing& healing = {},
-                      const ForeignMemory& foreign = {});
+                      const ForeignMemory& foreign = {}, const WaitingGangs& waiting = {});
+
+// All that the spec asks for is placed and committed, and nothing is reserved: only a new spec, or
+// the loss of a pod, brings new work. `enlarged` as GroupSeen::enlarged.
+bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet>& enlarged);
 
 // -- what does a gang's status report, and when is it written again?
 

@@ -54,11 +54,15 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds&
       store,
       [filter = pod_filter()](std::string_view json) { return kube::decode_pod(json, filter); },
       [&plans, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
-        const bool is_created = plans.pod_changed(before, after);
+        const Plans::Look look = plans.pod_changed(before, after);
         tell(holds, before, after);
         if (foreign_pod_matters(before, after)) tell_foreign(holds, before, after);
-        if (lost_nodes != nullptr) lost_nodes->pod_changed(after);
-        if (is_created || matters(before, after)) planner.wake();
+        const bool is_on_lost_node = lost_nodes != nullptr && lost_nodes->pod_changed(after);
+        if (look == Plans::Look::kNow || is_on_lost_node) {
+          planner.wake();
+        } else if (look == Plans::Look::kAtCapacity) {
+          planner.wake_for_capacity();
+        }
       });
   sink.begin_list = [&plans, begin = std::move(sink.begin_list)] {
     plans.pod_list_begins();

@@ -130,7 +130,8 @@ TEST_CASE("the last pod of a plan wakes the planner, which begins to count",
   const auto create = [&](int number) {
     const std::string name =
         c.add_gang_pod(group, group.status.gangs[0].placements[static_cast<std::size_t>(number)]);
-    return c.plans.pod_changed(nullptr, std::make_shared<const kube::Pod>(c.pod(name)));
+    return c.plans.pod_changed(nullptr, std::make_shared<const kube::Pod>(c.pod(name))) ==
+           Plans::Look::kNow;
   };
   CHECK_FALSE(create(0));
   CHECK(create(1));
@@ -142,7 +143,7 @@ TEST_CASE("a pod of a committed gang wakes nobody", "[extender][unstarted]") {
   CHECK(c.bind(c.names[0], "n1").empty());
   const auto pod = std::make_shared<const kube::Pod>(c.pod(c.names[1]));
   c.plans.pod_changed(pod, nullptr);
-  CHECK_FALSE(c.plans.pod_changed(nullptr, pod));
+  CHECK(c.plans.pod_changed(nullptr, pod) == Plans::Look::kNo);
 }
 
 TEST_CASE("a clock that is set back lengthens no plan", "[extender][unstarted]") {
