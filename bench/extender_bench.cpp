@@ -167,15 +167,15 @@ class Feeder {
 
   std::string pod(int number, int node, const std::string& phase) {
     const int set = number / 20;
-    std::string text = fill_in(
-        pod_, {{"name", fmt::format("service-{}-{:06x}", set, number)},
-               {"set", fmt::format("service-{}", set)},
-               {"namespace", fmt::format("others-{}", set % 200)},
-               {"uid", fmt::format("10000000-0000-4000-8000-{:012}", number)},
-               {"owner", fmt::format("20000000-0000-4000-8000-{:012}", set)},
-               {"version", std::to_string(++version_)},
-               {"node", node_name(node)},
-               {"cpu", "100m"}});
+    std::string text =
+        fill_in(pod_, {{"name", fmt::format("service-{}-{:06x}", set, number)},
+                       {"set", fmt::format("service-{}", set)},
+                       {"namespace", fmt::format("others-{}", set % 200)},
+                       {"uid", fmt::format("10000000-0000-4000-8000-{:012}", number)},
+                       {"owner", fmt::format("20000000-0000-4000-8000-{:012}", set)},
+                       {"version", std::to_string(++version_)},
+                       {"node", node_name(node)},
+                       {"cpu", "100m"}});
     if (phase == "Running") return text;
     Json object = Json::parse(text);
     object["status"] = {{"phase", "Pending"}};
@@ -208,7 +208,7 @@ class Feeder {
 };
 
 struct Figures {
-  double core_percent = 0;   // of which what this benchmark does itself was subtracted
+  double core_percent = 0;  // of which what this benchmark does itself was subtracted
   double cycles_a_second = 0;
   double filter_p50_us = 0;
   double filter_p99_us = 0;
@@ -272,10 +272,10 @@ Figures run_load(Extender& extender, Feeder& feeder, const Options& options, dou
 }
 
 void print(const std::string& name, const Figures& of) {
-  fmt::print("{:8} {:6.2f} % of a core, {:6.1f} cycles/s, filter p50 {:6.1f} us p99 {:7.1f} us, {} "
-             "status writes\n",
-             name, of.core_percent, of.cycles_a_second, of.filter_p50_us, of.filter_p99_us,
-             of.writes);
+  fmt::print(
+      "{:8} {:6.2f} % of a core, {:6.1f} cycles/s, filter p50 {:6.1f} us p99 {:7.1f} us, {} "
+      "status writes\n",
+      name, of.core_percent, of.cycles_a_second, of.filter_p50_us, of.filter_p99_us, of.writes);
   std::fflush(stdout);
 }
 
@@ -297,7 +297,8 @@ int run(const Options& options) {
   std::vector<std::string> nodes;
   std::vector<std::string> pods;
   for (int i = 0; i < options.nodes; ++i) nodes.push_back(feeder.node(i));
-  for (int i = 0; i < options.pods; ++i) pods.push_back(feeder.pod(i, i % options.nodes, "Running"));
+  for (int i = 0; i < options.pods; ++i)
+    pods.push_back(feeder.pod(i, i % options.nodes, "Running"));
 
   Extender extender;
   const double cpu_began = cpu_seconds();
@@ -316,9 +317,10 @@ int run(const Options& options) {
   extender.start();
   wait_for_writes(extender, 1);
   const double cpu_planned = cpu_seconds();
-  fmt::print("{} nodes, {} pods\nstart    nodes {:.2f} s, pods {:.2f} s, first plan {:.3f} s of CPU\n",
-             options.nodes, options.pods, cpu_nodes - cpu_began, cpu_listed - cpu_nodes,
-             cpu_planned - cpu_listed);
+  fmt::print(
+      "{} nodes, {} pods\nstart    nodes {:.2f} s, pods {:.2f} s, first plan {:.3f} s of CPU\n",
+      options.nodes, options.pods, cpu_nodes - cpu_began, cpu_listed - cpu_nodes,
+      cpu_planned - cpu_listed);
   std::this_thread::sleep_for(milliseconds(100));
 
   int next = 1'000'000;

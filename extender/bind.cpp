@@ -119,6 +119,7 @@ Result<Nothing> Binder::finish(const Bind& bind) {
   if (bound) return bound;
   if (bound.error().code == Code::kTransient) {  // it may be stored all the same
     plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
+    wake_planner_();
   } else {
     plans_.forget(bind.call->slot, bind.args.pod_uid);
   }
@@ -190,7 +191,7 @@ Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) 
     if (!begun) return cannot_start(gang, begun.error());
     if (std::holds_alternative<Plans::Committed>(*begun)) return ok();
     auto written = write_commit(*std::get<Plans::Commit>(*begun).group, gang);
-    if (written) observe_commit_();
+    wake_planner_();
     if (!written && written.error().code != Code::kConflict) return written;
   }
   return cannot_start(gang, {Code::kConflict, "its PodGroup keeps changing"});

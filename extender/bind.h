@@ -27,9 +27,10 @@ class Binder {
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
-  // Called after each commit, on the thread of a bind: from then on the gang is looked after until
-  // it runs, and the watch does not report what the store has already. Call before any other.
-  void observe_commits(std::function<void()> observe) { observe_commit_ = std::move(observe); }
+  // Called after each commit, and each bind that got no answer, on its thread: from then on the
+  // planner has to look after them, and the watch does not report what the store has already. Call
+  // before any other.
+  void wake_planner_with(std::function<void()> wake) { wake_planner_ = std::move(wake); }
 
   // Ok: the pod is bound to that node. Else kube-scheduler retries later, whatever the code; the
   // message is for people. Waits for the other pods of the gang (holds.h), for the API server, and
@@ -67,7 +68,7 @@ class Binder {
   Holds& holds_;
   const kube::Store<kube::Pod>& pods_;
   const Clock& clock_;
-  std::function<void()> observe_commit_ = [] {};
+  std::function<void()> wake_planner_ = [] {};
 };
 
 }  // namespace nervex::extender

@@ -33,8 +33,7 @@ Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
 std::vector<Result<std::string>> nominate_all(kube::Api& api,
                                               const std::vector<NominationWrite>& writes) {
   std::vector<Result<std::string>> results(writes.size(), Error{Code::kTransient, "was not sent"});
-  do_side_by_side(writes.size(),
-                  [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
+  do_side_by_side(writes.size(), [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
   return results;
 }
 

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   extender::add_watches(caches, stores, plans, holds, planner, lost_nodes);
   extender::Binder binder(manager->client(), plans, holds, stores.pods,
                           manager->clock());  // every replica binds
-  binder.observe_commits([&planner] { planner.wake(); });
+  binder.wake_planner_with([&planner] { planner.wake(); });
   planner.observe_cycles(extender::cycle_observer(manager->metrics()));
   kube::add_queue_metrics(manager->metrics(), "planner", planner.queue());
   extender::add_gang_metrics(manager->metrics(), stores.groups);

@@ -99,11 +99,13 @@ std::vector<NodeChange> NodeTable::take_changes() {
     Entry& entry = at->second;
     entry.is_touched = false;
     kube::Resources spare = entry.node ? spare_of(entry) : kube::Resources();
-    if (entry.node != entry.shown_node || spare != entry.shown_spare) {
-      changes.push_back({entry.shown_node, entry.node, entry.shown_spare, spare});
-      entry.shown_node = entry.node;
+    const bool is_other = matters(entry.shown_node, entry.node);
+    if (is_other || spare != entry.shown_spare) {
+      changes.push_back(
+          {is_other ? entry.shown_node : entry.node, entry.node, entry.shown_spare, spare});
       entry.shown_spare = std::move(spare);
     }
+    entry.shown_node = entry.node;
     drop_if_empty(name);
   }
   touched_.clear();

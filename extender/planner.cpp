@@ -328,11 +328,4 @@ void Planner::not_stored(const std::string& uid) {
                 [&](const auto& entry) { return std::get<0>(entry.first) == uid; });
 }
 
-bool matters(const NodePtr& before, const NodePtr& after) {
-  if (!before || !after) return before != after;
-  return before->ready != after->ready || before->unschedulable != after->unschedulable ||
-         before->taints != after->taints || before->labels != after->labels ||
-         before->allocatable != after->allocatable;
-}
-
 }  // namespace nervex::extender

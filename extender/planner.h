@@ -38,8 +38,8 @@ class Planner {
   // Something that matters changed: run a cycle soon; changes within a few milliseconds share one.
   // Thread-safe.
   void wake();
-  // There may be more capacity than there was: the same if that is of use to a gang that waits. Else
-  // it costs a few additions; nothing if no gang waits.
+  // There may be more capacity than there was: the same if that is of use to a gang that waits.
+  // Else it costs a few additions; nothing if no gang waits.
   void wake_for_capacity();
   // Called with the time of each cycle that run() made. Call before run().
   void observe_cycles(std::function<void(std::chrono::nanoseconds)> observe) {
@@ -105,7 +105,8 @@ class Planner {
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);
-  // What was decided about it: what was last reported, and what gangs behind it were refused beside.
+  // What was decided about it: what was last reported, and what gangs behind it were refused
+  // beside.
   void not_stored(const std::string& uid);
 
   kube::Api& api_;
@@ -130,8 +131,5 @@ class Planner {
   std::map<std::string, Retry> retries_;      // by PodGroup UID
   std::map<std::string, Rejected> rejected_;  // by PodGroup UID
 };
-
-// Whether a change can make a difference to a plan. Heartbeats and conditions of others do not.
-bool matters(const NodePtr& before, const NodePtr& after);
 
 }  // namespace nervex::extender

@@ -22,8 +22,8 @@ bool is_rejected(const kube::Pod& pod) {
 Plans::Look look_after_pod(const PodPtr& before, const PodPtr& after) {
   const bool was = before && before->occupies();
   const bool is = after && after->occupies();
-  const bool is_same = was == is && (!was || (before->node == after->node &&
-                                              before->requests == after->requests));
+  const bool is_same =
+      was == is && (!was || (before->node == after->node && before->requests == after->requests));
   const auto nominated = [](const PodPtr& pod) {
     return pod && pod->node.empty() ? pod->nominated_node.str() : std::string();
   };
@@ -102,7 +102,8 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     if (quotas_.count(ns) > 0 && has_waiting_gang(ns)) return Look::kNow;
   }
   for (const PodPtr& pod : {before, after}) {
-    if (pod && !pod->node.empty() && nodes_.is_overfull(pod->node.str())) return Look::kNow;
+    const bool may_be = pod && look_after_pod(before, after) != Look::kNo && !pod->node.empty();
+    if (may_be && nodes_.is_overfull(pod->node.str())) return Look::kNow;
   }
   return was || is ? look_after_gang_pod(before, after) : look_after_pod(before, after);
 }

@@ -57,8 +57,8 @@ class Plans {
     kAtCapacity,
     // At all. A gang may be within its ResourceQuota now, for a pod that was counted as planned is
     // there; a pod is larger than was planned; all pods of a plan are there, whose time to be bound
-    // begins; a pod of a gang does not run as planned, or it was the last one to be bound; or a node
-    // on which capacity is reserved has less than that. A pod that was bound as planned is no
+    // begins; a pod of a gang does not run as planned, or it was the last one to be bound; or a
+    // node on which capacity is reserved has less than that. A pod that was bound as planned is no
     // reason: it has taken what was reserved for it.
     kNow,
   };
@@ -196,8 +196,8 @@ class Plans {
     std::map<std::string, CommitState> commits;                     // by gang
     std::map<std::pair<std::string, std::string>, int> rejections;  // by set and node
     std::map<std::pair<std::string, int>, std::string> losses;      // by role and ordinal
-    bool is_settled = false;  // as far as spec and status say
-    std::string waits_in;     // the namespace, if a gang has no plan; else ""
+    bool is_settled = false;                                        // as far as spec and status say
+    std::string waits_in;  // the namespace, if a gang has no plan; else ""
   };
 
   struct AssumedPod {

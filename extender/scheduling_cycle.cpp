@@ -509,8 +509,8 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
-    // What it has reserved may be lacking in part, or is to be moved; for a slot that kube-scheduler
-    // refuses another node is searched.
+    // What it has reserved may be lacking in part, or is to be moved; for a slot that
+    // kube-scheduler refuses another node is searched.
     const auto& open = work.seen->open;
     out.waits_otherwise = out.waits_otherwise || reserves_capacity(*work.seen->group) ||
                           std::any_of(open.begin(), open.end(), [](const OpenSlot& slot) {

@@ -46,6 +46,14 @@ bool keeps_apart_by_domain(const gang::PodShape& shape) {
 
 }  // namespace
 
+bool matters(const std::shared_ptr<const kube::Node>& before,
+             const std::shared_ptr<const kube::Node>& after) {
+  if (!before || !after) return before != after;
+  return before->ready != after->ready || before->unschedulable != after->unschedulable ||
+         before->taints != after->taints || before->labels != after->labels ||
+         before->allocatable != after->allocatable;
+}
+
 bool NodeChange::is_gain() const {
   if (!after) return false;
   return before != after || has_more(spare_after, spare_before);
@@ -61,13 +69,12 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
     shape.has_gained = is_any_gain && (shape.by_domain || !shape.is_summed);
     if (!shape.is_summed) continue;
     for (const NodeChange& change : changes) {
-      const std::int64_t before =
-          pods_on(change.before.get(), change.spare_before, shape.shape);
+      const std::int64_t before = pods_on(change.before.get(), change.spare_before, shape.shape);
       const std::int64_t after = pods_on(change.after.get(), change.spare_after, shape.shape);
       shape.total += after - before;
-      shape.has_gained = shape.has_gained ||
-                         (after > 0 && (change.before != change.after ||
-                                        has_more_of_what_is_asked(shape.shape, change)));
+      shape.has_gained =
+          shape.has_gained || (after > 0 && (change.before != change.after ||
+                                             has_more_of_what_is_asked(shape.shape, change)));
     }
   }
   // What a node is like, and not only what is free on it, is part of the reason.
@@ -77,9 +84,8 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   for (auto& [key, gang] : gangs_) {
     gang.has_changed = true;
     gang.has_gained = gang.has_gained || (gang.is_untracked && is_any_gain) ||
-                      std::any_of(gang.wanted.begin(), gang.wanted.end(), [&](const auto& of) {
-                        return shapes_[of.first].has_gained;
-                      });
+                      std::any_of(gang.wanted.begin(), gang.wanted.end(),
+                                  [&](const auto& of) { return shapes_[of.first].has_gained; });
     gang.has_other_node = gang.has_other_node || has_other_node;
   }
 }

@@ -1,10 +1,10 @@
 // extender/waiting.h - may a gang that waits fit by now? Pure.
 //
-// A gang that did not fit does not fit any better before a node that it may use has gained capacity.
-// So what it was refused with is remembered, and it is planned again when two things have come
-// together: such a node has gained, and every shape of its pods has, taken alone, capacity for all
-// of them. The second is a sum over the nodes that is kept up to date from the nodes that changed:
-// where hundreds of gangs wait for GPUs, a pod that frees some cpu costs a few additions.
+// A gang that did not fit does not fit any better before a node that it may use has gained
+// capacity. So what it was refused with is remembered, and it is planned again when two things have
+// come together: such a node has gained, and every shape of its pods has, taken alone, capacity for
+// all of them. The second is a sum over the nodes that is kept up to date from the nodes that
+// changed: where hundreds of gangs wait for GPUs, a pod that frees some cpu costs a few additions.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,14 @@
 
 namespace nervex::extender {
 
+// Whether a change of a node can make a difference to a plan. Heartbeats and conditions of others
+// do not. Null: there is none.
+bool matters(const std::shared_ptr<const kube::Node>& before,
+             const std::shared_ptr<const kube::Node>& after);
+
 // A node whose capacity changed, or which did itself, between two looks.
 struct NodeChange {
-  std::shared_ptr<const kube::Node> before;  // null: there was none
+  std::shared_ptr<const kube::Node> before;  // null: there was none; `after`, if that matters not
   std::shared_ptr<const kube::Node> after;
   // allocatable - occupying pods - all that is reserved, committed or not.
   kube::Resources spare_before;
@@ -79,8 +84,8 @@ class WaitingGangs {
  private:
   struct Shape {
     gang::PodShape shape;
-    bool by_domain = false;   // of pods that keep apart by more than the node
-    std::int64_t total = 0;   // pods that fit, each node for itself
+    bool by_domain = false;  // of pods that keep apart by more than the node
+    std::int64_t total = 0;  // pods that fit, each node for itself
     bool is_summed = false;
     bool has_gained = false;  // during note()
     std::size_t gangs = 0;    // that have it

@@ -26,7 +26,8 @@ const SysTime kRefusedAt{std::chrono::seconds(1000)};
 NodePtr shared(const kube::Node& node) { return std::make_shared<const kube::Node>(node); }
 
 RefusedGangs refused(const std::vector<gang::MemberSet>& sets) {
-  return {{kWaitingGang, std::make_shared<const RefusedGang>(RefusedGang{sets, {}, {}, kRefusedAt})}};
+  return {
+      {kWaitingGang, std::make_shared<const RefusedGang>(RefusedGang{sets, {}, {}, kRefusedAt})}};
 }
 
 // Spare: so many GPUs and cores.
@@ -48,10 +49,13 @@ TEST_CASE("a gang that waits may fit when nodes that it may use have gained enou
       {"cores alone were set free", {{spare(0, 16), spare(0, 16)}}, false},
       {"one of two pods fits", {{spare(4, 8), spare(0, 8)}}, false},
       {"both fit, on one node each", {{spare(4, 8), spare(4, 8)}}, true},
-      {"both fit, one after the other", {{spare(4, 8), spare(0, 8)}, {spare(4, 8), spare(4, 8)}}, true},
+      {"both fit, one after the other",
+       {{spare(4, 8), spare(0, 8)}, {spare(4, 8), spare(4, 8)}},
+       true},
       {"both fit on one node", {{spare(8, 8), spare(0, 8)}}, true},
       {"what was set free is taken again",
-       {{spare(4, 8), spare(0, 8)}, {spare(0, 8), spare(4, 8)}}, false},
+       {{spare(4, 8), spare(0, 8)}, {spare(0, 8), spare(4, 8)}},
+       false},
       {"the GPUs have no cores beside them", {{spare(8, 0), spare(0, 8)}}, false},
       {"a node that it may not use has them", {{spare(0, 8), spare(8, 8)}}, false, true},
   }));
@@ -79,7 +83,8 @@ TEST_CASE("a gang that waits is planned again for another spec, other limits and
   waiting.replace(refused(sets));
   waiting.sum_up({{a, spare(0, 8)}});
   CHECK(waiting.still_refused(kWaitingGang, sets, {}, kRefusedAt) != nullptr);
-  CHECK(waiting.still_refused(kWaitingGang, {a_set("learner", 1, ask(4))}, {}, kRefusedAt) == nullptr);
+  CHECK(waiting.still_refused(kWaitingGang, {a_set("learner", 1, ask(4))}, {}, kRefusedAt) ==
+        nullptr);
   CHECK(waiting.still_refused(kWaitingGang, sets, {{"learner", "a", 0}}, kRefusedAt) == nullptr);
   CHECK(waiting.still_refused({"uid", "request-1"}, sets, {}, kRefusedAt) == nullptr);
   waiting.note({{a, shared(tainted(a_node("a", 8))), spare(0, 8), spare(0, 8)}});

@@ -60,6 +60,13 @@ TEST_CASE("capacity that is of no use to a gang that waits does not plan it agai
     c.planner.schedule_once();  // for another reason
     CHECK(c.planned_since(before) == 0);
   }
+  SECTION("a node reports that it is alive") {
+    c.api.change(kube::kNodes, "", "n1", {{"status", {{"nodeInfo", {{"bootID", "b"}}}}}});
+    c.see_nodes();
+    CHECK_FALSE(c.planner.schedule_at_capacity());
+    c.planner.schedule_once();
+    CHECK(c.planned_since(before) == 0);
+  }
   SECTION("a pod comes") {
     c.add_plain_pod("more", ask(0, 8), "n2");
     CHECK_FALSE(c.wake(c.watch_pods()));
