@@ -115,7 +115,7 @@ class Bench:
 
     def _wait_in_vain(self, log, seen, meter):
         """What it costs that gangs wait which find no capacity."""
-        meter.wait_until_calm(timeout=5)
+        meter.wait_until_calm()
         before = meter.cpu()
         time.sleep(self._window)
         seen.add(log.read())
