@@ -73,7 +73,7 @@ def audit_log_of(env):
 
 
 def writes_since(log, start, options):
-    """What the API server granted in the jobs' namespace: (time, writer, what, name)."""
+    """What was written in the jobs' namespace about objects of these jobs."""
     with log.open("rb") as file:
         file.seek(start)
         lines = file.read().splitlines()
@@ -83,7 +83,8 @@ def writes_since(log, start, options):
         except ValueError:  # the last one, half written
             continue
         at = event.get("objectRef", {})
-        is_write = event["verb"] in WRITES and at.get("namespace") == options.namespace
+        is_write = event["verb"] in WRITES and at.get("namespace") == options.namespace \
+            and at.get("name", options.name).startswith(options.name)  # not of jobs that still end
         if not is_write or at.get("resource") in ("leases", PLURAL) and event["verb"] in ("create", "deletecollection"):
             continue
         what = f"{event['verb']} {at['resource']}" + (f"/{at['subresource']}" if at.get("subresource") else "")
