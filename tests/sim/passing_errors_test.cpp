@@ -25,7 +25,7 @@ TEST_CASE("no start is taken back for a 401 or 403 that passes", "[sim][passing]
   const int status = GENERATE(401, 403);
   using Denied = Suite::Denied;
   const Denied what = GENERATE(Denied::kAll, Denied::kWrites, Denied::kPodCreations);
-  const int writes_before = GENERATE(range(0, 10));
+  const int writes_before = GENERATE(range(0, 8));
   INFO(status << " for " << static_cast<int>(what) << " after " << writes_before);
   Suite suite(1);
   suite.add_config();

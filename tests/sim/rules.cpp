@@ -235,12 +235,12 @@ void Rules::check_creation(const Json& manifest, const controller::Stores& store
     }
   }
   if (!group || group->meta.uid != slot->pod_group_uid) return;  // a stray: filter refuses it
-  if (*role == Role::kCoordinator) check_coordinator(*group);
+  if (*role == Role::kCoordinator) check_coordinator(*group, stores);
   if (is_plain_worker(*role)) check_replacement(*job_before_, *slot, *role);
 }
 
 // It comes last, and once: another one would not know its workers.
-void Rules::check_coordinator(const gang::PodGroup& group) {
+void Rules::check_coordinator(const gang::PodGroup& group, const controller::Stores& stores) {
   if (coordinator_ran_.count(group.meta.uid) != 0) {
     breach("creates a second coordinator in an attempt whose first one has run");
   }
@@ -250,6 +250,13 @@ void Rules::check_coordinator(const gang::PodGroup& group) {
     const LivePod& pod = *at;
     if (pod.slot.pod_group_uid == group.meta.uid) {
       there.emplace(pod.slot.role, pod.slot.slot.ordinal);
+    }
+  }
+  // One without our finalizer may have been deleted a moment ago.
+  for (const auto& pod : stores.pods.by_index(ns_ + "/" + name_)) {
+    const auto slot = gang::slot_of(*pod);
+    if (slot && slot->pod_group_uid == group.meta.uid) {
+      there.emplace(slot->role, slot->slot.ordinal);
     }
   }
   const auto slots = wanted(*job_before_, group);

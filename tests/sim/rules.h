@@ -71,7 +71,7 @@ class Rules {
   void check_deletion(const kube::ApiRequest& request, const FakePath& path);
   void check_pod_deletion(const Json& object);
   void check_creation(const Json& manifest, const controller::Stores& stores);
-  void check_coordinator(const gang::PodGroup& group);
+  void check_coordinator(const gang::PodGroup& group, const controller::Stores& stores);
   void check_replacement(const job::Job& job, const gang::PodSlot& slot, job::Role role);
   void check_members(const gang::PodGroup& before);
   void check_reserved(const gang::PodGroup& before, const gang::PodGroup& now);

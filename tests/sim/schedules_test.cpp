@@ -224,7 +224,7 @@ void live_one(Suite& suite, const std::vector<Event>& events) {
 void live(Suite& suite, const std::vector<Event>& events, int rounds) {
   suite.add_config();
   if (!suite.once_in(4)) suite.settle();
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && suite.rules.broken().empty(); ++round) {
     live_one(suite, events);
     suite.clock.advance(std::chrono::milliseconds(suite.below(suite.once_in(5) ? 60'000 : 2'000)));
   }
@@ -233,7 +233,7 @@ void live(Suite& suite, const std::vector<Event>& events, int rounds) {
 // The same, but nobody is without a turn for long, so that it can be asked for how long a gang is
 // in part.
 void live_in_turns(Suite& suite, const std::vector<Event>& events, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && suite.rules.broken().empty(); ++round) {
     live_one(suite, events);
     for (unsigned left = suite.below(12); left > 0; --left) {
       suite.clock.advance(std::chrono::seconds(1));
