@@ -66,7 +66,7 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_
   }
   const Placements placements = placements_of(*gang);
   if (auto same = check_no_slot_moved(group, gang_name, placements); !same) return same;
-  Ledger ledger({nodes.begin(), nodes.end()});
+  Ledger ledger{gang::Cluster(nodes)};
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang != gang_name) continue;
     for (const gang::SlotId slot : set.slots) {

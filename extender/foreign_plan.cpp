@@ -334,10 +334,11 @@ std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) c
   const kube::Resources& asked = seen_.group->min_resources;
   if (asked.empty() || needed() <= 1) return std::nullopt;
   kube::Resources total = seen_.bound_requests;
-  for (const gang::NodeView& view : ledger.nodes()) {
-    if (!view.node->ready || view.node->unschedulable) continue;
+  const gang::Cluster& nodes = ledger.nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes.node(i).ready || nodes.node(i).unschedulable) continue;
     for (const auto& [name, amount] : asked.amounts()) {
-      const std::int64_t free = std::max<std::int64_t>(0, view.free.get(name));
+      const std::int64_t free = std::max<std::int64_t>(0, nodes.free(i, name));
       total.set(name, total.get(name) + free);
     }
   }

@@ -1,13 +1,12 @@
 // extender/ledger.h - what is still free on each node while plans are made and checked? Pure.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/error.h"
-#include "gang/plan.h"
+#include "gang/cluster.h"
 #include "gang/pod_group.h"
 
 namespace nervex::extender {
@@ -15,8 +14,7 @@ namespace nervex::extender {
 // Not thread-safe: lives within one decision. Cost per call: log(nodes).
 class Ledger {
  public:
-  // `nodes` sorted by name.
-  explicit Ledger(std::vector<gang::NodeView> nodes) : nodes_(std::move(nodes)) {}
+  explicit Ledger(gang::Cluster nodes) : nodes_(std::move(nodes)) {}
 
   // kConflict, with a reason for people, unless the node exists, allows such a pod and has capacity
   // for one more.
@@ -38,17 +36,14 @@ class Ledger {
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
 
-  std::span<const gang::NodeView> nodes() const { return nodes_; }
+  const gang::Cluster& nodes() const { return nodes_; }
 
  private:
   // The resource of a set's pods that one on another node has taken from all that share with this
   // one (kube/model/anti_affinity.h); empty: none. Cost for such pods: nodes.
-  std::string_view shared_and_taken(const gang::MemberSet& set, const gang::NodeView& view) const;
+  std::string_view shared_and_taken(const gang::MemberSet& set, std::size_t node) const;
 
-  gang::NodeView* find(std::string_view name);
-  const gang::NodeView* find(std::string_view name) const;
-
-  std::vector<gang::NodeView> nodes_;
+  gang::Cluster nodes_;
   bool has_given_back_ = false;
 };
 

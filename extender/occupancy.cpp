@@ -21,7 +21,12 @@ gang::NodeView view_of(const NodePtr& node, const kube::Resources& used,
 }  // namespace
 
 void NodeTable::set_node(const std::string& name, const NodePtr& node) {
-  touch(name).node = node;
+  Entry& entry = touch(name);
+  if (matters(entry.node, node)) {
+    is_outdated_ = true;
+    changed_.clear();
+  }
+  entry.node = node;
   drop_if_empty(name);
 }
 
@@ -47,13 +52,27 @@ void NodeTable::release(const std::string& node, const kube::Resources& amount, 
   drop_if_empty(node);
 }
 
-std::vector<gang::NodeView> NodeTable::views() const {
+void NodeTable::rebuild() const {
   std::vector<gang::NodeView> views;
   views.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) {
-    if (entry.node) views.push_back({entry.node, free_of(entry)});
+    entry.is_changed = false;
+    if (!entry.node) continue;
+    entry.row = views.size();
+    views.push_back({entry.node, free_of(entry)});
   }
-  return views;
+  cluster_ = gang::Cluster(views);
+}
+
+const gang::Cluster& NodeTable::cluster() const {
+  if (is_outdated_) rebuild();
+  is_outdated_ = false;
+  for (const Entry* entry : changed_) {
+    entry->is_changed = false;
+    cluster_.set_free(entry->row, free_of(*entry));
+  }
+  changed_.clear();
+  return cluster_;
 }
 
 std::vector<gang::NodeView> NodeTable::spare_views() const {
@@ -118,6 +137,10 @@ NodeTable::Entry& NodeTable::touch(const std::string& name) {
   if (are_changes_taken_ && !entry.is_touched) {
     touched_.push_back(name);
     entry.is_touched = true;
+  }
+  if (!is_outdated_ && entry.node && !entry.is_changed) {
+    changed_.push_back(&entry);
+    entry.is_changed = true;
   }
   return entry;
 }

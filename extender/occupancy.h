@@ -15,7 +15,7 @@
 
 #include "extender/view.h"
 #include "extender/waiting.h"
-#include "gang/plan.h"
+#include "gang/cluster.h"
 #include "gang/slot.h"
 #include "kube/model/node.h"
 #include "kube/model/pod.h"
@@ -38,10 +38,12 @@ class NodeTable {
   void reserve(const std::string& node, const kube::Resources& amount, bool committed);
   void release(const std::string& node, const kube::Resources& amount, bool committed);
 
-  // Known nodes by name, free = allocatable - used - reserved for committed gangs. Cost: nodes, and
+  // Known nodes, free = allocatable - used - reserved for committed gangs. Kept from call to call:
+  // the cost is that of the nodes whose capacity changed since the last one, and of all nodes if
+  // one came or went, or changed in a way that plans depend on. A copy is to be used by one thread.
+  const gang::Cluster& cluster() const;
+  // Known nodes by name, free = allocatable - used - all that is reserved. Cost: nodes, and
   // arithmetic for those that changed since the last call.
-  std::vector<gang::NodeView> views() const;
-  // The same with free = allocatable - used - all that is reserved.
   std::vector<gang::NodeView> spare_views() const;
   // What changed between the last call and now, as far as a difference is left; of all nodes at the
   // first call. Cost: nodes that were touched.
@@ -64,17 +66,25 @@ class NodeTable {
     // As take_changes() left it. Spare capacity of no node is nothing.
     NodePtr shown_node;
     kube::Resources shown_spare;
-    bool is_touched = false;  // since: its name is in touched_
+    bool is_touched = false;          // since: its name is in touched_
+    mutable std::size_t row = 0;      // in cluster_
+    mutable bool is_changed = false;  // since cluster_ has read it
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
+  // It is about to change.
   Entry& touch(const std::string& name);
   void drop_if_empty(const std::string& name);
   static const kube::Resources& free_of(const Entry& entry);
   static kube::Resources spare_of(const Entry& entry);
+  void rebuild() const;
 
   Entries entries_;
   bool are_changes_taken_ = false;  // else nobody asks for them: not the leader
   std::vector<std::string> touched_;
+  // What cluster() has read, and what changed since.
+  mutable gang::Cluster cluster_;
+  mutable bool is_outdated_ = true;              // all of it
+  mutable std::vector<const Entry*> changed_{};  // of known nodes, if it is not
 };
 
 // Which pods were bound for which slot. Pods may be seen before their PodGroup: the UID that their

@@ -391,7 +391,7 @@ Snapshot Plans::snapshot(std::vector<NodeChange>& changes) {
 
 Snapshot Plans::make_snapshot() const {
   Snapshot snapshot;
-  snapshot.nodes = nodes_.views();
+  snapshot.nodes = nodes_.cluster();
   for (const auto& [uid, entry] : by_uid_) {
     if (has_nothing_to_decide(entry)) continue;
     const bool unconfirmed = entry.placements.attempted() != nullptr;

@@ -76,9 +76,8 @@ struct GroupSeen {
 
 // What the planner decides on.
 struct Snapshot {
-  // Sorted by name. free = allocatable - occupying pods - committed placements whose pod is not
-  // bound.
-  std::vector<gang::NodeView> nodes;
+  // free = allocatable - occupying pods - committed placements whose pod is not bound.
+  gang::Cluster nodes;
   std::vector<GroupSeen> groups;   // in no order
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.

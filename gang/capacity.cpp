@@ -10,27 +10,6 @@
 namespace nervex::gang {
 namespace {
 
-Amounts pick(const std::vector<std::string>& resources, const kube::Resources& from) {
-  Amounts amounts;
-  amounts.reserve(resources.size());
-  for (const std::string& resource : resources) amounts.push_back(from.get(resource));
-  return amounts;
-}
-
-// One of each implicit resource, beyond what a node states.
-void add_implicit(const std::vector<std::string>& resources, Amounts& amounts) {
-  for (std::size_t i = 0; i < resources.size(); ++i) {
-    if (kube::is_implicit(resources[i])) ++amounts[i];
-  }
-}
-
-Amounts pick(const std::vector<std::string>& resources, const kube::Resources& from,
-             bool any_implicit) {
-  Amounts amounts = pick(resources, from);
-  if (any_implicit) add_implicit(resources, amounts);
-  return amounts;
-}
-
 std::vector<std::string> resources_of(std::span<const MemberSet> members) {
   std::set<std::string> names;
   for (const MemberSet& member : members) {
@@ -39,16 +18,6 @@ std::vector<std::string> resources_of(std::span<const MemberSet> members) {
     }
   }
   return {names.begin(), names.end()};
-}
-
-OtherDevices other_devices(const NodeView& view, const std::vector<std::string>& resources) {
-  OtherDevices other;
-  for (const auto& [name, amount] : view.node->allocatable.amounts()) {
-    if (!is_device(name) || std::binary_search(resources.begin(), resources.end(), name)) continue;
-    other.has = true;
-    other.free += std::max<std::int64_t>(0, view.free.get(name));
-  }
-  return other;
 }
 
 // Devices come first: whole nodes are kept free for them. Then cpu, then other resources.
@@ -66,11 +35,77 @@ std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resou
   return best;
 }
 
-Domains domains_by(std::string_view key, std::size_t resource, std::span<const NodeView> nodes) {
+SetNeed need_of(const MemberSet& member, const std::vector<std::string>& resources,
+                const Cluster& cluster) {
+  SetNeed need;
+  for (const std::string& resource : resources) {
+    need.each.push_back(member.shape.requests.get(resource));
+  }
+  need.wanted = static_cast<std::int64_t>(member.slots.size());
+  need.scarce = scarce_of(need.each, resources);
+  need.verdicts = cluster.verdicts(member.shape.constraints);
+  return need;
+}
+
+void find_columns(Capacity& capacity) {
+  for (const std::string& resource : capacity.resources) {
+    const auto column = capacity.cluster->column(resource);
+    capacity.device.push_back(is_device(resource));
+    capacity.column.push_back(column ? static_cast<std::ptrdiff_t>(*column) : -1);
+  }
+}
+
+void pick_free(Capacity& capacity) {
+  const Cluster& cluster = *capacity.cluster;
+  const std::size_t width = capacity.resources.size();
+  capacity.free = Grid(cluster.size(), width);
+  const bool now = capacity.of == Capacity::Of::kNow;
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    const std::int64_t* from = now ? cluster.free_row(i) : cluster.allocatable_row(i);
+    std::int64_t* to = capacity.free.edit(i);
+    for (std::size_t r = 0; r < width; ++r) {
+      if (capacity.column[r] >= 0) to[r] = from[capacity.column[r]];
+    }
+  }
+  for (std::size_t r = 0; r < width; ++r) {
+    if (!kube::is_implicit(capacity.resources[r])) continue;
+    for (std::size_t i = 0; i < cluster.size(); ++i) {
+      // One, beyond what a node states.
+      capacity.free.edit(i)[r] =
+          now ? cluster.implicit(i).get(capacity.resources[r]) + 1 : std::int64_t{1};
+    }
+  }
+}
+
+std::vector<OtherDevices> other_devices(const Capacity& capacity) {
+  const Cluster& cluster = *capacity.cluster;
+  std::vector<std::size_t> others;
+  for (std::size_t c = 0; c < cluster.columns().size(); ++c) {
+    const std::string& name = cluster.columns()[c];
+    if (!is_device(name)) continue;
+    const auto& asked = capacity.resources;
+    if (!std::binary_search(asked.begin(), asked.end(), name)) others.push_back(c);
+  }
+  std::vector<OtherDevices> out;
+  if (others.empty()) return out;
+  out.resize(cluster.size());
+  const bool now = capacity.of == Capacity::Of::kNow;
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    for (const std::size_t c : others) {
+      const std::int64_t all = cluster.allocatable_row(i)[c];
+      const std::int64_t free = now ? cluster.free_row(i)[c] : all;
+      out[i].has = out[i].has || all != 0;
+      if (all != 0) out[i].free += std::max<std::int64_t>(0, free);
+    }
+  }
+  return out;
+}
+
+Domains domains_by(std::string_view key, std::size_t resource, const Cluster& cluster) {
   Domains out{resource, {}, {}};
   std::map<std::string_view, std::size_t> by_value;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto& labels = nodes[i].node->labels;
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    const auto& labels = cluster.node(i).labels;
     const auto label = labels.find(key);
     std::size_t domain = out.nodes.size();
     if (label != labels.end()) domain = by_value.emplace(label->second.str(), domain).first->second;
@@ -82,108 +117,117 @@ Domains domains_by(std::string_view key, std::size_t resource, std::span<const N
 }
 
 // What a pod on one of its nodes has taken is taken from the whole domain.
-void share_by_domain(Capacity& capacity, std::span<const NodeView> nodes) {
-  for (std::size_t r = 0; r < capacity.resources.size(); ++r) {
-    const std::string_view key = kube::topology_key_of(capacity.resources[r]);
-    if (key.empty() || key == kube::kHostname) continue;  // a node is a domain there
-    Domains& domains = capacity.domains.emplace_back(domains_by(key, r, nodes));
+void share_by_domain(Capacity& capacity) {
+  for (const Domains& domains : capacity.domains) {
     for (const auto& members : domains.nodes) {
       std::int64_t free = 1;
-      for (const std::size_t i : members) free -= 1 - capacity.free.row(i)[r];
-      for (const std::size_t i : members) capacity.free.set(i, r, free);
+      for (const std::size_t i : members) free -= 1 - capacity.free.row(i)[domains.resource];
+      for (const std::size_t i : members) capacity.free.edit(i)[domains.resource] = free;
     }
   }
 }
 
-std::vector<kube::NodeFit> judge_all(const kube::NodeConstraints& constraints,
-                                     std::span<const NodeView> nodes) {
-  std::vector<kube::NodeFit> fits;
-  fits.reserve(nodes.size());
-  for (const NodeView& view : nodes) fits.push_back(kube::judge(*view.node, constraints));
-  return fits;
-}
-
-Amounts score_all(const kube::NodeConstraints& constraints, std::span<const NodeView> nodes) {
-  Amounts score;
-  if (constraints.preferred_terms.empty()) return score;
-  score.reserve(nodes.size());
-  for (const NodeView& view : nodes) score.push_back(kube::preference(*view.node, constraints));
-  return score;
+void find_domains(Capacity& capacity) {
+  for (std::size_t r = 0; r < capacity.resources.size(); ++r) {
+    const std::string_view key = kube::topology_key_of(capacity.resources[r]);
+    if (key.empty() || key == kube::kHostname) continue;  // a node is a domain there
+    capacity.domains.push_back(domains_by(key, r, *capacity.cluster));
+  }
 }
 
 void apply_limits(Capacity& capacity, std::span<const MemberSet> members,
-                  std::span<const NodeView> nodes, std::span<const NodeLimit> limits) {
-  if (limits.empty()) return;
-  std::map<std::string_view, std::size_t> node_index;
-  for (std::size_t i = 0; i < nodes.size(); ++i) node_index.emplace(nodes[i].node->name, i);
+                  std::span<const NodeLimit> limits) {
   for (const NodeLimit& limit : limits) {
-    const auto node = node_index.find(limit.node);
-    if (node == node_index.end()) continue;
+    const auto node = capacity.cluster->find(limit.node);
+    if (!node) continue;
     for (std::size_t set = 0; set < members.size(); ++set) {
       if (members[set].name != limit.set) continue;
       Amounts& at_most = capacity.sets[set].at_most;
-      if (at_most.empty()) at_most.assign(nodes.size(), capacity.sets[set].wanted);
-      at_most[node->second] =
-          std::min(at_most[node->second], std::max<std::int64_t>(0, limit.at_most));
+      if (at_most.empty()) at_most.assign(capacity.nodes(), capacity.sets[set].wanted);
+      at_most[*node] = std::min(at_most[*node], std::max<std::int64_t>(0, limit.at_most));
     }
   }
 }
 
 }  // namespace
 
-Capacity measure_capacity(std::span<const MemberSet> members, std::span<const NodeView> nodes,
+Capacity measure_capacity(std::span<const MemberSet> members, const Cluster& cluster,
                           std::span<const NodeLimit> limits) {
-  const std::vector<std::string> resources = resources_of(members);
-  Capacity capacity{resources, {}, {}, Grid(resources.size()), Grid(resources.size()), {}, {}};
-  for (const std::string& resource : resources) capacity.device.push_back(is_device(resource));
-  const bool implicit = std::any_of(resources.begin(), resources.end(), [](const auto& resource) {
-    return kube::is_implicit(resource);
-  });
-  for (const NodeView& view : nodes) {
-    capacity.free.add_row(pick(resources, view.free, implicit));
-    capacity.empty.add_row(pick(resources, view.node->allocatable, implicit));
-    capacity.other_devices.push_back(other_devices(view, resources));
+  Capacity capacity;
+  capacity.cluster = &cluster;
+  capacity.resources = resources_of(members);
+  find_columns(capacity);
+  for (const MemberSet& member : members) {
+    capacity.sets.push_back(need_of(member, capacity.resources, cluster));
   }
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    // Roles of one job mostly share their constraints: judge each kind once.
-    const auto twin =
-        std::find_if(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const MemberSet& other) {
-                       return other.shape.constraints == members[i].shape.constraints;
-                     });
-    const auto twin_index = static_cast<std::size_t>(twin - members.begin());
-    Amounts each = pick(capacity.resources, members[i].shape.requests);
-    const std::size_t scarce = scarce_of(each, capacity.resources);
-    capacity.sets.push_back({std::move(each),
-                             static_cast<std::int64_t>(members[i].slots.size()),
-                             scarce,
-                             twin_index < i ? capacity.sets[twin_index].fits
-                                            : judge_all(members[i].shape.constraints, nodes),
-                             {},
-                             score_all(members[i].shape.constraints, nodes)});
-  }
-  share_by_domain(capacity, nodes);
-  apply_limits(capacity, members, nodes, limits);
+  pick_free(capacity);
+  capacity.other_devices = other_devices(capacity);
+  find_domains(capacity);
+  share_by_domain(capacity);
+  apply_limits(capacity, members, limits);
   return capacity;
 }
 
+Capacity when_empty(const Capacity& capacity) {
+  Capacity empty;
+  empty.cluster = capacity.cluster;
+  empty.of = Capacity::Of::kEmptyCluster;
+  empty.resources = capacity.resources;
+  empty.device = capacity.device;
+  empty.column = capacity.column;
+  empty.sets = capacity.sets;
+  for (SetNeed& need : empty.sets) need.at_most.clear();
+  pick_free(empty);
+  empty.other_devices = other_devices(empty);
+  empty.domains = capacity.domains;
+  return empty;
+}
+
+std::int64_t Capacity::allocatable(std::size_t node, std::size_t resource) const {
+  if (column[resource] >= 0) return cluster->allocatable_row(node)[column[resource]];
+  return kube::is_implicit(resources[resource]) ? 1 : 0;
+}
+
+std::int64_t Capacity::times_on(const SetNeed& need, std::size_t node) const {
+  return may_use(need, node) ? times_in(need.each, free.row(node), need.limit_on(node)) : 0;
+}
+
+std::int64_t most_alone(const Capacity& capacity, const SetNeed& need) {
+  std::int64_t most = 0;
+  std::vector<std::vector<bool>> holds_one;  // by domains that count, and domain
+  std::vector<const Domains*> shared;
+  for (const Domains& domains : capacity.domains) {
+    if (need.each[domains.resource] == 0) continue;
+    shared.push_back(&domains);
+    holds_one.emplace_back(domains.nodes.size(), false);
+  }
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    const std::int64_t times = capacity.times_on(need, i);
+    if (times == 0) continue;
+    most += times;
+    for (std::size_t d = 0; d < shared.size(); ++d) holds_one[d][shared[d]->domain[i]] = true;
+  }
+  for (const auto& domains : holds_one) {
+    most = std::min<std::int64_t>(most, std::count(domains.begin(), domains.end(), true));
+  }
+  return most;
+}
+
+bool Capacity::shares_domains(const SetNeed& need) const {
+  return std::any_of(domains.begin(), domains.end(),
+                     [&](const Domains& shared) { return need.each[shared.resource] != 0; });
+}
+
 void Capacity::take(std::size_t node, const SetNeed& need, std::int64_t times) {
-  free.take(node, need.each, times);
+  std::int64_t* row = free.edit(node);
+  for (std::size_t r = 0; r < need.each.size(); ++r) row[r] -= times * need.each[r];
   for (const Domains& shared : domains) {
     const std::size_t r = shared.resource;
     if (need.each[r] == 0) continue;
     for (const std::size_t other : shared.nodes[shared.domain[node]]) {
-      if (other != node) free.set(other, r, free.row(other)[r] - times * need.each[r]);
+      if (other != node) free.edit(other)[r] -= times * need.each[r];
     }
   }
-}
-
-std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit) {
-  std::int64_t times = limit;
-  for (std::size_t i = 0; i < each.size(); ++i) {
-    if (each[i] > 0) times = std::min(times, std::max<std::int64_t>(0, amounts[i]) / each[i]);
-  }
-  return times;
 }
 
 }  // namespace nervex::gang

@@ -15,71 +15,43 @@ namespace {
 
 using kube::NodeFit;
 
-// Now, or once the node is back, without a change of the gang or of the node's labels and taints.
-bool may_use(NodeFit fit) {
-  return fit == NodeFit::kAllowed || fit == NodeFit::kNotReady || fit == NodeFit::kUnschedulable;
+// What an empty node has.
+void read_empty_row(const Capacity& capacity, std::size_t node, Amounts& row) {
+  row.resize(capacity.resources.size());
+  for (std::size_t r = 0; r < row.size(); ++r) row[r] = capacity.allocatable(node, r);
 }
 
-// What is left on the allowed nodes, when each took as many pods of the set as it could.
-std::vector<Amounts> left_now(const Capacity& capacity, const SetNeed& need) {
-  std::vector<Amounts> left;
-  for (std::size_t i = 0; i < need.fits.size(); ++i) {
-    if (need.fits[i] != NodeFit::kAllowed) continue;
-    const AmountsView free = capacity.free.row(i);
-    left.emplace_back(free.begin(), free.end());
+// On how many nodes each resource keeps the set from one more pod: of what is left there now, or
+// when the set alone has filled the empty nodes.
+std::vector<std::int64_t> count_lacking(const Capacity& capacity, const SetNeed& need,
+                                        bool when_empty) {
+  std::vector<std::int64_t> lacking(need.each.size(), 0);
+  Amounts row;
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    if (when_empty ? !need.verdicts->selected[i] : !capacity.may_use(need, i)) continue;
+    if (when_empty) {
+      read_empty_row(capacity, i, row);
+      const std::int64_t times = times_in(need.each, row, need.wanted);
+      for (std::size_t r = 0; r < row.size(); ++r) row[r] -= times * need.each[r];
+    }
+    const AmountsView left = when_empty ? AmountsView(row) : capacity.free.row(i);
+    for (std::size_t r = 0; r < lacking.size(); ++r) lacking[r] += left[r] < need.each[r] ? 1 : 0;
   }
-  return left;
-}
-
-std::vector<Amounts> left_when_empty(const Capacity& capacity, const SetNeed& need) {
-  std::vector<Amounts> left;
-  for (std::size_t i = 0; i < need.fits.size(); ++i) {
-    if (!may_use(need.fits[i])) continue;
-    const AmountsView empty = capacity.empty.row(i);
-    Amounts& amounts = left.emplace_back(empty.begin(), empty.end());
-    const std::int64_t times = times_in(need.each, amounts, need.wanted);
-    for (std::size_t r = 0; r < amounts.size(); ++r) amounts[r] -= times * need.each[r];
-  }
-  return left;
+  return lacking;
 }
 
 // The resource that keeps the most nodes from taking one more pod; of equals a device, then the
 // scarce one, then the first by name.
-std::size_t bottleneck(const Capacity& capacity, const SetNeed& need,
-                       const std::vector<Amounts>& left) {
+std::size_t bottleneck(const Capacity& capacity, const SetNeed& need, bool when_empty) {
+  const auto lacking = count_lacking(capacity, need, when_empty);
   std::size_t best = need.scarce;
-  std::tuple<std::ptrdiff_t, bool, bool> best_rank;
+  std::tuple<std::int64_t, bool, bool> best_rank;
   for (std::size_t r = 0; r < need.each.size(); ++r) {
     if (need.each[r] <= 0) continue;
-    const auto lacking = std::count_if(left.begin(), left.end(), [&](const Amounts& amounts) {
-      return amounts[r] < need.each[r];
-    });
-    const std::tuple rank(lacking, bool{capacity.device[r]}, r == need.scarce);
+    const std::tuple rank(lacking[r], bool{capacity.device[r]}, r == need.scarce);
     if (rank > best_rank) std::tie(best, best_rank) = std::tie(r, rank);
   }
   return best;
-}
-
-// How many pods of the set fit when all nodes that it may use are empty. Never too few: it is used
-// for proofs.
-std::int64_t most_when_empty(const Capacity& capacity, const SetNeed& need) {
-  std::vector<std::int64_t> on_node;
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < need.fits.size(); ++i) {
-    on_node.push_back(
-        may_use(need.fits[i]) ? times_in(need.each, capacity.empty.row(i), need.wanted) : 0);
-    most += on_node.back();
-  }
-  for (const Domains& shared : capacity.domains) {
-    if (need.each[shared.resource] == 0) continue;
-    const auto holds_one = [&](const std::vector<std::size_t>& nodes) {
-      return std::any_of(nodes.begin(), nodes.end(),
-                         [&](std::size_t node) { return on_node[node] > 0; });
-    };
-    const auto domains = std::count_if(shared.nodes.begin(), shared.nodes.end(), holds_one);
-    most = std::min<std::int64_t>(most, domains);
-  }
-  return most;
 }
 
 void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
@@ -114,25 +86,28 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
   out.role = role;
   out.wanted = static_cast<int>(need.wanted);
   out.unplaced = static_cast<int>(unplaced);
-  const std::int64_t most = most_when_empty(capacity, need);
-  for (std::size_t i = 0; i < need.fits.size(); ++i) {
-    const NodeFit fit = need.fits[i];
-    const std::int64_t when_empty = times_in(need.each, capacity.empty.row(i), need.wanted);
+  const auto& fits = need.verdicts->fits;
+  Amounts row;
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    read_empty_row(capacity, i, row);
+    const bool fits_empty = times_in(need.each, row, 1) > 0;
     const std::int64_t now = times_in(need.each, before.row(i), need.wanted);
-    const bool is_avoided = fit == NodeFit::kAllowed && now > need.limit_on(i);
+    const bool is_avoided = fits[i] == NodeFit::kAllowed && now > need.limit_on(i);
     if (is_avoided) ++out.nodes_avoided;
-    if (!is_avoided || need.limit_on(i) > 0) count_node(fit, now > 0, when_empty > 0, out);
+    if (!is_avoided || need.limit_on(i) > 0) count_node(fits[i], now > 0, fits_empty, out);
   }
-  out.most = static_cast<int>(std::min(most, need.wanted));
+  const Capacity empty = when_empty(capacity);
+  const std::int64_t most = std::min(need.wanted, most_alone(empty, empty.sets[set]));
+  out.most = static_cast<int>(most);
   if (out.nodes_free + out.nodes_full + out.nodes_too_small + out.nodes_avoided == 0) return out;
   out.never = most < need.wanted;
-  const auto left = out.never ? left_when_empty(capacity, need) : left_now(capacity, need);
-  const std::size_t scarce = bottleneck(capacity, need, left);
+  if (out.never) out.unplaced = out.wanted - out.most;
+  const std::size_t scarce = bottleneck(capacity, need, out.never);
   out.resource = capacity.resources[scarce];
   out.each = need.each[scarce];
-  for (std::size_t i = 0; i < need.fits.size(); ++i) {
-    if (!may_use(need.fits[i])) continue;
-    out.largest_node = std::max(out.largest_node, capacity.empty.row(i)[scarce]);
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    if (!need.verdicts->selected[i]) continue;
+    out.largest_node = std::max(out.largest_node, capacity.allocatable(i, scarce));
   }
   return out;
 }
@@ -147,6 +122,9 @@ std::string amount(const NoFit& no_fit) { return kube::format_need(no_fit.resour
 constexpr std::string_view kNever = "can never fit";
 constexpr std::string_view kNoNodeAllowed = "no node is allowed: ";
 constexpr std::string_view kNoNodes = "the cluster has no nodes";
+constexpr std::string_view kNoneFree = "no node has it free";
+constexpr std::string_view kTooSmall = " too small";
+constexpr std::string_view kFull = " full";
 constexpr std::string_view kAboveQuota = ", more than the quota allows at all";
 
 // ", 3 are full"; nothing for none.
@@ -197,8 +175,14 @@ std::string explain_nowhere(const NoFit& no_fit) {
 }
 
 std::string explain_never(const NoFit& no_fit) {
-  const std::string start = who(no_fit, kNever);
   const std::string others = not_allowed(no_fit);
+  if (no_fit.together) {
+    return fmt::format(
+        "{}: {} beside the rest of its gang: {} needs {}; the nodes do not hold all pods of the "
+        "gang even when empty{}",
+        no_fit.role, kNever, no_fit.wanted == 1 ? "it" : "each", amount(no_fit), others);
+  }
+  const std::string start = who(no_fit, kNever);
   if (no_fit.most > 0) {
     return fmt::format("{}; the nodes have capacity for {} even when empty{}", start, no_fit.most,
                        others);
@@ -219,7 +203,7 @@ std::string explain_wait(const NoFit& no_fit) {
   if (free + no_fit.nodes_full + no_fit.nodes_too_small == 0 && no_fit.nodes_avoided > 0) {
     return who(no_fit, verb) + "; no other node may be used: " + not_allowed(no_fit).substr(2);
   }
-  const std::string now = free == 0   ? "no node has it free"
+  const std::string now = free == 0   ? std::string(kNoneFree)
                           : free == 1 ? "1 node has it free"
                                       : fmt::format("{} nodes have it free", free);
   const std::string full = free > 0 ? nodes_that(no_fit.nodes_full, "more is full", "more are full")
@@ -239,6 +223,11 @@ std::string reserved_part(const NoFit& no_fit) {
                      no_fit.reserved == 1 ? "is" : "are");
 }
 
+// Rare, and nobody has to do anything; but it is not a fact that the gang does not fit.
+std::string_view search_part(const NoFit& no_fit) {
+  return no_fit.gave_up ? "; it may fit in a way that was not tried: the search has a limit" : "";
+}
+
 // A user who looks for this amount in the template does not find it.
 std::string_view enlarged_part(const NoFit& no_fit) {
   return no_fit.enlarged ? "; a LimitRange or webhook makes its pods larger than their template"
@@ -251,7 +240,9 @@ std::string explain(const NoFit& no_fit) {
   if (!no_fit.quota.empty()) return explain_quota(no_fit);
   if (no_fit.resource.empty()) return explain_nowhere(no_fit);
   std::string text = no_fit.never ? explain_never(no_fit) : explain_wait(no_fit);
-  return text.append(reserved_part(no_fit)).append(enlarged_part(no_fit));
+  return text.append(search_part(no_fit))
+      .append(reserved_part(no_fit))
+      .append(enlarged_part(no_fit));
 }
 
 Remedy remedy_for(std::string_view explanation) {
@@ -259,7 +250,10 @@ Remedy remedy_for(std::string_view explanation) {
     return explanation.find(part) != std::string_view::npos;
   };
   if (says(kNever) || says(kAboveQuota)) return Remedy::kAskForLess;
-  return says(kNoNodeAllowed) || says(kNoNodes) ? Remedy::kAllowNodes : Remedy::kWait;
+  // Not one of the nodes that may be used is large enough.
+  const bool none_will_do = says(kNoneFree) && says(kTooSmall) && !says(kFull);
+  return says(kNoNodeAllowed) || says(kNoNodes) || none_will_do ? Remedy::kAllowNodes
+                                                                : Remedy::kWait;
 }
 
 bool same_cause(const NoFit& a, const NoFit& b) {
@@ -267,7 +261,7 @@ bool same_cause(const NoFit& a, const NoFit& b) {
   // and full nodes come and go with every pod.
   const auto kind = [](const NoFit& x) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource),
-                      std::string_view(x.quota), x.never, x.never && x.most == 0,
+                      std::string_view(x.quota), x.never, x.together, x.never && x.most == 0,
                       x.nodes_tainted > 0, x.nodes_not_selected > 0, x.nodes_volume_elsewhere > 0,
                       x.nodes_not_ready > 0, x.nodes_cordoned > 0, x.nodes_avoided > 0);
   };

@@ -1,12 +1,14 @@
 #include "gang/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <string_view>
 #include <tuple>
 
 #include "gang/capacity.h"
+#include "gang/search.h"
 
 namespace nervex::gang {
 namespace {
@@ -26,8 +28,8 @@ enum class NodeOrder {
 // In which order do the sets choose?
 enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
 
-// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places; together
-// they miss few (see plan_property_test.cpp). When all fail, the first one's NoFit is the answer.
+// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places. When all
+// fail, the first one's NoFit is the answer.
 struct Strategy {
   SetOrder sets;
   NodeOrder nodes;
@@ -40,72 +42,111 @@ constexpr Strategy kStrategies[] = {
     {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
 };
 
+// The smaller, the better the node; the first by name of equals.
 struct Candidate {
+  std::array<std::int64_t, 4> waste{};
   std::size_t node = 0;
   std::int64_t times = 0;  // pods of the set that it holds, at least 1
+
+  bool operator<(const Candidate& other) const {
+    for (std::size_t i = 0; i < waste.size(); ++i) {
+      if (waste[i] != other.waste[i]) return waste[i] < other.waste[i];
+    }
+    return node < other.node;
+  }
 };
 
-// The smaller, the better the node.
-using Waste = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t>;
+// Ranks nodes for the pods of one set.
+class NodeRank {
+ public:
+  NodeRank(const Capacity& capacity, const SetNeed& need, Strategy by)
+      : capacity_(capacity), need_(need), by_(by) {
+    for (std::size_t r = 0; r < need.each.size(); ++r) {
+      if (capacity.device[r] && need.each[r] == 0) spared_.push_back(r);
+    }
+  }
 
-Waste least_waste(const Capacity& capacity, const SetNeed& need, std::size_t node,
-                  std::int64_t times) {
-  auto [unused, has_unused] = capacity.other_devices[node];
-  const AmountsView free = capacity.free.row(node);
-  for (std::size_t r = 0; r < need.each.size(); ++r) {
-    if (!capacity.device[r] || need.each[r] > 0) continue;
-    has_unused = has_unused || capacity.empty.row(node)[r] > 0;
-    unused += std::max<std::int64_t>(0, free[r]);
+  // Nullopt: the node may not be used or has no capacity for one.
+  std::optional<Candidate> rank(std::size_t node) const {
+    const std::int64_t times = capacity_.times_on(need_, node);
+    if (times == 0) return std::nullopt;
+    Candidate candidate{{}, node, times};
+    if (by_.nodes == NodeOrder::kLeastWaste) {
+      add_least_waste(candidate);
+    } else {
+      candidate.waste[1] = tightness(candidate);
+    }
+    const auto& score = need_.verdicts->score;
+    if (by_.preferred_first && !score.empty()) candidate.waste[0] = -score[node];
+    return candidate;
   }
-  if (need.each.empty()) return {has_unused, unused, 0, 0};
-  const std::int64_t left = free[need.scarce] - times * need.each[need.scarce];
-  return {has_unused, unused, left, free[need.scarce]};
-}
 
-Waste tightness(const Capacity& capacity, const SetNeed& need, std::size_t node,
-                std::int64_t times) {
-  constexpr std::int64_t kParts = 1000;
-  const AmountsView empty = capacity.empty.row(node);
-  std::int64_t left = 0;
-  for (std::size_t r = 0; r < need.each.size(); ++r) {
-    if (empty[r] <= 0) continue;
-    const std::int64_t part = std::max<std::int64_t>(1, empty[r] / kParts);
-    left += (capacity.free.row(node)[r] - times * need.each[r]) / part;
+ private:
+  // waste[1] is what it has of devices that the pods do not ask for, 0 if it has no such kind.
+  void add_least_waste(Candidate& candidate) const {
+    const std::size_t node = candidate.node;
+    std::int64_t unused = 0;
+    bool has_unused = false;
+    if (!capacity_.other_devices.empty()) {
+      has_unused = capacity_.other_devices[node].has;
+      unused = capacity_.other_devices[node].free;
+    }
+    const AmountsView free = capacity_.free.row(node);
+    for (const std::size_t r : spared_) {
+      has_unused = has_unused || capacity_.allocatable(node, r) > 0;
+      unused += std::max<std::int64_t>(0, free[r]);
+    }
+    candidate.waste[1] = has_unused ? 1 + unused : 0;
+    if (need_.each.empty()) return;
+    candidate.waste[2] = free[need_.scarce] - candidate.times * need_.each[need_.scarce];
+    candidate.waste[3] = free[need_.scarce];
   }
-  return {false, left, 0, 0};
-}
 
-// The nodes that the set may use and that have capacity for one pod or more, the best first; of
-// equals the first by name. Cost: nodes x log(nodes).
-std::vector<Candidate> rank_nodes(const Capacity& capacity, const SetNeed& need,
-                                  std::span<const NodeView> nodes, Strategy by) {
-  struct Ranked {
-    Waste waste;
-    std::string_view name;
-    Candidate candidate;
-  };
-  std::vector<Ranked> ranked;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (need.fits[i] != NodeFit::kAllowed) continue;
-    const std::int64_t times = times_in(need.each, capacity.free.row(i), need.limit_on(i));
-    if (times <= 0) continue;
-    ranked.push_back({by.nodes == NodeOrder::kLeastWaste ? least_waste(capacity, need, i, times)
-                                                         : tightness(capacity, need, i, times),
-                      nodes[i].node->name,
-                      {i, times}});
+  std::int64_t tightness(const Candidate& candidate) const {
+    constexpr std::int64_t kParts = 1000;
+    const AmountsView free = capacity_.free.row(candidate.node);
+    std::int64_t left = 0;
+    for (std::size_t r = 0; r < need_.each.size(); ++r) {
+      const std::int64_t all = capacity_.allocatable(candidate.node, r);
+      if (all <= 0) continue;
+      const std::int64_t part = std::max<std::int64_t>(1, all / kParts);
+      // An overcommitted node may have any amount below zero.
+      left +=
+          std::clamp((free[r] - candidate.times * need_.each[r]) / part, -2 * kParts, 2 * kParts);
+    }
+    return left;
   }
-  std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) {
-    return std::tie(a.waste, a.name) < std::tie(b.waste, b.name);
-  });
-  if (by.preferred_first && !need.score.empty()) {
-    std::stable_sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
-      return need.score[a.candidate.node] > need.score[b.candidate.node];
-    });
+
+  const Capacity& capacity_;
+  const SetNeed& need_;
+  const Strategy by_;
+  std::vector<std::size_t> spared_;  // devices of the gang that these pods do not ask for
+};
+
+// The best nodes that hold all pods of the set together, the best first; all that there are if they
+// do not. Cost: nodes, and log(result) for each that is among the best so far.
+std::vector<Candidate> best_nodes(const Capacity& capacity, const SetNeed& need, Strategy by) {
+  const NodeRank rank(capacity, need, by);
+  // Nodes that share something hold less together than each of them alone.
+  const bool all = capacity.shares_domains(need);
+  std::vector<Candidate> best;  // a heap, the worst on top
+  std::int64_t held = 0;
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    const auto candidate = rank.rank(i);
+    if (!candidate) continue;
+    if (!all && held >= need.wanted && !(*candidate < best.front())) continue;
+    best.push_back(*candidate);
+    held += candidate->times;
+    if (all) continue;
+    std::push_heap(best.begin(), best.end());
+    while (held - best.front().times >= need.wanted) {
+      held -= best.front().times;
+      std::pop_heap(best.begin(), best.end());
+      best.pop_back();
+    }
   }
-  std::vector<Candidate> out;
-  out.reserve(ranked.size());
-  for (const Ranked& entry : ranked) out.push_back(entry.candidate);
-  return out;
+  std::sort(best.begin(), best.end());
+  return best;
 }
 
 // ---- the order of the sets
@@ -126,8 +167,9 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
   std::vector<std::int64_t> allowed(members.size(), 0);
   if (by == SetOrder::kMostConstrainedFirst) {
     for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto& fits = capacity.sets[i].fits;
-      allowed[i] = std::count(fits.begin(), fits.end(), NodeFit::kAllowed);
+      for (std::size_t node = 0; node < capacity.nodes(); ++node) {
+        allowed[i] += capacity.may_use(capacity.sets[i], node) ? 1 : 0;
+      }
     }
   }
   std::vector<std::size_t> order(members.size());
@@ -141,61 +183,214 @@ std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Ca
 
 // ---- the gang
 
-// Fills the best nodes first; names the slots in their own order. Returns how many were not placed.
-std::int64_t fill(Capacity& capacity, std::size_t set, const MemberSet& member,
-                  std::span<const NodeView> nodes, Strategy by, std::vector<Assignment>& out) {
+// Fills the best nodes first. Returns how many pods were not placed.
+std::int64_t fill(Capacity& capacity, std::size_t set, Strategy by, std::vector<Fill>& out) {
   const SetNeed& need = capacity.sets[set];
-  std::vector<SlotId> slots = member.slots;
-  std::sort(slots.begin(), slots.end());
-  auto slot = slots.begin();
-  for (const Candidate& candidate : rank_nodes(capacity, need, nodes, by)) {
+  const bool shares = capacity.shares_domains(need);
+  std::int64_t left = need.wanted;
+  for (const Candidate& candidate : best_nodes(capacity, need, by)) {
+    if (left == 0) break;
     std::int64_t times = candidate.times;
-    if (!capacity.domains.empty()) {  // the nodes before it may have taken what it shares
+    if (shares) {  // the nodes before it may have taken what it shares
       times = times_in(need.each, capacity.free.row(candidate.node), times);
     }
-    const std::int64_t count = std::min<std::int64_t>(times, slots.end() - slot);
-    capacity.take(candidate.node, need, count);
-    for (std::int64_t i = 0; i < count; ++i, ++slot) {
-      out.push_back({member.role, *slot, nodes[candidate.node].node->name});
-    }
-    if (slot == slots.end()) break;
+    const std::int64_t count = std::min(times, left);
+    if (count == 0) continue;
+    out.push_back({set, candidate.node, count});
+    capacity.take(out.back());
+    left -= count;
   }
-  return slots.end() - slot;
+  return left;
 }
 
-Plan place(std::span<const MemberSet> members, std::span<const NodeView> nodes, Capacity capacity,
-           Strategy strategy) {
-  std::vector<Assignment> out;
+// One greedy try. What was placed before a set failed stays subtracted from `capacity`.
+struct Attempt {
+  std::vector<Fill> fills;
+  std::optional<std::size_t> failed;  // the first set that could not be placed
+  std::int64_t unplaced = 0;          // of its pods
+};
+
+Attempt attempt(std::span<const MemberSet> members, Capacity& capacity, Strategy strategy) {
+  Attempt out;
   for (const std::size_t set : order_sets(members, capacity, strategy.sets)) {
-    const Grid before = capacity.free;
-    const std::int64_t unplaced = fill(capacity, set, members[set], nodes, strategy, out);
-    if (unplaced > 0) return diagnose(members[set].role, capacity, set, before, unplaced);
+    out.unplaced = fill(capacity, set, strategy, out.fills);
+    if (out.unplaced == 0) continue;
+    out.failed = set;
+    break;
   }
-  std::sort(out.begin(), out.end(), [](const Assignment& a, const Assignment& b) {
-    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  return out;
+}
+
+void give_back(Capacity& capacity, const std::vector<Fill>& fills) {
+  for (const Fill& fill : fills) capacity.take(fill.node, capacity.sets[fill.set], -fill.count);
+}
+
+// Why it failed; gives back what it has placed.
+NoFit explain_and_undo(std::span<const MemberSet> members, Capacity& capacity,
+                       const Attempt& failed) {
+  const std::size_t set = *failed.failed;
+  Grid before = capacity.free;
+  std::swap(before, capacity.free);
+  for (const Fill& fill : failed.fills) {
+    if (fill.set == set) capacity.take(fill.node, capacity.sets[set], -fill.count);
+  }
+  std::swap(before, capacity.free);
+  NoFit no_fit = diagnose(members[set].role, capacity, set, before, failed.unplaced);
+  give_back(capacity, failed.fills);
+  return no_fit;
+}
+
+bool each_fits_alone(const Capacity& capacity) {
+  return std::all_of(capacity.sets.begin(), capacity.sets.end(), [&](const SetNeed& need) {
+    return most_alone(capacity, need) >= need.wanted;
   });
+}
+
+std::optional<std::vector<Fill>> try_strategies(std::span<const MemberSet> members,
+                                                Capacity& capacity, bool preferred_first,
+                                                std::span<const Strategy> strategies) {
+  for (Strategy strategy : strategies) {
+    strategy.preferred_first = preferred_first;
+    Attempt tried = attempt(members, capacity, strategy);
+    if (!tried.failed) return std::move(tried.fills);
+    give_back(capacity, tried.fills);
+  }
+  return std::nullopt;
+}
+
+// Every way to place the gang, after the greedy ones. Leaves `capacity` as it was.
+SearchResult search_all(std::span<const MemberSet> members, Capacity& capacity,
+                        std::int64_t steps) {
+  const auto order = order_sets(members, capacity, SetOrder::kLargestFirst);
+  SearchResult result = search(capacity, order, steps);
+  if (result.outcome != SearchResult::Outcome::kPlaced) return result;
+  for (const Fill& fill : result.fills) capacity.take(fill);
+  for (const std::size_t set : result.easy) fill(capacity, set, kStrategies[0], result.fills);
+  give_back(capacity, result.fills);
+  return result;
+}
+
+// most_alone(), at most what is wanted; exact also for pods that keep apart by two labels at once,
+// as far as the steps go.
+std::int64_t most_alone_exactly(const Capacity& empty, std::size_t set, std::int64_t steps) {
+  const SetNeed& need = empty.sets[set];
+  std::int64_t most = std::min(need.wanted, most_alone(empty, need));
+  const auto labels =
+      std::count_if(empty.domains.begin(), empty.domains.end(),
+                    [&](const Domains& shared) { return need.each[shared.resource] != 0; });
+  if (labels < 2) return most;
+  Capacity alone = empty;
+  alone.sets = {need};
+  const auto fits = [&] {
+    alone.sets[0].wanted = most;
+    return search(alone, {0}, steps).outcome != SearchResult::Outcome::kImpossible;
+  };
+  while (!fits()) --most;
+  return most;
+}
+
+// Proves that the gang does not even fit when all nodes are empty. Nullopt: it does, or that is not
+// known.
+std::optional<NoFit> never_fits(std::span<const MemberSet> members, const Capacity& now,
+                                std::int64_t steps) {
+  Capacity empty = when_empty(now);
+  for (const std::size_t set : order_sets(members, empty, SetOrder::kLargestFirst)) {
+    const std::int64_t wanted = empty.sets[set].wanted;
+    const std::int64_t most = most_alone_exactly(empty, set, steps);
+    if (most == wanted) continue;
+    NoFit no_fit = diagnose(members[set].role, empty, set, empty.free, wanted - most);
+    const bool is_counted = no_fit.never || no_fit.resource.empty();
+    if (is_counted) return no_fit;  // where no node is allowed, that says more than the count
+    no_fit.never = true;
+    no_fit.most = static_cast<int>(most);
+    for (const Domains& shared : empty.domains) {  // it takes two labels to get here
+      if (empty.sets[set].each[shared.resource] == 0) continue;
+      no_fit.resource = empty.resources[shared.resource];
+      no_fit.each = 1;
+      break;
+    }
+    return no_fit;
+  }
+  const Attempt first = attempt(members, empty, kStrategies[0]);
+  if (!first.failed) return std::nullopt;
+  NoFit no_fit = explain_and_undo(members, empty, first);
+  const auto others = std::span(kStrategies).subspan(1);
+  if (try_strategies(members, empty, false, others)) return std::nullopt;
+  const auto outcome = search_all(members, empty, steps).outcome;
+  if (outcome != SearchResult::Outcome::kImpossible) return std::nullopt;
+  no_fit.never = true;
+  no_fit.together = true;
+  return no_fit;
+}
+
+std::vector<Assignment> name_slots(std::span<const MemberSet> members, const Cluster& cluster,
+                                   const std::vector<Fill>& fills) {
+  std::vector<Assignment> out;
+  std::vector<std::vector<SlotId>> slots;
+  std::vector<std::size_t> next(members.size(), 0);
+  std::size_t wanted = 0;
+  for (const MemberSet& member : members) {
+    slots.push_back(member.slots);
+    wanted += member.slots.size();
+    if (!std::is_sorted(slots.back().begin(), slots.back().end())) {
+      std::sort(slots.back().begin(), slots.back().end());
+    }
+  }
+  out.reserve(wanted);
+  // By role, as the result is.
+  std::vector<std::size_t> order(members.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(members[a].role, members[a].name) < std::tie(members[b].role, members[b].name);
+  });
+  std::vector<std::vector<Fill>> by_set(members.size());
+  for (const Fill& fill : fills) by_set[fill.set].push_back(fill);
+  for (const std::size_t set : order) {
+    auto slot = slots[set].begin();
+    for (const Fill& fill : by_set[set]) {
+      for (std::int64_t i = 0; i < fill.count; ++i) {
+        out.push_back({members[set].role, *slot++, cluster.node(fill.node).name});
+      }
+    }
+  }
+  const auto less = [](const Assignment& a, const Assignment& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  };
+  if (!std::is_sorted(out.begin(), out.end(), less)) std::sort(out.begin(), out.end(), less);
   return out;
 }
 
 }  // namespace
 
-Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes,
-               std::span<const NodeLimit> limits) {
-  const Capacity capacity = measure_capacity(members, nodes, limits);
-  const bool has_preference = std::any_of(capacity.sets.begin(), capacity.sets.end(),
-                                          [](const SetNeed& need) { return !need.score.empty(); });
-  std::optional<Plan> first;
-  for (const bool preferred_first : {true, false}) {
-    if (preferred_first && !has_preference) continue;
-    for (Strategy strategy : kStrategies) {
-      strategy.preferred_first = preferred_first;
-      Plan plan = place(members, nodes, capacity, strategy);
-      if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;
-      if (!first) first = std::move(plan);
-      if (std::get<NoFit>(*first).never) return *std::move(first);  // proven: no order helps
+Plan plan_gang(std::span<const MemberSet> members, const Cluster& cluster,
+               std::span<const NodeLimit> limits, SearchBudget budget) {
+  Capacity capacity = measure_capacity(members, cluster, limits);
+  const bool has_preference =
+      std::any_of(capacity.sets.begin(), capacity.sets.end(),
+                  [](const SetNeed& need) { return !need.verdicts->score.empty(); });
+  Strategy best = kStrategies[0];
+  best.preferred_first = has_preference;
+  const Attempt first = attempt(members, capacity, best);
+  if (!first.failed) return name_slots(members, cluster, first.fills);
+  NoFit no_fit = explain_and_undo(members, capacity, first);
+  if (no_fit.never) return no_fit;
+  if (each_fits_alone(capacity)) {
+    const std::span<const Strategy> all(kStrategies);
+    for (const bool preferred_first : {true, false}) {
+      if (preferred_first && !has_preference) continue;
+      const auto rest = preferred_first == has_preference ? all.subspan(1) : all;
+      if (const auto fills = try_strategies(members, capacity, preferred_first, rest)) {
+        return name_slots(members, cluster, *fills);
+      }
     }
+    const SearchResult result = search_all(members, capacity, budget.steps);
+    if (result.outcome == SearchResult::Outcome::kPlaced) {
+      return name_slots(members, cluster, result.fills);
+    }
+    no_fit.gave_up = result.outcome == SearchResult::Outcome::kGaveUp;
   }
-  return *std::move(first);
+  if (auto never = never_fits(members, capacity, budget.steps)) return *std::move(never);
+  return no_fit;
 }
 
 }  // namespace nervex::gang

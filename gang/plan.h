@@ -3,23 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "gang/cluster.h"
 #include "gang/pod_group.h"
-#include "kube/model/node.h"
 
 namespace nervex::gang {
-
-struct NodeView {  // one node, as of the caller's snapshot
-  std::shared_ptr<const kube::Node> node;
-  // allocatable - occupying pods - reserved capacity; below zero: overcommitted
-  kube::Resources free;
-};
 
 struct Assignment {  // as Placement, without its number
   std::string role;
@@ -37,8 +30,8 @@ struct NodeLimit {
   bool operator==(const NodeLimit&) const = default;
 };
 
-// The first set that could not be placed, beside what was placed before it; or the ResourceQuota
-// that the gang exceeds.
+// The first set that could not be placed beside those before it, or one that never can; or the
+// ResourceQuota that the gang exceeds.
 struct NoFit {
   std::string role;
   int wanted = 0;           // slots of the set
@@ -54,9 +47,11 @@ struct NoFit {
   int nodes_not_ready = 0;
   int nodes_avoided = 0;          // allowed nodes that hold fewer than they could: NodeLimit
   std::int64_t largest_node = 0;  // most of `resource` any allowed node has when empty
-  int most = 0;        // slots of the set that fit when all nodes that it may use are empty
-  bool never = false;  // does not fit this cluster even when empty (most < wanted)
-  int reserved = 0;    // of `wanted`: capacity for requests alone; the caller of plan_gang knows
+  int most = 0;  // slots of the set that fit when all nodes that it may use are empty
+  // A proof: not even if all nodes that it may use were empty. Taints, cordons and nodes that are
+  // not ready prove nothing: they change.
+  bool never = false;
+  int reserved = 0;  // of `wanted`: capacity for requests alone; the caller of plan_gang knows
   // Not empty: the gang is over this ResourceQuota, whatever the nodes have. Then `resource` is as
   // the quota names it, and `each` by how much the gang is over it.
   std::string quota{};
@@ -67,10 +62,21 @@ struct NoFit {
   int nodes_cordoned = 0;          // spec.unschedulable
   bool enlarged =
       false;  // `each` is more than the template asks for; the caller of plan_gang knows
+  // Of `never`: each set fits the empty cluster alone (most = wanted), but not all together.
+  bool together = false;
+  // The search ended by its budget before all ways to place the gang were tried: that it does not
+  // fit now is not proven.
+  bool gave_up = false;
   bool operator==(const NoFit&) const = default;
 };
 
 using Plan = std::variant<std::vector<Assignment>, NoFit>;
+
+// How much plan_gang() may do where its quick ways fail. A step is a choice of the search, some
+// 50 ns: steps and not time, so that equal input gives equal plans.
+struct SearchBudget {
+  std::int64_t steps = 20'000;
+};
 
 // Places every slot of `members`, which are the sets of one gang, or none. Capacity that is to be
 // reserved (MemberSet::reserved_pods) is planned as slots that the caller adds: reserved_slot().
@@ -78,13 +84,16 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 // Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
 // matter. Nodes that would be left with the least of the scarce resource are filled first, so that
 // whole nodes stay free and pods without GPUs keep away from nodes that have them. Before all that
-// come the nodes that a set prefers, unless the gang fits only without that.
-// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once.
-// Not an optimal packer: may answer NoFit for a gang that an exhaustive search could place.
+// come the nodes that a set prefers, unless the gang fits only without that. If it does not fit so,
+// it is tried in other orders, then with pods moved out of each other's way, and at last every way
+// is tried (gang/search.h).
+// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once; a
+// gang that can be placed is placed, unless NoFit::gave_up says that the budget was used up.
 // Limits for sets or nodes that are not given are ignored.
-// Cost: sets x nodes x log(nodes).
-[[nodiscard]] Plan plan_gang(std::span<const MemberSet> members, std::span<const NodeView> nodes,
-                             std::span<const NodeLimit> limits = {});
+// Cost: sets x nodes, and log(nodes) for each node that is used; where it does not fit a few times
+// that, and `budget`, twice.
+[[nodiscard]] Plan plan_gang(std::span<const MemberSet> members, const Cluster& cluster,
+                             std::span<const NodeLimit> limits = {}, SearchBudget budget = {});
 
 // ---- why does a gang wait? (gang/explain.cpp)
 
@@ -92,8 +101,9 @@ using Plan = std::variant<std::vector<Assignment>, NoFit>;
 // full, 3 have untolerated taints". Constant as long as the numbers are.
 std::string explain(const NoFit& no_fit);
 
-// Same role, resource, kind of proof and ways in which nodes are barred (tainted, not matched, not
-// ready, cordoned, avoided): then an explanation is not worth an early rewrite.
+// Same role, resource, kind of proof that it never fits, and ways in which nodes are barred
+// (tainted, not matched, not ready, cordoned, avoided): then an explanation is not worth an early
+// rewrite.
 bool same_cause(const NoFit& a, const NoFit& b);
 
 // What helps a gang that waits, by the sentence that explain() made of it. A PodGroup keeps no more

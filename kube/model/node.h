@@ -64,6 +64,10 @@ enum class NodeFit {
 // labels, matchFields over metadata.name.
 NodeFit judge(const Node& node, const NodeConstraints& constraints);
 
+// What the pod itself asks of the node is met: nodeSelector, affinity and volumes. The part of
+// judge() that no taint, cordon or outage changes.
+bool selects(const NodeConstraints& constraints, const Node& node);
+
 // How much such a pod prefers this node: the weights of the preferred terms that it meets, added
 // up, as kube-scheduler 1.36 does.
 std::int64_t preference(const Node& node, const NodeConstraints& constraints);

@@ -89,6 +89,15 @@ bool is_selected(const Node& node, const NodeConstraints& constraints) {
                                       [&](const Json& term) { return meets_term(node, term); });
 }
 
+bool reaches_volumes(const Node& node, const NodeConstraints& constraints) {
+  if (constraints.volume_terms.empty()) return true;
+  return std::all_of(constraints.volume_terms.begin(), constraints.volume_terms.end(),
+                     [&](const Json& terms) {
+                       return std::any_of(terms.begin(), terms.end(),
+                                          [&](const Json& term) { return meets_term(node, term); });
+                     });
+}
+
 }  // namespace
 
 NodeConstraints constraints_of(const Json& pod_spec) {
@@ -115,14 +124,11 @@ NodeFit judge(const Node& node, const NodeConstraints& constraints) {
     }
   }
   if (!is_selected(node, constraints)) return NodeFit::kNotSelected;
-  if (constraints.volume_terms.empty()) return NodeFit::kAllowed;
-  for (const Json& terms : constraints.volume_terms) {
-    if (std::none_of(terms.begin(), terms.end(),
-                     [&](const Json& term) { return meets_term(node, term); })) {
-      return NodeFit::kVolumeElsewhere;
-    }
-  }
-  return NodeFit::kAllowed;
+  return reaches_volumes(node, constraints) ? NodeFit::kAllowed : NodeFit::kVolumeElsewhere;
+}
+
+bool selects(const NodeConstraints& constraints, const Node& node) {
+  return is_selected(node, constraints) && reaches_volumes(node, constraints);
 }
 
 std::int64_t preference(const Node& node, const NodeConstraints& constraints) {

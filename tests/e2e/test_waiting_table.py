@@ -123,6 +123,13 @@ def not_together(w):
     w.jobs.create(learners(3, w.own(gpus=4)))
 
 
+@situation("Each role fits, but not beside the others", "Unschedulable", "beside the rest")
+def not_beside_others(w):
+    w.node(8)
+    w.jobs.create(job(NAME, learner={"replicas": 1, "template": w.own(gpus=8)},
+                      collector={"replicas": 2, "template": w.own(gpus=4)}))
+
+
 @situation("Reserved capacity does not fit", "Unschedulable", "minReplicas")
 def reserved(w):
     w.occupy(w.node(8), gpus=4)

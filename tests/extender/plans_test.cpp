@@ -20,10 +20,9 @@ std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
 }
 
 std::int64_t free_gpus(const Cluster& c, const std::string& node) {
-  for (const gang::NodeView& view : c.plans.snapshot().nodes) {
-    if (view.node->name == node) return view.free.get("nvidia.com/gpu");
-  }
-  return -1;
+  const gang::Cluster nodes = c.plans.snapshot().nodes;
+  const auto at = nodes.find(node);
+  return at ? nodes.free(*at, "nvidia.com/gpu") : -1;
 }
 
 TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extender][plans]") {

@@ -120,6 +120,7 @@ struct World {
   // Committed placements count as used in a snapshot; the cycle subtracts other plans itself.
   Snapshot look() const {
     Snapshot snapshot;
+    std::vector<gang::NodeView> views;
     const auto committed = uses(true);
     for (const auto& [name, node] : nodes) {
       if (node.is_deleted) continue;
@@ -129,9 +130,9 @@ struct World {
       if (node.is_tainted) shown = testing::tainted(std::move(shown));
       Use used = node.foreign;
       if (committed.count(name) > 0) used += committed.at(name);
-      snapshot.nodes.push_back(
-          testing::view(std::move(shown), testing::capacity(used.gpus, used.cores, 0)));
+      views.push_back(testing::view(std::move(shown), testing::capacity(used.gpus, used.cores, 0)));
     }
+    snapshot.nodes = views;
     for (const gang::PodGroup& group : groups) {
       GroupSeen& seen = snapshot.groups.emplace_back();
       seen.group = std::make_shared<const gang::PodGroup>(group);

@@ -62,8 +62,47 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        "coordinator: does not fit: it needs cpu 4; no node has it free, 1 is full"},
       {"an earlier set of the gang took the capacity",
        {a_set("learner", 1, ask(8)), a_set("collector", 2, ask(4))},
-       copies(1, "free", gpu),
-       "collector: 2 of 2 do not fit: each needs nvidia.com/gpu 4; no node has it free, 1 is full"},
+       copies(1, "free", gpu) + copies(1, "full", view(a_node("", 8), capacity(8, 0, 0))),
+       "collector: 2 of 2 do not fit: each needs nvidia.com/gpu 4; no node has it free, 2 are "
+       "full"},
+      {"the sets fit the empty nodes alone, but not together",
+       {a_set("learner", 1, ask(8)), a_set("collector", 2, ask(4))},
+       copies(1, "free", gpu) + copies(1, "other", view(a_node("", 0))),
+       "collector: can never fit beside the rest of its gang: each needs nvidia.com/gpu 4; the "
+       "nodes do not hold all pods of the gang even when empty"},
+      {"two sets that keep apart from each other have one node",
+       {on_port(a_set("learner", 1, ask(0)), 8080), on_port(a_set("collector", 1, ask(0)), 8080)},
+       {view(a_node("a", 8)), view(labelled(a_node("b", 0), "x", "y"), capacity(0, 64, 0)),
+        view(tainted(a_node("c", 0)))},
+       "learner: does not fit: it needs cpu 1; no node has it free, 2 are full, 1 has an "
+       "untolerated taint"},
+      {"pods that keep apart by two labels at once: two racks in one zone",
+       {apart_by(apart_by(a_set("learner", 3, ask(0)), "zone"), "rack")},
+       {view(labelled(labelled(a_node("a", 0), "zone", "x"), "rack", "1")),
+        view(labelled(labelled(a_node("b", 0), "zone", "x"), "rack", "2")),
+        view(labelled(labelled(a_node("c", 0), "zone", "y"), "rack", "3")),
+        view(labelled(labelled(a_node("d", 0), "zone", "z"), "rack", "3"))},
+       "learner: 1 of 3 can never fit: each needs a rack of its own (podAntiAffinity); the nodes "
+       "have capacity for 2 even when empty"},
+      {"the only large node is tainted: taints change",
+       {a_set("learner", 1, ask(16))},
+       {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 16)))},
+       "learner: does not fit: it needs nvidia.com/gpu 16; no node has it free, 2 are too small, 1 "
+       "has an untolerated taint"},
+      {"the only large node is cordoned, another one not ready",
+       {a_set("learner", 2, ask(16))},
+       {view(a_node("a", 8)), view(cordoned(a_node("b", 16))), view(not_ready(a_node("c", 16)))},
+       "learner: 2 of 2 do not fit: each needs nvidia.com/gpu 16; no node has it free, 1 is too "
+       "small, 1 is not ready, 1 is cordoned"},
+      {"the tainted node would not be selected either",
+       {selecting(a_set("learner", 1, ask(16)), "pool", "rl")},
+       {view(labelled(a_node("a", 8), "pool", "rl")), view(tainted(a_node("c", 16)))},
+       "learner: can never fit: it needs nvidia.com/gpu 16; the largest node has 8 even when "
+       "empty, 1 has an untolerated taint"},
+      {"another role can never fit, though the first one only waits",
+       {a_set("learner", 1, ask(8)), a_set("collector", 1, ask(0, 100))},
+       copies(1, "full", full),
+       "collector: can never fit: it needs cpu 100; the largest node has 64 even when empty"},
       {"some nodes are too small for it",
        {a_set("learner", 1, ask(8))},
        {view(a_node("a", 8), capacity(1, 0, 0)), view(a_node("b", 4)), view(a_node("c", 0))},
@@ -75,9 +114,14 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
        "learner: 1 of 2 does not fit: each needs memory 200Gi; 1 node has it free, 1 more is full"},
       {"no node is large enough",
        {a_set("learner", 4, ask(16))},
-       {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 16)))},
+       {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 8)))},
        "learner: 4 of 4 can never fit: each needs nvidia.com/gpu 16; the largest node has 8 even "
        "when empty, 1 has an untolerated taint"},
+      {"a tainted node would hold some of the set",
+       {a_set("learner", 4, ask(16))},
+       {view(a_node("a", 8)), view(a_node("b", 4)), view(tainted(a_node("c", 16)))},
+       "learner: 3 of 4 can never fit: each needs nvidia.com/gpu 16; the nodes have capacity for 1 "
+       "even when empty, 1 has an untolerated taint"},
       {"the resource that is short in an empty cluster is named, not the one that is short now",
        {a_set("learner", 1, ask(8, 100))},
        {view(a_node("a", 8), capacity(8, 0, 0))},
@@ -237,7 +281,15 @@ TEST_CASE("an explanation says what helps", "[gang][explain]") {
   no_fit.nodes_full = 0;
   no_fit.nodes_avoided = 1;
   CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
+  no_fit.nodes_avoided = 0;
+  no_fit.nodes_too_small = 1;
+  no_fit.nodes_tainted = 1;
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
+  no_fit.nodes_avoided = 1;
+  no_fit.nodes_too_small = 0;
   no_fit.never = true;
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kAskForLess);
+  no_fit.together = true;
   CHECK(remedy_for(explain(no_fit)) == Remedy::kAskForLess);
   no_fit.resource.clear();
   CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
@@ -263,6 +315,7 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
       {"another role waits", with([](NoFit& x) { x.role = "collector"; }), false},
       {"another resource is short", with([](NoFit& x) { x.resource = "cpu"; }), false},
       {"it can never fit now", with([](NoFit& x) { x.never = true; }), false},
+      {"the search gave up", with([](NoFit& x) { x.gave_up = true; }), true},
       {"no node is allowed any more", with([](NoFit& x) { x.resource = ""; }), false},
       {"the last free node was taken", with([](NoFit& x) { x.nodes_free = 0; }), true},
       {"one more node is not ready", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},

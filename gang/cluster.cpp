@@ -1,0 +1,273 @@
+#include "gang/cluster.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+namespace nervex::gang {
+
+using kube::NodeFit;
+
+// ---- rows
+
+namespace {
+
+// Roles, jobs and requests mostly share their constraints.
+constexpr std::size_t kMostKnown = 64;
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+
+std::int64_t subtract(std::int64_t from, std::int64_t amount, std::int64_t times) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(amount, times, &product)) {
+    product = (amount < 0) == (times < 0) ? kMax : kMin;
+  }
+  std::int64_t left = 0;
+  if (!__builtin_sub_overflow(from, product, &left)) return left;
+  return product < 0 ? kMax : kMin;
+}
+
+// Calls use(amount, column) for what has a column, other(amount) for the rest. Both sides are
+// sorted by name.
+template <typename Use, typename Other>
+void each_amount(const kube::Resources& amounts, std::span<const std::string> columns, Use use,
+                 Other other) {
+  std::size_t column = 0;
+  for (const kube::ResourceAmount& amount : amounts.amounts()) {
+    while (column < columns.size() && columns[column] < amount.name) ++column;
+    if (column < columns.size() && columns[column] == amount.name) {
+      use(amount, column);
+    } else {
+      other(amount);
+    }
+  }
+}
+
+}  // namespace
+
+Cluster::Cluster(std::span<const NodeView> views) {
+  std::vector<const NodeView*> sorted;
+  sorted.reserve(views.size());
+  for (const NodeView& view : views) sorted.push_back(&view);
+  const auto name_less = [](const NodeView* a, const NodeView* b) {
+    return a->node->name < b->node->name;
+  };
+  if (!std::is_sorted(sorted.begin(), sorted.end(), name_less)) {
+    std::stable_sort(sorted.begin(), sorted.end(), name_less);
+  }
+  const auto same_name = [](const NodeView* a, const NodeView* b) {
+    return a->node->name == b->node->name;
+  };
+  sorted.erase(std::unique(sorted.begin(), sorted.end(), same_name), sorted.end());
+  std::set<std::string, std::less<>> columns;
+  const auto add_columns = [&columns](const kube::Resources& amounts) {
+    for (const auto& [name, amount] : amounts.amounts()) {
+      if (columns.find(name) == columns.end() && !kube::is_implicit(name)) columns.insert(name);
+    }
+  };
+  for (const NodeView* view : sorted) {
+    add_columns(view->node->allocatable);
+    add_columns(view->free);
+  }
+  auto nodes = std::make_shared<Nodes>();
+  nodes->columns.assign(columns.begin(), columns.end());
+  nodes->nodes.reserve(sorted.size());
+  nodes->allocatable.assign(sorted.size() * nodes->columns.size(), 0);
+  std::int64_t* row = nodes->allocatable.data();
+  for (const NodeView* view : sorted) {
+    nodes->nodes.push_back(view->node);
+    each_amount(
+        view->node->allocatable, nodes->columns,
+        [row](const auto& amount, std::size_t column) { row[column] = amount.amount; },
+        [](const auto&) {});
+    row += nodes->columns.size();
+  }
+  nodes_ = std::move(nodes);
+  free_.assign(sorted.size() * width(), 0);
+  implicit_.resize(sorted.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) set_free(i, sorted[i]->free);
+}
+
+std::optional<std::size_t> Cluster::find(std::string_view name) const {
+  if (!nodes_) return std::nullopt;
+  const auto& nodes = nodes_->nodes;
+  const auto at = std::lower_bound(
+      nodes.begin(), nodes.end(), name,
+      [](const auto& node, std::string_view wanted) { return node->name < wanted; });
+  if (at == nodes.end() || (*at)->name != name) return std::nullopt;
+  return static_cast<std::size_t>(at - nodes.begin());
+}
+
+std::span<const std::string> Cluster::columns() const {
+  return nodes_ ? std::span<const std::string>(nodes_->columns) : std::span<const std::string>();
+}
+
+std::optional<std::size_t> Cluster::column(std::string_view resource) const {
+  const auto all = columns();
+  const auto at = std::lower_bound(all.begin(), all.end(), resource);
+  if (at == all.end() || *at != resource) return std::nullopt;
+  return static_cast<std::size_t>(at - all.begin());
+}
+
+std::int64_t Cluster::free(std::size_t node, std::string_view resource) const {
+  if (kube::is_implicit(resource)) return implicit_[node].get(resource);
+  const auto at = column(resource);
+  return at ? free_row(node)[*at] : 0;
+}
+
+kube::Resources Cluster::free(std::size_t node) const {
+  kube::Resources out = implicit_[node];
+  for (std::size_t i = 0; i < width(); ++i) out.set(nodes_->columns[i], free_row(node)[i]);
+  return out;
+}
+
+void Cluster::set_free(std::size_t node, const kube::Resources& free) {
+  std::int64_t* row = free_.data() + node * width();
+  std::fill(row, row + width(), 0);
+  if (!implicit_[node].empty()) implicit_[node] = {};
+  each_amount(
+      free, nodes_->columns,
+      [row](const auto& amount, std::size_t column) { row[column] = amount.amount; },
+      [&](const auto& amount) {
+        if (kube::is_implicit(amount.name)) implicit_[node].set(amount.name, amount.amount);
+      });
+}
+
+std::string_view Cluster::first_lacking(std::size_t node, const kube::Resources& asked) const {
+  const std::int64_t* row = free_row(node);
+  std::string_view lacking;
+  each_amount(
+      asked, nodes_->columns,
+      [&](const auto& amount, std::size_t column) {
+        if (lacking.empty() && amount.amount > 0 && amount.amount > row[column]) {
+          lacking = amount.name;
+        }
+      },
+      [&](const auto& amount) {
+        if (!lacking.empty() || amount.amount <= 0) return;
+        const bool one_more = kube::is_implicit(amount.name);
+        const std::int64_t has = one_more ? implicit_[node].get(amount.name) + 1 : 0;
+        if (amount.amount > has) lacking = amount.name;
+      });
+  return lacking;
+}
+
+void Cluster::take(std::size_t node, const kube::Resources& amount, std::int64_t times) {
+  std::int64_t* row = free_.data() + node * width();
+  each_amount(
+      amount, nodes_->columns,
+      [&](const auto& of, std::size_t column) {
+        row[column] = subtract(row[column], of.amount, times);
+      },
+      [&](const auto& of) {
+        if (!kube::is_implicit(of.name)) return;
+        implicit_[node].set(of.name, subtract(implicit_[node].get(of.name), of.amount, times));
+      });
+}
+
+// ---- which nodes may a pod use?
+
+namespace {
+
+void add_keys(const Json& terms, std::set<std::string>& keys, bool& by_name) {
+  if (!terms.is_array()) return;
+  for (const Json& term : terms) {
+    for (const Json& requirement : kube::array_at(term, {"matchExpressions"})) {
+      keys.insert(kube::string_at(requirement, {"key"}));
+    }
+    by_name = by_name || !kube::array_at(term, {"matchFields"}).empty();
+  }
+}
+
+// Of two nodes with one kind, judge() says the same: it reads nothing else of a node.
+class NodeKinds {
+ public:
+  explicit NodeKinds(const kube::NodeConstraints& constraints) {
+    std::set<std::string> keys;
+    if (constraints.node_selector.is_object()) {
+      for (const auto& [key, value] : constraints.node_selector.items()) keys.insert(key);
+    }
+    add_keys(constraints.node_selector_terms, keys, by_name_);
+    for (const Json& preferred : constraints.preferred_terms) {
+      if (const Json* term = kube::find(preferred, {"preference"})) {
+        add_keys(Json::array({*term}), keys, by_name_);
+      }
+    }
+    for (const Json& terms : constraints.volume_terms) add_keys(terms, keys, by_name_);
+    keys_.assign(keys.begin(), keys.end());
+  }
+
+  // The index of an equal node among those that were given before, or its own.
+  std::size_t first_like(const std::vector<std::shared_ptr<const kube::Node>>& nodes,
+                         std::size_t i) {
+    if (by_name_) return i;
+    read(*nodes[i], now_);
+    std::size_t hash = nodes[i]->taints.size();
+    for (const std::string_view part : now_) {
+      hash = hash * 31 + std::hash<std::string_view>{}(part);
+    }
+    auto& same_hash = first_[hash];
+    for (const std::size_t other : same_hash) {
+      read(*nodes[other], then_);
+      if (then_ == now_ && nodes[other]->taints == nodes[i]->taints) return other;
+    }
+    same_hash.push_back(i);
+    return i;
+  }
+
+ private:
+  void read(const kube::Node& node, std::vector<std::string_view>& out) const {
+    out.clear();
+    out.push_back(node.ready ? "ready" : "");
+    out.push_back(node.unschedulable ? "cordoned" : "");
+    for (const std::string& key : keys_) {
+      const auto label = node.labels.find(key);
+      const bool has = label != node.labels.end();
+      out.push_back(has ? "has" : "");
+      out.push_back(has ? std::string_view(label->second) : "");
+    }
+  }
+
+  std::vector<std::string> keys_;
+  bool by_name_ = false;
+  std::unordered_map<std::size_t, std::vector<std::size_t>> first_;
+  std::vector<std::string_view> now_, then_;
+};
+
+Verdicts judge_all(const kube::NodeConstraints& constraints,
+                   const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
+  Verdicts out;
+  out.fits.resize(nodes.size());
+  out.selected.resize(nodes.size());
+  const bool prefers = !constraints.preferred_terms.empty();
+  if (prefers) out.score.resize(nodes.size());
+  NodeKinds kinds(constraints);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::size_t like = kinds.first_like(nodes, i);
+    out.fits[i] = like < i ? out.fits[like] : kube::judge(*nodes[i], constraints);
+    out.selected[i] = like < i ? bool{out.selected[like]} : kube::selects(constraints, *nodes[i]);
+    if (prefers) out.score[i] = like < i ? out.score[like] : preference(*nodes[i], constraints);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const Verdicts> Cluster::verdicts(const kube::NodeConstraints& constraints) const {
+  if (!nodes_) return std::make_shared<const Verdicts>();
+  Memo& memo = nodes_->memo;
+  for (const auto& [known, verdicts] : memo.known) {
+    if (known == constraints) return verdicts;
+  }
+  auto verdicts = std::make_shared<const Verdicts>(judge_all(constraints, nodes_->nodes));
+  if (memo.known.size() < kMostKnown) {
+    memo.known.emplace_back(constraints, verdicts);
+  } else {
+    memo.known[memo.next++ % kMostKnown] = {constraints, verdicts};
+  }
+  return verdicts;
+}
+
+}  // namespace nervex::gang

@@ -1,0 +1,97 @@
+// gang/cluster.h - which nodes are there, what is free on each, and which of them may a pod use?
+//
+// The view that plans are made on: rows of integers, so that it is copied and summed cheaply.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kube/model/node.h"
+#include "kube/model/resources.h"
+
+namespace nervex::gang {
+
+struct NodeView {  // one node, as of the caller's snapshot
+  std::shared_ptr<const kube::Node> node;
+  // allocatable - occupying pods - reserved capacity; below zero: overcommitted
+  kube::Resources free;
+};
+
+// What a pod's constraints mean for each node, by its index; capacity aside.
+struct Verdicts {
+  std::vector<kube::NodeFit> fits;
+  // What the pod itself asks of a node is met: nodeSelector, affinity, volumes. Taints, cordons and
+  // readiness come and go, so a proof that holds for long counts on these nodes.
+  std::vector<bool> selected;
+  std::vector<std::int64_t> score;  // kube::preference(); empty: none is preferred
+};
+
+// A value: a copy never shows what another copy changes. The nodes themselves are shared by copies,
+// and so is what was found out about them by verdicts(): copies that do that belong to one thread.
+class Cluster {
+ public:
+  Cluster() = default;
+  // In any order; of nodes with one name the first counts.
+  Cluster(std::span<const NodeView> views);  // NOLINT: implicit, as the one below
+  Cluster(const std::vector<NodeView>& views) : Cluster(std::span(views)) {}  // NOLINT
+  Cluster(std::initializer_list<NodeView> views)
+      : Cluster(std::span(views.begin(), views.size())) {}
+
+  // Nodes have indexes in the order of their names.
+  std::size_t size() const { return nodes_ ? nodes_->nodes.size() : 0; }
+  bool empty() const { return size() == 0; }
+  const kube::Node& node(std::size_t i) const { return *nodes_->nodes[i]; }
+  std::optional<std::size_t> find(std::string_view name) const;
+
+  // Of implicit resources one less than a pod can have, as in kube::Resources.
+  std::int64_t free(std::size_t node, std::string_view resource) const;
+  // Also of resources that no node has: those are 0.
+  kube::Resources free(std::size_t node) const;
+  void set_free(std::size_t node, const kube::Resources& free);
+  // The first resource (by name) of which the node has too little; empty: it fits.
+  std::string_view first_lacking(std::size_t node, const kube::Resources& asked) const;
+  // Negative `times` give it back. Saturates as kube::Resources do.
+  void take(std::size_t node, const kube::Resources& amount, std::int64_t times = 1);
+
+  // Kept for the next call with equal constraints, as long as a copy with these nodes lives. Cost
+  // of the first call: one judgement for each kind of node, and a look at every node.
+  std::shared_ptr<const Verdicts> verdicts(const kube::NodeConstraints& constraints) const;
+
+  // -- rows, for the planner
+
+  // What the nodes have of their own, implicit resources aside; sorted by name.
+  std::span<const std::string> columns() const;
+  std::optional<std::size_t> column(std::string_view resource) const;
+  const std::int64_t* free_row(std::size_t i) const { return free_.data() + i * width(); }
+  const std::int64_t* allocatable_row(std::size_t i) const {
+    return nodes_->allocatable.data() + i * width();
+  }
+  // What pods have taken of implicit resources: negative amounts.
+  const kube::Resources& implicit(std::size_t i) const { return implicit_[i]; }
+
+ private:
+  // By constraints. The oldest go first.
+  struct Memo {
+    std::vector<std::pair<kube::NodeConstraints, std::shared_ptr<const Verdicts>>> known;
+    std::size_t next = 0;
+  };
+  struct Nodes {
+    std::vector<std::shared_ptr<const kube::Node>> nodes;
+    std::vector<std::string> columns;
+    std::vector<std::int64_t> allocatable;  // rows
+    mutable Memo memo;
+  };
+  std::size_t width() const { return nodes_->columns.size(); }
+
+  std::shared_ptr<const Nodes> nodes_;
+  std::vector<std::int64_t> free_;  // rows
+  std::vector<kube::Resources> implicit_;
+};
+
+}  // namespace nervex::gang

@@ -1,0 +1,420 @@
+#include "gang/search.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+
+namespace nervex::gang {
+namespace {
+
+using Outcome = SearchResult::Outcome;
+
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+// Each level takes some stack, and a search that is so deep comes to no end.
+constexpr int kDeepest = 1000;
+// For more sets than this, sums are not made for all combinations of them.
+constexpr std::size_t kMostCombined = 5;
+
+// Of amounts that are not negative. Too large a capacity proves nothing wrong.
+std::int64_t add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? kUnlimited : sum;
+}
+std::int64_t multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kUnlimited : product;
+}
+
+// Nodes on which it makes no difference what is placed.
+struct NodeClass {
+  std::vector<std::int64_t> limit;     // pods, by set of the search
+  std::vector<std::int64_t> free;      // by resource; not more than the sets can use
+  std::vector<std::ptrdiff_t> domain;  // by Capacity::domains; -1: its sets do not share there
+  std::vector<std::size_t> nodes;
+
+  auto key() const { return std::tie(limit, free, domain); }
+  std::ptrdiff_t usable_by() const {
+    return std::count_if(limit.begin(), limit.end(), [](auto most) { return most > 0; });
+  }
+};
+
+struct HashOfState {
+  std::size_t operator()(const std::vector<std::int64_t>& state) const {
+    std::size_t hash = state.size();
+    for (const std::int64_t part : state) {
+      hash ^= static_cast<std::size_t>(part) + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
+    }
+    return hash;
+  }
+};
+
+class Search {
+ public:
+  Search(const Capacity& capacity, std::vector<std::size_t> sets, std::int64_t& steps)
+      : capacity_(capacity), sets_(std::move(sets)), steps_(steps) {
+    find_classes();
+    add_up();
+    for (const std::size_t set : sets_) left_.push_back(capacity.sets[set].wanted);
+    for (const Domains& shared : capacity.domains) {
+      domain_offset_.push_back(domain_free_.size());
+      for (const auto& nodes : shared.nodes) {
+        domain_free_.push_back(
+            std::max<std::int64_t>(0, capacity.free.row(nodes.front())[shared.resource]));
+      }
+    }
+  }
+
+  Outcome run() {
+    if (enter_class(0, 0)) return Outcome::kPlaced;
+    return gave_up_ ? Outcome::kGaveUp : Outcome::kImpossible;
+  }
+
+  std::vector<Fill> fills() const {
+    std::vector<Fill> out;
+    std::vector<std::size_t> used(classes_.size(), 0);
+    for (const Choice& choice : chosen_) {
+      for (std::int64_t i = 0; i < choice.nodes; ++i) {
+        const std::size_t node = classes_[choice.of].nodes[used[choice.of]++];
+        for (std::size_t s = 0; s < sets_.size(); ++s) {
+          if (choice.pods[s] > 0) out.push_back({sets_[s], node, choice.pods[s]});
+        }
+      }
+    }
+    return out;
+  }
+
+ private:
+  // So many nodes of a class get these pods each.
+  struct Choice {
+    std::size_t of = 0;
+    std::int64_t nodes = 0;
+    std::vector<std::int64_t> pods;  // by set of the search
+  };
+  struct Sum {  // of what some sets can use of a resource, from each class on
+    std::vector<std::size_t> sets;
+    std::size_t resource = 0;
+    std::vector<std::int64_t> of_node;  // by class
+    std::vector<std::int64_t> from;     // by class, and 0 at the end
+  };
+
+  const SetNeed& need(std::size_t s) const { return capacity_.sets[sets_[s]]; }
+  std::size_t resources() const { return capacity_.resources.size(); }
+  bool shares(std::size_t s) const { return capacity_.shares_domains(need(s)); }
+
+  void find_classes() {
+    std::vector<NodeClass> nodes;
+    for (std::size_t i = 0; i < capacity_.nodes(); ++i) {
+      NodeClass of{{}, std::vector<std::int64_t>(resources(), 0), {}, {i}};
+      for (std::size_t s = 0; s < sets_.size(); ++s) {
+        of.limit.push_back(capacity_.times_on(need(s), i));
+      }
+      if (of.usable_by() == 0) continue;
+      for (std::size_t r = 0; r < resources(); ++r) {
+        std::int64_t usable = 0;
+        for (std::size_t s = 0; s < sets_.size(); ++s) {
+          usable = add(usable, multiply(of.limit[s], std::max<std::int64_t>(0, need(s).each[r])));
+        }
+        of.free[r] = std::clamp<std::int64_t>(capacity_.free.row(i)[r], 0, usable);
+      }
+      for (const Domains& shared : capacity_.domains) {
+        const bool is_used = of.free[shared.resource] > 0;
+        of.domain.push_back(is_used ? static_cast<std::ptrdiff_t>(shared.domain[i]) : -1);
+      }
+      nodes.push_back(std::move(of));
+    }
+    std::stable_sort(nodes.begin(), nodes.end(), [](const NodeClass& a, const NodeClass& b) {
+      const auto by = std::pair(a.usable_by(), b.usable_by());
+      return by.first != by.second ? by.first < by.second : a.key() < b.key();
+    });
+    for (NodeClass& node : nodes) {
+      if (classes_.empty() || classes_.back().key() != node.key()) {
+        classes_.push_back(std::move(node));
+      } else {
+        classes_.back().nodes.push_back(node.nodes.front());
+      }
+    }
+  }
+
+  std::vector<std::vector<std::size_t>> combinations() const {
+    std::vector<std::vector<std::size_t>> out;
+    const std::size_t count = sets_.size();
+    if (count <= kMostCombined) {
+      for (std::size_t mask = 1; mask < (std::size_t{1} << count); ++mask) {
+        auto& sets = out.emplace_back();
+        for (std::size_t s = 0; s < count; ++s) {
+          if ((mask >> s & 1U) != 0) sets.push_back(s);
+        }
+      }
+      return out;
+    }
+    for (std::size_t s = 0; s < count; ++s) out.push_back({s});
+    out.emplace_back(count);
+    std::iota(out.back().begin(), out.back().end(), std::size_t{0});
+    return out;
+  }
+
+  void finish(Sum sum) {
+    sum.from.assign(classes_.size() + 1, 0);
+    for (std::size_t k = classes_.size(); k-- > 0;) {
+      const auto nodes = static_cast<std::int64_t>(classes_[k].nodes.size());
+      sum.from[k] = add(sum.from[k + 1], multiply(sum.of_node[k], nodes));
+    }
+    sums_.push_back(std::move(sum));
+  }
+
+  // Of 7 free, pods of 4 and 8 can use 4.
+  std::int64_t usable(const NodeClass& node, const std::vector<std::size_t>& sets,
+                      std::size_t r) const {
+    std::int64_t most = 0;
+    std::int64_t divisor = 0;
+    for (const std::size_t s : sets) {
+      const std::int64_t each = need(s).each[r];
+      if (node.limit[s] == 0 || each <= 0) continue;
+      most = add(most, multiply(node.limit[s], each));
+      divisor = std::gcd(divisor, each);
+    }
+    most = std::min(most, node.free[r]);
+    return divisor > 1 ? most - most % divisor : most;
+  }
+
+  void add_up() {
+    for (const auto& sets : combinations()) {
+      for (std::size_t r = 0; r < resources(); ++r) {
+        const bool all_ask = std::all_of(sets.begin(), sets.end(),
+                                         [&](std::size_t s) { return need(s).each[r] > 0; });
+        if (!all_ask) continue;  // the combination without those that do not says the same
+        Sum sum{sets, r, {}, {}};
+        for (const NodeClass& node : classes_) sum.of_node.push_back(usable(node, sets, r));
+        finish(std::move(sum));
+      }
+    }
+    pods_from_.assign(sets_.size(), std::vector<std::int64_t>(classes_.size() + 1, 0));
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      for (std::size_t k = classes_.size(); k-- > 0;) {
+        const auto nodes = static_cast<std::int64_t>(classes_[k].nodes.size());
+        pods_from_[s][k] = add(pods_from_[s][k + 1], multiply(classes_[k].limit[s], nodes));
+      }
+    }
+  }
+
+  // Not even each resource for itself suffices, on so many nodes of class k and all those after it.
+  bool is_hopeless(std::size_t k, std::int64_t nodes) const {
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      const std::int64_t here = k < classes_.size() ? classes_[k].limit[s] * nodes : 0;
+      const std::int64_t later = k < classes_.size() ? pods_from_[s][k + 1] : 0;
+      if (left_[s] > add(here, later)) return true;
+    }
+    if (k >= classes_.size()) return false;
+    for (const Sum& sum : sums_) {
+      std::int64_t asked = 0;
+      for (const std::size_t s : sum.sets) {
+        asked = add(asked, multiply(left_[s], need(s).each[sum.resource]));
+      }
+      if (asked > add(sum.from[k + 1], multiply(sum.of_node[k], nodes))) return true;
+    }
+    return false;
+  }
+
+  bool has_placed_all() const {
+    return std::all_of(left_.begin(), left_.end(), [](std::int64_t left) { return left == 0; });
+  }
+
+  bool is_of_use(const NodeClass& node) const {
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      if (left_[s] > 0 && node.limit[s] > 0) return true;
+    }
+    return false;
+  }
+
+  // The rest goes to class k and those after it.
+  bool enter_class(std::size_t k, int depth) {
+    if (has_placed_all()) return true;
+    while (k < classes_.size() && !is_of_use(classes_[k])) ++k;
+    if (k == classes_.size()) return false;
+    const auto nodes = static_cast<std::int64_t>(classes_[k].nodes.size());
+    if (is_hopeless(k, nodes)) return false;
+    std::vector<std::int64_t> state{static_cast<std::int64_t>(k)};
+    state.insert(state.end(), left_.begin(), left_.end());
+    state.insert(state.end(), domain_free_.begin(), domain_free_.end());
+    if (dead_.count(state) > 0) return false;
+    if (fill_class(k, nodes, nullptr, depth)) return true;
+    if (!gave_up_) dead_.insert(std::move(state));
+    return false;
+  }
+
+  bool take_step() {
+    if (steps_ > 0) {
+      --steps_;
+      return true;
+    }
+    gave_up_ = true;
+    return false;
+  }
+
+  // The rest goes to `nodes` of class k and to those after it; none of these nodes gets more than
+  // `last`, in the order of the alphabet: equal nodes can be swapped.
+  bool fill_class(std::size_t k, std::int64_t nodes, const std::vector<std::int64_t>* last,
+                  int depth) {
+    if (has_placed_all()) return true;
+    if (nodes == 0) return enter_class(k + 1, depth + 1);
+    if (depth > kDeepest) gave_up_ = true;
+    if (!take_step() || gave_up_) return false;
+    if (last != nullptr && is_hopeless(k, nodes)) return false;
+    std::vector<std::int64_t> pods(sets_.size(), 0);
+    std::vector<std::int64_t> free = classes_[k].free;
+    return choose_pods({k, nodes, last, depth, pods, free}, 0, last != nullptr);
+  }
+
+  struct Filling {
+    std::size_t k;
+    std::int64_t nodes;
+    const std::vector<std::int64_t>* last;
+    int depth;
+    std::vector<std::int64_t>& pods;
+    std::vector<std::int64_t>& free;  // of one node
+  };
+
+  std::int64_t fits_more(const Filling& filling, std::size_t s) const {
+    const std::int64_t most = std::min(classes_[filling.k].limit[s], left_[s]) - filling.pods[s];
+    return most <= 0 ? 0 : times_in(need(s).each, filling.free, most);
+  }
+
+  void put(const Filling& filling, std::size_t s, std::int64_t count) const {
+    filling.pods[s] += count;
+    for (std::size_t r = 0; r < resources(); ++r) filling.free[r] -= count * need(s).each[r];
+  }
+
+  // Pods of set s and those after it for one node. `is_tied`: so far it is like the last one.
+  bool choose_pods(const Filling& filling, std::size_t s, bool is_tied) {
+    if (s == sets_.size()) return !is_tied && use_choice(filling);
+    if (!take_step()) return false;
+    std::int64_t most = fits_more(filling, s);
+    if (is_tied) most = std::min(most, (*filling.last)[s]);
+    for (std::int64_t count = most; count >= 0; --count) {
+      put(filling, s, count);
+      const bool found = choose_pods(filling, s + 1, is_tied && count == (*filling.last)[s]);
+      put(filling, s, -count);
+      if (found || gave_up_) return found;
+      const bool is_last = s + 1 == sets_.size();
+      if (is_last && !shares(s)) break;  // with fewer the node would not be full
+    }
+    return false;
+  }
+
+  // Whatever comes later, pods could be moved to a node that holds one more. Not so where the node
+  // shares with others: what they need may be taken there.
+  bool is_full(const Filling& filling) const {
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      if (!shares(s) && fits_more(filling, s) > 0) return false;
+    }
+    return true;
+  }
+
+  // How many nodes can have these pods each.
+  std::int64_t most_nodes(const Filling& filling) const {
+    std::int64_t most = filling.nodes;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      if (filling.pods[s] > 0) most = std::min(most, left_[s] / filling.pods[s]);
+    }
+    for (std::size_t d = 0; d < capacity_.domains.size(); ++d) {
+      const std::int64_t used = used_of_domain(filling, d);
+      if (used > 0) most = std::min(most, domain_free_[domain_of(filling.k, d)] / used);
+    }
+    return most;
+  }
+
+  std::int64_t used_of_domain(const Filling& filling, std::size_t d) const {
+    std::int64_t used = 0;
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      used += filling.pods[s] * need(s).each[capacity_.domains[d].resource];
+    }
+    return used;
+  }
+  std::size_t domain_of(std::size_t k, std::size_t d) const {
+    return domain_offset_[d] + static_cast<std::size_t>(classes_[k].domain[d]);
+  }
+
+  void count_nodes(const Filling& filling, std::int64_t nodes) {
+    for (std::size_t s = 0; s < sets_.size(); ++s) left_[s] -= nodes * filling.pods[s];
+    for (std::size_t d = 0; d < capacity_.domains.size(); ++d) {
+      const std::int64_t used = used_of_domain(filling, d);
+      if (used > 0) domain_free_[domain_of(filling.k, d)] -= nodes * used;
+    }
+  }
+
+  bool use_choice(const Filling& filling) {
+    if (!is_full(filling)) return false;
+    const auto& [k, nodes, last, depth, pods, free] = filling;
+    const bool is_empty = std::all_of(pods.begin(), pods.end(), [](auto n) { return n == 0; });
+    if (is_empty) return enter_class(k + 1, depth + 1);
+    for (std::int64_t count = most_nodes(filling); count > 0; --count) {
+      chosen_.push_back({k, count, pods});
+      count_nodes(filling, count);
+      const std::vector<std::int64_t> same = pods;
+      const bool found = fill_class(k, nodes - count, &same, depth + 1);
+      count_nodes(filling, -count);
+      if (found) return true;
+      chosen_.pop_back();
+      if (gave_up_) return false;
+    }
+    return false;
+  }
+
+  const Capacity& capacity_;
+  const std::vector<std::size_t> sets_;  // by index of Capacity::sets
+  std::int64_t& steps_;
+  std::vector<NodeClass> classes_;
+  std::vector<Sum> sums_;
+  std::vector<std::vector<std::int64_t>> pods_from_;  // by set and class, as Sum::from
+  std::vector<std::size_t> domain_offset_;            // into domain_free_, by Capacity::domains
+
+  std::vector<std::int64_t> left_;  // pods, by set
+  std::vector<std::int64_t> domain_free_;
+  std::vector<Choice> chosen_;
+  bool gave_up_ = false;
+  // From here nothing was found: class, left_ and domain_free_.
+  std::unordered_set<std::vector<std::int64_t>, HashOfState> dead_;
+};
+
+// A set that has capacity on more nodes than the gang has pods, itself counted, fits whatever the
+// others do: each of their pods touches one node.
+std::vector<std::size_t> take_easy(const Capacity& capacity, std::vector<std::size_t>& hard) {
+  std::vector<std::size_t> easy;
+  std::int64_t pods = 0;
+  for (const std::size_t set : hard) pods += capacity.sets[set].wanted;
+  const auto is_easy = [&](std::size_t set) {
+    const SetNeed& need = capacity.sets[set];
+    if (capacity.shares_domains(need)) return false;
+    std::int64_t holders = 0;
+    for (std::size_t i = 0; i < capacity.nodes() && holders < pods; ++i) {
+      holders += capacity.times_on(need, i) > 0 ? 1 : 0;
+    }
+    return holders >= pods;
+  };
+  for (bool again = true; again;) {
+    const auto at = std::find_if(hard.begin(), hard.end(), is_easy);
+    again = at != hard.end();
+    if (!again) break;
+    pods -= capacity.sets[*at].wanted;
+    easy.push_back(*at);
+    hard.erase(at);
+  }
+  std::reverse(easy.begin(), easy.end());  // the first one is easy beside all others: it comes last
+  return easy;
+}
+
+}  // namespace
+
+SearchResult search(const Capacity& capacity, const std::vector<std::size_t>& order,
+                    std::int64_t& steps) {
+  SearchResult out;
+  std::vector<std::size_t> hard = order;
+  out.easy = take_easy(capacity, hard);
+  Search search(capacity, std::move(hard), steps);
+  out.outcome = search.run();
+  if (out.outcome == Outcome::kPlaced) out.fills = search.fills();
+  return out;
+}
+
+}  // namespace nervex::gang
