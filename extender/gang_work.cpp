@@ -297,7 +297,10 @@ void take_unchecked(GangWork& work, Ledger& ledger) {
 
 void recheck(GangWork& work, Ledger& ledger) {
   if (work.committed) return recheck_committed(work, ledger);
-  if (!work.missing.empty()) return;
+  if (!work.missing.empty()) {
+    if (!work.placed.empty()) ledger.note_dropped_plan();
+    return;
+  }
   for (std::size_t i = 0; i < work.placed.size(); ++i) {
     const PlacedSlot& slot = work.placed[i];
     if (ledger.fits(*slot.set, slot.placement.node)) {
@@ -307,6 +310,7 @@ void recheck(GangWork& work, Ledger& ledger) {
     for (std::size_t taken = 0; taken < i; ++taken) {
       ledger.give_back(*work.placed[taken].set, work.placed[taken].placement.node);
     }
+    ledger.note_dropped_plan();
     return;
   }
   work.is_reserved = true;

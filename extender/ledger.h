@@ -30,8 +30,10 @@ class Ledger {
   void give_back(const gang::MemberSet& set, std::string_view node);
   // There is capacity for one that is counted there already, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
-  // More is free than was at first: something was given back.
+  // More is free than the nodes' spare capacity shows: something was given back, or a plan that is
+  // not committed, whose placements are never taken here at first, was dropped.
   bool has_given_back() const { return has_given_back_; }
+  void note_dropped_plan() { has_given_back_ = true; }
   // The halves of fits(): capacity for one more; the node allows such a pod. False: no such node.
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;

@@ -68,9 +68,10 @@ void Planner::run(const std::stop_token& stop) {
         schedule_once();
       }
       if (is_cycle) observe_(clock_.mono() - began);
-    } catch (const std::exception& error) {  // a bug: log it and retry
+      if (is_cycle) queue_.forget(kCycle);
+    } catch (const std::exception& error) {  // a bug: log it and retry all of it
       log_error("planning failed", {{"error", error.what()}});
-      queue_.add_failed(*key);
+      queue_.add_failed(kCycle);
     }
     queue_.done(*key);
   }
@@ -113,7 +114,9 @@ void Planner::look_at_changes_since(bool is_any_new) {
   } else {
     has_gained = note_changes(plans_.take_changes());
   }
-  if (has_gained) wake_for_capacity();
+  // Also what was gained since the snapshot and came to light when plans were marked: it woke
+  // nobody if nothing waited then.
+  if (has_gained || has_gained_otherwise_) wake_for_capacity();
   look_when_old();
 }
 

@@ -239,9 +239,12 @@ void Plans::set_waits_in(GroupEntry& entry, const std::string& ns) {
 
 void Plans::set_group(GroupEntry& entry, const PodGroupPtr& group) {
   entry.placements.set_group(effective(entry, group));
-  const auto& gangs = group->status.gangs;
-  const bool waits =
-      std::any_of(gangs.begin(), gangs.end(), [](const auto& gang) { return !gang.planned; });
+  // A gang that is only in the spec waits, too: its first decision may be under way.
+  const auto& sets = group->spec.members;
+  const bool waits = std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
+    const gang::GangStatus* gang = gang::find_gang(group->status, set.gang);
+    return gang == nullptr || !gang->planned;
+  });
   set_waits_in(entry, waits ? group->meta.ns.str() : "");
   entry.is_settled = is_settled(*entry.placements.group(), entry.enlarged);
 }

@@ -292,6 +292,7 @@ std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang
   const GroupSeen& seen = *work.seen;
   auto no_fit = quotas.exceeded_by(seen, gang);
   if (no_fit) {
+    if (!gang.placed.empty()) ledger.note_dropped_plan();
     drop_plan(gang);
   } else {
     no_fit = placing.complete(work, gang, ledger);

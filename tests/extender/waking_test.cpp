@@ -80,6 +80,47 @@ TEST_CASE("capacity that is of no use to a gang that waits does not plan it agai
   }
 }
 
+// Whoever is ahead in the queue gets what a plan behind it leaves.
+TEST_CASE("a gang that waits gets the capacity of a plan that does not fit any more",
+          "[extender][waking]") {
+  Waking c;
+  for (const char* name : {"n1", "n2", "n3"}) c.add_node(name, 1);
+  c.add_plain_pod("plain", ask(1), "n3");
+  c.add_group("behind", {a_set("learner", 2, ask(1))}, 1, 0);
+  c.see();
+  c.planner.schedule_once();
+  REQUIRE(c.planned_nodes("behind") == "n1 n2");
+  c.add_group("ahead", {a_set("learner", 2, ask(1))}, 2, 10);
+  c.see();
+  c.planner.schedule_once();
+  REQUIRE(c.planned_nodes("ahead") == "waits");
+  c.see_groups();
+  c.api.remove(kube::kPods, kNs, "plain");
+  c.wake(c.watch_pods());
+  REQUIRE(c.planned_nodes("ahead") == "waits");
+
+  c.add_plain_pod("thief", ask(1), "n1");
+  CHECK(c.watch_pods() == Look::kNow);
+  c.see_groups();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("ahead") == "n2 n3");
+  CHECK(c.planned_nodes("behind") == "waits");
+}
+
+TEST_CASE("a quota wakes the planner also before a gang's first decision is stored",
+          "[extender][waking]") {
+  Waking c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(1))});
+  c.see();
+  const auto quota = std::make_shared<const kube::Quota>(*kube::decode_quota(
+      R"({"metadata":{"name":"team","namespace":"rl"},"spec":{"hard":{"pods":"1"}}})"));
+  CHECK(c.plans.quota_changed(nullptr, quota));
+  c.planner.schedule_once();
+  c.see_groups();
+  CHECK_FALSE(c.plans.quota_changed(quota, nullptr));
+}
+
 TEST_CASE("while no gang waits, pods of others wake nobody", "[extender][waking]") {
   Waking c;
   c.add_node("n1", 8);
