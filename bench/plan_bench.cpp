@@ -8,8 +8,8 @@
 // nodes.
 #include <benchmark/benchmark.h>
 
-#include "extender/occupancy.h"
-#include "extender/scheduling_cycle.h"
+#include "extender/decide/scheduling_cycle.h"
+#include "extender/observe/occupancy.h"
 #include "gang/plan.h"
 
 namespace nervex::gang {

@@ -3,9 +3,9 @@
 
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
-#include "extender/healing.h"
-#include "extender/holds.h"
-#include "extender/unstarted.h"
+#include "extender/act/holds.h"
+#include "extender/decide/healing.h"
+#include "extender/decide/unstarted.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::extender {

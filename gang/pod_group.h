@@ -150,7 +150,7 @@ struct PodGroupStatus {
   std::int64_t observed_generation = 0;  // the spec generation last decided on
   std::int64_t next_placement = 1;
   std::vector<GangStatus> gangs;     // in the order of first mention in the spec
-  std::vector<AvoidedNode> avoid{};  // bounded: extender/refusals.h
+  std::vector<AvoidedNode> avoid{};  // bounded: extender/decide/refusals.h
   // In the order of the spec. Kept as long as the set is there: while a gang waits there are no
   // pods that could tell.
   std::vector<EnlargedSet> enlarged{};

@@ -1,4 +1,4 @@
-#include "extender/bind.h"
+#include "extender/act/bind.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

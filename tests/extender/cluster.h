@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "extender/bind.h"
-#include "extender/filter.h"
-#include "extender/lost_nodes.h"
-#include "extender/planner.h"
-#include "extender/plans.h"
-#include "extender/pods.h"
-#include "extender/routes.h"
-#include "extender/watches.h"
+#include "extender/act/bind.h"
+#include "extender/act/planner.h"
+#include "extender/act/routes.h"
+#include "extender/decide/filter.h"
+#include "extender/observe/lost_nodes.h"
+#include "extender/observe/plans.h"
+#include "extender/observe/pods.h"
+#include "extender/observe/watches.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/gang_builders.h"

@@ -1,5 +1,5 @@
 // Gangs of other operators: planned by nomination, started whole by held binds.
-#include "extender/foreign_gangs.h"
+#include "extender/observe/foreign_gangs.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "extender/scheduling_cycle.h"
+#include "extender/decide/scheduling_cycle.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,9 +1,9 @@
-#include "extender/healing.h"
+#include "extender/decide/healing.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "extender/scheduling_cycle.h"
+#include "extender/decide/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender::healing_test {

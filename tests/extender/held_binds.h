@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "extender/bind.h"
-#include "extender/holds.h"
+#include "extender/act/bind.h"
+#include "extender/act/holds.h"
 
 namespace nervex::testing {
 

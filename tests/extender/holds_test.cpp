@@ -1,6 +1,6 @@
 // Held binds: the calls of a gang's pods wait for each other, and no pod is bound unless all can
 // be.
-#include "extender/holds.h"
+#include "extender/act/holds.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "extender/lost_nodes.h"
+#include "extender/observe/lost_nodes.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

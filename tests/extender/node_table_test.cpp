@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "extender/occupancy.h"
+#include "extender/observe/occupancy.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {

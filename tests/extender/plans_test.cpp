@@ -1,4 +1,4 @@
-#include "extender/plans.h"
+#include "extender/observe/plans.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,9 +1,9 @@
 // What kube-scheduler refuses is learned, and the next plan keeps away from there.
-#include "extender/refusals.h"
+#include "extender/decide/refusals.h"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "extender/scheduling_cycle.h"
+#include "extender/decide/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {

@@ -1,6 +1,6 @@
 // Capacity reserved for requests, from the plan to the request that takes it over: the extender's
 // parts over an API server in memory.
-#include "extender/reserved_places.h"
+#include "extender/decide/reserved_places.h"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-#include "extender/refusals.h"
+#include "extender/decide/refusals.h"
 #include "tests/extender/cluster.h"
 
 namespace nervex::extender {

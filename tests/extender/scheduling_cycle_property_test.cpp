@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "extender/scheduling_cycle.h"
+#include "extender/decide/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {

@@ -1,5 +1,5 @@
 // Plans of which no pod is bound are given up, so that others get the capacity.
-#include "extender/unstarted.h"
+#include "extender/decide/unstarted.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "extender/bind.h"
+#include "extender/act/bind.h"
 #include "kube/model/json.h"
 
 namespace nervex::testing {

@@ -1,0 +1,135 @@
+#include "extender/act/foreign_writes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "extender/act/side_by_side.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRetryWrite{1'000};
+// Counts alone are not worth a write each.
+constexpr milliseconds kStatusPeriod{1'000};
+
+// A merge patch with the UID does not reach a namesake: kConflict.
+Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
+  const kube::Meta& meta = write.pod->meta;
+  const Json node = write.node.empty() ? Json() : Json(write.node);
+  const Json patch{{"metadata", {{"uid", meta.uid}}}, {"status", {{"nominatedNodeName", node}}}};
+  const auto stored = kube::merge_patch(api, kube::kPods, meta.ns, meta.name, patch, "status");
+  if (!stored) return stored.error();
+  return kube::decode_meta(*stored).resource_version;
+}
+
+// In the order of the writes. A few at a time: a gang may have hundreds of pods.
+std::vector<Result<std::string>> nominate_all(kube::Api& api,
+                                              const std::vector<NominationWrite>& writes) {
+  std::vector<Result<std::string>> results(writes.size(), Error{Code::kTransient, "was not sent"});
+  do_side_by_side(writes.size(), [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
+  return results;
+}
+
+void soonest(std::optional<milliseconds>& again, milliseconds time) {
+  again = again ? std::min(*again, time) : time;
+}
+
+}  // namespace
+
+std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSeen>& seen,
+                                                 std::vector<ForeignDecision> decisions) {
+  std::map<std::string, const ForeignGangSeen*> by_key;
+  for (const ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
+  std::optional<milliseconds> again;
+  ForeignMemory next;  // gangs that are not there any more are forgotten
+  for (ForeignDecision& decision : decisions) {
+    const std::string key = decision.group->meta.key();
+    tell(decision);
+    const bool is_nominated = nominate(decision.nominations, decision.memory);
+    const bool is_status_written = write_status(*by_key.at(key), decision.memory, again);
+    if (!is_nominated || !is_status_written) soonest(again, kRetryWrite);
+    next.gangs.emplace(key, std::move(decision.memory));
+  }
+  memory_ = std::move(next);
+  return again;
+}
+
+void ForeignWrites::tell(const ForeignDecision& decision) {
+  const std::string key = decision.group->meta.key();
+  if (!decision.nominations.empty()) {
+    log_info("foreign gang planned",
+             {{"podgroup", key},
+              {"pods", std::to_string(decision.placed)},
+              {"nominations", std::to_string(decision.nominations.size())}});
+  }
+  if (!decision.is_news) return;
+  plans_.explain_foreign(key, decision.message);
+  if (decision.message.empty()) return;
+  log_info("foreign gang waits", {{"podgroup", key}, {"message", decision.message}});
+  if (events_ == nullptr) return;
+  events_->record({std::string(kube::kForeignGroupApiVersion), "PodGroup", decision.group->meta.ns,
+                   decision.group->meta.name, decision.group->meta.uid},
+                  {kube::EventType::kWarning, "Unschedulable", decision.message});
+}
+
+bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,
+                             ForeignMemory::Gang& memory) {
+  if (writes.empty()) return true;
+  const auto results = nominate_all(api_, writes);
+  bool all_done = true;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const kube::Meta& meta = writes[i].pod->meta;
+    if (results[i]) {
+      auto& written = memory.nominations[meta.uid];
+      written.node = writes[i].node;
+      written.base_version = meta.resource_version;
+      written.version = *results[i];
+      written.at = clock_.now();
+      continue;
+    }
+    const Code code = results[i].error().code;
+    if (code == Code::kNotFound || code == Code::kConflict) continue;  // the watch will tell
+    all_done = false;
+    log_warn("pod not nominated", {{"pod", meta.key()}, {"error", results[i].error().message}});
+  }
+  return all_done;
+}
+
+bool ForeignWrites::write_status(const ForeignGangSeen& seen, ForeignMemory::Gang& memory,
+                                 std::optional<milliseconds>& again) {
+  const kube::ForeignPodGroup& group = *seen.group;
+  const SysTime now = clock_.now();
+  const kube::ForeignPodGroupStatus status = foreign_status(seen, now);
+  const bool is_in_flight = memory.status_base == group.meta.resource_version;
+  const kube::ForeignPodGroupStatus& stored = is_in_flight ? memory.status : group.status;
+  if (status == stored) return true;
+  const SysTime due = memory.status_at + kStatusPeriod;
+  if (status.phase == stored.phase && now < due) {
+    soonest(again, due - now);
+    return true;
+  }
+  const Json patch{{"metadata", {{"uid", group.meta.uid}}},
+                   {"status", kube::encode_foreign_status(status)}};
+  const auto written = kube::merge_patch(api_, kube::kForeignPodGroups, group.meta.ns,
+                                         group.meta.name, patch, "status");
+  if (written) {
+    memory.status = status;
+    memory.status_base = group.meta.resource_version;
+    memory.status_at = now;
+    return true;
+  }
+  const Code code = written.error().code;
+  if (code == Code::kNotFound || code == Code::kConflict) return true;
+  log_warn("podgroup status not written",
+           {{"podgroup", group.meta.key()}, {"error", written.error().message}});
+  return false;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,153 @@
+// extender/act/holds.h - which bind calls are held, and when does each go on?
+//
+// kube-scheduler binds each pod in a call of its own, once its filters, reservations and volume
+// bindings have said yes to that pod, and keeps the pod's capacity while the call lasts. So the
+// call of a gang's pod is held until those of all others are here too: then the gang can start as a
+// whole, whatever constraint the planner does not know; else no pod of it was bound.
+// docs/adr/2026-11-22-held-binds.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "extender/decide/hold_rules.h"
+#include "extender/decide/refusals.h"
+#include "extender/observe/plans.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+
+struct HoldOptions {
+  // Of a larger gang no call is held: its first bind commits it. 0: of no gang.
+  std::size_t largest_gang = 1000;
+  // At a time, of all gangs together: each has a thread and a connection. A gang whose calls would
+  // be more is told to come again.
+  std::size_t most_calls = 4000;
+  // A call is held for this long after the last one of its gang came, ...
+  std::chrono::milliseconds arrival_timeout{10'000};
+  // ... and never longer than this. kube-scheduler has to wait for longer than that.
+  std::chrono::milliseconds longest{60'000};
+};
+
+// Thread-safe.
+class Holds {
+ public:
+  // Both must outlive this.
+  Holds(Plans& plans, const Clock& clock, const HoldOptions& options = {})
+      : plans_(plans), clock_(clock), options_(options) {}
+  Holds(const Holds&) = delete;
+  Holds& operator=(const Holds&) = delete;
+
+  struct Call {
+    gang::PodSlot slot;
+    std::string gang;
+    std::string pod_uid;
+    HoldUntil until = HoldUntil::kAllHere;
+    // Of a foreign gang alone, whose pods have no slot; `gang` is its "namespace/name" then. When
+    // the calls may go on, all of their pods are assumed (Plans::assume_foreign), or they fail.
+    ForeignBind foreign{};
+  };
+  // Ok: go on. Else kube-scheduler has to try again; the message is for people.
+  struct Outcome {
+    Result<Nothing> result = ok();
+    // Pods for which kube-scheduler, when the time was up, had said why they do not come. This is
+    // the one call of its gang that has to see to it.
+    std::vector<Refusal> refusals{};
+  };
+
+  // Waits until the gang's calls may go on, or fail: the time is up, the pod, its placement or its
+  // PodGroup is gone, the caller has left (asked each second), or stop(). Cost: log(calls), and
+  // that of Plans::gang_seen() where the last call may have come.
+  Outcome wait(const Call& call, const std::function<bool()>& has_caller_left);
+
+  // The same without a thread that waits: nullopt while the call is held. A ticket ends with the
+  // first outcome. leave(): its caller has left. For simulations.
+  using Ticket = std::uint64_t;
+  Ticket begin(const Call& call);
+  std::optional<Outcome> poll(Ticket ticket);
+  void leave(Ticket ticket);
+
+  // What was watched, after Plans knows it. A PodGroup changed:
+  void group_changed(const std::string& uid);
+  // A pod of that PodGroup was bound, or was deleted.
+  void pod_bound(const std::string& group_uid);
+  void pod_deleted(const std::string& group_uid, const std::string& pod_uid);
+
+  // Something about that foreign gang, or its pods, changed.
+  void foreign_changed(const std::string& gang);
+  // A pod of it was deleted, or its plan was dropped: its call fails.
+  void foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
+                        const std::string& why);
+
+  // Every call fails at once, and so do all later ones: the program ends.
+  void stop();
+
+  // Calls that are held at the moment. For metrics.
+  std::size_t size() const;
+
+ private:
+  // The calls of one gang that wait for the same.
+  struct Gate {
+    MonoTime first{};
+    MonoTime last{};
+    std::size_t members = 0;  // of the gang when the gate was made
+    // Members that are missing, at most: no need to count before so many have come.
+    std::size_t lacking = 0;
+    std::map<Ticket, Call> calls;
+    std::multiset<std::int64_t> numbers;  // of the calls' placements
+    CondVar ended;
+    std::chrono::milliseconds longest{};  // since `first`
+  };
+  using GateKey = std::tuple<std::string, std::string, HoldUntil>;  // PodGroup UID, gang
+  using Gates = std::map<GateKey, std::shared_ptr<Gate>>;
+
+  static GateKey key_of(const Call& call);
+  Ticket add(const Call& call) REQUIRES(mutex_);
+  void admit(Ticket ticket, const Call& call, const GangSeen& gang, Gates::iterator at)
+      REQUIRES(mutex_);
+  // What a call of a gang that has none yet is told at once, or for how many calls a gate is made.
+  struct Opening {
+    std::optional<Outcome> outcome{};
+    std::size_t calls = 0;
+    std::chrono::milliseconds longest{};
+  };
+  Opening open(const Call& call) REQUIRES(mutex_);
+  Opening open_foreign(const Call& call) REQUIRES(mutex_);
+  void judge(Gates::iterator at) REQUIRES(mutex_);
+  void judge_foreign(Gates::iterator at, bool is_late) REQUIRES(mutex_);
+  void end_foreign_late(Gates::iterator at) REQUIRES(mutex_);
+  std::vector<GateKey> gates_of(const std::string& group_uid) const REQUIRES(mutex_);
+  void end_late(Gates::iterator at) REQUIRES(mutex_);
+  void end_all(Gates::iterator at, const Result<Nothing>& result) REQUIRES(mutex_);
+  void end_calls_of(Gates::iterator at, const std::string& pod_uid, const std::string& why)
+      REQUIRES(mutex_);
+  // Does not wake the call's thread: that would wake those of all other calls, too.
+  void end_one(Gate& gate, Ticket ticket, Result<Nothing> result) REQUIRES(mutex_);
+  void forget_if_empty(Gates::iterator at) REQUIRES(mutex_);
+  std::optional<Outcome> take(Ticket ticket) REQUIRES(mutex_);
+  MonoTime deadline_of(const Gate& gate) const;
+
+  Plans& plans_;
+  const Clock& clock_;
+  const HoldOptions options_;
+  mutable Mutex mutex_;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  Ticket last_ticket_ GUARDED_BY(mutex_) = 0;
+  std::size_t admitted_ GUARDED_BY(mutex_) = 0;  // members of all gates
+  Gates gates_ GUARDED_BY(mutex_);
+  std::map<Ticket, GateKey> gate_of_ GUARDED_BY(mutex_);
+  std::map<Ticket, Outcome> outcomes_ GUARDED_BY(mutex_);  // that were not taken yet
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,334 @@
+#include "extender/act/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <set>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "extender/act/side_by_side.h"
+#include "extender/observe/pod_groups.h"
+#include "extender/observe/pods.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The queue's keys: all wake-ups fold into one of the two.
+const std::string kCycle = "cycle";
+const std::string kCapacity = "capacity";
+constexpr milliseconds kCoalesce{20};
+constexpr milliseconds kCommitTime{1'000};
+// How long kube-apiserver works at a request, by default (--request-timeout).
+constexpr milliseconds kLongestRequest{60'000};
+constexpr milliseconds kFirstRetry{100};
+constexpr milliseconds kLongestRetry{30'000};
+// A rejected status may have some hundred kB: it is not sent often.
+constexpr milliseconds kRejectedRetry{300'000};
+constexpr std::size_t kMaxMessage = 512;
+
+milliseconds retry_after(int failures) {
+  return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
+}
+
+void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
+  for (const gang::GangStatus& gang : stored.status.gangs) {
+    const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
+    if (before != nullptr && before->message == gang.message &&
+        before->placements == gang.placements) {
+      continue;
+    }
+    log_info(gang.planned ? "gang planned" : "gang unschedulable",
+             {{"podgroup", stored.meta.key()}, {"gang", gang.name}, {"message", gang.message}});
+  }
+}
+
+}  // namespace
+
+void Planner::wake() { queue_.add_after(kCycle, kCoalesce); }
+
+void Planner::wake_for_capacity() {
+  if (does_anything_wait_.load()) queue_.add_after(kCapacity, kCoalesce);
+}
+
+void Planner::run(const std::stop_token& stop) {
+  const std::stop_callback shut_down(stop, [this] { queue_.shut_down(); });
+  wake();
+  while (const auto key = queue_.next()) {
+    try {
+      const MonoTime began = clock_.mono();
+      bool is_cycle = true;
+      if (*key == kCapacity) {
+        is_cycle = schedule_at_capacity();
+      } else {
+        schedule_once();
+      }
+      if (is_cycle) observe_(clock_.mono() - began);
+      if (is_cycle) queue_.forget(kCycle);
+    } catch (const std::exception& error) {  // a bug: log it and retry all of it
+      log_error("planning failed", {{"error", error.what()}});
+      queue_.add_failed(kCycle);
+    }
+    queue_.done(*key);
+  }
+}
+
+void Planner::schedule_once() {
+  if (const auto again = first_step_()) queue_.add_after(kCycle, *again);
+  repeat_unconfirmed();
+  resolve_commits();
+  resolve_binds();
+  give_up_unstarted();
+  std::vector<NodeChange> changes;
+  const Snapshot snapshot = plans_.snapshot(changes);
+  note_changes(changes);
+  forget_deleted();
+  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_,
+                                 foreign_.memory(), waiting_);
+  gangs_planned_ += result.planned;
+  memory_ = std::move(result.memory);
+  healing_.memory = std::move(result.healing);
+  has_gained_otherwise_ = false;
+  waits_otherwise_ = result.waits_otherwise;
+  const bool is_any_new = waiting_.replace(std::move(result.refused));
+  if (result.may_fit_soon) waiting_.gain_all();
+  write(std::move(result.writes));
+  if (const auto again = foreign_.write(snapshot.foreign, std::move(result.foreign))) {
+    queue_.add_after(kCycle, *again);
+  }
+  if (result.look_again) queue_.add_after(kCycle, *result.look_again);
+  look_at_changes_since(is_any_new);
+}
+
+void Planner::look_at_changes_since(bool is_any_new) {
+  does_anything_wait_ = waits_otherwise_ || !waiting_.empty();  // from now on we are woken
+  bool has_gained = false;
+  if (is_any_new) {
+    std::vector<gang::NodeView> spare;
+    has_gained = note_changes(plans_.take_changes(spare));
+    waiting_.sum_up(spare);
+  } else {
+    has_gained = note_changes(plans_.take_changes());
+  }
+  // Also what was gained since the snapshot and came to light when plans were marked: it woke
+  // nobody if nothing waited then.
+  if (has_gained || has_gained_otherwise_) wake_for_capacity();
+  look_when_old();
+}
+
+void Planner::look_when_old() {
+  const auto refresh = waiting_.first_refresh();
+  if (!refresh) return;
+  const auto left = std::max(*refresh - clock_.now(), milliseconds(1));
+  queue_.add_after(kCapacity, std::chrono::ceil<milliseconds>(left));
+}
+
+bool Planner::schedule_at_capacity() {
+  note_changes(plans_.take_changes());
+  const auto refresh = waiting_.first_refresh();
+  const bool is_old = refresh && *refresh <= clock_.now();
+  if (is_old || waiting_.any_may_fit() || (waits_otherwise_ && has_gained_otherwise_)) {
+    schedule_once();
+    return true;
+  }
+  look_when_old();
+  return false;
+}
+
+bool Planner::note_changes(const std::vector<NodeChange>& changes) {
+  waiting_.note(changes);
+  const bool has_gained = std::any_of(changes.begin(), changes.end(),
+                                      [](const auto& change) { return change.is_gain(); });
+  has_gained_otherwise_ = has_gained_otherwise_ || has_gained;
+  return has_gained;
+}
+
+void Planner::give_up_unstarted() {
+  UnstartedResult result =
+      extender::give_up_unstarted(plans_.unstarted(), plan_ages_, clock_.now(), unstarted_);
+  plan_ages_ = std::move(result.ages);
+  std::vector<StatusWrite> writes;
+  for (const auto& [group, status] : result.writes) {
+    if (!must_wait(group->meta.uid)) writes.push_back({group, status});
+  }
+  write(std::move(writes));
+  if (result.look_again) queue_.add_after(kCycle, *result.look_again);
+}
+
+void Planner::forget_deleted() {
+  const auto is_deleted = [this](const auto& entry) { return !plans_.has_group(entry.first); };
+  std::erase_if(retries_, is_deleted);
+  std::erase_if(rejected_, is_deleted);
+}
+
+Rejections Planner::rejections() {
+  const MonoTime now = clock_.mono();
+  std::erase_if(rejected_, [now](const auto& entry) { return entry.second.due <= now; });
+  Rejections current;
+  for (const auto& [uid, rejected] : rejected_) {
+    current.emplace(uid, rejected.rejection);
+    queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(rejected.due - now));
+  }
+  return current;
+}
+
+void Planner::repeat_unconfirmed() {
+  for (const PodGroupPtr& attempted : plans_.unconfirmed()) {
+    if (must_wait(attempted->meta.uid)) continue;
+    after_write(*attempted, write_status(api_, *attempted, attempted->status));
+  }
+}
+
+void Planner::resolve_commits() {
+  const Plans::OpenCommits open = plans_.open_commits();
+  // If it ends unconfirmed, no watch event has to follow.
+  if (open.any_running) queue_.add_after(kCycle, kCommitTime);
+  for (const Plans::UnconfirmedCommit& commit : open.unconfirmed) {
+    const std::string& uid = commit.group->meta.uid;
+    if (must_wait(uid)) continue;
+    const auto live = read_pod_group(api_, *commit.group);
+    if (live) {
+      plans_.fold(*live);
+      plans_.resolve_commit(commit);
+    } else if (live.error().code != Code::kNotFound) {  // the watch reports a deletion
+      back_off(uid);
+    }
+  }
+}
+
+void Planner::resolve_binds() {
+  for (const Plans::UnconfirmedBind& bind : plans_.unconfirmed_binds()) {
+    const auto left = bind.since + kLongestRequest - clock_.mono();
+    if (left > left.zero()) {
+      queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(left));
+      continue;
+    }
+    const auto live = read_pod(api_, bind.ns, bind.pod, bind.uid);
+    if (live ? live->node.empty() : live.error().code == Code::kNotFound) {
+      plans_.resolve_bind(bind);
+    } else if (!live) {
+      queue_.add_after(kCycle, kCommitTime);
+    }  // else the watch reports it
+  }
+}
+
+void Planner::write(std::vector<StatusWrite> writes) {
+  std::erase_if(writes, [this](const StatusWrite& decided) {
+    const bool waits = must_wait(decided.group->meta.uid);
+    if (waits) not_stored(decided.group->meta.uid);
+    return waits;
+  });
+  if (writes.empty()) return;
+  std::vector<PodGroupPtr> attempted;
+  for (const auto& [group, status] : writes) {
+    gang::PodGroup one = *group;
+    one.status = status;
+    attempted.push_back(std::make_shared<const gang::PodGroup>(std::move(one)));
+  }
+  std::vector<NodeChange> changes;
+  const std::vector<bool> are_marked = plans_.mark_unconfirmed(attempted, changes);
+  note_changes(changes);
+  std::vector<Result<gang::PodGroup>> written(writes.size(), Error{Code::kTransient, "not sent"});
+  do_side_by_side(writes.size(), [&](std::size_t i) {
+    if (are_marked[i]) written[i] = write_status(api_, *writes[i].group, writes[i].status);
+  });
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const gang::PodGroup& base = *writes[i].group;
+    if (are_marked[i]) {
+      after_first_write(base, written[i]);
+    } else {  // a slot that was to move got bound: decide again
+      not_stored(base.meta.uid);
+      wake();
+    }
+  }
+}
+
+void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
+  if (written) log_decision(base, *written);
+  if (!written && written.error().code == Code::kInvalid) {
+    // This was the first try, so it is not stored: its capacity is free at once.
+    plans_.resolve(base.meta.uid);
+    not_stored(base.meta.uid);
+    return note_rejection(base, written.error());
+  }
+  after_write(base, written);
+}
+
+// Asks for less with each rejection until something is stored: what does not fit beside the rest is
+// left out, and the status says so. The next cycle gives the capacity to gangs behind it.
+void Planner::note_rejection(const gang::PodGroup& base, const Error& error) {
+  using Extent = Rejection::Extent;
+  const auto before = rejected_.find(base.meta.uid);
+  Extent extent = Extent::kNewGangs;
+  if (before != rejected_.end() && before->second.rejection.generation == base.meta.generation) {
+    extent = before->second.rejection.extent == Extent::kNewGangs ? Extent::kNewPlacements
+                                                                  : Extent::kAnyStatus;
+  }
+  log_error("podgroup status rejected", {{"podgroup", base.meta.key()}, {"error", error.message}});
+  rejected_[base.meta.uid] = {{extent, base.meta.generation, cut_text(error.message, kMaxMessage)},
+                              clock_.mono() + kRejectedRetry};
+  wake();
+}
+
+void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
+  const std::string& uid = base.meta.uid;
+  if (written) {
+    retries_.erase(uid);
+    plans_.fold(*written);
+    plans_.resolve(uid);
+    return;
+  }
+  const Error& error = written.error();
+  not_stored(uid);
+  if (error.code == Code::kTransient) {  // unconfirmed until it is written again or read
+    log_warn("podgroup status write unconfirmed",
+             {{"podgroup", base.meta.key()}, {"error", error.message}});
+    return back_off(uid);
+  }
+  // This write was rejected and is not stored. An earlier one may be: only a read can show it.
+  const auto live = read_pod_group(api_, base);
+  const bool is_deleted = !live && live.error().code == Code::kNotFound;
+  if (live) plans_.fold(*live);
+  if (live || is_deleted) plans_.resolve(uid);
+  if (is_deleted) {  // the watch reports it, too
+    retries_.erase(uid);
+  } else if (live && error.code == Code::kInvalid) {
+    note_rejection(base, error);
+  } else if (live && error.code == Code::kConflict) {
+    wake();
+  } else {
+    log_error("podgroup status not written",
+              {{"podgroup", base.meta.key()}, {"error", error.message}});
+    back_off(uid);
+  }
+}
+
+bool Planner::must_wait(const std::string& uid) {
+  const auto retry = retries_.find(uid);
+  if (retry == retries_.end()) return false;
+  const auto left = retry->second.due - clock_.mono();
+  if (left <= left.zero()) return false;
+  queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(left));
+  return true;
+}
+
+void Planner::back_off(const std::string& uid) {
+  Retry& retry = retries_[uid];
+  const milliseconds delay = retry_after(retry.failures++);
+  retry.due = clock_.mono() + delay;
+  queue_.add_after(kCycle, delay);
+}
+
+void Planner::not_stored(const std::string& uid) {
+  waiting_.gain_all();  // they were refused beside what is not there
+  std::erase_if(memory_, [&](const auto& entry) { return entry.first.first == uid; });
+  // What kubelets have rejected is to be written once more.
+  std::erase_if(healing_.memory.rejections,
+                [&](const auto& entry) { return std::get<0>(entry.first) == uid; });
+}
+
+}  // namespace nervex::extender

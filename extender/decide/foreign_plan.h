@@ -1,0 +1,134 @@
+// extender/decide/foreign_plan.h - which pods of another operator's gang are nominated for which
+// nodes? Pure.
+//
+// The plan of such a gang is kept in status.nominatedNodeName of its pods. kube-scheduler tries
+// that node first and takes the name away when the attempt fails.
+// docs/adr/2026-11-22-foreign-gangs.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "extender/decide/foreign_view.h"
+#include "extender/decide/ledger.h"
+#include "gang/plan.h"
+#include "gang/pod_group.h"
+
+namespace nervex::extender {
+
+// What the planner's process remembers of a gang. A new leader begins without: it sees the
+// nominations in the API, and learns again what kube-scheduler refuses.
+struct ForeignMemory {
+  // What was written last to a pod.
+  struct Nomination {
+    std::string node;          // "": it was taken away, by us or because an attempt failed
+    std::string base_version;  // of the pod, when it was decided
+    std::string version;       // of the pod as stored; "": it was not stored, or is not known
+    SysTime at{};              // when it was written
+    std::string refused_on;    // the node where the last attempts failed, ...
+    int strikes = 0;           // ... and how sure it is that the node was the reason
+  };
+  struct Gang {
+    std::map<std::string, Nomination> nominations;  // by pod UID
+    std::vector<gang::AvoidedNode> avoid;           // sets are named by the shape of their pods
+    std::string refusal;                            // what kube-scheduler said last
+    int failures = 0;                               // starts in a row that failed for other reasons
+    std::optional<SysTime> failed_at{};             // the last one, while it is to be judged
+    SysTime not_before{};                           // no new nomination
+    std::int64_t bound = 0;
+    std::optional<gang::NoFit> no_fit;  // that `message` tells
+    std::string message;                // last reported; "": it does not wait
+    SysTime reported{};
+    std::optional<SysTime> few_since{};  // fewer than minMember pods are there
+    // Of PodGroup.status.
+    kube::ForeignPodGroupStatus status;  // written last, over that version
+    std::string status_base;
+    SysTime status_at{};
+  };
+  std::map<std::string, Gang> gangs;  // by "namespace/name"
+};
+
+struct NominationWrite {
+  PodPtr pod;        // as it was decided on
+  std::string node;  // "": none
+};
+
+// What is to be done for one gang.
+struct ForeignDecision {
+  ForeignGroupPtr group;
+  std::vector<NominationWrite> nominations;
+  std::string message;           // why it waits; "": it does not
+  bool is_news = false;          // `message` is to be told
+  std::int64_t placed = 0;       // pods that have a node now
+  ForeignMemory::Gang memory{};  // for the next cycle, as if nothing was written
+  std::optional<SysTime> look_again{};
+};
+
+// So many starts of a gang may fail for reasons that say nothing about nodes before others get its
+// capacity for a while.
+inline constexpr int kStartsBeforePause = 3;
+
+// One gang within a scheduling cycle. Borrows what it was made from.
+class ForeignWork {
+ public:
+  ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
+
+  // Its place in the queue of all gangs: as queue_key() of scheduling_cycle.cpp.
+  std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> queue_key() const;
+  // Takes the capacity of the nominated pods, if all of them fit and they are enough.
+  void recheck(Ledger& ledger);
+  // Gives nodes to all pods that have none; or to as many as minMember asks for, and then to each
+  // other one that fits; or to none. True if any pod got one.
+  bool complete(Ledger& ledger);
+  ForeignDecision decide() const;
+
+ private:
+  struct Shape {
+    gang::MemberSet set;  // without slots
+    std::size_t pods = 0;
+  };
+  void add_shape(const ForeignPod& pod);
+  void note_attempts();
+  void note_failed_start(bool has_failed);
+  void note_refusal(std::size_t pod, ForeignMemory::Nomination& nomination);
+  void avoid(std::size_t pod, const std::string& node);
+  std::int64_t needed() const { return seen_.counts.needed(seen_.group->min_member); }
+  std::int64_t placed() const;
+  bool has_started() const { return placed() >= needed(); }
+  bool has_enough_pods() const;
+  bool is_paused() const;
+  std::optional<std::string> lacking_in_total(const Ledger& ledger) const;
+  bool place(const std::vector<std::size_t>& pods, Ledger& ledger);
+  bool place_needed(Ledger& ledger);
+  bool place_extras(Ledger& ledger);
+  void take(std::size_t pod, std::string node, Ledger& ledger);
+  void give_back_all(Ledger& ledger);
+  std::vector<std::size_t> unplaced() const;
+  std::string waiting_text() const;
+  void report(ForeignDecision& out) const;
+
+  const ForeignGangSeen& seen_;
+  const SysTime now_;
+  ForeignMemory::Gang memory_;
+  std::vector<Shape> shapes_;
+  std::vector<std::size_t> shape_of_;   // by pod, as in seen_.pending
+  std::vector<std::string> nominated_;  // by pod: as the API has it, or will have; "": none
+  std::vector<bool> is_refused_;        // by pod: where it is nominated kube-scheduler refuses it
+  std::vector<std::string> node_;       // by pod: where it is to go now; "": nowhere
+  bool is_reserved_ = false;            // what is in node_ was taken from the ledger
+  std::optional<gang::NoFit> no_fit_;
+  std::string lacking_;  // of minResources
+};
+
+// ---- PodGroup.status
+
+// How the gang's status should read; only its counts and phase follow from the pods.
+kube::ForeignPodGroupStatus foreign_status(const ForeignGangSeen& seen, SysTime now);
+
+}  // namespace nervex::extender

@@ -1,0 +1,52 @@
+// extender/decide/quotas.h - may the pods of this gang be created beside those of others? Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "extender/decide/gang_work.h"
+#include "extender/decide/view.h"
+
+namespace nervex::extender {
+
+// What ResourceQuotas leave while gangs are placed: what they allow, less what is used, less what
+// planned pods that do not exist yet will use. Pods that exist are in what is used.
+//
+// Two watches tell of a new pod and of its use, so that for a moment it counts twice, or not at
+// all: in the one case a gang waits a little longer, in the other the API server refuses a pod and
+// the gang is taken back. Lives within one decision.
+class Quotas {
+ public:
+  explicit Quotas(const Snapshot& snapshot);
+
+  // Which quota the gang would exceed if all its slots had pods; nullopt: none.
+  std::optional<gang::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
+  // Every slot of the gang is planned now, or none is any more.
+  void take(const GroupSeen& seen, const GangWork& work) { count(seen, work, true); }
+  void give_back(const GroupSeen& seen, const GangWork& work) { count(seen, work, false); }
+
+ private:
+  struct Limit {
+    const kube::Quota* quota = nullptr;
+    const kube::QuotaLimit* limit = nullptr;
+    std::int64_t planned = 0;
+  };
+  // PodGroup UID, role, slot.
+  using Counted = std::set<std::tuple<std::string_view, std::string_view, gang::SlotId>>;
+
+  void count(const GroupSeen& seen, const GangWork& work, bool add);
+  void add(const GroupSeen& seen, const gang::MemberSet& set, std::int64_t pods);
+  bool is_counted(const GroupSeen& seen, const gang::MemberSet& set, gang::SlotId slot) const {
+    return counted_.count({seen.group->meta.uid, set.role, slot}) > 0;
+  }
+
+  std::map<std::string_view, std::vector<Limit>> limits_;  // by namespace
+  Counted counted_;                                        // in Limit::planned
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,597 @@
+#include "extender/decide/scheduling_cycle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "extender/decide/gang_work.h"
+#include "extender/decide/ledger.h"
+#include "extender/decide/quotas.h"
+#include "extender/decide/refusals.h"
+#include "extender/decide/reserved_places.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+namespace {
+
+struct GroupWork {
+  const GroupSeen* seen = nullptr;
+  std::vector<GangWork> gangs;
+  const Rejection* rejection = nullptr;
+  ReservedPlaces reserved;               // of the committed base gang
+  std::vector<gang::AvoidedNode> avoid;  // as the status has it, and what was learned since
+
+  bool is_rejected(Rejection::Extent extent) const {
+    return rejection != nullptr && rejection->extent >= extent;
+  }
+  // Its status is not written.
+  bool is_left_alone() const {
+    return seen->unconfirmed || is_rejected(Rejection::Extent::kAnyStatus);
+  }
+};
+
+// The status has all that the spec asks for, and no more.
+bool is_whole(const gang::PodGroup& group) {
+  std::size_t slots = 0;
+  std::size_t placements = 0;
+  std::unordered_map<std::string_view, std::size_t>
+      slots_of;  // by gang; this runs for each group in each cycle
+  for (const gang::MemberSet& set : group.spec.members) {
+    slots_of[set.gang] += set.slots.size();
+    slots += set.slots.size();
+  }
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    const auto asked = slots_of.find(gang.name);
+    if (gang.placements.size() != (asked == slots_of.end() ? 0 : asked->second)) return false;
+    placements += gang.placements.size();
+  }
+  return slots == placements;
+}
+
+// Capacity without a pod must be looked after: its nodes may be lost.
+bool reserves_capacity(const gang::PodGroup& group) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(),
+                     [](const auto& set) { return set.reserved_pods > 0; }) ||
+         std::any_of(group.status.gangs.begin(), group.status.gangs.end(),
+                     [](const auto& gang) { return !gang.reserved.empty(); });
+}
+
+auto queue_key(const gang::PodGroup& group) {
+  return std::tuple(-std::int64_t{group.spec.priority}, group.spec.queued_since,
+                    std::string_view(group.meta.ns), std::string_view(group.meta.name));
+}
+
+// One of the two is there.
+struct Turn {
+  GroupWork* group = nullptr;
+  ForeignWork* foreign = nullptr;
+
+  std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> key() const {
+    if (foreign != nullptr) return foreign->queue_key();
+    return queue_key(*group->seen->group);
+  }
+};
+
+// All gangs in the order of the queue; each kind is sorted.
+std::vector<Turn> merge(std::vector<GroupWork>& groups, std::vector<ForeignWork>& foreign) {
+  std::vector<Turn> turns;
+  turns.reserve(groups.size() + foreign.size());
+  for (GroupWork& work : groups) turns.push_back({&work, nullptr});
+  for (ForeignWork& work : foreign) turns.push_back({nullptr, &work});
+  if (foreign.empty()) return turns;
+  std::stable_sort(turns.begin(), turns.end(),
+                   [](const Turn& a, const Turn& b) { return a.key() < b.key(); });
+  return turns;
+}
+
+std::vector<ForeignWork> foreign_of(const Snapshot& snapshot, const ForeignMemory& memory,
+                                    SysTime now) {
+  std::vector<ForeignWork> works;
+  works.reserve(snapshot.foreign.size());
+  for (const ForeignGangSeen& seen : snapshot.foreign) {
+    if (seen.group->meta.deleting) continue;
+    const auto known = memory.gangs.find(seen.key());
+    works.emplace_back(seen, known == memory.gangs.end() ? nullptr : &known->second, now);
+  }
+  return works;
+}
+
+const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rejections) {
+  const auto found = rejections.find(group.meta.uid);
+  const bool is_known = found != rejections.end();
+  return is_known && found->second.generation == group.meta.generation ? &found->second : nullptr;
+}
+
+// What kube-scheduler has refused before.
+void heed_refusals(GroupWork& work, SysTime now) {
+  const auto limits = limits_of(work.avoid, now);
+  for (GangWork& gang : work.gangs) {
+    gang.limits = limits;
+    gang.is_paused = !gang.committed && gang.before != nullptr && is_paused(*gang.before, now);
+  }
+}
+
+// Until when nothing is to be decided about a group that is settled but for pods that are not bound
+// yet: its gangs have just been committed, and the nodes are as they were. Nearly all that is open
+// at any time is such, and looking at every slot of a large gang after each bind would cost more
+// than the rest of the cycle. nullopt: there may be something to decide.
+std::optional<SysTime> starts_until(const GroupSeen& seen, const Ledger& ledger,
+                                    const Healing& healing) {
+  std::optional<SysTime> until;
+  for (const gang::GangStatus& gang : seen.group->status.gangs) {
+    const auto known = healing.memory.incomplete.find({seen.group->meta.uid, gang.name});
+    if (known == healing.memory.incomplete.end()) continue;
+    const SysTime late = known->second.since + healing.options.bind_deadline;
+    until = until ? std::min(*until, late) : late;
+  }
+  const bool is_plain = std::all_of(seen.open.begin(), seen.open.end(), [&](const OpenSlot& open) {
+    return open.why == OpenSlot::Why::kUnbound && ledger.is_plain(open.placement.node);
+  });
+  return is_plain ? until : std::nullopt;
+}
+
+void note_look(CycleResult& out, std::optional<SysTime> at, SysTime now) {
+  if (!at) return;
+  const auto left = std::max(*at - now, std::chrono::milliseconds(1));
+  if (!out.look_again || left < *out.look_again) out.look_again = left;
+}
+
+void keep_rejections(const GroupSeen& seen, const HealingMemory& from, HealingMemory& to) {
+  for (const auto& [set, node, times] : seen.rejections) {
+    const auto known = from.rejections.find({seen.group->meta.uid, set, node});
+    if (known != from.rejections.end()) to.rejections.insert(*known);
+  }
+}
+
+bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healing, SysTime now,
+              CycleResult& out) {
+  if (seen.unconfirmed || !is_settled(*seen.group, seen.enlarged)) return false;
+  if (seen.open.empty()) {
+    keep_rejections(seen, healing.memory, out.healing);
+    return true;
+  }
+  const auto until = starts_until(seen, ledger, healing);
+  if (!until || *until <= now) return false;
+  for (const gang::GangStatus& gang : seen.group->status.gangs) {
+    const auto known = healing.memory.incomplete.find({seen.group->meta.uid, gang.name});
+    if (known != healing.memory.incomplete.end()) out.healing.incomplete.insert(*known);
+  }
+  keep_rejections(seen, healing.memory, out.healing);
+  note_look(out, until, now);
+  return true;
+}
+
+std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
+                                const Rejections& rejections, const Healing& healing, SysTime now,
+                                CycleResult& out) {
+  std::vector<GroupWork> queue;
+  for (const GroupSeen& seen : snapshot.groups) {
+    if (seen.group->meta.deleting || may_wait(seen, ledger, healing, now, out)) continue;
+    queue.push_back(
+        {&seen, gangs_of(seen), rejection_of(*seen.group, rejections), ReservedPlaces(seen), {}});
+    GroupWork& work = queue.back();
+    work.avoid = note_rejections(seen, work.gangs, now, healing.memory, out.healing);
+    heed_refusals(queue.back(), now);
+  }
+  std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
+    return queue_key(*a.seen->group) < queue_key(*b.seen->group);
+  });
+  return queue;
+}
+
+// Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
+// later one yields. An unconfirmed write may have been stored: its capacity stays reserved.
+void take_planned(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger& ledger) {
+  for (GroupWork& work : queue) {
+    for (GangWork& gang : work.gangs) {
+      if (work.seen->unconfirmed) take_unchecked(gang, ledger);
+    }
+  }
+  for (const Turn& turn : turns) {
+    if (turn.foreign != nullptr) {
+      turn.foreign->recheck(ledger);
+    } else if (!turn.group->seen->unconfirmed) {
+      for (GangWork& gang : turn.group->gangs) recheck(gang, ledger);
+    }
+  }
+}
+
+// Before capacity is given to anybody: committed gangs lose what cannot be bound any more.
+void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger) {
+  for (GroupWork& work : queue) {
+    for (GangWork& gang : work.gangs) {
+      if (gang.is_stored_committed && !work.seen->unconfirmed) drop_unbindable(gang, ledger);
+    }
+  }
+}
+
+// Last, so that nobody else waits for it: there may be nothing wrong but the scheduler's view.
+void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOptions& options,
+                  SysTime now, CycleResult& out) {
+  const auto move = [&](GroupWork& work, GangWork& gang, const OpenSlot& open) {
+    const auto at = std::find_if(gang.placed.begin(), gang.placed.end(), [&](const auto& slot) {
+      return slot.placement.number == open.placement.number;
+    });
+    if (at == gang.placed.end()) return;
+    const SysTime due = open.since + options.bind_deadline;
+    if (due > now) return note_look(out, due, now);
+    if (!move_slot(gang, *at, ledger)) return;
+    gang.losses.push_back(
+        fmt::format("{} was refused on node {} by kube-scheduler: {}",
+                    gang::slot_key(open.placement.role, open.placement.slot.ordinal),
+                    open.placement.node, open.message));
+    note_refusal(work.avoid, gang, at->set->name, open.placement.node, now);
+  };
+  for (GroupWork& work : queue) {
+    if (work.is_left_alone()) continue;
+    for (GangWork& gang : work.gangs) {
+      const bool may_move = gang.is_stored_committed && !gang.is_rejected;
+      for (const OpenSlot* open : gang.open) {
+        if (may_move && open->why == OpenSlot::Why::kRefused) move(work, gang, *open);
+      }
+    }
+  }
+}
+
+// A plan that the API server does not store takes no capacity from those that it does.
+void drop_rejected(std::vector<GroupWork>& queue) {
+  for (GroupWork& work : queue) {
+    for (GangWork& gang : work.gangs) {
+      const auto extent =
+          gang.committed ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
+      if (!gang.is_whole() && work.is_rejected(extent)) reject(gang);
+    }
+  }
+}
+
+// Looks for nodes, unless it is known that there are none.
+class Placing {
+ public:
+  Placing(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now, CycleResult& out)
+      : waiting_(waiting), now_(now), out_(out) {
+    const auto& foreign = snapshot.foreign;
+    out_.may_fit_soon = std::any_of(foreign.begin(), foreign.end(),
+                                    [](const auto& seen) { return !seen.pending.empty(); });
+    out_.waits_otherwise = out_.may_fit_soon;
+  }
+
+  std::optional<gang::NoFit> complete(GroupWork& work, GangWork& gang, Ledger& ledger) {
+    const GangKey key(work.seen->group->meta.uid, gang.name);
+    const bool may_remember = !gang.committed && !gang.claims_reserved();
+    // What was given back in this cycle is not seen in the nodes yet.
+    if (may_remember && gang.placed.empty() && !out_.may_fit_soon && !ledger.has_given_back()) {
+      if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
+        gang::NoFit no_fit = known->no_fit;
+        out_.refused.insert_or_assign(key, std::move(known));
+        return no_fit;
+      }
+    }
+    ++out_.planned;
+    auto no_fit = work.reserved.complete(gang, ledger);
+    out_.refused.erase(key);
+    if (!no_fit) return no_fit;
+    if (may_remember && gang.placed.empty()) {
+      const RefusedGang refused{gang.missing, gang.limits, *no_fit, now_};
+      out_.refused.emplace(key, std::make_shared<const RefusedGang>(refused));
+    } else {
+      out_.waits_otherwise = true;
+    }
+    return no_fit;
+  }
+
+ private:
+  const WaitingGangs& waiting_;
+  const SysTime now_;
+  CycleResult& out_;
+};
+
+std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang, Ledger& ledger,
+                                                 Quotas& quotas, Placing& placing) {
+  const GroupSeen& seen = *work.seen;
+  auto no_fit = quotas.exceeded_by(seen, gang);
+  if (no_fit) {
+    if (!gang.placed.empty()) ledger.note_dropped_plan();
+    drop_plan(gang);
+  } else {
+    no_fit = placing.complete(work, gang, ledger);
+  }
+  if (!no_fit) {
+    quotas.take(seen, gang);
+  } else if (!gang.committed) {
+    quotas.give_back(seen, gang);
+  }
+  return no_fit;
+}
+
+// Requests that take over reserved capacity come first: nobody else may get it.
+void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas,
+                       Placing& placing) {
+  for (GroupWork& work : queue) {
+    if (!work.seen->unconfirmed) work.reserved.hand_over(work.gangs, ledger);
+  }
+  for (GroupWork& work : queue) {
+    for (GangWork& gang : work.gangs) {
+      const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected && !gang.is_paused;
+      if (!may_claim || !gang.claims_reserved()) continue;
+      gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
+    }
+  }
+}
+
+// Gives every gang that fits now its placements. The gangs that wait are tried once more after the
+// last one got its placements, so that their explanations count what is left in the end.
+void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas, Placing& placing) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const Turn& turn : turns) {
+      if (turn.foreign != nullptr) {
+        again = turn.foreign->complete(ledger) || again;
+        continue;
+      }
+      GroupWork& work = *turn.group;
+      if (work.seen->unconfirmed) continue;
+      for (GangWork& gang : work.gangs) {
+        if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
+        gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
+        again = again || !gang.no_fit;
+      }
+      if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front().limits);
+    }
+  }
+}
+
+// The numbers of a status' placements, whichever gang they are in.
+class Numbers {
+ public:
+  explicit Numbers(const gang::PodGroupStatus& status) : next_(status.next_placement) {
+    for (const gang::GangStatus& gang : status.gangs) {
+      for (const auto& [role, slot, node, number] : gang.placements) {
+        known_.emplace(std::tuple(std::string_view(role), slot, std::string_view(node)), number);
+      }
+    }
+  }
+
+  // A placement that is as it was keeps its number; every other one gets the next.
+  std::vector<gang::Placement> number_placements(const GangWork& work) {
+    std::vector<gang::Placement> placements;
+    for (const PlacedSlot& slot : work.placed) {
+      if (!gang::is_reserved_slot(slot.placement.slot)) placements.push_back(slot.placement);
+    }
+    std::sort(placements.begin(), placements.end(),
+              [](const gang::Placement& a, const gang::Placement& b) {
+                return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+              });
+    for (gang::Placement& placement : placements) {
+      if (placement.number != 0) continue;
+      const auto known = known_.find({placement.role, placement.slot, placement.node});
+      placement.number = known == known_.end() ? next_++ : known->second;
+    }
+    return placements;
+  }
+  std::int64_t next() const { return next_; }
+
+ private:
+  std::int64_t next_;
+  std::map<std::tuple<std::string_view, gang::SlotId, std::string_view>, std::int64_t> known_;
+};
+
+struct Decided {
+  gang::GangStatus status;
+  GangReport report;
+};
+
+GangReport report_of(const GangWork& work, const Rejection* rejection,
+                     const LastReported* last_reported, const std::optional<HealingState>& healing,
+                     SysTime now) {
+  const bool is_shown = healing && healing->is_shown;
+  if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
+    return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
+  }
+  if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
+  if (work.is_paused) return paused_report(*work.before, now);
+  if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
+  const std::string loss = is_shown ? healing_text(*healing, false) + "; no place yet: " : "";
+  return waiting_report(work.before, *work.no_fit, last_reported, now, loss);
+}
+
+Decided decide(const GangWork& work, const Rejection* rejection, const LastReported* last_reported,
+               const std::optional<HealingState>& healing, Numbers& numbers, SysTime now) {
+  Decided out;
+  out.report = report_of(work, rejection, last_reported, healing, now);
+  if (healing && healing->is_shown) {
+    out.status.healing_since = healing->since;
+    out.status.healing_cause = healing->cause;
+  }
+  out.status.name = work.name;
+  out.status.planned = !work.no_fit && !work.is_rejected && !work.is_paused;
+  out.status.committed = work.is_stored_committed;
+  out.status.reason = out.report.reason;
+  out.status.message = out.report.message;
+  out.status.since = out.report.since;
+  out.status.placements = numbers.number_placements(work);
+  if (work.before != nullptr && !work.is_stored_committed) {
+    out.status.refusals = work.before->refusals;
+  }
+  return out;
+}
+
+// What the base gang's status says of reserved capacity: planned with it, or kept since its commit.
+std::vector<gang::ReservedCapacity> reserved_of(const GroupWork& group, const GangWork& gang) {
+  if (gang.name != gang::kBaseGang) return {};
+  if (gang.committed) return group.reserved.places();
+  PodCounts counts;
+  for (const PlacedSlot& slot : gang.placed) {
+    if (gang::is_reserved_slot(slot.placement.slot)) {
+      ++counts[{slot.set->name, slot.placement.node}];
+    }
+  }
+  return reserved_capacity(counts);
+}
+
+void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus& status) {
+  status.reserved = reserved_of(group, gang);
+  if (gang.name != gang::kBaseGang || !status.planned) return;
+  const std::string text = describe_reserved(*group.seen->group, status.reserved);
+  // A message that is kept as it was has it already.
+  if (!text.empty() && !status.message.ends_with(text)) status.message += "; " + text;
+}
+
+// A gang that waits may have nodes again by the mere passing of time.
+void look_when_not_avoided(const GroupWork& work, SysTime now, CycleResult& out) {
+  const auto waits = [](const GangWork& gang) { return gang.no_fit.has_value(); };
+  if (!std::any_of(work.gangs.begin(), work.gangs.end(), waits)) return;
+  note_look(out, avoided_until(work.avoid, now), now);
+}
+
+void decide_group(const GroupWork& work, const Memory& memory, const Healing& healing, SysTime now,
+                  CycleResult& out) {
+  const gang::PodGroup& group = *work.seen->group;
+  gang::PodGroupStatus status;
+  status.observed_generation = group.meta.generation;
+  Numbers numbers(group.status);
+  for (const GangWork& gang : work.gangs) {
+    const auto key = std::pair(group.meta.uid, gang.name);
+    const auto last_reported = memory.find(key);
+    const auto healed = judge_healing(gang, now, healing);
+    if (healed) {
+      out.healing.incomplete.emplace(key, HealingMemory::Incomplete{healed->since, healed->cause});
+      note_look(out, healed->look_again, now);
+    }
+    Decided decided = decide(gang, work.rejection,
+                             last_reported == memory.end() ? nullptr : &last_reported->second,
+                             healed, numbers, now);
+    add_reserved(work, gang, decided.status);
+    status.gangs.push_back(std::move(decided.status));
+    if (decided.report.last_reported)
+      out.memory.emplace(key, *std::move(decided.report.last_reported));
+    if (const auto again = decided.report.refresh_after) note_look(out, now + *again, now);
+  }
+  status.next_placement = numbers.next();
+  status.avoid = work.avoid;
+  status.enlarged = work.seen->enlarged;
+  look_when_not_avoided(work, now, out);
+  if (status == group.status) return;
+  status.avoid = still_of_use(std::move(status.avoid), now);
+  out.writes.push_back({work.seen->group, std::move(status)});
+}
+
+}  // namespace
+
+bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet>& enlarged) {
+  return enlarged == group.status.enlarged &&
+         group.status.observed_generation == group.meta.generation && is_whole(group) &&
+         !reserves_capacity(group) &&
+         std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
+                     [](const gang::GangStatus& gang) {
+                       return gang.planned && gang.committed && !gang.healing_since;
+                     });
+}
+
+CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
+                      const Rejections& rejections, const Healing& healing,
+                      const ForeignMemory& memory_of_foreign, const WaitingGangs& waiting) {
+  CycleResult out;
+  Ledger ledger(snapshot.nodes);
+  Quotas quotas(snapshot);
+  std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
+  std::vector<ForeignWork> foreign = foreign_of(snapshot, memory_of_foreign, now);
+  const std::vector<Turn> turns = merge(queue, foreign);
+  look_at_committed(queue, ledger);
+  for (GroupWork& work : queue) {
+    if (!work.seen->unconfirmed) work.reserved.leave_overfull_nodes(ledger);
+  }
+  take_planned(queue, turns, ledger);
+  drop_rejected(queue);
+  Placing placing(snapshot, waiting, now, out);
+  place_on_reserved(queue, ledger, quotas, placing);
+  place_all(turns, ledger, quotas, placing);
+  move_refused(queue, ledger, healing.options, now, out);
+  for (const GroupWork& work : queue) {
+    if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
+    // What it has reserved may be lacking in part, or is to be moved; for a slot that
+    // kube-scheduler refuses another node is searched.
+    const auto& open = work.seen->open;
+    out.waits_otherwise = out.waits_otherwise || reserves_capacity(*work.seen->group) ||
+                          std::any_of(open.begin(), open.end(), [](const OpenSlot& slot) {
+                            return slot.why == OpenSlot::Why::kRefused;
+                          });
+  }
+  for (const ForeignWork& work : foreign) {
+    out.foreign.push_back(work.decide());
+    note_look(out, out.foreign.back().look_again, now);
+  }
+  return out;
+}
+
+// -- what does a gang's status report?
+
+namespace {
+
+GangReport with_reason(const gang::GangStatus* before, std::string_view reason, SysTime now) {
+  const bool same = before != nullptr && before->reason == reason;
+  return GangReport{std::string(reason), "", same ? before->since : now, {}, {}};
+}
+
+}  // namespace
+
+GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPlanned, now);
+  report.message = pods == 1 ? "1 pod is placed" : fmt::format("{} pods are placed", pods);
+  if (before != nullptr && before->refusals.count > 0) {
+    report.message += "; before, " + before->refusals.message;
+  }
+  return report;
+}
+
+GangReport paused_report(const gang::GangStatus& before, SysTime now) {
+  GangReport report = with_reason(&before, before.reason, now);
+  report.message = before.message;
+  report.refresh_after = before.refusals.plan_after - now;
+  return report;
+}
+
+GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
+                          const gang::NoFit* no_fit, SysTime now) {
+  const auto reason = state.is_over ? gang::kReasonHealingTimeout : gang::kReasonHealing;
+  GangReport report = with_reason(before, reason, now);
+  report.message = healing_text(state, no_fit == nullptr);
+  // The numbers of an explanation change, and this is not the time to write them again and again.
+  const bool is_same = before != nullptr && before->reason == reason;
+  if (is_same && state.is_over) report.message = before->message;
+  if (!is_same && no_fit != nullptr) report.message += "; " + gang::explain(*no_fit);
+  return report;
+}
+
+GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
+                           std::string_view message, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPlanRefused, now);
+  report.message =
+      fmt::format("the API server does not store the plan of {} pod{}: {}; ask for fewer pods",
+                  pods, pods == 1 ? "" : "s", message);
+  return report;
+}
+
+GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                          const LastReported* last_reported, SysTime now, const std::string& loss) {
+  const auto reason = no_fit.quota.empty() ? gang::kReasonUnschedulable : gang::kReasonOverQuota;
+  GangReport report = with_reason(before, reason, now);
+  report.message = loss + gang::explain(no_fit);
+  if (before != nullptr && before->refusals.count > 0) {
+    report.message += "; " + before->refusals.message;
+  }
+  report.last_reported = LastReported{no_fit, now};
+  const bool was_waiting = before != nullptr && before->reason == reason;
+  if (!was_waiting || last_reported == nullptr) return report;
+  const bool only_numbers =
+      gang::same_cause(last_reported->no_fit, no_fit) && before->message.starts_with(loss);
+  const SysTime due = last_reported->at + kMessageRefreshPeriod;
+  if (before->message != report.message && (!only_numbers || now >= due)) return report;
+  if (before->message != report.message) report.refresh_after = due - now;
+  report.message = before->message;
+  report.last_reported = *last_reported;
+  return report;
+}
+
+}  // namespace nervex::extender

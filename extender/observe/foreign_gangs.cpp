@@ -1,0 +1,207 @@
+#include "extender/observe/foreign_gangs.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "gang/slot.h"
+
+namespace nervex::extender {
+namespace {
+
+enum class Stage {
+  kNotThere,  // gated, or being deleted
+  kPending,
+  kBound,
+  kFinished,
+};
+
+Stage stage_of(const kube::Pod& pod) {
+  if (pod.is_finished()) return Stage::kFinished;
+  if (pod.meta.deleting) return Stage::kNotThere;
+  if (!pod.node.empty()) return Stage::kBound;
+  return pod.detail && !pod.detail->is_gated ? Stage::kPending : Stage::kNotThere;
+}
+
+bool mounts_claims(const kube::Pod& pod) { return pod.detail && !pod.detail->claims.empty(); }
+
+void count(const kube::Pod& pod, std::int64_t more, ForeignCounts& counts) {
+  if (pod.phase == kube::PodPhase::kRunning) counts.running += more;
+  if (pod.phase == kube::PodPhase::kSucceeded) counts.succeeded += more;
+  if (pod.phase == kube::PodPhase::kFailed) counts.failed += more;
+  if (stage_of(pod) == Stage::kBound) counts.bound += more;
+}
+
+// In which order pods of a gang get nodes, where not all fit.
+bool comes_first(const ForeignPod& a, const ForeignPod& b) {
+  const auto key = [](const kube::Pod& pod) {
+    return std::tuple(-std::int64_t{pod.detail->priority}, pod.meta.created,
+                      std::string_view(pod.meta.name));
+  };
+  return key(*a.pod) < key(*b.pod);
+}
+
+}  // namespace
+
+bool is_of_our_scheduler(const kube::Pod& pod) {
+  return pod.scheduler_name == gang::kSchedulerName;
+}
+
+std::string foreign_gang_of(const kube::Pod& pod) {
+  const std::string& name = kube::foreign_group_of(pod.meta);
+  if (name.empty() || !is_of_our_scheduler(pod) || gang::slot_of(pod)) return "";
+  return pod.meta.ns + ("/" + name);
+}
+
+bool foreign_pod_matters(const PodPtr& before, const PodPtr& after) {
+  const bool is_any =
+      (before && !foreign_gang_of(*before).empty()) || (after && !foreign_gang_of(*after).empty());
+  if (!is_any) return false;
+  if (!before || !after) return true;
+  const auto state = [](const kube::Pod& pod) {
+    return std::tie(pod.meta.uid, pod.meta.labels, pod.node, pod.nominated_node, pod.phase,
+                    pod.meta.deleting, pod.unscheduled_message, pod.unscheduled_reason, pod.detail,
+                    pod.requests);
+  };
+  return state(*before) != state(*after);
+}
+
+// ---- changes
+
+void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
+  const bool was_replaced = before && after && before->meta.uid != after->meta.uid;
+  const std::string was = before ? foreign_gang_of(*before) : "";
+  const std::string is = after ? foreign_gang_of(*after) : "";
+  if (was.empty() && is.empty()) return;
+  const bool is_same = before && after && !was_replaced && was == is;
+  const bool stays_assumed = is_same && stage_of(*after) == Stage::kPending &&
+                             gangs_[was].assumed.count(before->meta.uid) > 0;
+  if (!was.empty()) remove(*before);
+  if (!is.empty()) add(after);
+  if (stays_assumed) gangs_[is].assumed.insert(after->meta.uid);
+  if (!was.empty()) drop_if_empty(was);
+}
+
+void ForeignGangs::add(const PodPtr& pod) {
+  Gang& gang = gangs_[foreign_gang_of(*pod)];
+  gang.had_pods = true;
+  if (gang.owner.empty() && pod->meta.owner)
+    gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
+  count(*pod, 1, gang.counts);
+  const Stage stage = stage_of(*pod);
+  if (stage == Stage::kBound) gang.bound_requests += pod->requests;
+  if (stage != Stage::kPending) return;
+  gang.pending[pod->meta.uid] = pod;
+  if (mounts_claims(*pod)) ++with_claims_;
+}
+
+void ForeignGangs::remove(const kube::Pod& pod) {
+  Gang& gang = gangs_[foreign_gang_of(pod)];
+  count(pod, -1, gang.counts);
+  const Stage stage = stage_of(pod);
+  if (stage == Stage::kBound) gang.bound_requests -= pod.requests;
+  if (stage != Stage::kPending) return;
+  gang.pending.erase(pod.meta.uid);
+  gang.assumed.erase(pod.meta.uid);
+  if (mounts_claims(pod)) --with_claims_;
+}
+
+void ForeignGangs::group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
+  const std::string key = (after ? after : before)->meta.key();
+  Gang& gang = gangs_[key];
+  const bool is_other = before && after && before->meta.uid != after->meta.uid;
+  if (!after || is_other) gang.message.clear();
+  gang.group = after;
+  drop_if_empty(key);
+}
+
+void ForeignGangs::drop_if_empty(const std::string& key) {
+  const auto at = gangs_.find(key);
+  if (at == gangs_.end()) return;
+  const auto& [pending, bound, running, succeeded, failed] = at->second.counts;
+  const bool has_pods = !at->second.pending.empty() || bound + running + succeeded + failed > 0;
+  if (!has_pods && !at->second.group) gangs_.erase(at);
+}
+
+void ForeignGangs::explain(const std::string& gang, std::string message) {
+  const auto at = gangs_.find(gang);
+  if (at != gangs_.end()) at->second.message = std::move(message);
+}
+
+void ForeignGangs::assume(const std::string& gang, const std::string& pod_uid) {
+  const auto at = gangs_.find(gang);
+  if (at != gangs_.end() && at->second.pending.count(pod_uid) > 0) {
+    at->second.assumed.insert(pod_uid);
+  }
+}
+
+void ForeignGangs::forget(const std::string& gang, const std::string& pod_uid) {
+  const auto at = gangs_.find(gang);
+  if (at != gangs_.end()) at->second.assumed.erase(pod_uid);
+}
+
+// ---- what is known
+
+bool ForeignGangs::is_pending(const std::string& gang, const std::string& pod_uid) const {
+  const auto at = gangs_.find(gang);
+  return at != gangs_.end() && at->second.pending.count(pod_uid) > 0;
+}
+
+ForeignCounts ForeignGangs::counts_of(const Gang& gang) {
+  ForeignCounts counts = gang.counts;
+  const auto assumed = static_cast<std::int64_t>(gang.assumed.size());
+  counts.pending = static_cast<std::int64_t>(gang.pending.size()) - assumed;
+  counts.bound += assumed;
+  return counts;
+}
+
+ForeignPodSeen ForeignGangs::seen(const std::string& gang) const {
+  ForeignPodSeen seen;
+  seen.name = gang.substr(gang.find('/') + 1);
+  seen.is_kind_missing = is_kind_missing_;
+  const auto at = gangs_.find(gang);
+  if (at == gangs_.end()) return seen;
+  seen.counts = counts_of(at->second);
+  if (!at->second.group) return seen;
+  seen.is_found = true;
+  seen.min_member = at->second.group->min_member;
+  seen.message = at->second.message;
+  return seen;
+}
+
+ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
+  ForeignHoldSeen seen;
+  const auto at = gangs_.find(gang);
+  if (at == gangs_.end() || !at->second.group) return seen;
+  seen.group = at->second.group;
+  seen.needed = counts_of(at->second).needed(seen.group->min_member);
+  for (const auto& [uid, pod] : at->second.pending) {
+    if (pod->nominated_node.empty() || at->second.assumed.count(uid) > 0) continue;
+    seen.nominated.emplace(uid, pod->nominated_node);
+  }
+  return seen;
+}
+
+std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes) const {
+  std::vector<ForeignGangSeen> found;
+  for (const auto& [key, gang] : gangs_) {
+    if (!gang.group || !gang.had_pods) continue;
+    ForeignGangSeen& seen = found.emplace_back(
+        ForeignGangSeen{gang.group, {}, counts_of(gang), gang.bound_requests, gang.owner});
+    for (const auto& [uid, pod] : gang.pending) {
+      if (gang.assumed.count(uid) > 0) {
+        seen.bound_requests += pod->requests;
+        continue;
+      }
+      VolumesUsed used;
+      Json terms = mounts_claims(*pod)
+                       ? volume_terms(pod->detail->claims, pod->meta.ns, volumes, used)
+                       : Json();
+      seen.pending.push_back({pod, std::move(terms)});
+    }
+    std::sort(seen.pending.begin(), seen.pending.end(), comes_first);
+  }
+  return found;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,215 @@
+#include "extender/observe/lost_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "gang/slot.h"
+#include "kube/model/node.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRetry{1'000};
+// Those of kube-controller-manager: --unhealthy-zone-threshold.
+constexpr std::size_t kFewNodes = 2;
+constexpr std::size_t kMostPercent = 55;
+constexpr int kMostMarks = 100;  // in one call: plans are made by the same thread
+
+// Finished ones need no successor; but one that is being deleted waits for its kubelet, too.
+bool needs_mark(const kube::Pod& pod) {
+  return pod.node_lost.empty() && (!pod.is_finished() || pod.meta.deleting);
+}
+
+std::string text_about(const NodePtr& node) {
+  if (!node) return "deleted";
+  if (node->ready_changed == SysTime{}) return "not Ready";
+  return "not Ready since " + to_rfc3339(node->ready_changed);
+}
+
+bool is_of_gang(const kube::Pod& pod) {
+  return !kube::annotation(pod.meta, gang::kPodGroupUidAnnotation).empty();
+}
+
+}  // namespace
+
+void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
+  if (limit_.count() == 0 || (!before && !after)) return;
+  const std::string& name = after ? after->name : before->name;
+  MutexLock lock(mutex_);
+  if (after && after->ready) {
+    outages_.erase(name);
+    return;
+  }
+  Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), "", false}).first->second;
+  outage.text = text_about(after);
+  outage.is_done = false;
+}
+
+bool LostNodes::pod_changed(const PodPtr& after) {
+  if (!after || after->node.empty() || !is_of_gang(*after)) return false;
+  MutexLock lock(mutex_);
+  const auto outage = outages_.find(after->node.str());
+  if (outage == outages_.end()) return false;
+  outage->second.is_done = false;
+  return true;
+}
+
+void LostNodes::note_unknown_nodes() {
+  std::set<std::string> names;
+  for (const auto& pod : pods_.all()) {
+    const std::string& node = pod->node;
+    if (!node.empty() && is_of_gang(*pod) && nodes_.get(node) == nullptr) names.insert(node);
+  }
+  MutexLock lock(mutex_);
+  for (const std::string& name : names) {
+    outages_.try_emplace(name, Outage{clock_.mono(), text_about(nullptr), false});
+  }
+}
+
+std::map<std::string, LostNodes::Outage> LostNodes::outages() const {
+  MutexLock lock(mutex_);
+  return outages_;
+}
+
+bool LostNodes::is_disruption(const std::map<std::string, Outage>& outages) const {
+  std::size_t away = 0;
+  for (const auto& [node, outage] : outages) away += nodes_.get(node) != nullptr ? 1 : 0;
+  const std::size_t all = nodes_.size();
+  const bool are_most = away > kFewNodes && away * 100 >= all * kMostPercent;
+  return away > 0 && (away == all || are_most);
+}
+
+void LostNodes::restart() {
+  MutexLock lock(mutex_);
+  for (auto& [node, outage] : outages_) {
+    if (nodes_.get(node) != nullptr) outage.since = clock_.mono();
+  }
+}
+
+// Names of deleted nodes may never come again.
+void LostNodes::set_done(const std::string& node) {
+  const bool is_deleted = nodes_.get(node) == nullptr;
+  MutexLock lock(mutex_);
+  const auto outage = outages_.find(node);
+  if (outage == outages_.end()) return;
+  outage->second.is_done = true;
+  if (is_deleted) outages_.erase(outage);
+}
+
+std::optional<milliseconds> LostNodes::mark_pods() {
+  if (limit_.count() == 0) return std::nullopt;
+  if (!std::exchange(has_looked_, true)) note_unknown_nodes();
+  std::optional<milliseconds> again;
+  const auto look_after = [&again](milliseconds delay) {
+    if (!again || delay < *again) again = delay;
+  };
+  std::map<std::string, std::vector<PodPtr>, std::less<>> lost;  // what is to be marked, by node
+  const bool is_over = was_disruption_ && !is_disruption(outages());
+  if (was_disruption_) restart();
+  const auto known = outages();
+  if (!was_disruption_ && is_disruption(known)) {
+    log_warn("many nodes are not Ready, pods on them are left alone",
+             {{"nodes", std::to_string(known.size())}, {"of", std::to_string(nodes_.size())}});
+    was_disruption_ = true;
+  } else if (is_over) {
+    log_info("most nodes are Ready again", {{"not_ready", std::to_string(known.size())}});
+    was_disruption_ = false;
+  }
+  for (const auto& [node, outage] : known) {
+    if (was_disruption_ && nodes_.get(node) != nullptr) continue;
+    const auto due = outage.since + limit_ - clock_.mono();
+    if (due > due.zero()) {
+      look_after(std::chrono::ceil<milliseconds>(due));
+    } else if (!outage.is_done) {
+      lost[node];
+    }
+  }
+  if (lost.empty()) return again;
+  // Before the look: a pod that comes meanwhile is looked for once more.
+  for (const auto& [node, pods] : lost) set_done(node);
+  for (const PodPtr& pod : pods_.all()) {
+    const auto at = lost.find(pod->node.str());
+    if (at != lost.end() && is_of_gang(*pod) && needs_mark(*pod)) at->second.push_back(pod);
+  }
+  int left = kMostMarks;
+  for (const auto& [node, pods] : lost) {
+    if (pods.empty() || mark_all(node, known.at(node), pods, left)) continue;
+    look_after(kRetry);
+    const NodePtr now = nodes_.get(node);
+    MutexLock lock(mutex_);
+    const auto outage = outages_.find(node);
+    if (outage != outages_.end()) {
+      outage->second.is_done = false;
+    } else if (now == nullptr) {  // set_done() has forgotten it; a node that is back starts again
+      outages_.emplace(node, known.at(node)).first->second.is_done = false;
+    }
+  }
+  return again;
+}
+
+bool LostNodes::mark_all(const std::string& node, const Outage& outage,
+                         const std::vector<PodPtr>& pods, int& left) {
+  const auto away = is_away(node);
+  if (!away) {
+    log_warn("lost node not read", {{"node", node}, {"error", away.error().message}});
+    return false;
+  }
+  if (!*away) return true;  // the watch will tell
+  log_warn("node lost",
+           {{"node", node}, {"state", outage.text}, {"pods", std::to_string(pods.size())}});
+  bool all_marked = true;
+  for (const PodPtr& pod : pods) {
+    if (left-- <= 0) return false;
+    const auto marked = mark(*pod, outage.text);
+    if (marked) continue;
+    all_marked = false;  // the others are nevertheless
+    log_warn("pod on lost node not marked",
+             {{"pod", pod->meta.key()}, {"error", marked.error().message}});
+  }
+  return all_marked;
+}
+
+Result<bool> LostNodes::is_away(const std::string& name) {
+  const auto live = kube::get_object(api_, kube::kNodes, "", name);
+  if (!live) {
+    if (live.error().code == Code::kNotFound) return true;
+    return live.error();
+  }
+  const auto node = kube::decode_node(kube::to_text(*live));
+  if (!node) return node.error();
+  return !node->ready;
+}
+
+// Conditional on the version that was read: conditions are one list to a merge patch.
+Result<Nothing> LostNodes::mark(const kube::Pod& pod, const std::string& message) {
+  const auto live = kube::get_object(api_, kube::kPods, pod.meta.ns, pod.meta.name);
+  if (!live) return live.error().code == Code::kNotFound ? ok() : live.error();
+  const kube::Meta meta = kube::decode_meta(*live);
+  if (meta.uid != pod.meta.uid) return ok();
+  Json conditions = kube::array_at(*live, {"status", "conditions"});
+  if (!conditions.is_array()) conditions = Json::array();
+  const auto is_ours = [](const Json& condition) {
+    return kube::string_at(condition, {"type"}) == kube::kNodeLostCondition;
+  };
+  conditions.erase(std::remove_if(conditions.begin(), conditions.end(), is_ours), conditions.end());
+  conditions.push_back({{"type", kube::kNodeLostCondition},
+                        {"status", "True"},
+                        {"reason", "NodeLost"},
+                        {"message", message},
+                        {"lastTransitionTime", to_rfc3339(clock_.now())}});
+  const Json patch{{"metadata", {{"uid", meta.uid}, {"resourceVersion", meta.resource_version}}},
+                   {"status", {{"conditions", std::move(conditions)}}}};
+  const auto written =
+      kube::merge_patch(api_, kube::kPods, pod.meta.ns, pod.meta.name, patch, "status");
+  if (!written && written.error().code != Code::kNotFound) return written.error();
+  return ok();
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,81 @@
+// extender/observe/lost_nodes.h - which nodes are lost, and whose pods are marked for it?
+//
+// A node is lost when it was not Ready, or deleted, for longer than a limit. Its pods are marked by
+// the condition kube::kNodeLostCondition, and the controller removes and replaces marked pods
+// without waiting for the node. One writer, so the two programs cannot disagree, and the mark is
+// there for everybody to read: docs/adr/2026-11-22-healing.md.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "extender/observe/plans.h"
+#include "kube/api.h"
+#include "kube/cache/store.h"
+
+namespace nervex::extender {
+
+// How long a node was away is measured by this process on its monotonic clock, from when it saw the
+// node go. The times in conditions are other machines' clocks, and pods must not be removed because
+// one of them is wrong. Every replica watches, so a new leader knows what the old one knew; only a
+// restart begins to count again.
+class LostNodes {
+ public:
+  // `limit` 0: no node ever counts as lost.
+  LostNodes(kube::Api& api, const kube::Store<kube::Node>& nodes,
+            const kube::Store<kube::Pod>& pods, const Clock& clock, std::chrono::milliseconds limit)
+      : api_(api), nodes_(nodes), pods_(pods), clock_(clock), limit_(limit) {}
+  LostNodes(const LostNodes&) = delete;
+  LostNodes& operator=(const LostNodes&) = delete;
+
+  // What was watched; thread-safe.
+  void node_changed(const NodePtr& before, const NodePtr& after);
+  // True: it is of a gang, and its node is away.
+  bool pod_changed(const PodPtr& after);
+
+  // Marks the pods of the nodes that are lost by now, a bounded number of them. Before the first
+  // one of a node it is read live: a watch may be stuck. Marks none while all nodes are not Ready,
+  // or 55 % of them and more than two, as kube-controller-manager evicts none then: the jobs of the
+  // whole cluster would end for a broken network. Deleted nodes do not count. Returns when to call
+  // again even if nothing changes. By the planner's thread.
+  std::optional<std::chrono::milliseconds> mark_pods();
+
+ private:
+  struct Outage {
+    MonoTime since{};
+    std::string text;  // "not Ready since 2026-11-22T10:00:07Z", "deleted"
+    // No pod on it is to be marked. Looking for some costs a look at all pods of the cluster.
+    bool is_done = false;
+  };
+
+  void note_unknown_nodes();
+  // So many nodes are not Ready that it is rather the network, or what this process sees.
+  bool is_disruption(const std::map<std::string, Outage>& outages) const;
+  // From now on each node that is away has the whole limit again.
+  void restart();
+  std::map<std::string, Outage> outages() const;
+  void set_done(const std::string& node);
+  Result<bool> is_away(const std::string& node);
+  // True if all of them are marked.
+  bool mark_all(const std::string& node, const Outage& outage, const std::vector<PodPtr>& pods,
+                int& left);
+  Result<Nothing> mark(const kube::Pod& pod, const std::string& message);
+
+  kube::Api& api_;
+  const kube::Store<kube::Node>& nodes_;
+  const kube::Store<kube::Pod>& pods_;
+  const Clock& clock_;
+  const std::chrono::milliseconds limit_;
+  bool was_disruption_ = false;
+  bool has_looked_ = false;  // for nodes that were deleted before this process started
+  mutable Mutex mutex_;
+  std::map<std::string, Outage> outages_ GUARDED_BY(mutex_);  // by node
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,20 @@
+#include "extender/observe/pods.h"
+
+#include "gang/slot.h"
+
+namespace nervex::extender {
+
+kube::PodFilter pod_filter() { return kube::with_foreign_groups(gang::with_slot_annotations({})); }
+
+Result<kube::Pod> read_pod(kube::Api& api, const std::string& ns, const std::string& name,
+                           const std::string& uid) {
+  const auto body = api.send({"GET", kube::api_path(kube::kPods, ns, name), "", ""});
+  if (!body) return body.error();
+  auto pod = kube::decode_pod(*body, pod_filter());
+  if (pod && pod->meta.uid != uid) {
+    return Error{Code::kNotFound, "the pod was deleted and created again since"};
+  }
+  return pod;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,39 @@
+#include "extender/observe/volumes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nervex::extender {
+
+Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
+                  const VolumeStores& stores, VolumesUsed& used) {
+  Json all = Json::array();
+  for (const std::string& name : claims) {
+    const std::string key = ns + "/" + name;
+    used.claims.insert(key);
+    const auto claim = stores.claims.get(key);
+    if (!claim || claim->volume.empty()) continue;
+    used.volumes.insert(claim->volume.str());
+    const auto volume = stores.volumes.get(claim->volume.str());
+    if (!volume || volume->node_terms.empty()) continue;
+    const auto terms = kube::parse_json(volume->node_terms);
+    if (terms) all.insert(all.end(), terms->begin(), terms->end());
+  }
+  return all;
+}
+
+PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used) {
+  used = {};
+  const auto& sets = group->spec.members;
+  if (std::all_of(sets.begin(), sets.end(),
+                  [](const auto& set) { return set.shape.claims.empty(); }))
+    return group;
+  auto copy = std::make_shared<gang::PodGroup>(*group);
+  for (gang::MemberSet& set : copy->spec.members) {
+    set.shape.constraints.volume_terms =
+        volume_terms(set.shape.claims, group->meta.ns.str(), stores, used);
+  }
+  return copy;
+}
+
+}  // namespace nervex::extender
