@@ -309,6 +309,7 @@ def test_c15_finished_jobs_are_left_alone_by_a_restarted_controller(jobs, runnin
     node_agent.finish(COORDINATOR)
     jobs.wait_phase(NAME, "Succeeded")
     wait_for(lambda: not jobs.services(NAME) and not jobs.pod_groups(NAME), "the clean-up")
+    wait_for(lambda: jobs.events(NAME, "SuccessfulDelete"), "its event, which is sent after it")
     before = jobs.get(NAME)
     events = {(one.metadata.uid, one.count) for one in jobs.events(NAME)}
     pods = uids(jobs.wait_pods(NAME, 1))
