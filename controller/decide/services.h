@@ -18,7 +18,7 @@ namespace nervex::controller {
 
 // -- which mode has the attempt?
 
-// Decided anew until the attempt has a PodGroup: by --services, and by whether the Service of the
+// Decided again until the attempt has a PodGroup: by --services, and by whether the Service of the
 // namespace's name is somebody else's. Then it stays, whatever the flag says, for its pods are not
 // rendered again; but Shared becomes PerPod when that Service becomes somebody else's: a Service of
 // its own names any pod. Never back. An attempt that was begun without a mode has PerPod.
