@@ -12,7 +12,6 @@ environment file is given. Prints a table, one row for each writer, verb and res
 
 import argparse
 import collections
-import datetime
 import json
 import sys
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from kubernetes import client, config
 from environment import read_env
+from gang.audit import AuditLog, seconds
 from job_start import GROUP, PLURAL, VERSION, a_job
 from many_jobs import wait_until_running
 from concurrent.futures import ThreadPoolExecutor
@@ -33,8 +33,7 @@ def main():
     options = parse_options()
     env = read_env(options.env)
     config.load_kube_config(env["KUBECONFIG"])
-    log = audit_log_of(options.env)
-    start = log.stat().st_size
+    log = AuditLog(audit_log_of(options.env))
     jobs = client.CustomObjectsApi()
     began = time.monotonic()
     with ThreadPoolExecutor(16) as pool:
@@ -42,8 +41,7 @@ def main():
             GROUP, VERSION, options.namespace, PLURAL, a_job(f"{options.name}-{i:03}", options.workers)),
             range(options.jobs)))
     running = wait_until_running(jobs, options, began)
-    wait_until_quiet(log, start, options)
-    events = list(writes_since(log, start, options))
+    events = writes_until_quiet(log, options)
     statuses = [one["status"] for one in jobs.list_namespaced_custom_object(
         GROUP, VERSION, options.namespace, PLURAL)["items"]]
     jobs.delete_collection_namespaced_custom_object(GROUP, VERSION, options.namespace, PLURAL)
@@ -72,16 +70,9 @@ def audit_log_of(env):
     return log
 
 
-def writes_since(log, start, options):
-    """What was written in the jobs' namespace about objects of these jobs."""
-    with log.open("rb") as file:
-        file.seek(start)
-        lines = file.read().splitlines()
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:  # the last one, half written
-            continue
+def new_writes(log, options):
+    """What was written since the last call in the jobs' namespace about objects of these jobs."""
+    for event in log.events():
         at = event.get("objectRef", {})
         is_write = event["verb"] in WRITES and at.get("namespace") == options.namespace \
             and at.get("name", options.name).startswith(options.name)  # not of jobs that still end
@@ -89,11 +80,7 @@ def writes_since(log, start, options):
             continue
         what = f"{event['verb']} {at['resource']}" + (f"/{at['subresource']}" if at.get("subresource") else "")
         refused = event.get("responseStatus", {}).get("code", 0) >= 400
-        yield {"time": time_of(event), "writer": writer_of(event), "what": what + (" (refused)" if refused else "")}
-
-
-def time_of(event):
-    return datetime.datetime.fromisoformat(event["stageTimestamp"].replace("Z", "+00:00")).timestamp()
+        yield {"time": seconds(event["stageTimestamp"]), "writer": writer_of(event), "what": what + (" (refused)" if refused else "")}
 
 
 def writer_of(event):
@@ -103,16 +90,17 @@ def writer_of(event):
     return user.removeprefix(OURS) if user.startswith(OURS) and "scheduler" not in agent else agent
 
 
-def wait_until_quiet(log, start, options):
+def writes_until_quiet(log, options):
     deadline = time.monotonic() + options.timeout
-    seen, since = 0, time.monotonic()
+    written, since = [], time.monotonic()
     while time.monotonic() - since < QUIET:
         if time.monotonic() > deadline:
             sys.exit(f"still writing after {options.timeout} s")
         time.sleep(0.2)
-        now = sum(1 for _ in writes_since(log, start, options))
-        if now != seen:
-            seen, since = now, time.monotonic()
+        if new := list(new_writes(log, options)):
+            written += new
+            since = time.monotonic()
+    return written
 
 
 def report(options, events, pods, running):

@@ -72,7 +72,7 @@ def parse_options():
                              "of it, docs/performance.md for example")
     parser.add_argument("--cluster", default="bench-gang", help="its name (bench-gang)")
     parser.add_argument("--keep", action="store_true", help="leave the cluster up at the end")
-    parser.add_argument("--workers", type=int, default=16, help="requests at once of whoever creates objects (16)")
+    parser.add_argument("--workers", type=int, default=16, help="requests at once of the creator of objects (16)")
     parser.add_argument("--timeout", type=float, default=90, help="seconds for the gangs of a round to be bound (90)")
     parser.add_argument("--idle", type=float, default=15, help="seconds without a bind after which no more comes (15)")
     parser.add_argument("--window", type=float, default=10, help="seconds for which waiting gangs are measured (10)")

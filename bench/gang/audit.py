@@ -35,10 +35,14 @@ class AuditLog:
         self._file.seek(0, 2)
         self._rest = b""
 
+    def events(self):
+        """What was recorded since the last call, as it stands there."""
+        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        return [json.loads(line) for line in lines]
+
     def read(self):
         """Writes since the last call."""
-        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
-        return [decode(json.loads(line)) for line in lines]
+        return [decode(event) for event in self.events()]
 
     def close(self):
         self._file.close()
