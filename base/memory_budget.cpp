@@ -1,5 +1,7 @@
 #include "base/memory_budget.h"
 
+#include <algorithm>
+
 #include <malloc.h>
 
 namespace nervex {
@@ -15,7 +17,13 @@ std::optional<MemoryBudget::Share> MemoryBudget::take(std::size_t bytes,
     }
   }
   used_ += bytes;
+  peak_ = std::max(peak_, used_);
   return Share(*this, bytes);
+}
+
+std::size_t MemoryBudget::take_peak() {
+  const MutexLock lock(mutex_);
+  return std::exchange(peak_, used_);
 }
 
 void MemoryBudget::give_back(std::size_t bytes) {

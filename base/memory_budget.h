@@ -42,6 +42,8 @@ class MemoryBudget {
   // Waits for so much to be free, until `timeout` has passed. nullopt: it was not, or is more than
   // the whole budget, which is said at once.
   std::optional<Share> take(std::size_t bytes, std::chrono::milliseconds timeout);
+  // The most that was taken at any time since the last call.
+  std::size_t take_peak();
 
  private:
   void give_back(std::size_t bytes);
@@ -50,6 +52,7 @@ class MemoryBudget {
   Mutex mutex_;
   CondVar freed_;
   std::size_t used_ GUARDED_BY(mutex_) = 0;
+  std::size_t peak_ GUARDED_BY(mutex_) = 0;
 };
 
 // For the whole program, once, before it has threads. By default glibc keeps an arena for each of

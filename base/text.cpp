@@ -1,5 +1,8 @@
 #include "base/text.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace nervex {
 namespace {
 
@@ -23,6 +26,56 @@ std::string_view last_bytes(std::string_view text, std::size_t limit) {
 std::string cut_text(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return std::string(text);
   return std::string(first_bytes(text, limit - 3)) + "...";
+}
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+// Edits that lead from one to the other: insert, delete, replace, swap neighbours (optimal string
+// alignment).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kMaxLength = 64;  // of field names; the cost grows with the square
+  if (name.size() > kMaxLength) return "";
+  const std::string wanted = lower(name);
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const auto& candidate : known) {
+    if (candidate.size() > kMaxLength) continue;
+    const std::size_t edits = distance(wanted, lower(candidate));
+    if (edits >= best_distance) continue;
+    best = candidate;
+    best_distance = edits;
+  }
+  return best;
 }
 
 }  // namespace nervex

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nervex {
 
@@ -14,5 +15,11 @@ std::string_view last_bytes(std::string_view text, std::size_t limit);
 
 // The first bytes and "...", `limit` bytes at most with them. `limit` is above 3.
 std::string cut_text(std::string_view text, std::size_t limit);
+
+// The known name closest to `name`, if close enough to be a typing mistake (inserted, left out,
+// wrong or swapped letters, one in three at most, upper and lower case aside); "" if none is. Of
+// equally close ones the first in `known`. Names above 64 characters are not looked at. Cost: known
+// x length^2.
+std::string closest_name(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace nervex

@@ -20,6 +20,11 @@ pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson>=3.0)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core>=1.0)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
 
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
+
+add_library(nervex_protozero INTERFACE)
+target_include_directories(nervex_protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
+
 add_library(nervex_valijson INTERFACE)
 target_include_directories(nervex_valijson SYSTEM INTERFACE ${VALIJSON_INCLUDE_DIR})
 target_compile_definitions(nervex_valijson INTERFACE VALIJSON_USE_EXCEPTIONS=1)

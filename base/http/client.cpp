@@ -180,16 +180,18 @@ struct HttpClient::Impl {
                                                limit.is_over() ? "the program is stopping" : why)};
   }
 
-  Result<Dialed> connect(const HttpExchange& exchange, const DialPlan& plan, int wake_fd) const {
+  Result<Dialed> connect(const HttpExchange& exchange, const DialPlan& plan, int wake_fd,
+                         MonoTime until) const {
     if (limit.is_over()) return failure(exchange, "");
-    auto dialed = dial(plan, SystemClock().mono() + options.connect_timeout, wake_fd);
+    auto dialed =
+        dial(plan, std::min(SystemClock().mono() + options.connect_timeout, until), wake_fd);
     if (dialed) return dialed;
     if (limit.is_over()) return failure(exchange, "");
     return with_context(exchange.method + " " + options.url, dialed.error());
   }
 
   Result<HttpResponse> send(const HttpExchange& exchange,
-                            const std::function<Result<Nothing>()>& before_sending);
+                            const std::function<Result<Nothing>()>& before_sending, MonoTime until);
 
   const HttpClientOptions options;
   Mutex mutex;
@@ -198,9 +200,11 @@ struct HttpClient::Impl {
   ConnectionPool pool;
 };
 
-Result<HttpResponse> HttpClient::Impl::send(
-    const HttpExchange& exchange, const std::function<Result<Nothing>()>& before_sending) {
-  ConnectionPool::Checkout checkout(pool, limit, SystemClock().mono() + options.read_timeout);
+Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange,
+                                            const std::function<Result<Nothing>()>& before_sending,
+                                            MonoTime until) {
+  ConnectionPool::Checkout checkout(pool, limit,
+                                    std::min(SystemClock().mono() + options.read_timeout, until));
   if (!checkout.has_permit() || limit.is_over()) {
     return failure(exchange, "not sent: no other request ended in time");
   }
@@ -211,7 +215,7 @@ Result<HttpResponse> HttpClient::Impl::send(
   Dialed dialed = checkout.take_fresh();
   const bool was_kept = dialed != nullptr;
   if (!dialed) {
-    auto fresh = connect(exchange, plan, limit.fd());
+    auto fresh = connect(exchange, plan, limit.fd(), until);
     if (!fresh) return fresh.error();
     dialed = *std::move(fresh);
   }
@@ -219,7 +223,7 @@ Result<HttpResponse> HttpClient::Impl::send(
     if (auto may = before_sending(); !may) return may.error();
   }
   Connection& connection = dialed->connection;
-  connection.set_deadline(SystemClock().mono() + options.total_timeout);
+  connection.set_deadline(std::min(SystemClock().mono() + options.total_timeout, until));
   HttpOutcome outcome = run_exchange(exchange, plan.address, connection, limit);
   if (!outcome.complete) {
     // The other kept connections are older still, and lead to the same server: were they half
@@ -250,7 +254,8 @@ const CallLimit& HttpClient::call_limit() const { return impl_->limit; }
 Result<HttpResponse> HttpClient::send(const std::string& method, const std::string& path_and_query,
                                       const std::map<std::string, std::string>& headers,
                                       const std::string& body, const std::string& content_type,
-                                      const std::function<Result<Nothing>()>& before_sending) {
+                                      const std::function<Result<Nothing>()>& before_sending,
+                                      MonoTime until) {
   HttpExchange exchange{method,
                         path_and_query,
                         headers,
@@ -259,15 +264,14 @@ Result<HttpResponse> HttpClient::send(const std::string& method, const std::stri
                         impl_->options.write_timeout};
   if (!content_type.empty()) exchange.headers.emplace("Content-Type", content_type);
   if (auto checked = check_exchange(exchange); !checked) return checked.error();
-  return impl_->send(exchange, before_sending);
+  return impl_->send(exchange, before_sending, until);
 }
 
-Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,
-                                        const std::map<std::string, std::string>& headers,
-                                        std::chrono::seconds silence,
-                                        const std::function<bool(std::string_view line)>& on_line,
-                                        const std::stop_token& stop,
-                                        const std::function<void(int status)>& on_status) {
+Result<HttpResponse> HttpClient::stream(
+    const std::string& path_and_query, const std::map<std::string, std::string>& headers,
+    std::chrono::seconds silence, const std::function<bool(std::string_view line)>& on_line,
+    const std::stop_token& stop,
+    const std::function<void(int status, std::string_view content_type)>& on_head) {
   HttpExchange exchange{"GET", path_and_query, headers, "", silence, impl_->options.write_timeout};
   if (auto checked = check_exchange(exchange); !checked) return checked.error();
   const auto [plan, problem] = impl_->current();
@@ -275,15 +279,15 @@ Result<HttpResponse> HttpClient::stream(const std::string& path_and_query,
   const WakeFd stopped;
   const std::stop_callback on_stop(stop, [&stopped] { stopped.set(); });
   const EitherFd wake(stopped.get(), impl_->limit.fd());
-  auto dialed = impl_->connect(exchange, plan, wake.get());
+  auto dialed = impl_->connect(exchange, plan, wake.get(), MonoTime::max());
   if (!dialed) return dialed.error();
   Connection& connection = (*dialed)->connection;
   connection.set_deadline(MonoTime::max());
 
   StreamReader reader(on_line, stop);
-  exchange.on_status = [&](int status) {
-    reader.see_status(status);
-    if (on_status) on_status(status);
+  exchange.on_head = [&](int status, std::string_view content_type) {
+    reader.see_head(status, content_type);
+    if (on_head) on_head(status, content_type);
   };
   exchange.on_bytes = [&reader](std::string_view bytes) { return reader.take(bytes); };
   HttpOutcome outcome = run_exchange(exchange, plan.address, connection, impl_->limit);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/http/call_limit.h"
 
@@ -46,6 +47,12 @@ struct HttpResponse {
   std::string body;
 };
 
+// Is a stream of this type one of frames, each with four bytes of length before it? That is how
+// Kubernetes sends a watch in its binary encoding; everything else comes in lines.
+inline bool has_length_delimited_frames(std::string_view content_type) {
+  return content_type.starts_with("application/vnd.kubernetes.protobuf");
+}
+
 // Thread-safe. Never follows redirects: the credentials would travel along.
 class HttpClient {
  public:
@@ -58,23 +65,25 @@ class HttpClient {
   // connection broke is not repeated here: only the caller knows whether that is safe. (A kept
   // connection which the server had closed before the request was sent does not count as broken.)
   // `before_sending`, if given, is asked when all waiting for a connection is over: its error is
-  // returned and nothing is sent.
+  // returned and nothing is sent. All of it, the wait for a connection included, ends at `until` at
+  // the latest, with kTransient.
   Result<HttpResponse> send(const std::string& method, const std::string& path_and_query,
                             const std::map<std::string, std::string>& headers,
                             const std::string& body, const std::string& content_type,
-                            const std::function<Result<Nothing>()>& before_sending = {});
+                            const std::function<Result<Nothing>()>& before_sending = {},
+                            MonoTime until = MonoTime::max());
 
   // GET on a new connection, for a kept one may be half open and a stream would wait on it for
-  // `silence`. Calls `on_line` for each line of a 200 reply (without the newline) until the server
-  // ends the reply, on_line returns false, `stop` is requested (within a second), or no byte came
-  // for `silence`. A line longer than 8 MiB ends the stream with kTransient. Returns the status
-  // and, if it was not 200, the body. `on_status` is called as soon as the server has answered.
-  Result<HttpResponse> stream(const std::string& path_and_query,
-                              const std::map<std::string, std::string>& headers,
-                              std::chrono::seconds silence,
-                              const std::function<bool(std::string_view line)>& on_line,
-                              const std::stop_token& stop,
-                              const std::function<void(int status)>& on_status = {});
+  // `silence`. Calls `on_line` for each line of a 200 reply (without the newline), or for each
+  // frame if has_length_delimited_frames(), until the server ends the reply, on_line returns false,
+  // `stop` is requested (within a second), or no byte came for `silence`. A line longer than 8 MiB
+  // ends the stream with kTransient. Returns the status and, if it was not 200, the body. `on_head`
+  // is called as soon as the server has answered.
+  Result<HttpResponse> stream(
+      const std::string& path_and_query, const std::map<std::string, std::string>& headers,
+      std::chrono::seconds silence, const std::function<bool(std::string_view line)>& on_line,
+      const std::stop_token& stop,
+      const std::function<void(int status, std::string_view content_type)>& on_head = {});
 
   // New connections are made with these from now on; kept ones are closed, for the old certificate
   // may have been revoked. kInvalid: they cannot be used, and nothing has changed. Of no effect

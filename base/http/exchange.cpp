@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
-#include "base/http/head.h"
-
 namespace nervex {
 namespace {
 
@@ -71,6 +69,24 @@ std::string lower(std::string text) {
   return text;
 }
 
+bool is_letter_or_digit(char c) {
+  return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
+}
+
+// What a header's name (also a method) and value may consist of: RFC 9110, 5.
+bool is_token(std::string_view text) {
+  constexpr std::string_view kPunctuation = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return is_letter_or_digit(c) || kPunctuation.find(c) != std::string_view::npos;
+  });
+}
+bool is_value(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == '\t' || (byte >= ' ' && byte != 0x7F);
+  });
+}
+
 // httplib asks the server for leave ("Expect: 100-continue") before it sends a body of 1 kB or
 // more, which costs a round trip, or a second where the server does not know that. It does not if
 // there is a header of that name, so there is one, and here it is left out.
@@ -89,7 +105,7 @@ ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) 
 class Exchange : private httplib::ClientImpl {
  public:
   Exchange(HttpExchange given, const HostPort& server)
-      : ClientImpl(server.host, server.port), on_status_(std::move(given.on_status)) {
+      : ClientImpl(server.host, server.port), on_head_(std::move(given.on_head)) {
     set_path_encode(false);  // callers encode what they must
     set_decompress(false);
     set_header_writer(write_headers);
@@ -156,12 +172,12 @@ class Exchange : private httplib::ClientImpl {
 
   // httplib would set aside as much memory as the reply claims to need.
   bool see_head() {
-    if (on_status_) on_status_(response_.status);
+    if (on_head_) on_head_(response_.status, response_.get_header_value("Content-Type"));
     return request_.content_receiver ||
            response_.get_header_value_u64("Content-Length") <= kMaxReplyBytes;
   }
 
-  std::function<void(int)> on_status_;
+  std::function<void(int, std::string_view)> on_head_;
   httplib::Request request_;
   httplib::Response response_;
 };
@@ -170,7 +186,7 @@ class Exchange : private httplib::ClientImpl {
 
 Result<Nothing> check_exchange(const HttpExchange& exchange) {
   const auto is_plain = [](char c) { return '!' <= c && c <= '~'; };
-  if (!is_http_token(exchange.method)) {
+  if (!is_token(exchange.method)) {
     return Error{Code::kInvalid, "not a method: " + exchange.method};
   }
   const std::string& target = exchange.target;
@@ -178,7 +194,7 @@ Result<Nothing> check_exchange(const HttpExchange& exchange) {
     return Error{Code::kInvalid, fmt::format("not a path to request: \"{}\"", target)};
   }
   for (const auto& [name, value] : exchange.headers) {
-    if (is_http_token(name) && is_http_value(value)) continue;
+    if (is_token(name) && is_value(value)) continue;
     return Error{Code::kInvalid, fmt::format("header {} cannot be sent", name)};
   }
   return ok();
@@ -203,14 +219,14 @@ HttpOutcome run_exchange(HttpExchange given, const HostPort& server, Connection&
 
 // ---- replies that are streams
 
-LineFramer::Status LineFramer::feed(std::string_view bytes, const OnLine& on_line) {
+FramerStatus LineFramer::feed(std::string_view bytes, const OnLine& on_line) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
-    if (piece.size() > max_bytes_ - rest_.size()) return Status::kTooLong;
+    if (piece.size() > max_bytes_ - rest_.size()) return FramerStatus::kTooLong;
     if (end == std::string_view::npos) {
       rest_ += piece;
-      return Status::kMore;
+      return FramerStatus::kMore;
     }
     bytes.remove_prefix(end + 1);
     bool go_on = false;
@@ -221,9 +237,43 @@ LineFramer::Status LineFramer::feed(std::string_view bytes, const OnLine& on_lin
       go_on = on_line(rest_);
       rest_.clear();
     }
-    if (!go_on) return Status::kStopped;
+    if (!go_on) return FramerStatus::kStopped;
   }
-  return Status::kMore;
+  return FramerStatus::kMore;
+}
+
+FramerStatus LengthDelimitedFramer::feed(std::string_view bytes, const OnLine& on_frame) {
+  constexpr std::size_t kHead = 4;
+  const auto length_of = [](std::string_view head) {
+    std::size_t length = 0;
+    for (const char c : head.substr(0, kHead)) length = length << 8 | static_cast<unsigned char>(c);
+    return length;
+  };
+  for (;;) {
+    if (rest_.size() < kHead) {
+      const std::size_t missing = std::min(kHead - rest_.size(), bytes.size());
+      rest_ += bytes.substr(0, missing);
+      bytes.remove_prefix(missing);
+      if (rest_.size() < kHead) return FramerStatus::kMore;
+    }
+    const std::size_t length = length_of(rest_);
+    if (length > max_bytes_) return FramerStatus::kTooLong;
+    const std::size_t missing = kHead + length - rest_.size();
+    bool go_on = false;
+    if (bytes.size() < missing) {
+      rest_ += bytes;
+      return FramerStatus::kMore;
+    }
+    if (rest_.size() == kHead) {  // the usual case needs no copy
+      go_on = on_frame(bytes.substr(0, missing));
+    } else {
+      rest_ += bytes.substr(0, missing);
+      go_on = on_frame(std::string_view(rest_).substr(kHead));
+    }
+    bytes.remove_prefix(missing);
+    rest_.clear();
+    if (!go_on) return FramerStatus::kStopped;
+  }
 }
 
 }  // namespace nervex

@@ -26,9 +26,9 @@ struct HttpExchange {
   // The longest waits for the next piece of the reply, and for the server to take the request's.
   std::chrono::milliseconds read_timeout;
   std::chrono::milliseconds write_timeout;
-  // For a reply that is not kept whole, both or none: its status, then its body's pieces, until
-  // false.
-  std::function<void(int status)> on_status{};
+  // For a reply that is not kept whole, both or none: its status and type, then its body's pieces,
+  // until false.
+  std::function<void(int status, std::string_view content_type)> on_head{};
   std::function<bool(std::string_view bytes)> on_bytes{};
 };
 
@@ -47,29 +47,42 @@ Result<Nothing> check_exchange(const HttpExchange& exchange);
 HttpOutcome run_exchange(HttpExchange exchange, const HostPort& server, Connection& connection,
                          const CallLimit& limit);
 
-// ---- replies that are streams: lines, or an error's text. Pure.
+// ---- replies that are streams: lines or frames, or an error's text. Pure.
+
+using OnLine = std::function<bool(std::string_view line)>;
+
+enum class FramerStatus {
+  kMore,     // all bytes are used, go on
+  kStopped,  // on_line returned false; what follows was dropped
+  kTooLong,  // a line, or a frame, is longer than `max_bytes`
+};
 
 // Cuts a stream of bytes into lines, however the network cut it into pieces.
 class LineFramer {
  public:
-  using OnLine = std::function<bool(std::string_view line)>;
-
-  enum class Status {
-    kMore,     // all bytes are used, go on
-    kStopped,  // on_line returned false; what follows was dropped
-    kTooLong,  // a line is longer than `max_bytes`
-  };
-
   explicit LineFramer(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Calls on_line for each line that ends in `bytes`, without its "\n".
-  Status feed(std::string_view bytes, const OnLine& on_line);
+  FramerStatus feed(std::string_view bytes, const OnLine& on_line);
   // What came after the last newline.
   const std::string& rest() const { return rest_; }
 
  private:
   std::size_t max_bytes_;
   std::string rest_;
+};
+
+// The same of frames with four bytes before each that tell its length, the highest first.
+class LengthDelimitedFramer {
+ public:
+  explicit LengthDelimitedFramer(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // Calls on_frame for each frame that ends in `bytes`.
+  FramerStatus feed(std::string_view bytes, const OnLine& on_frame);
+
+ private:
+  std::size_t max_bytes_;
+  std::string rest_;  // of a frame with its length
 };
 
 // What a stream's caller gets of a reply, whatever its status.
@@ -79,10 +92,13 @@ class StreamReader {
   static constexpr std::size_t kMaxErrorBytes = 1 << 20;  // of a reply that is no stream
 
   // Both borrowed.
-  StreamReader(const LineFramer::OnLine& on_line, const std::stop_token& stop)
+  StreamReader(const OnLine& on_line, const std::stop_token& stop)
       : on_line_(on_line), stop_(stop) {}
 
-  void see_status(int status) { status_ = status; }
+  void see_head(int status, std::string_view content_type) {
+    status_ = status;
+    has_frames_ = has_length_delimited_frames(content_type);
+  }
 
   // False: no more is wanted.
   bool take(std::string_view bytes) {
@@ -91,29 +107,31 @@ class StreamReader {
       error_body_ += bytes.substr(0, kMaxErrorBytes - error_body_.size());
       return error_body_.size() < kMaxErrorBytes;
     }
-    last_ = framer_.feed(bytes, on_line_);
-    return last_ == LineFramer::Status::kMore;
+    last_ = has_frames_ ? frames_.feed(bytes, on_line_) : lines_.feed(bytes, on_line_);
+    return last_ == FramerStatus::kMore;
   }
 
   // The reply is complete: what has no newline behind it was a line, too.
   void finish() {
-    if (status_ == 200 && last_ == LineFramer::Status::kMore && !framer_.rest().empty()) {
-      on_line_(framer_.rest());
+    if (status_ == 200 && last_ == FramerStatus::kMore && !lines_.rest().empty()) {
+      on_line_(lines_.rest());
     }
   }
 
-  bool line_too_long() const { return last_ == LineFramer::Status::kTooLong; }
+  bool line_too_long() const { return last_ == FramerStatus::kTooLong; }
   // The caller wanted no more, one way or the other.
   bool was_ended() const {
-    return last_ == LineFramer::Status::kStopped || error_body_.size() == kMaxErrorBytes;
+    return last_ == FramerStatus::kStopped || error_body_.size() == kMaxErrorBytes;
   }
   std::string take_error_body() { return std::move(error_body_); }
 
  private:
-  const LineFramer::OnLine& on_line_;
+  const OnLine& on_line_;
   const std::stop_token& stop_;
-  LineFramer framer_{kMaxLineBytes};
-  LineFramer::Status last_ = LineFramer::Status::kMore;
+  LineFramer lines_{kMaxLineBytes};
+  LengthDelimitedFramer frames_{kMaxLineBytes};
+  bool has_frames_ = false;
+  FramerStatus last_ = FramerStatus::kMore;
   int status_ = 0;
   std::string error_body_;
 };

@@ -93,7 +93,6 @@ HttpServerOptions ops_options(const std::string& listen) {
   options.max_connections = 256;
   options.max_body_bytes = 1024;
   options.idle_timeout = std::chrono::seconds(60);
-  options.allow_chunked_bodies = false;
   return options;
 }
 

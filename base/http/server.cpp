@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/http/reply.h"
 #include "base/http/session.h"
 #include "base/net/listener.h"
 #include "base/tls/tls.h"
@@ -15,11 +14,9 @@ namespace {
 
 // For a new connection above the limit. A TLS caller could not read it: there is no time to agree
 // on keys with somebody for whom there is no thread.
-std::string full_text(const HttpServerOptions& options) {
-  if (options.tls) return "";
-  HttpReply reply = options.refusal(503, "too many connections");
-  reply.headers.emplace("Retry-After", "1");
-  return http_reply_head(reply, true) + reply.body;
+std::string full_text(const HttpSite& site) {
+  if (site.options().tls) return "";
+  return site.last_reply(site.options().refusal(503, "too many connections"));
 }
 
 }  // namespace
@@ -27,14 +24,14 @@ std::string full_text(const HttpServerOptions& options) {
 struct HttpServer::Impl {
   explicit Impl(HttpServerOptions options)
       : site(std::move(options)),
-        listener({site.options.max_connections, site.options.high_watermark_percent,
-                  full_text(site.options)},
+        listener({site.options().max_connections, site.options().high_watermark_percent,
+                  site.options().queue_timeout, full_text(site)},
                  [this](Listener::Permit& permit) { serve(permit); }) {}
 
   void serve(Listener::Permit& permit) {
     Connection connection(permit.socket(),
                           certificate ? accepting_session(certificate->current()) : nullptr);
-    HttpSession(site, listener, permit, connection).hold();
+    site.serve(listener, permit, connection);
   }
 
   HttpSite site;
@@ -49,7 +46,7 @@ HttpServer::HttpServer(HttpServerOptions options)
 HttpServer::~HttpServer() { stop(); }
 
 void HttpServer::handle(std::string path, HttpHandler handler) {
-  impl_->site.handlers.insert_or_assign(std::move(path), std::move(handler));
+  impl_->site.handle(std::move(path), std::move(handler));
 }
 
 void HttpServer::handle_get(std::string path, HttpHandler handler) {
@@ -61,14 +58,14 @@ void HttpServer::handle_get(std::string path, HttpHandler handler) {
   });
 }
 
-void HttpServer::handle_rest(HttpHandler handler) { impl_->site.rest = std::move(handler); }
+void HttpServer::handle_rest(HttpHandler handler) { impl_->site.handle_rest(std::move(handler)); }
 
 HttpReply HttpServer::refusal(int status, const std::string& reason) const {
-  return impl_->site.options.refusal(status, reason);
+  return impl_->site.options().refusal(status, reason);
 }
 
 Result<Nothing> HttpServer::start() {
-  const auto& options = impl_->site.options;
+  const auto& options = impl_->site.options();
   if (options.tls) {
     auto& certificate = impl_->certificate.emplace(*options.tls, impl_->clock);
     if (auto started = certificate.start(); !started) return started;

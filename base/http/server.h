@@ -24,6 +24,8 @@ struct HttpServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0: any free one
   std::optional<TlsFiles> tls{};
   std::size_t max_connections = 256;  // live connections = threads
+  // While all connections are busy, a new one waits for one of them as long as this at most.
+  std::chrono::milliseconds queue_timeout = std::chrono::seconds(1);
   // Of max_connections. With more than that, replies ask callers to close, and idle connections
   // are closed for new ones. Low for many short-lived callers, high for few that keep connections.
   int high_watermark_percent = 90;
@@ -36,8 +38,7 @@ struct HttpServerOptions {
   // For a TLS handshake, and for a whole request from its first byte: 408.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);  // for a whole reply
-  bool allow_chunked_bodies = true;  // false: Transfer-Encoding is refused with 400
-  HttpReply internal_error{500, R"({"error":"internal error"})"};  // when a handler throws
+  HttpReply internal_error{500, R"({"error":"internal error"})"};      // when a handler throws
   HttpRefusalHandler refusal = json_refusal;
 };
 

@@ -1,10 +1,17 @@
 #include "base/http/session.h"
 
+#include <algorithm>
 #include <exception>
+#include <map>
+#include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+#include <httplib.h>
+
 #include "base/clock.h"
-#include "base/http/reply.h"
+#include "base/http/head_check.h"
+#include "base/http/request_bytes.h"
 #include "base/log.h"
 
 namespace nervex {
@@ -14,43 +21,153 @@ namespace {
 using State = Listener::Permit::State;
 
 constexpr std::chrono::seconds kLingerTimeout{1};
-constexpr std::size_t kSmallBody = 64 << 10;  // copied, to leave in one packet with its head
 
-HttpHeadLimits limits_of(const HttpServerOptions& options) {
-  HttpHeadLimits limits;
-  limits.max_body_bytes = options.max_body_bytes;
-  limits.allow_chunked_bodies = options.allow_chunked_bodies;
-  return limits;
+std::string to_lower(std::string text) {
+  for (char& c : text) {
+    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
 }
 
-bool wants_close(const HttpHead& head) {
-  return head.http_1_0 || head.has_word("connection", "close");
+// One request's connection, as the library sees it.
+class RequestStream final : public httplib::Stream {
+ public:
+  RequestStream(Connection& connection, BodyBudget& budget)
+      : bytes_(connection, budget), connection_(connection) {}
+
+  RequestBytes& bytes() { return bytes_; }
+  const Refused& refused() const { return bytes_.refused(); }
+
+  ssize_t read(char* to, std::size_t size) override { return bytes_.read(to, size); }
+  using Stream::write;
+  ssize_t write(const char* bytes, std::size_t size) override {
+    return connection_.write(std::string_view(bytes, size)) ? static_cast<ssize_t>(size) : -1;
+  }
+  // Reading and writing wait by themselves. Nobody asks for the rest: it is for what we do not use.
+  bool is_readable() const override { return false; }
+  bool wait_readable() const override { return true; }
+  bool wait_writable() const override { return true; }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  int socket() const override { return -1; }
+  time_t duration() const override { return 0; }
+
+ private:
+  RequestBytes bytes_;
+  Connection& connection_;
+};
+
+// ---- requests
+
+// Exact paths. The library's own routes are regular expressions: they recurse, and took a fifth of
+// the instructions of a request.
+struct Routes {
+  const HttpHandler& find(const std::string& path) const {
+    const auto found = handlers.find(path);
+    return found == handlers.end() ? rest : found->second;
+  }
+
+  std::map<std::string, HttpHandler> handlers;
+  HttpHandler rest = [](const HttpRequest&) { return HttpReply{404, "{}"}; };
+};
+
+// Who is served, and how: what stays from one request to the next.
+struct Caller {
+  enum class Waiting { kForRequest, kForHandshake };
+
+  // Only here may the connection be shut down because the server stops, and, once it is idle, for a
+  // new one. A caller that has not been served yet is not idle but slow to begin: others who wait
+  // for its place would take it before its request is read.
+  bool wait_for_bytes(Waiting waiting);
+  void set_deadline_in(std::chrono::milliseconds time) {
+    connection.set_deadline(SystemClock().mono() + time);
+  }
+  void linger();
+
+  const HttpServerOptions& options;
+  const Listener& listener;
+  Listener::Permit& permit;
+  Connection& connection;
+  bool was_served = false;
+};
+
+bool Caller::wait_for_bytes(Waiting waiting) {
+  bool came = connection.has_received();  // sent ahead
+  if (!came) {
+    permit.set_state(was_served ? State::kIdle : State::kReceiving);
+    set_deadline_in(waiting == Waiting::kForRequest ? options.idle_timeout : options.read_timeout);
+    connection.set_wake_fd(listener.stop_fd());
+    came = connection.wait_readable();
+    connection.set_wake_fd(-1);
+  }
+  permit.set_state(State::kReceiving);
+  return came;
 }
 
-HttpRequest request_of(const HttpHead& head, std::string body, const std::string& peer,
-                       Connection& connection) {
-  HttpTarget target = split_http_target(head.target);
-  return {.method = head.method,
-          .path = std::move(target.path),
-          .query = std::move(target.query),
-          .headers = {head.headers.begin(), head.headers.end()},
-          .body = std::move(body),
-          .peer = peer,
-          .has_caller_left = [&connection] { return connection.has_peer_left(); }};
+// Closing while the caller still sends makes the caller's system drop our last reply. So, after
+// having said that nothing more comes, read on for a moment until the caller has understood.
+void Caller::linger() {
+  connection.set_wake_fd(listener.stop_fd());
+  set_deadline_in(kLingerTimeout);
+  std::string unread(16'384, '\0');
+  while (connection.wait_readable() && connection.read(unread.data(), unread.size()) > 0) {
+  }
 }
 
-}  // namespace
+// One request, while the library works on it.
+class ServedRequest {
+ public:
+  ServedRequest(Caller& caller, BodyBudget& budget)
+      : caller_(caller), stream_(caller.connection, budget) {}
 
-HttpSite::HttpSite(HttpServerOptions given)
-    : options(std::move(given)),
-      limits(limits_of(options)),
-      budget(std::max(options.max_bytes_in_flight, options.max_body_bytes)) {}
+  RequestStream& stream() { return stream_; }
+  bool is_last() const { return last_; }
 
-HttpReply HttpSite::answer(const HttpRequest& request) const {
-  const auto found = handlers.find(request.path);
+  // The rest is what the library calls, in this order.
+  void see_head(httplib::Request& request);
+  bool is_refused() const { return refused_ || stream_.refused(); }
+  void refuse(httplib::Response& response);
+  void answer_unless_answered(const Routes& routes, httplib::Response& response);
+  void finish(httplib::Response& response);
+  void report(bool written);
+
+ private:
+  void answer(const HttpHandler& handler, httplib::Response& response);
+  HttpRequest take_request();
+  HttpReply ask(const HttpHandler& handler, const HttpRequest& request) const;
+  void fill(httplib::Response& response, HttpReply reply);
+
+  Caller& caller_;
+  RequestStream stream_;
+  httplib::Request* request_ = nullptr;  // once its head has been read
+  httplib::Headers::node_type type_;     // its Content-Type
+  Refused refused_;
+  bool handled_ = false;   // a handler saw the request, and so the whole of it was read
+  bool answered_ = false;  // the response is ours
+  bool last_ = false;      // the connection ends with this reply
+  bool is_waited_for_ = true;
+  std::function<void(bool)> on_written_;
+};
+
+void ServedRequest::see_head(httplib::Request& request) {
+  stream_.bytes().begin_body();
+  request_ = &request;
+  HeadCheck head;
+  for (const auto& [name, value] : request.headers) head.see_header(name, value);
+  const bool http_1_1 = request.version == "HTTP/1.1";
+  last_ = head.asks_for_close() || !http_1_1;
+  refused_ = head.check(request.method, request.target, http_1_1, caller_.options.max_body_bytes);
+  // A body is bytes and a reply is whole, whatever is asked for: the library would take forms
+  // apart, and cut a piece out of the reply.
+  while (auto type = request.headers.extract("Content-Type")) type_ = std::move(type);
+  request.ranges.clear();
+}
+
+// A handler that throws costs its caller a reply without reason; the reason is in the log.
+HttpReply ServedRequest::ask(const HttpHandler& handler, const HttpRequest& request) const {
   std::string problem;
   try {
-    return (found == handlers.end() ? rest : found->second)(request);
+    return handler(request);
   } catch (const std::exception& e) {
     problem = e.what();
   } catch (...) {
@@ -58,127 +175,216 @@ HttpReply HttpSite::answer(const HttpRequest& request) const {
   }
   log_error("http handler failed",
             {{"method", request.method}, {"path", request.path}, {"error", problem}});
-  return options.internal_error;
+  return caller_.options.internal_error;
 }
 
-void HttpSession::set_deadline_in(std::chrono::milliseconds time) {
-  connection_.set_deadline(SystemClock().mono() + time);
-}
-
-void HttpSession::hold() {
-  // Until it has said something, a TLS caller is as idle as any other: it may be closed for a new
-  // one.
-  if (connection_.is_tls() && !wait_for_bytes(Wait::kHandshake)) return;
-  set_deadline_in(site_.options.read_timeout);
-  if (!connection_.handshake()) return;
-  while (wait_for_bytes(Wait::kRequest) && take_request()) {
+HttpRequest ServedRequest::take_request() {
+  HttpRequest request{.method = request_->method,  // the library asks for it again
+                      .path = std::move(request_->path),
+                      .query = std::move(request_->params),
+                      .headers = {},
+                      .body = std::move(request_->body),
+                      .peer = caller_.permit.peer(),
+                      .has_caller_left = [this] { return caller_.connection.has_peer_left(); }};
+  for (auto& [name, value] : request_->headers) {
+    request.headers.emplace(to_lower(name), std::move(value));
   }
-  connection_.close_politely();
-  if (closing_) linger();
+  if (type_) request.headers.emplace("content-type", std::move(type_.mapped()));
+  return request;
 }
 
-// Idle: only here may the connection be shut down for a new one or because the server stops.
-bool HttpSession::wait_for_bytes(Wait wait) {
-  const auto& options = site_.options;
-  bool came = !connection_.buffered().empty();  // the caller sends ahead
-  if (!came) {
-    permit_.set_state(State::kIdle);
-    set_deadline_in(wait == Wait::kRequest ? options.idle_timeout : options.read_timeout);
-    connection_.set_wake_fd(listener_.stop_fd());
-    came = connection_.wait_readable();
-    connection_.set_wake_fd(-1);
-  }
-  permit_.set_state(State::kReceiving);
-  return came;
+void ServedRequest::answer(const HttpHandler& handler, httplib::Response& response) {
+  caller_.permit.set_state(State::kBusy);
+  handled_ = true;
+  fill(response, ask(handler, take_request()));
 }
 
-// False: the connection is at its end.
-bool HttpSession::take_request() {
-  set_deadline_in(site_.options.read_timeout);
-  closing_ = false;
-  if (connection_.buffered().empty() && !connection_.fill()) return false;  // closed while idle
-  auto head = read_head();
-  if (const auto* refusal = std::get_if<HttpRefusal>(&head)) return refuse(*refusal);
-  const auto& good = std::get<HttpHead>(head);
-  BodyShare share(site_.budget);
-  auto body = read_body(good, share);
-  if (const auto* refusal = std::get_if<HttpRefusal>(&body)) return refuse(*refusal);
-  permit_.set_state(State::kBusy);
-  return reply_to(good, site_.answer(request_of(good, std::get<std::string>(std::move(body)),
-                                                permit_.peer(), connection_)));
-}
-
-std::variant<HttpHead, HttpRefusal> HttpSession::read_head() {
-  constexpr std::string_view kEnd = "\r\n\r\n";
-  for (;;) {
-    const std::string_view seen = connection_.buffered();
-    const std::size_t end = seen.find(kEnd);
-    if (end <= site_.limits.max_head_bytes - kEnd.size()) {
-      auto head = read_http_head(seen.substr(0, end + kEnd.size()), site_.limits);
-      connection_.drop(end + kEnd.size());
-      return head;
-    }
-    if (seen.size() >= site_.limits.max_head_bytes) {
-      // Without a line end in all of this it is the URI that is too long.
-      return seen.find('\n') == std::string_view::npos ? HttpRefusal{414, "the URI is too long"}
-                                                       : HttpRefusal{431, "the head is too large"};
-    }
-    // Every method begins with a letter; what begins a TLS handshake does not, and never ends.
-    if (!seen.empty() && (seen[0] < 'A' || seen[0] > 'Z')) {
-      return HttpRefusal{400, "this is not HTTP"};
-    }
-    if (!connection_.fill()) return HttpRefusal{408, "the request did not arrive"};
-  }
-}
-
-std::variant<std::string, HttpRefusal> HttpSession::read_body(const HttpHead& head,
-                                                              BodyShare& share) {
-  const bool waits_for_leave = head.has_word("expect", "100-continue") && !head.http_1_0;
-  if (waits_for_leave && connection_.buffered().empty() &&
-      !connection_.write("HTTP/1.1 100 Continue\r\n\r\n")) {
-    return HttpRefusal{408, "the caller takes no answer"};
-  }
-  return read_http_body(connection_, head, site_.limits, share);
-}
-
-bool HttpSession::reply_to(const HttpHead& head, const HttpReply& reply) {
-  closing_ = wants_close(head) || listener_.is_stopping() || listener_.is_above_high_watermark();
+void ServedRequest::fill(httplib::Response& response, HttpReply reply) {
+  answered_ = true;
+  response.status = reply.status;
+  for (const auto& [name, value] : reply.headers) response.set_header(name, value);
+  response.set_content(std::move(reply.body), reply.content_type);
+  if (!reply.on_written) return;
+  on_written_ = std::move(reply.on_written);
   // Asked before: a caller that has its reply may leave at once.
-  const bool is_waited_for = !reply.on_written || !connection_.has_peer_left();
-  const bool written = write(reply, head.method != "HEAD");
-  if (reply.on_written) reply.on_written(is_waited_for && written);
-  return written && !closing_;
+  is_waited_for_ = !caller_.connection.has_peer_left();
 }
 
 // The last word to a caller whose request no handler gets to see. What may follow in the connection
 // is not looked at: where the next request begins is anybody's guess.
-bool HttpSession::refuse(const HttpRefusal& refusal) {
-  log_debug("request refused", {{"peer", permit_.peer()},
-                                {"status", std::to_string(refusal.status)},
-                                {"reason", refusal.reason}});
-  closing_ = true;
-  closing_ = write(site_.options.refusal(refusal.status, refusal.reason), true);
-  return false;
+void ServedRequest::refuse(httplib::Response& response) {
+  const Refusal why = stream_.refused() ? *stream_.refused()
+                      : refused_        ? *refused_
+                      : response.status == 400
+                          ? Refusal{400, "the request is malformed"}
+                          : Refusal{response.status, httplib::status_message(response.status)};
+  log_debug("request refused", {{"peer", caller_.permit.peer()},
+                                {"status", std::to_string(why.status)},
+                                {"reason", why.reason}});
+  fill(response, caller_.options.refusal(why.status, why.reason));
 }
 
-bool HttpSession::write(const HttpReply& reply, bool with_body) {
-  set_deadline_in(site_.options.write_timeout);
-  std::string bytes = http_reply_head(reply, closing_);
-  if (!with_body) return connection_.write(bytes);
-  if (reply.body.size() > kSmallBody)
-    return connection_.write(bytes) && connection_.write(reply.body);
-  bytes += reply.body;
-  return connection_.write(bytes);
+// The library has no answer to the request, or one of its own.
+void ServedRequest::answer_unless_answered(const Routes& routes, httplib::Response& response) {
+  if (answered_) return;
+  const bool has_come = response.status == 404 && request_ != nullptr && !is_refused();
+  if (has_come) return answer(routes.find(request_->path), response);
+  if (response.status == 500) return fill(response, caller_.options.internal_error);
+  refuse(response);
 }
 
-// Closing while the caller still sends makes the caller's system drop our last reply. So, after
-// having said that nothing more comes, read on for a moment until the caller has understood.
-void HttpSession::linger() {
-  connection_.set_wake_fd(listener_.stop_fd());
-  set_deadline_in(kLingerTimeout);
-  std::string unread(16'384, '\0');
-  while (connection_.wait_readable() && connection_.read(unread.data(), unread.size()) > 0) {
+void ServedRequest::finish(httplib::Response& response) {
+  stream_.bytes().begin_reply();
+  caller_.set_deadline_in(caller_.options.write_timeout);
+  if (!handled_ || caller_.listener.is_stopping() || caller_.listener.is_above_high_watermark()) {
+    last_ = true;
   }
+  // The library would say so behind every error. What is added here is right as it is: set_header()
+  // would look at each character again.
+  response.headers.erase("Connection");
+  if (last_) response.headers.emplace("Connection", "close");
+  if (!response.has_header("Content-Length")) {
+    response.headers.emplace("Content-Length", std::to_string(response.body.size()));
+  }
+  // The API server calls a webhook again only where it is told when.
+  if ((response.status == 500 || response.status == 503) && !response.has_header("Retry-After")) {
+    response.headers.emplace("Retry-After", "1");
+  }
+}
+
+// Without what the library says of timeouts and ranges, which is not so here.
+ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) {
+  std::string text;
+  for (const auto& [name, value] : headers) {
+    if (name == "Keep-Alive" || name == "Accept-Ranges") continue;
+    text.append(name).append(": ").append(value).append("\r\n");
+  }
+  text += "\r\n";
+  return stream.write(text.data(), text.size());
+}
+
+// The library is not asked to catch this: the reply is written.
+void ServedRequest::report(bool written) {
+  if (!on_written_) return;
+  std::string problem;
+  try {
+    return on_written_(is_waited_for_ && written);
+  } catch (const std::exception& e) {
+    problem = e.what();
+  } catch (...) {
+    problem = "not an exception";
+  }
+  log_error("http handler failed after its reply",
+            {{"peer", caller_.permit.peer()}, {"error", problem}});
+}
+
+// The library's callbacks do not say for which connection they are. Each connection has a thread,
+// and this is the request that it works on.
+thread_local ServedRequest* current = nullptr;
+
+}  // namespace
+
+// In the way of httplib::SSLServer: another kind of connection, the same HTTP.
+class HttpSite::Library final : public httplib::Server {
+ public:
+  explicit Library(HttpServerOptions given);
+
+  void serve(const Listener& listener, Listener::Permit& permit, Connection& connection);
+
+  const HttpServerOptions options;
+  Routes routes;
+
+ private:
+  bool take_request(ServedRequest& served, const std::string& peer);
+
+  BodyBudget budget_;
+};
+
+HttpSite::Library::Library(HttpServerOptions given)
+    : options(std::move(given)),
+      budget_(std::max(options.max_bytes_in_flight, options.max_body_bytes)) {
+  set_payload_max_length(options.max_body_bytes);
+  set_header_writer(write_headers);
+  set_expect_100_continue_handler([](const httplib::Request&, httplib::Response& response) {
+    if (!current->is_refused()) return 100;
+    current->refuse(response);
+    return response.status;
+  });
+  set_pre_routing_handler([](const httplib::Request&, httplib::Response& response) {
+    if (!current->is_refused()) return HandlerResponse::Unhandled;
+    current->refuse(response);
+    return HandlerResponse::Handled;
+  });
+  set_error_handler([this](const httplib::Request&, httplib::Response& response) {
+    current->answer_unless_answered(routes, response);
+    // The answer is in `response`. "Handled" would only have the library look for ranges and
+    // encodings.
+    return HandlerResponse::Unhandled;
+  });
+  set_post_routing_handler(
+      [](const httplib::Request&, httplib::Response& response) { current->finish(response); });
+}
+
+// False: no reply was written.
+bool HttpSite::Library::take_request(ServedRequest& served, const std::string& peer) {
+  bool written = false;
+  bool ignored = false;  // what the library would do with the connection
+  current = &served;
+  try {
+    written = process_request(served.stream(), peer, 0, "", 0, false, ignored,
+                              [&](httplib::Request& request) { served.see_head(request); });
+  } catch (const std::exception& e) {  // no memory
+    log_error("http request failed", {{"peer", peer}, {"error", e.what()}});
+  }
+  current = nullptr;
+  served.report(written);
+  return written;
+}
+
+void HttpSite::Library::serve(const Listener& listener, Listener::Permit& permit,
+                              Connection& connection) {
+  using Waiting = Caller::Waiting;
+  Caller caller{options, listener, permit, connection};
+  if (connection.is_tls() && !caller.wait_for_bytes(Waiting::kForHandshake)) return;
+  caller.set_deadline_in(options.read_timeout);
+  if (!connection.handshake()) return;
+  bool written = true;
+  bool last = false;
+  while (written && !last && caller.wait_for_bytes(Waiting::kForRequest)) {
+    caller.set_deadline_in(options.read_timeout);
+    if (connection.buffered().empty() && !connection.fill()) break;  // closed while idle
+    ServedRequest served(caller, budget_);
+    written = take_request(served, permit.peer());
+    last = served.is_last();
+    caller.was_served = true;
+  }
+  connection.close_politely();
+  if (written && last) caller.linger();
+}
+
+HttpSite::HttpSite(HttpServerOptions options)
+    : library_(std::make_unique<Library>(std::move(options))) {}
+
+HttpSite::~HttpSite() = default;
+
+void HttpSite::handle(std::string path, HttpHandler handler) {
+  library_->routes.handlers.insert_or_assign(std::move(path), std::move(handler));
+}
+
+void HttpSite::handle_rest(HttpHandler handler) { library_->routes.rest = std::move(handler); }
+
+void HttpSite::serve(const Listener& listener, Listener::Permit& permit, Connection& connection) {
+  library_->serve(listener, permit, connection);
+}
+
+const HttpServerOptions& HttpSite::options() const { return library_->options; }
+
+std::string HttpSite::last_reply(const HttpReply& reply) const {
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: {}\r\n"
+      "Content-Length: {}\r\n\r\n{}",
+      reply.status, httplib::status_message(reply.status), reply.content_type, reply.body.size(),
+      reply.body);
 }
 
 }  // namespace nervex

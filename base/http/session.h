@@ -1,59 +1,40 @@
-// base/http/session.h - one caller's requests, one after the other: from bytes to a handler
-// and back.
+// base/http/session.h - one caller's requests, one after the other: how do cpp-httplib, which reads
+// and writes HTTP, and our connection, on which no wait is without end, work together?
 #pragma once
 
-#include <map>
+#include <memory>
 #include <string>
 
-#include "base/http/body.h"
-#include "base/http/head.h"
+#include "base/http/messages.h"
 #include "base/http/server.h"
 #include "base/net/connection.h"
 #include "base/net/listener.h"
 
 namespace nervex {
 
-// What the threads of a server share. But for the budget read-only while they run.
-struct HttpSite {
-  explicit HttpSite(HttpServerOptions given);
-
-  HttpServerOptions options;
-  HttpHeadLimits limits;
-  BodyBudget budget;
-  std::map<std::string, HttpHandler, std::less<>> handlers;
-  HttpHandler rest = [](const HttpRequest&) { return HttpReply{404, "{}"}; };
-
-  // A handler that throws costs its caller a reply without reason; the reason is in the log.
-  HttpReply answer(const HttpRequest& request) const;
-};
-
-class HttpSession {
+// What all sessions of a server share: routes, limits, and the library's server, which never
+// listens. Routes are added before the first serve(), which then runs on many threads at once.
+class HttpSite {
  public:
-  // All are borrowed for its life.
-  HttpSession(HttpSite& site, const Listener& listener, Listener::Permit& permit,
-              Connection& connection)
-      : site_(site), listener_(listener), permit_(permit), connection_(connection) {}
+  explicit HttpSite(HttpServerOptions options);
+  ~HttpSite();
+  HttpSite(const HttpSite&) = delete;
+  HttpSite& operator=(const HttpSite&) = delete;
 
-  // Until one side ends it, or the listener stops.
-  void hold();
+  // An exact path, any method.
+  void handle(std::string path, HttpHandler handler);
+  void handle_rest(HttpHandler handler);
+
+  // Until one side ends the connection, or the listener stops.
+  void serve(const Listener& listener, Listener::Permit& permit, Connection& connection);
+
+  const HttpServerOptions& options() const;
+  // A reply as it is written to a caller for whom there is no session: it also ends the connection.
+  std::string last_reply(const HttpReply& reply) const;
 
  private:
-  enum class Wait { kRequest, kHandshake };
-  bool wait_for_bytes(Wait wait);
-  bool take_request();
-  std::variant<HttpHead, HttpRefusal> read_head();
-  std::variant<std::string, HttpRefusal> read_body(const HttpHead& head, BodyShare& share);
-  bool reply_to(const HttpHead& head, const HttpReply& reply);
-  bool refuse(const HttpRefusal& refusal);
-  bool write(const HttpReply& reply, bool with_body);
-  void linger();
-  void set_deadline_in(std::chrono::milliseconds time);
-
-  HttpSite& site_;
-  const Listener& listener_;
-  Listener::Permit& permit_;
-  Connection& connection_;
-  bool closing_ = false;  // the last reply said so
+  class Library;
+  std::unique_ptr<Library> library_;
 };
 
 }  // namespace nervex

@@ -131,11 +131,11 @@ void Connection::close_politely() {
   shutdown(socket_, SHUT_WR);
 }
 
-bool Connection::wait_readable() {
-  if (!buffered().empty()) return true;
-  if (session_ && SSL_has_pending(session_.get()) == 1) return true;
-  return wait(POLLIN);
+bool Connection::has_received() const {
+  return !buffered().empty() || (session_ && SSL_has_pending(session_.get()) == 1);
 }
+
+bool Connection::wait_readable() { return has_received() || wait(POLLIN); }
 
 std::ptrdiff_t Connection::read_some(char* to, std::size_t size) {
   for (;;) {
@@ -173,14 +173,14 @@ std::ptrdiff_t Connection::write_some(std::string_view bytes) {
 }
 
 bool Connection::fill() {
+  char bytes[kReadBytes];  // not in the buffer, which would have to be cleared for it
+  const std::ptrdiff_t got = read_some(bytes, kReadBytes);
+  if (got == 0) return fail(Failure::kEnd, "closed by the peer");
+  if (got < 0) return false;
   buffer_.erase(0, taken_);
   taken_ = 0;
-  const std::size_t had = buffer_.size();
-  buffer_.resize(had + kReadBytes);
-  const std::ptrdiff_t got = read_some(buffer_.data() + had, kReadBytes);
-  buffer_.resize(had + static_cast<std::size_t>(std::max<std::ptrdiff_t>(got, 0)));
-  if (got == 0) return fail(Failure::kEnd, "closed by the peer");
-  return got > 0;
+  buffer_.append(bytes, static_cast<std::size_t>(got));
+  return true;
 }
 
 std::ptrdiff_t Connection::read(char* to, std::size_t size) {

@@ -49,6 +49,8 @@ class Connection {
   // Tells the peer that this side is done, as far as that works without waiting.
   void close_politely();
 
+  // Whether bytes were received that nobody took yet; those of TLS may still be too few to read.
+  bool has_received() const;
   // Waits until there is something to read, also the end.
   bool wait_readable();
   // Reads more into the buffer. False: failed, or the peer sent its end.

@@ -77,6 +77,12 @@ Result<UniqueFd> listen_at_any(const std::vector<SocketAddress>& addresses, bool
   return socket;
 }
 
+// Bytes that no thread has seen yet, or a caller in the queue.
+bool has_unread(int socket) {
+  pollfd polled{socket, POLLIN, 0};
+  return poll(&polled, 1, 0) == 1;
+}
+
 int bound_port(int socket) {
   SocketAddress address;
   address.size = sizeof address.storage;
@@ -96,11 +102,13 @@ void Listener::Permit::set_state(State state) {
   const MutexLock lock(listener_->mutex_);
   state_ = state;
   since_ = now;
+  if (state == State::kIdle) listener_->permit_changed_.notify_all();
 }
 
 Listener::Listener(ListenerOptions options, Serve serve)
     : max_connections_(std::max<std::size_t>(options.max_connections, 1)),
       high_watermark_(part_of(max_connections_, options.high_watermark_percent)),
+      queue_timeout_(options.queue_timeout),
       full_(std::move(options.full)),
       serve_(std::move(serve)) {}
 
@@ -128,6 +136,10 @@ void Listener::stop() {
   if (!started_ || stopping_) return;
   stopping_ = true;
   stop_.set();
+  {
+    const MutexLock permits_lock(mutex_);
+    permit_changed_.notify_all();
+  }
   pthread_join(accept_thread_, nullptr);
   socket_ = UniqueFd();  // who connects from now on is refused
   shut_down_after(kReadTimeout, SHUT_RD);
@@ -141,7 +153,7 @@ void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
   const SystemClock clock;
   const MonoTime deadline = clock.mono() + timeout;
   MutexLock lock(mutex_);
-  while (!all_finished() && clock.mono() < deadline) permit_finished_.wait_until(mutex_, deadline);
+  while (!all_finished() && clock.mono() < deadline) permit_changed_.wait_until(mutex_, deadline);
   for (const Permit& permit : permits_) {
     if (!permit.finished_) shutdown(permit.socket_.get(), how);
   }
@@ -162,9 +174,31 @@ void Listener::accept_until_stopped() {
     pollfd polled[2] = {{socket_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
     poll(polled, 2, accept_timeout());
     forget_refused(SystemClock().mono());
-    while (!stopping_ && accept_one()) {
-    }
+    if (polled[0].revents != 0) accept_queued();
     join_finished();
+  }
+}
+
+// Until nobody is in the system's queue.
+void Listener::accept_queued() {
+  std::optional<MonoTime> deadline;
+  while (!stopping_ && is_anyone_queued()) {
+    wait_for_permit(deadline);
+    if (stopping_ || !accept_one()) return;
+    join_finished();  // a flood of short connections may never leave the queue empty
+  }
+}
+
+bool Listener::is_anyone_queued() const { return has_unread(socket_.get()); }
+
+// All who are in the queue meanwhile wait together: `deadline` is set by the first.
+void Listener::wait_for_permit(std::optional<MonoTime>& deadline) {
+  const SystemClock clock;
+  MutexLock lock(mutex_);
+  while (!stopping_ && live_ >= max_connections_ && find_evictable(clock.mono()) == nullptr) {
+    if (!deadline) deadline = clock.mono() + queue_timeout_;
+    if (clock.mono() >= *deadline) return;
+    permit_changed_.wait_until(mutex_, *deadline);
   }
 }
 
@@ -234,27 +268,34 @@ int Listener::accept_timeout() const {
   return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
 }
 
-// Above the high watermark idle ones; slow senders only when no permit is free.
+// Shuts down a connection; its thread sees the end of the stream and returns.
 bool Listener::evict_one() {
-  const MonoTime now = SystemClock().mono();
-  if (evict_oldest(Permit::State::kIdle, now)) return true;
-  return live_ >= max_connections_ && evict_oldest(Permit::State::kReceiving, now - kSlowSender);
+  Permit* evicted = find_evictable(SystemClock().mono());
+  if (evicted == nullptr) return false;
+  evicted->evicted_ = true;
+  --live_;
+  shutdown(evicted->socket_.get(), SHUT_RDWR);
+  return true;
 }
 
-// Shuts down the connection that has been in this state for longest, and since `since` at least.
-// Its thread sees the end of the stream and returns.
-bool Listener::evict_oldest(Permit::State state, MonoTime since) {
+// Above the high watermark idle ones; slow senders only when no permit is free.
+Listener::Permit* Listener::find_evictable(MonoTime now) {
+  if (Permit* idle = find_oldest(Permit::State::kIdle, now)) return idle;
+  if (live_ < max_connections_) return nullptr;
+  return find_oldest(Permit::State::kReceiving, now - kSlowSender);
+}
+
+// The connection that has been in this state for longest, and since `since` at least.
+Listener::Permit* Listener::find_oldest(Permit::State state, MonoTime since) {
   Permit* oldest = nullptr;
   for (Permit& permit : permits_) {
     if (permit.state_ != state || permit.evicted_ || permit.finished_) continue;
     if (permit.since_ > since) continue;
-    if (oldest == nullptr || permit.since_ < oldest->since_) oldest = &permit;
+    if (oldest != nullptr && permit.since_ >= oldest->since_) continue;
+    if (state == Permit::State::kIdle && has_unread(permit.socket())) continue;
+    oldest = &permit;
   }
-  if (oldest == nullptr) return false;
-  oldest->evicted_ = true;
-  --live_;
-  shutdown(oldest->socket_.get(), SHUT_RDWR);
-  return true;
+  return oldest;
 }
 
 void* Listener::serve_entry(void* argument) {
@@ -269,7 +310,7 @@ void Listener::finish(Permit& permit) {
   const MutexLock lock(mutex_);
   permit.socket_ = UniqueFd();
   permit.finished_ = true;
-  permit_finished_.notify_all();
+  permit_changed_.notify_all();
   if (!permit.evicted_) --live_;
 }
 

@@ -3,15 +3,18 @@
 // Each connection needs a permit, of which there are `max_connections`. Threads start on demand and
 // end with their connection. Above the high watermark every new connection evicts the one that has
 // been idle for longest. When no permit is free and no connection is idle, the slowest sender is
-// evicted; when all are busy, the new one gets an answer that says so and is closed at once, so
-// that its caller can try another replica instead of waiting.
+// evicted. When all are busy, new ones stay in the system's queue for a moment (`queue_timeout`);
+// then they get an answer that says so and are closed, so that their callers can try another
+// replica.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,6 +30,7 @@ namespace nervex {
 struct ListenerOptions {
   std::size_t max_connections = 256;
   int high_watermark_percent = 100;  // of max_connections
+  std::chrono::milliseconds queue_timeout = std::chrono::seconds(1);
   std::string full{};  // what a connection gets that is refused for the limit; empty: nothing
 };
 
@@ -84,6 +88,9 @@ class Listener {
   static void* accept_entry(void* listener);
   static void* serve_entry(void* permit);
   void accept_until_stopped();
+  void accept_queued();
+  bool is_anyone_queued() const;
+  void wait_for_permit(std::optional<MonoTime>& deadline);
   // False if there is nobody to accept at the moment.
   bool accept_one();
   void wait_for_resources();
@@ -93,7 +100,8 @@ class Listener {
   void forget_refused(MonoTime now);
   int accept_timeout() const;
   bool evict_one() REQUIRES(mutex_);
-  bool evict_oldest(Permit::State state, MonoTime since) REQUIRES(mutex_);
+  Permit* find_evictable(MonoTime now) REQUIRES(mutex_);
+  Permit* find_oldest(Permit::State state, MonoTime since) REQUIRES(mutex_);
   void finish(Permit& permit);
   void shut_down_after(std::chrono::milliseconds timeout, int how);
   bool all_finished() const REQUIRES(mutex_);
@@ -102,6 +110,7 @@ class Listener {
 
   const std::size_t max_connections_;
   const std::size_t high_watermark_;
+  const std::chrono::milliseconds queue_timeout_;
   const std::string full_;
   const Serve serve_;
   WakeFd stop_;
@@ -116,7 +125,7 @@ class Listener {
   bool started_ = false;
   Mutex stop_mutex_;  // one stop() at a time
   Mutex mutex_;
-  CondVar permit_finished_;
+  CondVar permit_changed_;  // one is idle or finished, or the listener stops
   std::list<Permit> permits_ GUARDED_BY(mutex_);
 };
 

@@ -140,6 +140,8 @@ Result<TlsContext> server_tls_context(const TlsIdentity& identity) {
   // Sessions are resumed by tickets alone, whose keys go with the context: after a change of the
   // certificate callers see the new one. A cache would hold 20,000 sessions for nobody.
   SSL_CTX_set_session_cache_mode(context->get(), SSL_SESS_CACHE_OFF);
+  // Else each record is read with two system calls, the first one for its five bytes of head.
+  SSL_CTX_set_read_ahead(context->get(), 1);
   const unsigned char id[] = "nervex";  // resuming is refused to callers with certificates without
   SSL_CTX_set_session_id_context(context->get(), id, sizeof id - 1);
   if (auto used = use_identity(context->get(), identity); !used) return used.error();

@@ -1,16 +1,14 @@
 #include "server/http/routes.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
-#include <array>
 #include <memory>
-#include <span>
 #include <variant>
 #include <vector>
 
 #include "base/http/request_metrics.h"
 #include "base/log.h"
+#include "base/tls/sha256.h"
 #include "server/http/envelope.h"
 #include "server/http/request.h"
 
@@ -61,20 +59,6 @@ HttpReply list(Replicas& replicas, Authorizer& authorizer, const Identity& who,
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
 }
 
-// SHA-256, 64 hexadecimal digits: no caller must be able to make a body that counts as the repeat
-// of another caller's.
-std::string body_hash(std::string_view body) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  // It fails only for want of memory, or if the machine's OpenSSL has no SHA-256.
-  NERVEX_CHECK(EVP_Digest(body.data(), body.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
-               1);
-  std::string text;
-  text.reserve(std::size_t{size} * 2);
-  for (const auto byte : std::span(digest).first(size)) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 // One way to change replicas: its name in records of calls, how its body is read, what is done.
 template <typename Request>
 struct Changing {
@@ -111,7 +95,8 @@ HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authoriz
   if (auto may = authorizer.allow(who, subject); !may) return refuse(http, may.error());
 
   const auto pending_reply = std::make_shared<PendingReply>();
-  const Call call{{changing.method, body_hash(http.body), *key, http.peer}, pending_reply.get()};
+  // A digest: no caller must be able to make a body that counts as the repeat of another caller's.
+  const Call call{{changing.method, sha256_hex(http.body), *key, http.peer}, pending_reply.get()};
   const auto named = (replicas.*changing.apply)(*request, call);
   if (!named) return refuse(http, named.error());
   log_info(changing.done, {{"namespace", named->ns},

@@ -11,9 +11,6 @@
 #include <catch2/generators/catch_generators_random.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-#include "base/http/body.h"
-#include "base/http/head.h"
-#include "base/http/reply.h"
 #include "base/http/server.h"
 #include "tests/base/raw_socket.h"
 #include "tests/support/wait_until.h"
@@ -56,14 +53,14 @@ const std::vector<HostileRow>& hostile_requests() {
       {"the URI is too long", "GET /" + repeated("a", 1024) + " HTTP/1.1\r\nHost: test\r\n\r\n",
        414},
       {"the request line has no end", "GET /" + repeated("a", 20'000), 414},
-      {"there are too many headers", post_with(repeated("A: b\r\n", 200)), 431},
+      {"there are too many headers", post_with(repeated("A: b\r\n", 200)), 400},
       {"a header has no end", "GET / HTTP/1.1\r\nHost: test\r\nA: " + repeated("b", 20'000), 431},
-      {"there is a flood of headers", "GET / HTTP/1.1\r\n" + repeated("A: b\r\n", 50'000), 431},
-      {"the method is unknown", "BREW / HTTP/1.1\r\nHost: test\r\n\r\n", 501},
+      {"there is a flood of headers", "GET / HTTP/1.1\r\n" + repeated("A: b\r\n", 50'000), 400},
+      {"the method is unknown", "BREW / HTTP/1.1\r\nHost: test\r\n\r\n", 400},
       {"it asks for a proxy", "CONNECT test:1 HTTP/1.1\r\nHost: test\r\n\r\n", 501},
       {"it asks for a proxy in the URI", "GET http://other/ HTTP/1.1\r\nHost: test\r\n\r\n", 400},
-      {"it is HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 501},
-      {"the version is unknown", "GET / HTTP/3.0\r\nHost: test\r\n\r\n", 505},
+      {"it is HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
+      {"the version is unknown", "GET / HTTP/3.0\r\nHost: test\r\n\r\n", 400},
       {"it is HTTP/0.9", "GET /\r\n\r\n", 400},
       {"the URI holds a space", "GET /a b HTTP/1.1\r\nHost: test\r\n\r\n", 400},
       {"the URI holds bytes beyond ASCII", "GET /\xff HTTP/1.1\r\nHost: test\r\n\r\n", 400},
@@ -81,61 +78,34 @@ const std::vector<HostileRow>& hostile_requests() {
       {"the length is negative", post_with("Content-Length: -1\r\n"), 400},
       {"the length is signed", post_with("Content-Length: +2\r\n", "{}"), 400},
       {"the length is no number", post_with("Content-Length: two\r\n"), 400},
-      {"the length is encoded", post_with("Content-Length: %32\r\n", "{}"), 400},
       {"the length is empty", post_with("Content-Length:\r\n"), 400},
       {"the length is a list", post_with("Content-Length: 2, 2\r\n", "{}"), 400},
       {"the length overflows", post_with("Content-Length: 99999999999999999999999\r\n"), 413},
       {"the body is too large", post_with("Content-Length: 1001\r\n"), 413},
       {"there are two lengths", post_with("Content-Length: 2\r\nContent-Length: 2\r\n", "{}"), 400},
       {"the length is zero, and the body chunked",
-       post_with("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
+       post_with("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 411},
+      {"the body has a length, and is chunked",
+       post_with("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
+      {"the body is chunked", post_with("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"),
+       411},
       {"the body is chunked twice",
        post_with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
-      {"the transfer is compressed", post_with("Transfer-Encoding: gzip, chunked\r\n"), 400},
-      {"the transfer encoding is misspelt", post_with("Transfer-Encoding: xchunked\r\n"), 400},
-      {"the transfer encoding is encoded", post_with("Transfer-Encoding: %63hunked\r\n"), 400},
+      {"the transfer is compressed", post_with("Transfer-Encoding: gzip, chunked\r\n"), 411},
+      {"the transfer encoding is misspelt", post_with("Transfer-Encoding: xchunked\r\n"), 411},
+      {"the transfer encoding is encoded", post_with("Transfer-Encoding: %63hunked\r\n"), 411},
       {"the body is compressed", post_with("Content-Length: 2\r\nContent-Encoding: gzip\r\n"), 415},
+      {"the body is encoded as itself", post_with("Content-Encoding: identity\r\n"), 415},
       {"something else is expected", post_with("Expect: tea\r\n"), 417},
-      {"a chunk's size is no number",
-       post_with("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size overflows",
-       post_with("Transfer-Encoding: chunked\r\n", "fffffffffffffffffff\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size has a prefix",
-       post_with("Transfer-Encoding: chunked\r\n", "0x2\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size is signed",
-       post_with("Transfer-Encoding: chunked\r\n", "+2\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size is negative",
-       post_with("Transfer-Encoding: chunked\r\n", "-2\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size stands behind a blank",
-       post_with("Transfer-Encoding: chunked\r\n", " 2\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size is followed by something else",
-       post_with("Transfer-Encoding: chunked\r\n", "2 x\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's size is followed by a NUL",
-       post_with("Transfer-Encoding: chunked\r\n", std::string("2\0\r\n{}\r\n0\r\n\r\n", 14)), 400},
-      {"a chunk's size has too many digits",
-       post_with("Transfer-Encoding: chunked\r\n", "000000002\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's data has no end",
-       post_with("Transfer-Encoding: chunked\r\n", "2\r\n{}xx0\r\n\r\n"), 400},
-      {"a chunk's size is empty",
-       post_with("Transfer-Encoding: chunked\r\n", "\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk's line ends without a carriage return",
-       post_with("Transfer-Encoding: chunked\r\n", "2;a\n{}\r\n{}\r\n0\r\n\r\n"), 400},
-      {"a chunk is longer than its size says",
-       post_with("Transfer-Encoding: chunked\r\n", "2\r\n{} \r\n0\r\n\r\n"), 400},
-      {"a chunk's extension is endless",
-       post_with("Transfer-Encoding: chunked\r\n", "2;" + repeated("a", 100'000)), 400},
-      {"there is a flood of chunk extensions",
-       post_with("Transfer-Encoding: chunked\r\n",
-                 repeated("1;" + repeated("a", 200) + "\r\nx\r\n", 500) + "0\r\n\r\n"),
-       400},
-      {"there is a flood of trailers",
-       post_with("Transfer-Encoding: chunked\r\n", "0\r\n" + repeated("A: b\r\n", 50'000)), 400},
-      {"a trailer is malformed",
-       post_with("Transfer-Encoding: chunked\r\n", "0\r\nContent-Length : 5\r\n\r\n"), 400},
-      {"the chunks together are too large",
-       post_with("Transfer-Encoding: chunked\r\n",
-                 repeated("64\r\n" + std::string(100, 'x') + "\r\n", 11) + "0\r\n\r\n"),
-       413},
+      {"the body is a form in parts, without a length",
+       post_with("Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n",
+                 "0\r\n\r\n"),
+       411},
+      {"a part of the reply is asked for in words", post_with("Range: pages=3-x\r\n"), 416},
+      {"the types asked for are malformed", post_with("Accept: text/html;q=2.5,,;\r\n"), 400},
+      {"it asks for itself", "TRACE / HTTP/1.1\r\nHost: test\r\n\r\n", 501},
+      {"somebody else is asked for, too",
+       post_with("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"), 400},
   };
   return rows;
 }
@@ -173,13 +143,8 @@ TEST_CASE("A body shorter than its length says never reaches a handler", "[base]
     return HttpReply{};
   });
   REQUIRE(server.start().has_value());
-  const auto request =
-      GENERATE(values<std::string>({post_with("Content-Length: 10\r\n", "{}"),
-                                    post_with("Transfer-Encoding: chunked\r\n", "a\r\n{}"),
-                                    post_with("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n")}));
-  INFO(request);
   auto socket = RawSocket::connect_to(server.port());
-  socket.send(request);
+  socket.send(post_with("Content-Length: 10\r\n", "{}"));
   socket.finish_sending();
   CHECK(status_of(socket.receive_all()) == 400);
   CHECK(handled == 0);
@@ -197,13 +162,52 @@ TEST_CASE("A body longer than its length says is no part of the request", "[base
   CHECK(status_of(socket.receive_all()) == 400);  // what follows is taken for a request
 }
 
-TEST_CASE("Transfer-Encoding is refused where callers are known to send a length",
+// The library would read the body all the same, to find the next request behind it, and takes its
+// sizes as strtoul reads numbers.
+TEST_CASE("What is refused for its encoding is answered before anything is read behind its head",
           "[base][http][hostile]") {
-  HttpServer server({.allow_chunked_bodies = false});
+  HttpServerOptions options;
+  options.read_timeout = std::chrono::hours(1);  // the test would time out
+  HttpServer server(options);
   REQUIRE(server.start().has_value());
+  struct Encoded {
+    std::string headers;
+    int status;
+  };
+  const auto row = GENERATE(values<Encoded>({
+      {"Transfer-Encoding: chunked\r\n", 411},
+      {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n", 411},
+      {"Content-Encoding: gzip\r\nContent-Length: 100\r\n", 415},
+      {"Content-Encoding: gzip\r\nContent-Length: 100\r\nExpect: 100-continue\r\n", 415},
+  }));
+  INFO(row.headers);
   auto socket = RawSocket::connect_to(server.port());
-  socket.send(post_with("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"));
-  CHECK(status_of(socket.receive_all()) == 400);
+  socket.send(post_with(row.headers));  // and nothing of the body
+  const std::string reply = socket.receive_all();
+  CHECK(status_of(reply) == row.status);
+  CHECK(reply.find("Connection: close") != std::string::npos);
+}
+
+// The library would wait for the end of the connection.
+TEST_CASE("A request without a length is answered at once, and the next one after it",
+          "[base][http][hostile]") {
+  HttpServerOptions options;
+  options.read_timeout = std::chrono::hours(1);
+  HttpServer server(options);
+  server.handle("/", [](const HttpRequest& request) {
+    return HttpReply{200, request.method + request.body, "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+  const auto method = GENERATE(values<std::string>({"POST", "DELETE", "PUT", "PATCH", "GET"}));
+  const std::string request = method + " / HTTP/1.1\r\nHost: test\r\n\r\n";
+  auto socket = RawSocket::connect_to(server.port());
+  for (int i = 0; i < 2; ++i) {
+    socket.send(request);
+    CHECK(body_of(socket.receive_message()) == method);
+  }
+  socket.send(request + request);  // sent ahead
+  CHECK(body_of(socket.receive_message()) == method);
+  CHECK(body_of(socket.receive_message()) == method);
 }
 
 TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
@@ -217,17 +221,17 @@ TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
   const auto row = GENERATE(values<Harmless>({
       {"part of the reply is asked for", post_with("Range: bytes=0-1\r\n")},
       {"many parts are asked for", post_with("Range: bytes=" + repeated("0-0,", 300) + "0-0\r\n")},
-      {"the part is malformed", post_with("Range: pages=3-x\r\n")},
-      {"the types asked for are malformed", post_with("Accept: text/html;q=2.5,,;\r\n")},
-      {"chunks have extensions, and a trailer follows",
-       post_with("Transfer-Encoding: chunked\r\n", "2;a=\"b\"\r\n{}\r\n0;c\r\nA: b\r\n\r\n")},
+      {"the types asked for have parameters",
+       post_with("Accept: application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+                 "text/plain;version=0.0.4;q=0.3,*/*;q=0.1\r\n")},
+      {"the length is encoded", post_with("Content-Length: %32\r\n", "{}")},
       {"a compressed reply is asked for", post_with("Accept-Encoding: gzip, br\r\n")},
       {"a web socket is asked for",
        post_with("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")},
       {"a value is empty", post_with("A:\r\n")},
       {"a value holds UTF-8", post_with("A: \xe4\xbd\xa0\r\n")},
-      {"the body is encoded as itself", post_with("Content-Encoding: identity\r\n")},
+      {"an encoding is empty", post_with("Accept-Encoding:\r\n")},
       {"a POST has no length", post_with("")},
       {"the query is odd", "GET /?&&=&a&%zz=%&b=%00 HTTP/1.1\r\nHost: test\r\n\r\n"},
   }));
@@ -283,10 +287,11 @@ TEST_CASE("A program says what callers read whose requests are refused", "[base]
     std::string body;
   };
   const auto row = GENERATE(values<Shaped>({
-      {"GET /\r\n\r\n", 400, "<the request line is malformed>"},
+      {"GET /\r\n\r\n", 400, "<the request is malformed>"},
       {post_with("Content-Length: 1001\r\n"), 200, "<the body is larger than 1000 bytes>"},
-      {post_with("Transfer-Encoding: chunked\r\n", "zz\r\n"), 400,
-       "<a chunk's size is not a number>"},
+      {post_with("Transfer-Encoding: chunked\r\n", "zz\r\n"), 411,
+       "<header transfer-encoding is not accepted: send content-length>"},
+      {post_with("A: " + repeated("b", 20'000)), 431, "<the head is too large>"},
   }));
   INFO(row.request);
   auto socket = RawSocket::connect_to(server.port());
@@ -294,7 +299,8 @@ TEST_CASE("A program says what callers read whose requests are refused", "[base]
   const std::string reply = socket.receive_all();
   CHECK(status_of(reply) == row.status);
   CHECK(body_of(reply) == row.body);
-  CHECK(reply.find("Content-Type: text/x-test\r\nContent-Length: ") != std::string::npos);
+  CHECK(reply.find("Content-Type: text/x-test\r\n") != std::string::npos);
+  CHECK(reply.find("Content-Length: ") != std::string::npos);
   CHECK(reply.find("X-Test: yes\r\n") != std::string::npos);
   CHECK(reply.find("Connection: close\r\n") != std::string::npos);
 }
@@ -356,22 +362,6 @@ TEST_CASE("Memory is taken for what has come, not for what was announced",
   CHECK(resident_bytes() - std::min(before, resident_bytes()) < kMost);  // not 1.4 GB
 }
 
-TEST_CASE("A chunked body may come in any pieces", "[base][http]") {
-  const std::string sent = "3;a=b\r\nabc\r\n0a\r\n0123456789\r\n0\r\nA: b\r\n\r\nnext";
-  const auto piece = GENERATE(values<std::size_t>({1, 2, 3, 7, 100}));
-  INFO("pieces of " << piece);
-  HttpChunks chunks(13);
-  std::string waiting;
-  for (std::size_t at = 0; at < sent.size(); at += piece) {
-    waiting += sent.substr(at, piece);
-    waiting.erase(0, chunks.take(waiting));
-  }
-  CHECK(chunks.is_complete());
-  CHECK_FALSE(chunks.refused());
-  CHECK(chunks.body() == "abc0123456789");
-  CHECK(waiting == "next");
-}
-
 TEST_CASE("A target is split and decoded", "[base][http]") {
   using Query = std::multimap<std::string, std::string>;
   struct Split {
@@ -382,62 +372,73 @@ TEST_CASE("A target is split and decoded", "[base][http]") {
   const auto row = GENERATE(values<Split>({
       {"/", "/", {}},
       {"/a?", "/a", {}},
+      {"/a#b?c=d", "/a", {}},
       {"/a%2Fb+c?d+e=f%20g", "/a/b+c", {{"d e", "f g"}}},
-      {"/?a=1&a=2&&b&=c&d==e", "/", {{"a", "1"}, {"a", "2"}, {"b", ""}, {"", "c"}, {"d", "=e"}}},
+      {"/?a=1&a=2&a=2&&b&=c&d==e", "/", {{"a", "1"}, {"a", "2"}, {"b", ""}, {"d", "=e"}}},
       {"/%?%zz=%4", "/%", {{"%zz", "%4"}}},
       {"/%-1%+1%0x", "/%-1%+1%0x", {}},
       {"*", "*", {}},
   }));
   INFO(row.target);
-  const HttpTarget split = split_http_target(row.target);
-  CHECK(split.path == row.path);
-  CHECK(split.query == row.query);
+  HttpServer server({});
+  HttpRequest seen;
+  server.handle_rest([&seen](const HttpRequest& request) {
+    seen = request;
+    return HttpReply{};
+  });
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("GET " + row.target + " HTTP/1.1\r\nHost: test\r\n\r\n");
+  CHECK(status_of(socket.receive_message()) == 200);
+  server.stop();
+  CHECK(seen.path == row.path);
+  CHECK(seen.query == row.query);
 }
 
 TEST_CASE("A reply's headers cannot be split by what they repeat", "[base][http]") {
-  const std::string head =
-      http_reply_head({299,
-                       "body",
-                       "text/plain\r\nA: b",
-                       {{"Allow", "GET"}, {"Bad", "a\r\nEvil: 1"}, {"C d", "e"}}},
-                      true);
-  CHECK(head == "HTTP/1.1 299 \r\nConnection: close\r\nAllow: GET\r\nContent-Length: 4\r\n\r\n");
+  HttpServer server({});
+  server.handle("/", [](const HttpRequest& request) {
+    return HttpReply{200,
+                     "body",
+                     "text/plain\r\nEvil: 1",
+                     {{"Allow", "GET"},
+                      {"Bad", "a\r\nEvil: 1"},
+                      {"Echo", request.headers.at("x-evil")},
+                      {"C d", "Evil"}}};
+  });
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("GET / HTTP/1.1\r\nHost: test\r\nX-Evil: a%0d%0aEvil: 1\r\n\r\n");
+  const std::string reply = socket.receive_message();
+  CHECK(status_of(reply) == 200);
+  CHECK(reply.find("Evil") == std::string::npos);
+  CHECK(reply.find("Allow: GET\r\n") != std::string::npos);
+  CHECK(body_of(reply) == "body");
 }
 
-TEST_CASE("read_http_head understands what it lets through", "[base][http]") {
-  const auto read = read_http_head(
-      "PUT /a?b=c HTTP/1.1\r\nHost: test\r\nX-Two: 1\r\nx-two:  2 \r\n"
-      "Connection: keep-alive , Close\r\n\r\n",
-      {});
-  REQUIRE(std::holds_alternative<HttpHead>(read));
-  const auto& head = std::get<HttpHead>(read);
-  CHECK(head.method == "PUT");
-  CHECK(head.target == "/a?b=c");
-  CHECK_FALSE(head.http_1_0);
-  CHECK(head.find("x-two") == "1");
-  CHECK(head.headers.at(2).second == "2");
-  CHECK(head.has_word("connection", "close"));
-  CHECK_FALSE(head.has_word("connection", "alive"));
-  CHECK_FALSE(head.find("content-length"));
-}
-
-TEST_CASE("read_http_head survives every change of a byte", "[base][http][property]") {
+TEST_CASE("A server survives every change of a request's bytes", "[base][http][property]") {
   const auto seed = GENERATE(take(300, random(0U, 1'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
-  std::string head =
-      "POST /a?b=c HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
-  for (int i = 0; i < 3; ++i) head[rng() % head.size()] = static_cast<char>(rng());
-  const auto read = read_http_head(head, {});
-  if (const auto* good = std::get_if<HttpHead>(&read)) {
-    CHECK(good->target.starts_with('/'));
-    for (const auto& [name, value] : good->headers) {
-      CHECK(name.find_first_of(" \t\r\n:") == std::string::npos);
-      CHECK(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
+  HttpServer server({});
+  std::atomic<bool> sound = true;
+  server.handle_rest([&sound](const HttpRequest& request) {
+    for (const auto& [name, value] : request.headers) {
+      if (name.find_first_of(" \t\r\n:") != std::string::npos) sound = false;
     }
-  } else {
-    CHECK(std::get<HttpRefusal>(read).status >= 400);
-  }
+    if (request.body.size() > 2) sound = false;
+    return HttpReply{};
+  });
+  REQUIRE(server.start().has_value());
+  std::string bytes =
+      "POST /a?b=c HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n{}";
+  for (int i = 0; i < 3; ++i) bytes[rng() % bytes.size()] = static_cast<char>(rng());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send(bytes);
+  socket.finish_sending();
+  const std::string replies = socket.receive_all();
+  CHECK((replies.empty() || replies.starts_with("HTTP/1.1 ")));
+  CHECK(sound);
 }
 
 }  // namespace

@@ -222,6 +222,23 @@ TEST_CASE("A long line below the limit is handed out whole", "[base][http][strea
   CHECK(read_stream(server.url()).lines == Lines{line});
 }
 
+// What the framer makes of `bytes` that come in pieces of random sizes.
+template <typename Framer>
+Lines framed_in_pieces(Framer& framer, std::string_view bytes, std::size_t largest,
+                       std::mt19937& rng) {
+  Lines lines;
+  const auto on_line = [&lines](std::string_view line) {
+    lines.emplace_back(line);
+    return true;
+  };
+  while (!bytes.empty()) {
+    const std::size_t size = std::min<std::size_t>(1 + rng() % largest, bytes.size());
+    CHECK(framer.feed(bytes.substr(0, size), on_line) == FramerStatus::kMore);
+    bytes.remove_prefix(size);
+  }
+  return lines;
+}
+
 TEST_CASE("LineFramer finds the same lines in every way to cut them", "[base][property]") {
   const auto seed = GENERATE(take(100, random(0U, 1'000'000U)));
   INFO("seed " << seed);
@@ -232,30 +249,49 @@ TEST_CASE("LineFramer finds the same lines in every way to cut them", "[base][pr
     want.emplace_back(rng() % 30, 'x');
     bytes += want.back() + "\n";
   }
-  Lines lines;
   LineFramer framer(30);
-  const auto on_line = [&lines](std::string_view line) {
-    lines.emplace_back(line);
-    return true;
-  };
-  std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const std::size_t size = std::min<std::size_t>(1 + rng() % 40, rest.size());
-    CHECK(framer.feed(rest.substr(0, size), on_line) == LineFramer::Status::kMore);
-    rest.remove_prefix(size);
-  }
-  CHECK(lines == want);
+  CHECK(framed_in_pieces(framer, bytes, 40, rng) == want);
   CHECK(framer.rest().empty());
+}
+
+TEST_CASE("LengthDelimitedFramer finds the same frames in every way to cut them",
+          "[base][property]") {
+  const auto seed = GENERATE(take(100, random(0U, 1'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  Lines want;
+  std::string bytes;
+  for (auto i = rng() % 20; i > 0; --i) {
+    want.emplace_back(rng() % 300, static_cast<char>(rng()));
+    const std::size_t size = want.back().size();
+    bytes += {'\0', '\0', static_cast<char>(size >> 8), static_cast<char>(size & 0xff)};
+    bytes += want.back();
+  }
+  LengthDelimitedFramer framer(300);
+  CHECK(framed_in_pieces(framer, bytes, 400, rng) == want);
+}
+
+TEST_CASE("LengthDelimitedFramer keeps nothing of a frame that is too long, and stops if told",
+          "[base]") {
+  const auto frame_of = [](char size, const std::string& text) {
+    return std::string({'\0', '\0', '\0', size}) + text;
+  };
+  LengthDelimitedFramer framer(4);
+  const auto on_frame = [](std::string_view frame) { return frame != "stop"; };
+  CHECK(framer.feed(frame_of(4, "abcd"), on_frame) == FramerStatus::kMore);
+  CHECK(framer.feed(frame_of(5, ""), on_frame) == FramerStatus::kTooLong);
+  LengthDelimitedFramer other(4);
+  CHECK(other.feed(frame_of(4, "stop") + frame_of(1, "x"), on_frame) == FramerStatus::kStopped);
 }
 
 TEST_CASE("LineFramer counts a line's bytes over all pieces", "[base]") {
   const auto on_line = [](std::string_view) { return true; };
   LineFramer framer(4);
-  CHECK(framer.feed("abcd\nabc", on_line) == LineFramer::Status::kMore);
-  CHECK(framer.feed("d", on_line) == LineFramer::Status::kMore);
-  CHECK(framer.feed("e", on_line) == LineFramer::Status::kTooLong);
+  CHECK(framer.feed("abcd\nabc", on_line) == FramerStatus::kMore);
+  CHECK(framer.feed("d", on_line) == FramerStatus::kMore);
+  CHECK(framer.feed("e", on_line) == FramerStatus::kTooLong);
   LineFramer at_once(4);
-  CHECK(at_once.feed("abcde\n", on_line) == LineFramer::Status::kTooLong);
+  CHECK(at_once.feed("abcde\n", on_line) == FramerStatus::kTooLong);
 }
 
 }  // namespace

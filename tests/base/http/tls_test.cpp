@@ -1,5 +1,7 @@
+#include <atomic>
 #include <map>
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -9,6 +11,7 @@
 
 #include "base/http/client.h"
 #include "base/http/server.h"
+#include "base/net/connection.h"
 #include "tests/base/certs.h"
 #include "tests/base/raw_socket.h"
 #include "tests/support/wait_until.h"
@@ -98,6 +101,33 @@ TEST_CASE("A server must prove who it is", "[base][tls]") {
     CHECK(reply.error().code == Code::kUnauthorized);
     CHECK_THAT(reply.error().message, ContainsSubstring("certificate not accepted"));
   }
+}
+
+// httplib's own client sends it again, a POST too, and takes a server that closed behind it for one
+// that had closed before.
+TEST_CASE("A request over TLS is sent once, although its connection ends without a reply",
+          "[base][tls]") {
+  const TestCa ca;
+  const TestIdentity identity = ca.issue({"IP:127.0.0.1"});
+  const auto context = server_tls_context({"cert", identity.cert, "key", identity.key});
+  REQUIRE(context);
+  std::atomic<int> requests = 0;
+  {
+    test::RawServer server([&](RawSocket& socket) {
+      fcntl(socket.fd(), F_SETFL, O_NONBLOCK);
+      Connection connection(socket.fd(), accepting_session(*context));
+      if (connection.handshake() && connection.fill()) ++requests;
+      connection.close_politely();
+      std::string rest(16'384, 'x');
+      while (connection.read(rest.data(), rest.size()) > 0) {
+      }
+    });
+    const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
+    const auto reply = call({.url = url, .ca = ca.pem()}, std::string(1 << 20, 'x'));
+    REQUIRE_FALSE(reply);
+    CHECK(reply.error().code == Code::kTransient);
+  }
+  CHECK(requests == 1);
 }
 
 TEST_CASE("A self-signed certificate is trusted if it is the authority named", "[base][tls]") {

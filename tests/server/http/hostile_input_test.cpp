@@ -253,7 +253,7 @@ TEST_CASE("a query that makes no sense is refused", "[server][hostile]") {
   const int before = serving.world.api.requests();
   for (const auto& [text, status] : std::vector<Query>{
            {"x=1", 400},
-           {"namespace=rl&namespace=rl", 400},
+           {"namespace=rl&namespace=default", 400},
            {"namespace=rl&NAMESPACE=rl", 400},
            {"namespace=rl&coordinator=", 400},
            {"coordinator=c", 400},

@@ -1,0 +1,46 @@
+// base/http/head_check.h - may this request be read on, now that its head is there? Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace nervex {
+
+struct Refusal {
+  int status = 400;
+  std::string reason;  // for the caller and the log
+};
+using Refused = std::optional<Refusal>;
+
+// Collects the headers that decide where the request ends, what it means, or who sends it.
+class HeadCheck {
+ public:
+  // Each header, in any order. `value` is borrowed until check() was called.
+  void see_header(std::string_view name, const std::string& value);
+  // Chunked and encoded bodies are refused: our callers know how long theirs are, and requests are
+  // smuggled in chunks and codings.
+  Refused check(std::string_view method, std::string_view target, bool http_1_1,
+                std::size_t max_body_bytes) const;
+  // A Connection header asks for the connection's end.
+  bool asks_for_close() const { return asks_for_close_; }
+
+ private:
+  struct Deciding {
+    std::string_view name;
+    const std::string* value = nullptr;
+  };
+  Refused check_headers(bool http_1_1, std::size_t max_body_bytes) const;
+
+  Deciding host_{"host"};
+  Deciding length_{"content-length"};
+  Deciding transfer_encoding_{"transfer-encoding"};
+  Deciding content_encoding_{"content-encoding"};
+  Deciding expect_{"expect"};
+  Deciding authorization_{"authorization"};
+  std::string_view repeated_;  // the name of one that is there twice
+  bool asks_for_close_ = false;
+};
+
+}  // namespace nervex

@@ -1,0 +1,92 @@
+#include "base/http/request_bytes.h"
+
+#include <utility>
+
+namespace nervex {
+namespace {
+
+constexpr std::size_t kMaxRequestHeadBytes = 16'384;  // request line and headers
+constexpr std::size_t kFreeBodyBytes = 64 << 10;
+
+}  // namespace
+
+bool BodyShare::add(std::size_t bytes) {
+  size_ += bytes;
+  if (size_ <= kFreeBodyBytes) return true;
+  const std::size_t more = size_ - held_;
+  if (budget_.used_.fetch_add(more) + more > budget_.bytes_) {
+    budget_.used_ -= more;
+    return false;
+  }
+  held_ = size_;
+  return true;
+}
+
+void RequestBytes::begin_body() {
+  connection_.drop(static_cast<std::size_t>(next_ - head_.data()));
+  next_ = end_ = nullptr;
+  head_ = {};
+  part_ = Part::kBody;
+}
+
+std::ptrdiff_t RequestBytes::fail(int status, std::string reason) {
+  if (!refused_) refused_ = Refusal{status, std::move(reason)};
+  return -1;
+}
+
+std::ptrdiff_t RequestBytes::read_more(char* to, std::size_t size) {
+  if (part_ == Part::kBody) return read_body(to, size);
+  if (part_ == Part::kReply) return 0;
+  if (!read_more_head()) return end_request_line(to);
+  *to = *next_++;
+  return 1;
+}
+
+bool RequestBytes::read_more_head() {
+  if (refused_) return false;
+  const std::size_t taken = head_.size();
+  if (taken == kMaxRequestHeadBytes) {
+    fail(is_in_request_line() ? 414 : 431,
+         is_in_request_line() ? "the URI is too long" : "the head is too large");
+    return false;
+  }
+  const bool has_more = connection_.buffered().size() > taken || connection_.fill();
+  head_ = connection_.buffered().substr(0, kMaxRequestHeadBytes);  // elsewhere now, maybe
+  next_ = end_ = head_.data() + taken;
+  if (!has_more) {
+    fail(408, "the request did not arrive");
+  } else if (taken == 0 && (head_.front() < 'A' || head_.front() > 'Z')) {
+    // Every method begins with a letter; what begins a TLS handshake does not, and never ends.
+    fail(400, "this is not HTTP");
+  }
+  if (refused_) {
+    head_ = head_.substr(0, taken);
+    return false;
+  }
+  end_ = head_.data() + head_.size();
+  return true;
+}
+
+// A request line without its end gets one: the library then asks for headers, finds none, and
+// answers. A line end among the headers could make a whole request of half a one.
+std::ptrdiff_t RequestBytes::end_request_line(char* to) {
+  if (!is_in_request_line() || line_end_.empty()) return -1;
+  *to = line_end_.front();
+  line_end_.remove_prefix(1);
+  return 1;
+}
+
+std::ptrdiff_t RequestBytes::read_body(char* to, std::size_t size) {
+  const std::ptrdiff_t got = connection_.read(to, size);
+  if (got <= 0) {
+    return connection_.failed_by() == Connection::Failure::kTimeout
+               ? fail(408, "the body did not arrive")
+               : fail(400, "the body ended before its time");
+  }
+  if (!share_.add(static_cast<std::size_t>(got))) {
+    return fail(503, "too many large requests at once");
+  }
+  return got;
+}
+
+}  // namespace nervex

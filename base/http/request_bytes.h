@@ -1,0 +1,92 @@
+// base/http/request_bytes.h - which bytes of a connection belong to one request, and may be read?
+//
+// cpp-httplib bounds neither the head's size nor the time that a request may take, gives no answer
+// if the request line does not end, and reads on behind its reply until it has found the end of a
+// body; so what it gets to read ends here.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/http/head_check.h"
+#include "base/net/connection.h"
+
+namespace nervex {
+
+// What all bodies of a server that are large may hold of its memory at once: connections times the
+// largest body would be more than any container has. Thread-safe.
+class BodyBudget {
+ public:
+  explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}
+
+ private:
+  friend class BodyShare;
+  const std::size_t bytes_;
+  std::atomic<std::size_t> used_ = 0;
+};
+
+// One body's part of the budget, for as long as this lives. Small bodies are free.
+class BodyShare {
+ public:
+  explicit BodyShare(BodyBudget& budget) : budget_(budget) {}
+  ~BodyShare() {
+    if (held_ > 0) budget_.used_ -= held_;
+  }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+
+  // One more piece. False if there is not so much left; the share is then as before.
+  bool add(std::size_t bytes);
+
+ private:
+  BodyBudget& budget_;
+  std::size_t size_ = 0;
+  std::size_t held_ = 0;
+};
+
+// Head, then body, then nothing.
+class RequestBytes {
+ public:
+  // `connection` has a deadline, and is borrowed.
+  RequestBytes(Connection& connection, BodyBudget& budget)
+      : connection_(connection), share_(budget) {}
+
+  void begin_body();
+  void begin_reply() {
+    next_ = end_;
+    part_ = Part::kReply;
+  }
+  // Why reading failed.
+  const Refused& refused() const { return refused_; }
+
+  // How many there are, 0 at the end, -1 if it failed. The library takes heads byte by byte, so
+  // that whatever is looked at here is looked at for each byte.
+  std::ptrdiff_t read(char* to, std::size_t size) {
+    if (next_ == end_) return read_more(to, size);
+    *to = *next_++;
+    return 1;
+  }
+
+ private:
+  enum class Part { kHead, kBody, kReply };
+
+  std::ptrdiff_t read_more(char* to, std::size_t size);
+  bool read_more_head();
+  std::ptrdiff_t end_request_line(char* to);
+  std::ptrdiff_t read_body(char* to, std::size_t size);
+  std::ptrdiff_t fail(int status, std::string reason);
+  bool is_in_request_line() const { return head_.find("\r\n") == std::string_view::npos; }
+
+  const char* next_ = nullptr;  // of the head, in the connection's buffer
+  const char* end_ = nullptr;
+  Connection& connection_;
+  BodyShare share_;
+  Part part_ = Part::kHead;
+  Refused refused_;
+  std::string_view head_;  // what has come of it
+  std::string_view line_end_ = "\r\n";
+};
+
+}  // namespace nervex
