@@ -20,6 +20,9 @@ struct ApiRequest {
   // Asked each time just before it is sent, when all waiting for a connection is over. Its error is
   // the answer then, and nothing is sent.
   std::function<Result<Nothing>()> before_sending{};
+  // Told of a reply that is no 2xx, when it becomes the answer: its status and its body, which may
+  // be a metav1.Status with details that an Error does not hold.
+  std::function<void(int status, std::string_view body)> on_refusal{};
 };
 
 // An interface so that tests can keep the API server in memory. It is plain (requests, not typed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <map>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/http/client.h"
 #include "kube/auth/identity.h"
+#include "kube/model/protobuf.h"
 #include "kube/model/watch.h"
 
 namespace nervex::kube {
@@ -42,6 +44,13 @@ Error error_of(const std::string& context, const HttpResponse& response) {
 
 std::string context_of(std::string_view method, std::string_view path) {
   return fmt::format("{} {}", method, path.substr(0, path.find('?')));
+}
+
+// A POST without effects, a dry run or a review: it may be sent again whatever became of it.
+bool stores_nothing(const ApiRequest& request) {
+  const std::string_view path = request.path;
+  const bool is_review = path.substr(0, path.find('?')).ends_with("reviews");
+  return request.method == "POST" && (is_review || path.find("dryRun=All") != path.npos);
 }
 
 // https://host:port/prefix: some gateways serve several clusters below one host.
@@ -130,26 +139,53 @@ struct Client::Impl {
         prefix(split_url(config.url).prefix),
         user_agent(std::move(agent)),
         observer(std::move(seen)),
+        call_timeout(config.call_timeout),
         identity(config, http, clock) {}
 
-  Headers headers(const Identity::Presented& shown) const {
-    Headers headers{{"Accept", "application/json"}, {"User-Agent", user_agent}};
+  MonoTime end_of_call() const {
+    return call_timeout ? clock.mono() + *call_timeout : MonoTime::max();
+  }
+
+  Headers headers(const Identity::Presented& shown, bool may_be_protobuf) const {
+    const std::string accepted = may_be_protobuf ? fmt::format("{},application/json", kProtobufType)
+                                                 : std::string("application/json");
+    Headers headers{{"Accept", accepted}, {"User-Agent", user_agent}};
     if (!shown.token.empty()) headers.emplace("Authorization", "Bearer " + shown.token);
     return headers;
   }
 
-  Result<HttpResponse> try_once(const ApiRequest& request, const Identity::Presented& shown) {
+  Result<HttpResponse> try_once(const ApiRequest& request, const Identity::Presented& shown,
+                                MonoTime until) {
     const MonoTime start = clock.mono();
-    auto response = http.send(request.method, prefix + request.path, headers(shown), request.body,
-                              request.content_type, request.before_sending);
+    auto response =
+        http.send(request.method, prefix + request.path,
+                  headers(shown, request.method == "GET" && asks_protobuf(request.path)),
+                  request.body, request.content_type, request.before_sending, until);
     observe(request.method, response ? response->status : 0, start);
+    if (!response || !is_protobuf(*response)) return response;
+    auto json = json_of_protobuf(response->body);
+    if (!json) return unreadable(json.error());
+    response->body = *std::move(json);
     return response;
   }
 
+  bool asks_protobuf(std::string_view path) const { return !is_unreadable && has_protobuf(path); }
+
+  static bool is_protobuf(const HttpResponse& response) {
+    const auto type = response.headers.find("content-type");
+    return type != response.headers.end() && type->second.starts_with(kProtobufType);
+  }
+
+  // A server that is newer than this program may send what it cannot read: JSON from now on.
+  Error unreadable(const Error& error) {
+    is_unreadable = true;
+    return {Code::kTransient, error.message + ", asking for JSON from now on"};
+  }
+
   // Nothing is repeated here that may have been executed.
-  bool may_repeat(const ApiRequest& request, const HttpResponse& response) {
+  bool may_repeat(const ApiRequest& request, const HttpResponse& response, MonoTime until) {
     const auto wait = wait_before_repeat(request.method, response.status, retry_after_of(response));
-    if (!wait) return false;
+    if (!wait || clock.mono() + *wait >= until) return false;
     http.call_limit().sleep_until(clock.mono() + *wait);
     return true;
   }
@@ -163,7 +199,9 @@ struct Client::Impl {
   const std::string prefix;
   const std::string user_agent;
   const RequestObserver observer;
+  const std::optional<std::chrono::milliseconds> call_timeout;
   Identity identity;
+  std::atomic<bool> is_unreadable{false};
 };
 
 Client::Client(const ConnectionConfig& config, std::string user_agent, RequestObserver observer)
@@ -175,13 +213,17 @@ void Client::end_calls_by(MonoTime deadline) { impl_->http.end_calls_by(deadline
 
 Result<std::string> Client::send(const ApiRequest& request) {
   const std::string context = context_of(request.method, request.path);
+  const MonoTime until = impl_->end_of_call();
   bool has_doubted = false;  // our identity or the server's; another try shows whether that was it
+  bool has_repeated = !stores_nothing(request);
   for (int tries = 1;; ++tries) {
     const auto shown = impl_->identity.present();
     if (!shown) return with_context(context, shown.error());
-    auto response = impl_->try_once(request, *shown);
+    auto response = impl_->try_once(request, *shown, until);
     if (!response) {
       if (impl_->identity.failed(response.error()) && !std::exchange(has_doubted, true)) continue;
+      const bool has_time = impl_->clock.mono() < until;
+      if (has_time && !std::exchange(has_repeated, true)) continue;
       return with_context(context, response.error());
     }
     if (response->status >= 200 && response->status < 300) return std::move(response->body);
@@ -189,7 +231,8 @@ Result<std::string> Client::send(const ApiRequest& request) {
         !std::exchange(has_doubted, true)) {
       continue;  // a 401 was not executed
     }
-    if (tries == kMaxTries || !impl_->may_repeat(request, *response)) {
+    if (tries == kMaxTries || !impl_->may_repeat(request, *response, until)) {
+      if (request.on_refusal) request.on_refusal(response->status, response->body);
       return error_of(context, *response);
     }
   }
@@ -203,19 +246,35 @@ Result<Nothing> Client::stream(const std::string& path,
   if (!shown) return with_context(context, shown.error());
   const MonoTime start = impl_->clock.mono();
   bool answered = false;
-  const auto on_status = [&](int status) {
+  bool is_protobuf = false;
+  const auto on_head = [&](int status, std::string_view content_type) {
     answered = true;
+    is_protobuf = content_type.starts_with(kProtobufType);
     impl_->observe("WATCH", status, start);
   };
-  const auto response = impl_->http.stream(impl_->prefix + path, impl_->headers(*shown),
-                                           kWatchSilence, on_line, stop, on_status);
+  std::optional<Error> unreadable;
+  const auto on_event = [&](std::string_view bytes) {
+    if (!is_protobuf) return on_line(bytes);
+    const auto line = json_of_watch_event(bytes);
+    if (line) return on_line(*line);
+    unreadable = impl_->unreadable(line.error());
+    return false;
+  };
+  auto response =
+      impl_->http.stream(impl_->prefix + path, impl_->headers(*shown, impl_->asks_protobuf(path)),
+                         kWatchSilence, on_event, stop, on_head);
   if (!answered) impl_->observe("WATCH", 0, start);
   if (!response) {
     impl_->identity.failed(response.error());
     return with_context(context, response.error());
   }
+  if (unreadable) return with_context(context, *unreadable);
   if (response->status == 200) return ok();
   if (response->status == 401) impl_->identity.refused(*shown);
+  if (is_protobuf) {
+    auto json = json_of_protobuf(response->body);
+    response->body = json ? *std::move(json) : std::string();
+  }
   return error_of(context, *response);
 }
 

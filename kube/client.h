@@ -24,7 +24,8 @@ struct RequestSeen {
 // Called on the caller's thread, many at once: must be thread-safe, quick, and not throw.
 using RequestObserver = std::function<void(const RequestSeen&)>;
 
-// Thread-safe. `user_agent` names the program in the API server's audit log.
+// Thread-safe. A write whose reply is lost is not repeated, but for one that stores nothing: a dry
+// run of a creation, or a review. `user_agent` names the program in the API server's audit log.
 class Client final : public Api {
  public:
   Client(const ConnectionConfig& config, std::string user_agent, RequestObserver observer = {});

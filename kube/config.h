@@ -30,6 +30,8 @@ struct ConnectionConfig {
   // For a connection, and for each piece of a request or a reply. Not for watches.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(30);
   std::size_t connections = 16;  // kept; so many requests are under way at once. Not for watches
+  // For all of a call: the wait for a connection, the reply, and what is repeated. Not for watches.
+  std::optional<std::chrono::milliseconds> call_timeout{};
 };
 
 // The current context of that file. Relative file names count from its folder. kInvalid says which

@@ -29,6 +29,7 @@ Manager::Manager(std::string name, CommonFlags flags)
 
 void Manager::connect(ConnectionConfig config, const LeaderFlags* leader) {
   const auto observer = request_observer(metrics_, config.url);
+  connection_ = config;
   client_.emplace(config, name_, observer);
   caches_.emplace(*client_);
   if (leader == nullptr) return;
@@ -38,6 +39,14 @@ void Manager::connect(ConnectionConfig config, const LeaderFlags* leader) {
   add_leader_metrics(metrics_, name_, *leadership_);
   health_.add_live("leader-election", [this] { return leadership_->check_live(); });
   health_.add_ready("leader-election", [this] { return leadership_->check_ready(); });
+}
+
+Client& Manager::add_client(std::chrono::milliseconds call_timeout, std::size_t connections) {
+  ConnectionConfig config = *connection_;
+  config.request_timeout = call_timeout;
+  config.call_timeout = call_timeout;
+  config.connections = connections;
+  return more_clients_.emplace_back(config, name_, request_observer(metrics_, config.url));
 }
 
 void Manager::add_thread(std::function<void(const std::stop_token&)> body) {
@@ -81,6 +90,7 @@ void Manager::stop(HttpServer& ops) {
   health_.set_stopping();
   for (const auto& act : at_stop_) act();
   client_->end_calls_by(ending.calls_end());
+  for (Client& client : more_clients_) client.end_calls_by(ending.calls_end());
   if (lease_client_) lease_client_->end_calls_by(ending.lease_calls_end());
   ending.linger();
   for (HttpServer* server : servers_) server->stop();

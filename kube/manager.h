@@ -48,6 +48,9 @@ class Manager {
   Metrics& metrics() { return metrics_; }
   Health& health() { return health_; }
   Client& client() { return *client_; }
+  // One more of the same account, for calls that somebody waits for: each ends after
+  // `call_timeout`, whatever it waits for. `connections`: as in create(). Before run() only.
+  Client& add_client(std::chrono::milliseconds call_timeout, std::size_t connections);
   // Only of a manager with `leader`. Losing it ends the program.
   Leadership& leadership() { return *leadership_; }
   Reflectors& caches() { return *caches_; }
@@ -81,7 +84,9 @@ class Manager {
   const SystemClock clock_;
   Metrics metrics_;
   Health health_;
+  std::optional<ConnectionConfig> connection_;
   std::optional<Client> client_;
+  std::deque<Client> more_clients_;
   std::optional<Client> lease_client_;
   std::optional<Leadership> leadership_;
   std::optional<Reflectors> caches_;

@@ -13,15 +13,20 @@ struct Row {
 
 // status.reason as the kubelet (pkg/kubelet/eviction, preemption, nodeshutdown, lifecycle) and the
 // node lifecycle controller of Kubernetes 1.36 write it.
-constexpr std::array<Row, 9> kPodReasons{{{"Evicted", kEvicted},
-                                          {"Preempting", kPreempted},
-                                          {"NodeLost", kNodeLost},
-                                          {"NodeShutdown", kNodeShutdown},
-                                          {"Terminated", kNodeShutdown},
-                                          {"UnexpectedAdmissionError", kRejected},
-                                          {"NodeAffinity", kRejected},
-                                          {"NodePorts", kRejected},
-                                          {"TopologyAffinityError", kRejected}}};
+constexpr std::array<Row, 13> kPodReasons{{{"Evicted", kEvicted},
+                                           {"Preempting", kPreempted},
+                                           {"NodeLost", kNodeLost},
+                                           {"NodeShutdown", kNodeShutdown},
+                                           {"Terminated", kNodeShutdown},
+                                           {"UnexpectedAdmissionError", kRejected},
+                                           {"NodeAffinity", kRejected},
+                                           {"NodePorts", kRejected},
+                                           {"TopologyAffinityError", kRejected},
+                                           // a NoExecute taint that came before the pod
+                                           {"TaintToleration", kRejected},
+                                           {"InvalidNodeInfo", kRejected},
+                                           {"SysctlForbidden", kRejected},
+                                           {"AppArmor", kRejected}}};
 
 // Reasons of condition DisruptionTarget (k8s.io/api/core/v1, PodReason...).
 constexpr std::array<Row, 5> kConditionReasons{{{"PreemptionByScheduler", kPreempted},
@@ -38,16 +43,19 @@ std::optional<std::string_view> reason_for(const std::array<Row, kSize>& rows,
   return row == rows.end() ? std::nullopt : std::optional(row->ours);
 }
 
-bool lacks_capacity(std::string_view reason) {
-  return reason.starts_with("OutOf");
-}  // OutOfcpu ...
+// The kubelet's admission handlers may bring reasons of their own, OutOfcpu and whatever comes with
+// a later version. Its message begins the same way for all of them (kubelet.go, rejectPod).
+bool was_rejected(const Pod& pod) {
+  constexpr std::string_view kRejectedMessage = "Pod was rejected: ";
+  return pod.reason.str().starts_with("OutOf") || pod.message.str().starts_with(kRejectedMessage);
+}
 
 }  // namespace
 
 // The kubelet's own word is the more exact one: it marks every pod it stops TerminationByKubelet.
 std::optional<std::string_view> disruption_of(const Pod& pod) {
   if (const auto known = reason_for(kPodReasons, pod.reason.str())) return known;
-  if (lacks_capacity(pod.reason.str())) return kRejected;
+  if (was_rejected(pod)) return kRejected;
   if (!pod.disruption_target) return std::nullopt;
   return reason_for(kConditionReasons, pod.disruption_reason.str()).value_or(kDisrupted);
 }

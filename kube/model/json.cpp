@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "kube/model/quick_parse.h"
+
 namespace nervex::kube {
 namespace {
 
@@ -54,6 +56,7 @@ std::string_view shortened(std::string_view what) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, int max_depth) {
+  if (auto value = quick_parse(text, max_depth)) return *std::move(value);
   if (is_deeper_than(max_depth, text)) {
     return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", max_depth)};
   }

@@ -339,6 +339,8 @@ void scan_status(Value value, Draft& draft) {
       pod.reason = text_of(item);
     } else if (key == "message") {
       pod.message = text_of(item);
+    } else if (key == "startTime") {
+      pod.has_start_time = !text_of(item).empty();
     } else if (key == "nominatedNodeName") {
       pod.nominated_node = text_of(item);
     } else if (key == "conditions") {
@@ -381,8 +383,9 @@ void compare_with_deletion(Draft& draft) {
 
 void raise(Amounts& amounts, const Amounts& to) {
   for (const auto& [name, amount] : to) {
-    const auto at = std::find_if(amounts.begin(), amounts.end(),
-                                 [&](const ResourceAmount& known) { return known.name == name; });
+    const auto at =
+        std::find_if(amounts.begin(), amounts.end(),
+                     [&name = name](const ResourceAmount& known) { return known.name == name; });
     if (at == amounts.end()) {
       amounts.push_back({name, amount});
     } else {

@@ -48,9 +48,11 @@ struct Pod {
   SharedString node;            // empty: not bound
   SharedString nominated_node;  // a hint, set by who may patch pods/status
   PodPhase phase = PodPhase::kPending;
-  SharedString reason;             // status.reason: "Evicted", "OutOfcpu"
-  SharedString message;            // status.message
-  bool has_finalizer = false;      // that of PodFilter
+  SharedString reason;         // status.reason: "Evicted", "OutOfcpu"
+  SharedString message;        // status.message
+  bool has_finalizer = false;  // that of PodFilter
+  // status.startTime is there: its kubelet has begun with it, or rejected it (phase Failed).
+  bool has_start_time = false;
   bool ready = false;              // condition Ready
   bool disruption_target = false;  // condition DisruptionTarget is True
   // spec.hostname is its name and spec.subdomain its namespace: a headless Service of the

@@ -10,6 +10,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/http/server.h"
+#include "kube/model/watch.h"
+#include "tests/support/golden.h"
 #include "tests/support/scripted_server.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/wait_until.h"
@@ -118,7 +120,7 @@ TEST_CASE("a refusal is an error with the verb, the path and the API's words", "
   server.reply(409, R"({"kind":"Status","message":"already exists","code":409})");
   CHECK(client.send({"POST", "/api/v1/pods?dryRun=All", "{}", "application/json"}).error() ==
         Error{Code::kConflict, "POST /api/v1/pods: 409 already exists"});
-  server.reply(500, "");
+  server.reply(502, "");  // without Retry-After
   CHECK(client.send(get("/api")).error().code == Code::kTransient);
   CHECK(server.count() == 2);  // nothing is repeated behind the caller's back
 }
@@ -202,6 +204,34 @@ std::string refusal(int status, const std::string& retry_after) {
   return fmt::format(
       "HTTP/1.1 {} No\r\nRetry-After: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
       retry_after);
+}
+
+TEST_CASE("a call ends in time, whatever it waits for", "[kube][client]") {
+  using std::chrono::milliseconds;
+  ScriptedServer::Reply trickling = whole_reply(200, std::string(200, ' '));
+  trickling.after_each_byte = milliseconds(20);  // each piece comes soon
+  ScriptedServer server({trickling, {refusal(429, "1")}, whole_reply(200, "{}")});
+  ConnectionConfig config = config_for(server.url());
+  config.call_timeout = milliseconds(500);
+  Client client(config, "t");
+  CHECK(client.send(get("/trickles")).error().code == Code::kTransient);
+  const auto busy = client.send(get("/busy"));  // the wait alone would be longer
+  REQUIRE_FALSE(busy);
+  CHECK(busy.error().retry_after == std::chrono::seconds(1));
+  CHECK(server.requests().size() == 2);
+  CHECK(client.send(get("/a")));  // each call has its own time
+}
+
+TEST_CASE("what stores nothing is asked once more when the connection is lost", "[kube][client]") {
+  const std::string path =
+      GENERATE("/apis/authorization.k8s.io/v1/subjectaccessreviews", "/pods?dryRun=All&timeout=1s");
+  ScriptedServer server({{""}, whole_reply(201, "{}"), {""}, {""}, whole_reply(201, "{}")});
+  Client client(config_for(server.url()), "t");
+  const ApiRequest question{"POST", path, "{}", "application/json"};
+  CHECK(client.send(question));
+  CHECK(server.requests().size() == 2);
+  CHECK_FALSE(client.send(question));
+  CHECK(server.requests().size() == 4);
 }
 
 TEST_CASE("what the server asks to wait reaches the caller", "[kube][client]") {
@@ -321,6 +351,59 @@ TEST_CASE("a watch hands on line after line until it ends", "[kube][client]") {
   CHECK(lines == std::vector<std::string>{"one", "two"});
   CHECK_THAT(server.requests().at(0), ContainsSubstring("GET /api/v1/pods?watch=true HTTP/1.1"));
   CHECK_THAT(server.requests().at(0), ContainsSubstring("Bearer secret"));
+}
+
+// The same reply as protobuf; a stream is one that does not tell its length.
+ScriptedServer::Reply protobuf_reply(const std::string& body, bool is_stream) {
+  return {fmt::format("HTTP/1.1 200 OK\r\nContent-Type: application/vnd.kubernetes.protobuf{}\r\n"
+                      "Connection: close\r\n{}\r\n{}",
+                      is_stream ? ";stream=watch" : "",
+                      is_stream ? "" : fmt::format("Content-Length: {}\r\n", body.size()), body),
+          ScriptedServer::Then::kClose,
+          {},
+          {}};
+}
+
+TEST_CASE("pods are asked for as protobuf, and handed on as JSON", "[kube][client]") {
+  ScriptedServer server({protobuf_reply(testing::golden("kube/pods.pb"), false),
+                         protobuf_reply(testing::golden("kube/pods_watch.pb"), true),
+                         whole_reply(200, "{}")});
+  Client client(config_for(server.url()), "t");
+  const auto list = client.send({"GET", "/api/v1/pods", "", ""});
+  REQUIRE(list);
+  CHECK(split_list(*list)->items.size() == 5);
+  std::vector<std::string> lines;
+  CHECK(client.stream("/api/v1/pods?watch=true",
+                      [&](std::string_view line) {
+                        lines.emplace_back(line);
+                        return true;
+                      },
+                      {}));
+  REQUIRE(lines.size() == 6);
+  CHECK(split_watch_line(lines.at(5))->type == WatchType::kBookmark);
+  CHECK(client.send({"GET", "/api/v1/nodes", "", ""}));
+  const auto accepted = [&](std::size_t request) { return server.requests().at(request); };
+  CHECK_THAT(accepted(0),
+             ContainsSubstring("application/vnd.kubernetes.protobuf,application/json"));
+  CHECK_THAT(accepted(1),
+             ContainsSubstring("application/vnd.kubernetes.protobuf,application/json"));
+  CHECK_THAT(accepted(2), !ContainsSubstring("protobuf"));
+}
+
+TEST_CASE("protobuf that cannot be read is asked for as JSON from then on", "[kube][client]") {
+  const bool is_stream = GENERATE(false, true);
+  const std::string frame({'\0', '\0', '\0', '\1', 'x'});
+  ScriptedServer server({protobuf_reply(frame, is_stream), whole_reply(200, "{}")});
+  Client client(config_for(server.url()), "t");
+  const auto done =
+      is_stream
+          ? client.stream("/api/v1/pods?watch=true", [](std::string_view) { return true; }, {})
+          : Result<Nothing>(client.send({"GET", "/api/v1/pods", "", ""}).error());
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == Code::kTransient);
+  CHECK_THAT(done.error().message, ContainsSubstring("asking for JSON from now on"));
+  CHECK(client.send({"GET", "/api/v1/pods", "", ""}));
+  CHECK_THAT(server.requests().at(1), !ContainsSubstring("protobuf"));
 }
 
 TEST_CASE("a watch that is refused is the error its status stands for", "[kube][client]") {

@@ -30,6 +30,9 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
       {"so, of an extended resource", "OutOfnvidia.com/gpu", "-", "Rejected"},
       {"a device was not there", "UnexpectedAdmissionError", "-", "Rejected"},
       {"labels of the node changed", "NodeAffinity", "-", "Rejected"},
+      {"a taint came before the pod", "TaintToleration", "-", "Rejected"},
+      {"its kubelet allows no such sysctl", "SysctlForbidden", "-", "Rejected"},
+      {"its node has no AppArmor, or not that profile", "AppArmor", "-", "Rejected"},
       {"somebody has a reason of his own", "", "MyOperator", "Disrupted"},
   }));
   INFO("when " << row.when);
@@ -38,6 +41,30 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
   pod.disruption_target = row.condition != "-";
   if (pod.disruption_target) pod.disruption_reason = row.condition;
   CHECK(disruption_of(pod).value_or("") == row.want);
+}
+
+TEST_CASE("a pod that its kubelet rejected never ran, whatever the reason is called",
+          "[job][disruption]") {
+  struct Row {
+    std::string when;
+    std::string reason;
+    std::string message;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"a reason of a later kubelet", "SomethingNew",
+       "Pod was rejected: the node cannot do what the pod asks for", "Rejected"},
+      {"no reason", "", "Pod was rejected: Predicate Something failed", "Rejected"},
+      {"the words stand elsewhere", "Error", "my program: Pod was rejected: no", ""},
+      {"its own deadline passed", "DeadlineExceeded", "Pod was active on the node too long", ""},
+  }));
+  INFO("when " << row.when);
+  kube::Pod pod;
+  pod.phase = PodPhase::kFailed;
+  pod.reason = row.reason;
+  pod.message = row.message;
+  CHECK(disruption_of(pod).value_or("") == row.want);
+  CHECK(was_taken_away(pod) == !row.want.empty());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "kube/model/json.h"
+#include "kube/model/quick_parse.h"
 
 namespace nervex::kube {
 namespace {
@@ -43,6 +44,43 @@ TEST_CASE("parse_json counts depth only outside strings", "[kube][json]") {
   CHECK(parse_json(nested(1000)));
   CHECK(parse_json("\"" + std::string(5000, '[') + "\""));
   CHECK(parse_json(R"(["\"[[", "\\"])"));
+}
+
+// What nlohmann's own parser says; nullopt: it is no JSON.
+std::optional<Json> parse_slowly(const std::string& text) {
+  const Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? std::nullopt : std::optional(value);
+}
+
+TEST_CASE("the quick parser reads what nlohmann reads, or leaves it to it", "[kube][json]") {
+  const auto text =
+      GENERATE(as<std::string>{}, "0", "-0", "-1", "9223372036854775807", "9223372036854775808",
+               "-9223372036854775808", "-9223372036854775809", "18446744073709551615",
+               "18446744073709551616", "1.0", "1e3", "-0.0", "5e-324", "1e-999", "0.1e1", "1e400",
+               "01", "1.", "+1", "true", "null", "nul", R"("")", R"("\u00e4\ud83d\ude00\n\/")",
+               R"("\ud800")", R"("\udc00x")", "\"\t\"", "\"\xc3\xa4\"", "\"\xed\xa0\x80\"",
+               "\"\xff\"", "\xef\xbb\xbf{}", " [ 1 , {} ] ", R"({"b":1,"a":2,"b":[3]})",
+               R"({"":{"":null}})", "[1,]", "{} x", "", " ", "{\"a\":1", "[\"a\"");
+  INFO(text);
+  const auto quick = quick_parse(text, kMaxJsonDepth);
+  const auto slow = parse_slowly(text);
+  if (quick) {
+    REQUIRE(slow);
+    CHECK(*quick == *slow);
+    CHECK(quick->type() == (text == "-0" ? Json::value_t::number_unsigned : slow->type()));
+    CHECK(quick->dump() == slow->dump());
+  }
+  const auto parsed = parse_json(text);
+  CHECK(parsed.has_value() == slow.has_value());
+  if (parsed && slow) CHECK(*parsed == *slow);
+}
+
+TEST_CASE("the quick parser takes the usual texts", "[kube][json]") {
+  CHECK(quick_parse(R"({"kind":"A","list":[1,-1,1.5,true,null,"\u00e4"]})", kMaxJsonDepth));
+  CHECK(quick_parse(nested(90), 100));
+  CHECK_FALSE(quick_parse(nested(101), 100));
+  CHECK_FALSE(quick_parse("[" + std::string(2 << 20, ' ') + "]", 100));  // too large to be quick
+  CHECK(parse_json("[" + std::string(2 << 20, ' ') + "]"));
 }
 
 TEST_CASE("of duplicate keys the last one wins", "[kube][json]") {

@@ -43,6 +43,7 @@ TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][gol
   want.node = "gpu-07";
   want.phase = PodPhase::kRunning;
   want.ready = true;
+  want.has_start_time = true;
   want.containers = {{.name = "nervex-container",
                       .ready = true,
                       .restarts = 2,

@@ -1,0 +1,72 @@
+#include "kube/model/quick_parse.h"
+
+#include <utility>
+
+#include <simdjson.h>
+
+namespace nervex::kube {
+namespace {
+
+using Element = simdjson::dom::element;
+using ElementType = simdjson::dom::element_type;
+
+Json value_of(Element element);
+
+Json object_of(simdjson::dom::object object) {
+  Json made(Json::value_t::object);
+  auto& members = made.get_ref<Json::object_t&>();
+  for (const auto [key, element] : object) {
+    // Most writers sort their keys, so the end is a good place to begin. Of two the last one wins.
+    members.insert_or_assign(members.end(), std::string(key), value_of(element));
+  }
+  return made;
+}
+
+Json array_of(simdjson::dom::array array) {
+  Json made(Json::value_t::array);
+  auto& items = made.get_ref<Json::array_t&>();
+  items.reserve(array.size());
+  for (const Element element : array) items.push_back(value_of(element));
+  return made;
+}
+
+// nlohmann keeps what is not negative as unsigned.
+Json number_of(std::int64_t number) {
+  return number < 0 ? Json(number) : Json(static_cast<std::uint64_t>(number));
+}
+
+Json value_of(Element element) {
+  switch (element.type()) {
+    case ElementType::OBJECT:
+      return object_of(element.get_object().value_unsafe());
+    case ElementType::ARRAY:
+      return array_of(element.get_array().value_unsafe());
+    case ElementType::STRING:
+      return std::string(element.get_string().value_unsafe());
+    case ElementType::INT64:
+      return number_of(element.get_int64().value_unsafe());
+    case ElementType::UINT64:
+      return element.get_uint64().value_unsafe();
+    case ElementType::DOUBLE:
+      return element.get_double().value_unsafe();
+    case ElementType::BOOL:
+      return element.get_bool().value_unsafe();
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<Json> quick_parse(std::string_view text, int max_depth) {
+  if (text.empty() || text.size() > kMaxQuickJson) return std::nullopt;
+  simdjson::dom::parser parser;
+  if (parser.allocate(text.size(), static_cast<std::size_t>(max_depth)) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  Element root;
+  if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
+  return value_of(root);
+}
+
+}  // namespace nervex::kube
