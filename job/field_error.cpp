@@ -1,6 +1,9 @@
 // How an error of a field reads.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "job/validate.h"
 
@@ -23,19 +26,26 @@ std::string body_of(const FieldError& error) {
     case FieldErrorType::kNotSupported:
       return "Unsupported value: " + error.value;
     case FieldErrorType::kForbidden:
+    case FieldErrorType::kUnknownField:
       return "Forbidden";
     case FieldErrorType::kTooLong:
       return "Too long";
     case FieldErrorType::kDuplicate:
       return "Duplicate value: " + error.value;
+    case FieldErrorType::kNotFound:
+      return "Not found: " + error.value;
   }
   return "Invalid value";
 }
 
 }  // namespace
 
+void append(FieldErrors& errors, FieldErrors more) {
+  std::move(more.begin(), more.end(), std::back_inserter(errors));
+}
+
 std::string message_of(const FieldError& error) {
-  return with_detail(body_of(error), error.detail);
+  return error.words.empty() ? with_detail(body_of(error), error.detail) : error.words;
 }
 
 std::string to_string(const FieldError& error) {
@@ -52,11 +62,14 @@ std::string_view cause_type(FieldErrorType type) {
     case FieldErrorType::kNotSupported:
       return "FieldValueNotSupported";
     case FieldErrorType::kForbidden:
+    case FieldErrorType::kUnknownField:
       return "FieldValueForbidden";
     case FieldErrorType::kTooLong:
       return "FieldValueTooLong";
     case FieldErrorType::kDuplicate:
       return "FieldValueDuplicate";
+    case FieldErrorType::kNotFound:
+      return "FieldValueNotFound";
   }
   return "FieldValueInvalid";
 }

@@ -168,12 +168,25 @@ bool is_dns_1035(std::string_view name, bool is_prefix) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-Result<Nothing> check_job_name(std::string_view name) {
-  if (std::cmp_greater(name.size(), kMaxJobNameLength)) {
+NameLimit name_limit(bool has_collector, bool has_learner) {
+  const std::string_view longest = has_learner     ? "-ddp-learner-xxxxx"
+                                   : has_collector ? "-collector-xxxxx"
+                                                   : "-coordinator";
+  return {kMaxNameLength - static_cast<int>(longest.size()), longest};
+}
+
+Result<Nothing> check_job_name(const Job& job) {
+  const auto has_template = [](const std::optional<RoleSpec>& role) {
+    return role && !role->pod_template.is_null();
+  };
+  const std::string& name = job.meta.name;
+  const NameLimit limit =
+      name_limit(has_template(job.spec.collector), has_template(job.spec.learner));
+  if (std::cmp_greater(name.size(), limit.length)) {
     return Error{Code::kInvalid,
-                 fmt::format("the name has {} characters, and no more than {} are possible: the "
-                             "names of the job's pods and services begin with it",
-                             name.size(), kMaxJobNameLength)};
+                 fmt::format("the name has {} characters, and no more than {} are possible: "
+                             "<name>{}, a pod of the job, may have {}",
+                             name.size(), limit.length, limit.longest_pod, kMaxNameLength)};
   }
   if (is_dns_1035(name)) return ok();
   return Error{Code::kInvalid,

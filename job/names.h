@@ -62,16 +62,23 @@ inline constexpr std::string_view kRequestGang = "request-";
 // `<job>-<attempt>`
 std::string pod_group_name(const Job& job, int attempt);
 
-// The longest job name whose pods, services and labels are all valid (label values and service
-// names have at most 63 characters; the longest suffix is "-ddp-learner-xxxxx").
-inline constexpr int kMaxJobNameLength = 45;
+// What is the longest name that a pod of a job with these roles may have, and how long may the
+// job's own name be, so that all its pods, services and labels are valid? Label values and names of
+// services have at most 63 characters.
+struct NameLimit {
+  int length = 0;                // of the job's name
+  std::string_view longest_pod;  // what follows the job's name: "-ddp-learner-xxxxx"
+};
+// A job with a learner template may be asked for multi-GPU learners at any time.
+NameLimit name_limit(bool has_collector, bool has_learner);
+inline constexpr int kMaxNameLength = 63;
 
 // RFC 1035 (k8s.io/apimachinery/pkg/util/validation): what names of services must be. A prefix may
 // end in a hyphen.
 bool is_dns_1035(std::string_view name, bool is_prefix = false);
 
-// Can a job of this name have pods and services? kInvalid with what is wrong with it; the webhook
-// says the same at admission.
-Result<Nothing> check_job_name(std::string_view name);
+// Can a job of this name and with these roles have pods and services? kInvalid with what is wrong
+// with it; the webhook says the same at admission.
+Result<Nothing> check_job_name(const Job& job);
 
 }  // namespace nervex::job

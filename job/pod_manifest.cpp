@@ -201,7 +201,11 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
   }
   if (context.server_token) add_server_token(spec);
   spec["schedulerName"] = kSchedulerName;
-  if (!order.node.empty()) pin_to_node(spec, order.node);
+  if (order.has_node_name) {
+    spec["nodeName"] = order.node;
+  } else if (!order.node.empty()) {
+    pin_to_node(spec, order.node);
+  }
   if (context.shared_names && can_share_name(spec)) {
     spec["hostname"] = pod_name(job, order.role, order.slot);
     spec["subdomain"] = job.meta.ns.str();

@@ -23,6 +23,7 @@ struct PodOrder {  // one pod to be made
   Role role = Role::kCoordinator;
   Slot slot;
   std::string node;                                // pinned to it; empty: not pinned
+  bool has_node_name = false;                      // created on it instead: no scheduler is asked
   std::map<std::string, std::string> annotations;  // which gang's slot it fills; gang/slot.h
   const RequestEntry* entry = nullptr;             // of requested replicas: its resources; borrowed
 };

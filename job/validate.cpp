@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 
 #include "job/names.h"
+#include "job/template/rules.h"
 #include "job/types.h"
 
 namespace nervex::job {
 namespace {
 
-constexpr std::array<std::string_view, 3> kTemplateRoles{"coordinator", "collector", "learner"};
 constexpr int kGeneratedSuffix = 5;  // characters that the API server appends to generateName
 
 void check_name(const Json& object, FieldErrors& errors) {
@@ -24,14 +24,19 @@ void check_name(const Json& object, FieldErrors& errors) {
   const bool generated = name.empty();
   const std::string& text = generated ? prefix : name;
   const std::string field = generated ? "metadata.generateName" : "metadata.name";
-  const int limit = generated ? kMaxJobNameLength - kGeneratedSuffix : kMaxJobNameLength;
+  const auto has_template = [&](std::string_view role) {
+    return kube::find(object, {"spec", role, "template"}) != nullptr;
+  };
+  const NameLimit names = name_limit(has_template("collector"), has_template("learner"));
+  const int limit = generated ? names.length - kGeneratedSuffix : names.length;
   if (text.empty()) {
     errors.push_back({FieldErrorType::kRequired, "metadata.name", "", ""});
   } else if (std::cmp_greater(text.size(), limit)) {
     errors.push_back({FieldErrorType::kTooLong, field, "",
-                      fmt::format("may not be more than {} characters: the names of the job's pods "
-                                  "and services begin with it",
-                                  limit)});
+                      fmt::format("may not be more than {} characters, cut {}: <name>{}, a pod of "
+                                  "the job, may have {}",
+                                  limit, text.size() - static_cast<std::size_t>(limit),
+                                  names.longest_pod, kMaxNameLength)});
   } else if (!is_dns_1035(text, generated)) {
     errors.push_back({FieldErrorType::kInvalid, field, shown_value(text),
                       "must be lower-case letters, digits or '-', begin with a letter and end with "
@@ -56,7 +61,7 @@ void check_aggregator(const Json& object, FieldErrors& errors) {
                     "must be one of PerJob, OnDemand, or empty"});
 }
 
-// A field's integer; a wrong type counts as absent, since a schema tells of it.
+// A field's integer; a wrong type counts as absent: check_text() or a schema tells of it.
 std::optional<std::int64_t> integer_at(const Json& object, std::string_view name) {
   const Json* value = kube::find(object, {name});
   if (value == nullptr || !value->is_number_integer()) return std::nullopt;
@@ -71,8 +76,25 @@ struct Range {
   std::int64_t max;
 };
 
+// A text where a number belongs: which of the usual ways to write it is it?
+void check_text(const Json& object, const std::string& path, std::string_view field,
+                FieldErrors& errors) {
+  const Json* value = kube::find(object, {field});
+  if (value == nullptr || !value->is_string()) return;
+  const auto& text = value->get_ref<const std::string&>();
+  const bool has_quotes =
+      !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_time = field.find("Seconds") != std::string_view::npos;
+  errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.{}", path, field),
+                    shown_value(*value),
+                    has_quotes ? "must be an integer: write it without quotes"
+                    : is_time  ? "must be an integer: a number of seconds, without a unit"
+                               : "must be an integer"});
+}
+
 void check_range(const Json& object, const std::string& path, const Range& range,
                  FieldErrors& errors) {
+  check_text(object, path, range.field, errors);
   const auto value = integer_at(object, range.field);
   if (!value || (*value >= range.min && *value <= range.max)) return;
   errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.{}", path, range.field),
@@ -133,11 +155,32 @@ void check_base_replicas(const Json& object, FieldErrors& errors) {
   }
 }
 
+// As in a Deployment, where they stand beside the template, people write them into it.
+void check_misplaced_replicas(const Json& pod_template, std::string_view role,
+                              FieldErrors& errors) {
+  if (role == "coordinator") return;
+  for (const std::string_view field : {"replicas", "minReplicas", "maxReplicas"}) {
+    for (const std::string_view part : {"", ".spec"}) {
+      const Json* found = part.empty() ? kube::find(pod_template, {field})
+                                       : kube::find(pod_template, {"spec", field});
+      if (found == nullptr) continue;
+      errors.push_back({FieldErrorType::kUnknownField,
+                        fmt::format("spec.{}.template{}.{}", role, part, field), "",
+                        fmt::format("unknown field `{}`: it belongs at spec.{}.{}, beside the "
+                                    "template",
+                                    field, role, field)});
+    }
+  }
+}
+
 void check_templates(const Json& object, FieldErrors& errors) {
   for (const std::string_view role : kTemplateRoles) {
     const Json* pod_template = kube::find(object, {"spec", role, "template"});
     if (pod_template == nullptr) continue;
-    validate_template(*pod_template, fmt::format("spec.{}.template", role), errors);
+    const std::string path = fmt::format("spec.{}.template", role);
+    check_misplaced_replicas(*pod_template, role, errors);
+    validate_template(*pod_template, path, errors);
+    check_pod_template(*pod_template, path, kube::array_at(object, {"spec", "volumes"}), errors);
   }
 }
 
@@ -158,6 +201,7 @@ std::map<std::string, std::string> template_volumes(const Json& object) {
 void check_volumes(const Json& object, FieldErrors& errors) {
   const Json& volumes = kube::array_at(object, {"spec", "volumes"});
   if (volumes.empty()) return;
+  check_volume_sources(volumes, "spec.volumes", errors);
   const auto others = template_volumes(object);
   std::set<std::string, std::less<>> seen;
   std::size_t index = 0;

@@ -1,7 +1,7 @@
 // job/validate.h - is this job well-formed? All errors at once, each with its field.
 #pragma once
 
-#include <functional>
+#include <array>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,16 +12,29 @@
 namespace nervex::job {
 
 // The vocabulary of Kubernetes field errors.
-enum class FieldErrorType { kRequired, kInvalid, kNotSupported, kForbidden, kTooLong, kDuplicate };
+// kUnknownField reads as kForbidden does; a newer schema may know the field.
+enum class FieldErrorType {
+  kRequired,
+  kInvalid,
+  kNotSupported,
+  kForbidden,
+  kUnknownField,
+  kTooLong,
+  kDuplicate,
+  kNotFound
+};
 
 struct FieldError {
   FieldErrorType type = FieldErrorType::kInvalid;
   std::string field;   // spec.coordinator.template.spec.containers[0].image
   std::string value;   // what stood there, as JSON, cut at 100 characters; empty if required
   std::string detail;  // what is allowed
+  // The whole message in somebody else's words, such as the API server's; empty: made of the above.
+  std::string words{};
   bool operator==(const FieldError&) const = default;
 };
 using FieldErrors = std::vector<FieldError>;
+void append(FieldErrors& errors, FieldErrors more);
 
 // `spec.cleanPodPolicy: Unsupported value: "hello": ...`, as the API server words it.
 std::string to_string(const FieldError& error);
@@ -38,6 +51,10 @@ inline constexpr std::size_t kMaxErrors = 1000;
 // `value` as FieldError::value holds it.
 std::string shown_value(const Json& value);
 
+// Roles whose templates a job has.
+inline constexpr std::array<std::string_view, 3> kTemplateRoles{"coordinator", "collector",
+                                                                "learner"};
+
 // What no schema says: the clean-up policy's text, names and lengths, quantities that are whole for
 // devices, volumes named twice, base replicas against bounds. `object` is a NerveXJob as JSON,
 // maybe one that breaks its schema: nothing here assumes types.
@@ -48,6 +65,25 @@ FieldErrors validate_job(const Json& object);
 // `old_object` (null: none) is what is stored: a job that is beyond the limit already may be
 // changed in all that does not add pods, or nobody could set it right.
 FieldErrors check_pod_count(const Json& object, const Json& old_object);
+
+// ---- updates (validate_update.cpp)
+
+// What an update changes although it may not: templates, roles and volumes of a job whose
+// coordinator runs, unless the update suspends the job; and `suspend` back to false before the
+// controller has ended the attempt. Replicas, limits of them and of time, clean-up and retries may
+// change at any time. Each error says what to do instead.
+FieldErrors check_update(const Json& object, const Json& old_object);
+
+inline constexpr std::string_view kFixedWhileRunning =
+    "may not change while the job runs, for pods that exist are never changed: set spec.suspend to "
+    "true together with this change, which deletes them and starts a new attempt when it is false "
+    "again, or create a new job";
+
+// `errors` of `object` without those that `old_object` has as well, `stored`: what is stored must
+// not freeze a job, and an update of something else is not to blame for it. Each stored error
+// excuses one. Items of lists that have a name are the same where their names are.
+FieldErrors without_stored_errors(FieldErrors errors, const Json& object, const FieldErrors& stored,
+                                  const Json& old_object);
 
 // JSON Patch operations that fill in what the user left out. Applying them and asking again gives
 // none.

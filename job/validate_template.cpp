@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "job/template/rules.h"
 #include "kube/model/quantity.h"
 
 namespace nervex::job {
@@ -48,16 +50,23 @@ std::optional<std::int64_t> amount_of(const Json& list, const std::string& resou
 
 // kInvalid: what is wrong with this amount by itself.
 Result<Nothing> check_amount(const std::string& resource, const std::string& text) {
-  const auto invalid = [](const char* why) { return Error{Code::kInvalid, why}; };
+  const auto invalid = [](std::string why) { return Error{Code::kInvalid, std::move(why)}; };
   if (!is_known(resource)) {
+    const std::string guess = resource == "gpu" || resource == "gpus"
+                                  ? "nvidia.com/gpu"
+                                  : closest_name(resource, {kStandard.begin(), kStandard.end()});
     return invalid(
         "must be cpu, memory, ephemeral-storage or the full name of a device, such as "
-        "nvidia.com/gpu");
+        "nvidia.com/gpu" +
+        (guess.empty() ? "" : fmt::format(": did you mean {}?", guess)));
   }
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount) return invalid("must be a quantity such as 500m, 2 or 4Gi, and below 8Ei");
+  if (!amount) {
+    return invalid("must be a quantity such as 500m, 2 or 4Gi, and below 8Ei" +
+                   pod_template::similar_quantity(text));
+  }
   if (!kube::parse_quantity(text, scale_of(resource))) return invalid("is too large");
-  if (*amount < 0 || text.starts_with('-')) return invalid("must not be negative");
+  if (*amount < 0 || text.starts_with('-')) return invalid("must be greater than or equal to 0");
   if (is_device(resource) && !kube::is_whole(text)) return invalid("must be an integer");
   return ok();
 }
@@ -142,7 +151,7 @@ void check_containers(const Json& spec, const std::string& path, FieldErrors& er
         {FieldErrorType::kRequired, path + ".containers", "", "at least one container is needed"});
   }
   Names seen;  // containers and init containers share their names
-  for (const std::string_view list : {"initContainers", "containers"}) {
+  for (const std::string_view list : {"containers", "initContainers"}) {
     std::size_t index = 0;
     for (const Json& container : kube::array_at(spec, {list})) {
       if (errors.size() >= kMaxErrors) return;

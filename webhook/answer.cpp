@@ -16,22 +16,35 @@ HttpReply problem(int status, std::string text) {
 
 }  // namespace
 
-HttpReply answer(const HttpRequest& request, Hook hook, const SchemaCheck* check,
-                 const std::string& server_user) {
+HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) {
   if (request.method != "POST") {
     HttpReply reply = problem(405, "POST an AdmissionReview here");
     reply.headers.emplace("Allow", "POST");
     return reply;
   }
-  auto decoded = kube::decode_review(request.body);
-  if (!decoded) return problem(400, decoded.error().message);
+  const auto check = sources.check();
   if (check == nullptr) {
     return problem(500, "nervex-webhook is not ready: the cluster's OpenAPI is not loaded yet");
   }
+  auto decoded = kube::decode_review(request.body);
+  if (!decoded) return problem(400, decoded.error().message);
   const std::string uid = decoded->uid;
-  const auto response = review(*std::move(decoded), hook, {*check, server_user});
+  const Facts facts = sources.facts(*decoded, hook);
+  const auto rules_with = [&](const SchemaCheck& schema) {
+    return Rules{schema, sources.server_user, sources.host_access, sources.pod_access,
+                 sources.capacity};
+  };
+  auto reviewed = review(*std::move(decoded), hook, rules_with(*check), facts);
+  if (reviewed.has_unknown_fields) {
+    // The cluster may have been upgraded a moment ago. The review was taken apart, so it is decoded
+    // once more.
+    const auto newer = sources.newer_check(*check);
+    if (newer != check) {
+      reviewed = review(*kube::decode_review(request.body), hook, rules_with(*newer), facts);
+    }
+  }
   return {.status = 200,
-          .body = kube::encode_review(uid, response),
+          .body = kube::encode_review(uid, reviewed.response),
           .content_type = "application/json",
           .headers = {}};
 }

@@ -1,6 +1,8 @@
-// webhook/answer.h - what does a caller of the webhook get to read? HTTP around review(). Pure.
+// webhook/answer.h - what does a caller of the webhook get to read? HTTP around review().
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "base/http/messages.h"
@@ -8,11 +10,24 @@
 
 namespace nervex::webhook {
 
+// Where reviews get from what they need.
+struct Sources {
+  // The schema of now; null: it is not loaded yet.
+  std::function<std::shared_ptr<const SchemaCheck>()> check;
+  // Asked when `outdated` does not know a field: the schema of now, loaded again. May be the
+  // same.
+  std::function<std::shared_ptr<const SchemaCheck>(const SchemaCheck& outdated)> newer_check;
+  std::function<Facts(const kube::AdmissionRequest&, Hook)> facts;
+  std::string server_user;  // who may write spec.requests
+  Strictness host_access = Strictness::kWarn;
+  Strictness pod_access = Strictness::kRefuse;
+  Strictness capacity = Strictness::kWarn;
+};
+
 // Every review that can be judged is answered 200 with an AdmissionReview, refusals too. Otherwise
 // there is no AdmissionReview, and the API server does as the hook's failurePolicy says:
-// 405: not a POST; 400: no AdmissionReview; 500: `check` is null, because the schema is not loaded.
-HttpReply answer(const HttpRequest& request, Hook hook, const SchemaCheck* check,
-                 const std::string& server_user);
+// 405: not a POST; 400: no AdmissionReview; 500: the schema is not loaded.
+HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources);
 
 // What the HTTP server refuses by itself, in the same form: the API server shows it to the user.
 HttpReply refusal(int status, const std::string& reason);

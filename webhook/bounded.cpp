@@ -5,7 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.h"
 #include "kube/model/json.h"
+#include "kube/model/quick_parse.h"
 #include "webhook/answer.h"
 #include "webhook/schema_check.h"
 
@@ -25,9 +27,10 @@ constexpr std::size_t kMemberBytes = 96;
 constexpr std::size_t kReportBytes = 2'500;
 constexpr std::size_t kFixedBytes = 64 << 10;
 
-// By the estimate; a right job of 250 kB is at 32 MiB. Smaller ones leave little behind, and giving
-// it back costs them a tenth of their time.
+// By the estimate; a right job of 250 kB is at 35 MiB. Smaller ones wait for keep_memory_small().
 constexpr std::size_t kLarge = 40 << 20;
+constexpr std::size_t kLittle = 16 << 20;
+constexpr std::chrono::seconds kGiveBackEvery{5};
 
 HttpReply overloaded() {
   HttpReply reply = refusal(503, "too many large reviews at once");
@@ -54,7 +57,9 @@ class LargeReview {
 std::size_t review_memory(std::string_view body) {
   const kube::JsonCount count = kube::count_json(body);
   const std::size_t document = count.values * kValueBytes + count.members * kMemberBytes;
-  return kFixedBytes + kDocuments * document + kTexts * body.size() +
+  const std::size_t texts =
+      body.size() <= kube::kMaxQuickJson ? std::max(kTexts, kube::kQuickJsonBytes) : kTexts;
+  return kFixedBytes + kDocuments * document + texts * body.size() +
          std::min(count.values, kMaxReportedValues) * kReportBytes;
 }
 
@@ -69,6 +74,12 @@ HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, Htt
     const LargeReview large(*under_way);
     return review(request);
   };
+}
+
+void keep_memory_small(MemoryBudget& budget, const std::stop_token& stop) {
+  while (!sleep_unless_stopped(kGiveBackEvery, stop)) {
+    if (budget.take_peak() > kLittle) return_free_memory();
+  }
 }
 
 }  // namespace nervex::webhook

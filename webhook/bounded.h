@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <stop_token>
 #include <string_view>
 
 #include "base/http/messages.h"
@@ -21,5 +22,9 @@ std::size_t review_memory(std::string_view body);
 // by itself, maybe another replica. One that needs more than there ever is gets 413. Waits, and
 // gives freed memory back to the system after large reviews. The budget must outlive the handler.
 HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, HttpHandler review);
+
+// Gives what smaller reviews have left behind back to the system, every few seconds in which they
+// took more than a little: after each of them it would cost a tenth of their time.
+void keep_memory_small(MemoryBudget& budget, const std::stop_token& stop);
 
 }  // namespace nervex::webhook

@@ -1,10 +1,27 @@
 #include "webhook/flags.h"
 
+#include <map>
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include "base/tls/flags.h"
 
 namespace nervex::webhook {
+namespace {
+
+void add_strictness(CLI::App& app, const std::string& flag, Strictness& value,
+                    const std::string& variable, const std::string& help) {
+  static const std::map<std::string, Strictness> kNames{
+      {"off", Strictness::kOff}, {"warn", Strictness::kWarn}, {"refuse", Strictness::kRefuse}};
+  app.add_option(flag, value, help + ": off, warn or refuse")
+      ->transform(CLI::CheckedTransformer(kNames))
+      ->envname(variable)
+      ->type_name("WHAT")
+      ->default_str(value == Strictness::kRefuse ? "refuse" : "warn");
+}
+
+}  // namespace
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
   CLI::App app("Validates NerveXJobs at admission and fills in their defaults.", "nervex-webhook");
@@ -15,6 +32,20 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->envname("NERVEX_SERVER_USER")
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--dry-run-namespace", flags.dry_run_namespace,
+                 "namespace where podtemplates are created in dry runs, so that the API server "
+                 "itself checks the templates of jobs; empty: it is not asked")
+      ->envname("NERVEX_DRY_RUN_NAMESPACE")
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_object_name(app, "--aggregator-config", flags.aggregator_config,
+                  "the AggregatorConfig of the cluster: jobs that find none are warned");
+  add_strictness(app, "--host-access", flags.host_access, "NERVEX_HOST_ACCESS",
+                 "pods with hostPath, host namespaces, privileged containers or capabilities");
+  add_strictness(app, "--pod-access", flags.pod_access, "NERVEX_POD_ACCESS",
+                 "jobs of users who may not create pods in their namespace");
+  add_strictness(app, "--capacity", flags.capacity, "NERVEX_CAPACITY",
+                 "jobs that could not run even if all nodes were empty");
   add_help_footer(app, "nervex-webhook --tls-cert-file tls.crt --tls-key-file tls.key");
   return parse_flags(app, argc, argv, flags.common);
 }

@@ -133,6 +133,23 @@ constexpr std::array<OpenPart, 4> kOpenParts{{
     {"/properties/spec/properties/volumes/items", kVolume},
 }};
 
+// Objects may have other fields than those that the schema names. The API server prunes what its
+// own CRD does not know, so what is left comes from a newer CRD, maybe as a default.
+void open_levels(Json& schema) {
+  if (!schema.is_structured()) return;
+  if (schema.is_object() && schema.contains("properties")) {
+    schema["x-kubernetes-preserve-unknown-fields"] = true;
+  }
+  for (auto& child : schema) open_levels(child);
+}
+
+// The API server checks them against its own CRD, and only our programs write them: a version of
+// them that is newer than this one is not to keep a user from changing the job.
+void leave_out_written_by_programs(Json& schema) {
+  schema["properties"].erase("status");
+  schema["properties"]["spec"]["properties"].erase("requests");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
@@ -145,6 +162,11 @@ Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_s
   if (!definitions) return definitions.error();
 
   Json schema = convert_schema(*crd);
+  if (!schema.contains(Json::json_pointer("/properties/spec/properties"))) {
+    return Error{Code::kInvalid, "schema of NerveXJob: no properties of spec"};
+  }
+  leave_out_written_by_programs(schema);
+  open_levels(schema);
   for (const auto& part : kOpenParts) {
     const Json::json_pointer pointer(part.pointer);
     if (!schema.contains(pointer)) {

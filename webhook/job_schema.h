@@ -23,6 +23,9 @@ inline constexpr std::string_view kCoreOpenApiPath = "/openapi/v3/api/v1";
 
 // `core_document` is what is found there, `job_schema` the CRD's schema (schemas/schemas.h), JSON
 // texts. kInvalid if one of them does not hold what is needed.
+// Closed are only the parts that the CRD leaves open: templates and volumes. At all other levels
+// unknown fields pass, and status and spec.requests are not looked at, so that this check lives
+// with a CRD that is newer or older than it.
 Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
                                                           std::string_view core_document);
 

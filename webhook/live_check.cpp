@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "schemas/schemas.h"
 #include "webhook/job_schema.h"
@@ -36,11 +37,52 @@ std::shared_ptr<const SchemaCheck> LiveCheck::current() const {
   return check_;
 }
 
+std::string LiveCheck::version() const {
+  const MutexLock lock(mutex_);
+  return version_;
+}
+
+// False: another thread loads.
+bool LiveCheck::begin_loading() {
+  const MutexLock lock(mutex_);
+  if (is_loading_) return false;
+  is_loading_ = true;
+  looked_ = clock_.mono();
+  return true;
+}
+
+void LiveCheck::end_loading() {
+  const MutexLock lock(mutex_);
+  is_loading_ = false;
+}
+
 Result<Nothing> LiveCheck::load() {
+  if (!begin_loading()) return ok();
+  auto loaded = load_now();
+  end_loading();
+  return loaded;
+}
+
+std::shared_ptr<const SchemaCheck> LiveCheck::newer_than(const SchemaCheck& outdated) {
+  {
+    const MutexLock lock(mutex_);
+    if (check_.get() != &outdated) return check_;
+    if (looked_ && clock_.mono() < *looked_ + kLookAgainAfter) return check_;
+  }
+  if (const auto loaded = load(); !loaded) {
+    log_warn("cannot look for a newer OpenAPI", {{"error", loaded.error().message}});
+  }
+  return current();
+}
+
+Result<Nothing> LiveCheck::load_now() {
   // An API server without an index still has the document, so that an error here decides nothing.
   const auto index = get(api_, kIndexPath);
   const std::string version = index ? version_in(*index) : "";
-  if (current() != nullptr && !version.empty() && version == version_) return ok();
+  {
+    const MutexLock lock(mutex_);
+    if (check_ != nullptr && !version.empty() && version == version_) return ok();
+  }
   const auto document = get(api_, kCoreOpenApiPath);
   if (!document) return document.error();
   auto made = make_job_check(schemas::nervex_job(), *document);
@@ -48,9 +90,10 @@ Result<Nothing> LiveCheck::load() {
   {
     const MutexLock lock(mutex_);
     check_ = *std::move(made);
+    version_ = version;
   }
-  version_ = version;
   log_info("loaded the cluster's OpenAPI", {{"version", version}});
+  return_free_memory();  // the document was ten times as large as what is kept of it
   return ok();
 }
 

@@ -1,9 +1,15 @@
 // nervex-webhook - is a NerveXJob well-formed and allowed?
+#include <optional>
+
 #include "base/http/ops_routes.h"
 #include "kube/manager.h"
+#include "webhook/bounded.h"
 #include "webhook/flags.h"
 #include "webhook/live_check.h"
+#include "webhook/nodes.h"
+#include "webhook/recent_get.h"
 #include "webhook/routes.h"
+#include "webhook/template_dry_run.h"
 
 using namespace nervex;  // NOLINT: main only
 
@@ -14,13 +20,26 @@ int main(int argc, char** argv) {
   bound_malloc();
   const auto manager = kube::Manager::create("nervex-webhook", flags.common);
   if (manager == nullptr) return kExitFailure;
-  webhook::LiveCheck check(manager->client());
+  webhook::LiveCheck check(manager->client(), manager->clock());
   manager->health().add_ready("schema", [&check] { return check.check_ready(); });
   manager->add_thread([&check](const std::stop_token& stop) { check.keep_loaded(stop); });
 
+  const HttpServerOptions options = webhook::server_options(flags);
+  // Each review that is under way may ask.
+  kube::Client& quick = manager->add_client(webhook::kDryRunTimeout, options.max_connections);
+  webhook::TemplateDryRuns dry_runs(quick, flags.dry_run_namespace, manager->clock());
+  webhook::RecentGet configs(quick, manager->clock());
+  std::optional<webhook::Nodes> nodes;
+  if (flags.capacity != webhook::Strictness::kOff) {
+    nodes.emplace(manager->caches(), manager->clock());
+  }
+
   MemoryBudget memory(webhook::kReviewBytes);
-  HttpServer server(webhook::server_options(flags));
-  webhook::add_routes(server, check, flags, memory, manager->metrics());
+  manager->add_thread(
+      [&memory](const std::stop_token& stop) { webhook::keep_memory_small(memory, stop); });
+  HttpServer server(options);
+  webhook::add_routes(server, check, dry_runs, quick, configs, nodes ? &*nodes : nullptr, flags,
+                      memory, manager->metrics());
   show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
   return manager->run();

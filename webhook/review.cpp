@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "job/host_access.h"
 #include "job/names.h"
+#include "job/template/rules.h"
 #include "job/types.h"
 #include "job/validate.h"
-#include "kube/model/anti_affinity.h"
 
 namespace nervex::webhook {
 namespace {
@@ -21,6 +23,10 @@ using kube::AdmissionResponse;
 
 constexpr std::string_view kGroup = job::kApiVersion.substr(0, job::kApiVersion.find('/'));
 constexpr const char* kRequests = "requests";
+constexpr std::string_view kConfigKind = "AggregatorConfig";
+constexpr std::string_view kConfigRole = "aggregator";
+
+bool is_config(const AdmissionRequest& request) { return request.kind == kConfigKind; }
 
 std::string name_in(const AdmissionRequest& request) {
   constexpr std::size_t kMaxShown = 253;  // what is longer is no name
@@ -32,7 +38,7 @@ std::string name_in(const AdmissionRequest& request) {
 
 AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string message,
                          std::vector<kube::StatusCause> causes = {}) {
-  const bool is_job = request.kind == job::kKind;
+  const bool is_job = request.kind == job::kKind || is_config(request);
   return {.allowed = false,
           .code = code,
           .message = std::move(message),
@@ -64,7 +70,7 @@ AdmissionResponse not_ours(const AdmissionRequest& request, Hook hook) {
 
 // The answers that need no look at the spec.
 std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request, Hook hook) {
-  if (request.kind != job::kKind) return not_ours(request, hook);
+  if (request.kind != job::kKind && !is_config(request)) return not_ours(request, hook);
   if (request.operation == "DELETE" || !request.sub_resource.empty()) return allow();
   const bool update = request.operation == "UPDATE";
   if (!update && request.operation != "CREATE") return not_ours(request, hook);
@@ -119,14 +125,110 @@ bool same_spec_but_requests(const Json& object, const Json& old_object) {
          covers(*old_spec, *spec);
 }
 
-job::FieldErrors all_errors(const Json& object, const Json& old_object, const Rules& rules) {
-  job::FieldErrors errors = job::validate_job(object);
-  for (auto& error : job::check_pod_count(object, old_object)) errors.push_back(std::move(error));
+void append_unreported(job::FieldErrors& errors, job::FieldErrors more) {
   std::set<std::string, std::less<>> reported;
   for (const auto& error : errors) reported.insert(error.field);
-  for (auto& error : rules.schema.errors_of(object)) {
+  for (auto& error : more) {
     if (!reported.contains(error.field)) errors.push_back(std::move(error));
   }
+}
+
+// An AggregatorConfig is a job with one template, to the schema: its errors by their place there.
+job::FieldErrors schema_errors_of_config(const Json& object, const SchemaCheck& schema) {
+  constexpr std::string_view kThere = "spec.coordinator.template";
+  Json as_job = {{"spec", {{"coordinator", Json::object()}}}};
+  if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {
+    as_job["spec"]["coordinator"]["template"] = *found;
+  }
+  job::FieldErrors errors = schema.errors_of(as_job);
+  for (auto& error : errors) {
+    if (error.field.starts_with(kThere)) {
+      error.field =
+          fmt::format("spec.{}.template{}", kConfigRole, error.field.substr(kThere.size()));
+    }
+  }
+  return errors;
+}
+
+job::FieldErrors config_errors(const Json& object, const SchemaCheck& schema) {
+  job::FieldErrors errors;
+  const std::string path = fmt::format("spec.{}.template", kConfigRole);
+  if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {
+    job::validate_template(*found, path, errors);
+    job::check_pod_template(*found, path, Json(), errors);
+  } else {
+    errors.push_back({job::FieldErrorType::kRequired, path, "", ""});
+  }
+  append_unreported(errors, schema_errors_of_config(object, schema));
+  return errors;
+}
+
+// What is wrong with the object by itself. A field that two checks find is reported once.
+job::FieldErrors errors_of(const Json& object, const Rules& rules, bool config) {
+  job::FieldErrors errors =
+      config ? config_errors(object, rules.schema) : job::validate_job(object);
+  if (!config) append_unreported(errors, rules.schema.errors_of(object));
+  if (rules.host_access != Strictness::kRefuse) return errors;
+  job::FieldErrors found = job::find_host_access(object);
+  for (auto& error : found) error.detail += ", which this cluster does not allow (--host-access)";
+  append_unreported(errors, std::move(found));
+  return errors;
+}
+
+// `field` is `other` or a part of it. Where `other` has no index it means every item: the API
+// server says volumeMounts.subPath of volumeMounts[0].subPath.
+bool is_within(std::string_view field, std::string_view other) {
+  while (!other.empty()) {
+    if (!field.empty() && field.front() == other.front()) {
+      field.remove_prefix(1);
+      other.remove_prefix(1);
+    } else if (const auto end = field.find(']'); field.starts_with('[') && end != field.npos) {
+      field.remove_prefix(end + 1);
+    } else {
+      return false;
+    }
+  }
+  return field.empty() || field.front() == '.' || field.front() == '[';
+}
+
+// The cluster's errors, but for what `errors` tell already, in the same place or a more exact one:
+// our words are about jobs.
+void append_news(job::FieldErrors& errors, const job::FieldErrors& cluster) {
+  job::FieldErrors news;
+  for (const auto& error : cluster) {
+    const bool is_told = std::any_of(errors.begin(), errors.end(), [&](const auto& one) {
+      return is_within(one.field, error.field);
+    });
+    if (!is_told) news.push_back(error);
+  }
+  append(errors, std::move(news));
+}
+
+// The request makes the job one that can never run: what is stored could, or was stored by nobody.
+// Texts are not compared for that: they count pods, and change with each step towards what fits.
+bool ends_capacity(const Facts& facts) { return facts.never_fits && !facts.stored_never_fits; }
+
+// Of an update (`old_object` is not null) only what it makes wrong.
+job::FieldErrors all_errors(const AdmissionRequest& request, const Rules& rules,
+                            const Facts& facts) {
+  const Json& object = request.object;
+  const Json& old_object = request.old_object;
+  const bool config = is_config(request);
+  job::FieldErrors errors = errors_of(object, rules, config);
+  append_news(errors, facts.errors);
+  const bool is_update = !old_object.is_null();
+  if (is_update && !errors.empty()) {
+    auto stored = errors_of(old_object, rules, config);
+    append_news(stored, facts.stored_errors);
+    errors = job::without_stored_errors(std::move(errors), object, stored, old_object);
+  }
+  if (config) return errors;
+  if (rules.capacity == Strictness::kRefuse && ends_capacity(facts)) {
+    errors.push_back({job::FieldErrorType::kForbidden, facts.never_fits->field, "",
+                      facts.never_fits->why + " (--capacity)"});
+  }
+  append(errors, job::check_pod_count(object, old_object));
+  if (is_update) append(errors, job::check_update(object, old_object));
   return errors;
 }
 
@@ -143,16 +245,21 @@ std::vector<kube::StatusCause> causes_of(const job::FieldErrors& errors) {
   return causes;
 }
 
-AdmissionResponse refuse_for(const AdmissionRequest& request, const job::FieldErrors& errors) {
-  return refuse(request, 422,
-                fmt::format("{}.{} \"{}\" is invalid: {}", job::kKind, kGroup, name_in(request),
-                            to_string(errors)),
-                causes_of(errors));
+Reviewed refuse_for(const AdmissionRequest& request, const job::FieldErrors& errors) {
+  const bool has_unknown = std::any_of(errors.begin(), errors.end(), [](const auto& error) {
+    return error.type == job::FieldErrorType::kUnknownField;
+  });
+  return {refuse(request, 422,
+                 fmt::format("{}.{} \"{}\" is invalid: {}", request.kind, kGroup, name_in(request),
+                             to_string(errors)),
+                 causes_of(errors)),
+          has_unknown};
 }
 
 void append(Json& patch, const Json& more) { patch.insert(patch.end(), more.begin(), more.end()); }
 
-AdmissionResponse mutate(AdmissionRequest& request, const Rules& rules, bool spec_changes) {
+Reviewed mutate(AdmissionRequest& request, const Rules& rules, const Facts& facts,
+                bool spec_changes) {
   Json patch = Json::array();
   std::vector<std::string> warnings;
   if (!may_change_requests(request, rules)) {
@@ -162,134 +269,108 @@ AdmissionResponse mutate(AdmissionRequest& request, const Rules& rules, bool spe
       request.object["spec"].erase(kRequests);  // what was sent is dropped, what is stored is good
     }
   }
-  if (!spec_changes) return allow(std::move(warnings), std::move(patch));
-  const Json defaults = job::default_patch(request.object);
+  if (!spec_changes) return {allow(std::move(warnings), std::move(patch))};
+  if (kube::string_at(request.object, {"spec", "cleanPodPolicy"}) == "ALL") {
+    warnings.push_back(
+        "spec.cleanPodPolicy: ALL is stored as All, which tools that compare with a file notice");
+  }
+  const Json defaults = is_config(request) ? Json::array() : job::default_patch(request.object);
   request.object.patch_inplace(defaults);  // as the API server will: a copy could be large
   append(patch, defaults);
-  const auto errors = all_errors(request.object, request.old_object, rules);
+  const auto errors = all_errors(request, rules, facts);
   if (!errors.empty()) return refuse_for(request, errors);
-  return allow(std::move(warnings), std::move(patch));
+  return {allow(std::move(warnings), std::move(patch))};
 }
 
-AdmissionResponse validate(const AdmissionRequest& request, const Rules& rules, bool spec_changes) {
+std::string access_text(const AdmissionRequest& request) {
+  return fmt::format("{} may not create pods in namespace {}", cut_text(request.user, 60),
+                     request.ns);
+}
+
+// The controller creates the pods, so that a job would lend its author the controller's rights.
+std::optional<AdmissionResponse> refuse_access(const AdmissionRequest& request, const Rules& rules,
+                                               const Facts& facts) {
+  if (rules.pod_access != Strictness::kRefuse) return std::nullopt;
+  if (!facts.access_error.empty()) {
+    return refuse(request, 500,
+                  "cannot tell whether you may create pods, try again: " + facts.access_error);
+  }
+  if (facts.may_create_pods.value_or(true)) return std::nullopt;
+  return refuse(request, 403,
+                access_text(request) + ", which this job would have the controller do");
+}
+
+void append(std::vector<std::string>& warnings, std::vector<std::string> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(warnings));
+}
+
+std::vector<std::string> all_warnings(const AdmissionRequest& request, const Rules& rules,
+                                      const Facts& facts) {
+  std::vector<std::string> warnings = facts.warnings;
+  if (rules.pod_access == Strictness::kWarn && !facts.may_create_pods.value_or(true)) {
+    warnings.push_back(access_text(request));
+  }
+  const bool is_news = facts.never_fits && facts.never_fits != facts.stored_never_fits;
+  if (rules.capacity != Strictness::kOff && is_news) {
+    warnings.push_back(fmt::format("{}: {}", facts.never_fits->field, facts.never_fits->why));
+  }
+  if (rules.host_access == Strictness::kWarn) {
+    append(warnings, host_access_warnings(request.object));
+  }
+  if (!is_config(request)) append(warnings, warnings_for(request.object));
+  return warnings;
+}
+
+Reviewed validate(const AdmissionRequest& request, const Rules& rules, const Facts& facts,
+                  bool spec_changes) {
   job::FieldErrors errors;
-  if (spec_changes) errors = all_errors(request.object, request.old_object, rules);
+  if (spec_changes) errors = all_errors(request, rules, facts);
   if (!may_change_requests(request, rules) &&
       !restore_requests(request.object, request.old_object).empty()) {
     errors.push_back(
         {job::FieldErrorType::kForbidden, "spec.requests", "", "only nervex-server may change it"});
   }
   if (!errors.empty()) return refuse_for(request, errors);
-  return allow(spec_changes ? warnings_for(request.object) : std::vector<std::string>{});
+  if (auto refused = refuse_access(request, rules, facts)) return {*std::move(refused)};
+  return {allow(spec_changes ? all_warnings(request, rules, facts) : facts.warnings)};
 }
 
 }  // namespace
 
-AdmissionResponse review(AdmissionRequest request, Hook hook, const Rules& rules) {
-  if (auto answer = answer_at_once(request, hook)) return *std::move(answer);
-  const bool spec_changes =
-      request.operation == "CREATE" || !same_spec_but_requests(request.object, request.old_object);
-  return hook == Hook::kMutate ? mutate(request, rules, spec_changes)
-                               : validate(request, rules, spec_changes);
+bool changes_spec(const AdmissionRequest& request) {
+  if (answer_at_once(request, Hook::kValidate)) return false;
+  return request.operation == "CREATE" ||
+         !same_spec_but_requests(request.object, request.old_object);
 }
 
-// ---- warnings
-
-namespace {
-
-bool reserves_capacity(const Json& spec, std::string_view role) {
-  return kube::int_at(spec, {role, "minReplicas"}) > kube::int_at(spec, {role, "replicas"});
-}
-
-void warn_of_min_replicas(const Json& spec, std::vector<std::string>& warnings) {
-  const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
-  if (reserves && kube::int_at(spec, {"holdSeconds"}, 1) == 0) {
-    warnings.push_back(
-        "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "
-        "runs");
+std::vector<std::string_view> templates_to_ask(const AdmissionRequest& request) {
+  std::vector<std::string_view> roles;
+  // Which hook asks does not matter: who is not to be answered at once is the same for both.
+  if (answer_at_once(request, Hook::kValidate)) return roles;
+  const auto is_same = [&](std::initializer_list<std::string_view> path) {
+    const Json* sent = kube::find(request.object, path);
+    const Json* stored = kube::find(request.old_object, path);
+    return sent == nullptr || stored == nullptr ? sent == stored : *sent == *stored;
+  };
+  const bool is_update = request.operation == "UPDATE";
+  if (is_config(request)) {
+    if (!is_update || !is_same({"spec", kConfigRole, "template"})) roles.push_back(kConfigRole);
+    return roles;
   }
+  const bool same_around =
+      is_update && is_same({"spec", "volumes"}) && is_same({"spec", "priorityClassName"});
+  for (const std::string_view role : job::kTemplateRoles) {
+    if (kube::find(request.object, {"spec", role, "template"}) == nullptr) continue;
+    if (!same_around || !is_same({"spec", role, "template"})) roles.push_back(role);
+  }
+  return roles;
 }
 
-kube::Labels labels_of(const Json& pod_template) {
-  kube::Labels labels;
-  const Json* written = kube::find(pod_template, {"metadata", "labels"});
-  if (written == nullptr || !written->is_object()) return labels;
-  for (const auto& [key, value] : written->items()) {
-    if (value.is_string()) labels.emplace_back(key, value.get_ref<const std::string&>());
-  }
-  return labels;
-}
-
-// Whether the role's pods keep apart from each other and, by these terms, from no other pods: that
-// is planned. `object` and `role` give the labels that the controller adds.
-bool is_planned(const Json& terms, const Json& pod_template, const Json& object,
-                std::string_view role) {
-  kube::Labels labels = labels_of(pod_template);
-  const std::string job = kube::string_at(object, {"metadata", "name"});
-  labels.emplace_back(job::kGroupLabel, job::kGroupLabelValue);
-  labels.emplace_back(job::kControllerLabel, job::kControllerLabelValue);
-  labels.emplace_back(job::kJobLabel, job);
-  labels.emplace_back(job::kRoleLabel, role);
-  const std::string ns = kube::string_at(object, {"metadata", "namespace"});
-  return kube::self_anti_affinity(terms, ns, labels).size() == terms.size();
-}
-
-// What depends on other pods or on devices is the scheduler's own: a plan may have to be made
-// several times until it agrees.
-std::string left_to_scheduler(const Json& pod_template, const Json& object, std::string_view role) {
-  const Json* pod_spec = kube::find(pod_template, {"spec"});
-  if (pod_spec == nullptr) return "";
-  if (!kube::array_at(*pod_spec, {"topologySpreadConstraints"}).empty()) {
-    return "topologySpreadConstraints";
-  }
-  if (!kube::array_at(*pod_spec, {"resourceClaims"}).empty()) return "resourceClaims";
-  for (const auto kind : {"podAntiAffinity", "podAffinity"}) {
-    const auto& terms = kube::array_at(
-        *pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
-    const bool may_be_planned = kind == std::string_view("podAntiAffinity");
-    if (terms.empty() || (may_be_planned && is_planned(terms, pod_template, object, role))) {
-      continue;
-    }
-    return kind;
-  }
-  return "";
-}
-
-void warn_of_unplanned(const Json& object, const Json& spec, std::vector<std::string>& warnings) {
-  for (const auto role : {"coordinator", "collector", "learner"}) {
-    const Json* pod_template = kube::find(spec, {role, "template"});
-    if (pod_template == nullptr) continue;
-    if (!kube::array_at(*pod_template, {"spec", "schedulingGates"}).empty()) {
-      warnings.push_back(
-          fmt::format("spec.{}.template: schedulingGates: no pod of the gang starts before the "
-                      "gates of all are gone",
-                      role));
-    }
-    const std::string what = left_to_scheduler(*pod_template, object, role);
-    if (what.empty()) continue;
-    warnings.push_back(fmt::format(
-        "spec.{}.template: {} is best effort: left to kube-scheduler, not planned", role, what));
-  }
-}
-
-}  // namespace
-
-std::vector<std::string> warnings_for(const Json& object) {
-  std::vector<std::string> warnings;
-  const std::string policy = kube::string_at(
-      object, {"spec", "coordinator", "template", "spec", "restartPolicy"}, "Never");
-  if (!policy.empty() && policy != "Never") {
-    // A container restarted in place would ask for a second full set of replicas.
-    warnings.push_back(fmt::format(
-        "spec.coordinator.template.spec.restartPolicy {}: a restarted coordinator starts the whole "
-        "job again",
-        policy));
-  }
-  const Json* spec = kube::find(object, {"spec"});
-  if (spec == nullptr) return warnings;
-  warn_of_min_replicas(*spec, warnings);
-  warn_of_unplanned(object, *spec, warnings);
-  return warnings;
+Reviewed review(AdmissionRequest request, Hook hook, const Rules& rules, const Facts& facts) {
+  if (auto answer = answer_at_once(request, hook)) return {*std::move(answer)};
+  const bool spec_changes = changes_spec(request);
+  return hook == Hook::kMutate ? mutate(request, rules, facts, spec_changes)
+                               : validate(request, rules, facts, spec_changes);
 }
 
 }  // namespace nervex::webhook

@@ -3,6 +3,7 @@
 #include "base/http/request_metrics.h"
 #include "webhook/answer.h"
 #include "webhook/bounded.h"
+#include "webhook/facts.h"
 
 namespace nervex::webhook {
 namespace {
@@ -11,12 +12,11 @@ constexpr std::size_t kMaxBody = std::size_t{7} << 20U;  // an object of 3 MiB, 
 constexpr std::size_t kBodyBytes = std::size_t{32} << 20U;
 constexpr std::chrono::milliseconds kReviewTimeout = std::chrono::seconds(2);
 
-void add_hook(HttpServer& server, const std::string& path, Hook hook, const LiveCheck& check,
-              const std::string& server_user, MemoryBudget& memory, Metrics& metrics) {
-  const HttpHandler handler =
-      bounded(memory, kReviewTimeout, [hook, &check, server_user](const HttpRequest& request) {
-        return answer(request, hook, check.current().get(), server_user);
-      });
+void add_hook(HttpServer& server, const std::string& path, Hook hook, const Sources& sources,
+              MemoryBudget& memory, Metrics& metrics) {
+  const HttpHandler handler = bounded(
+      memory, kReviewTimeout,
+      [hook, sources](const HttpRequest& request) { return answer(request, hook, sources); });
   const RequestMetricNames names{
       "controller_runtime_webhook_requests_total", "controller_runtime_webhook_latency_seconds",
       "controller_runtime_webhook_requests_in_flight", "Admission reviews"};
@@ -32,17 +32,40 @@ HttpServerOptions server_options(const Flags& flags) {
   options.max_connections = 256;
   options.max_body_bytes = kMaxBody;
   options.max_bytes_in_flight = kBodyBytes;
-  options.allow_chunked_bodies = false;  // API servers send Content-Length
   options.refusal = refusal;
   return options;
 }
 
-void add_routes(HttpServer& server, const LiveCheck& check, const Flags& flags,
-                MemoryBudget& memory, Metrics& metrics) {
-  add_hook(server, "/mutate-nervex-sensetime-com-v1alpha1-nervexjob", Hook::kMutate, check,
-           flags.server_user, memory, metrics);
-  add_hook(server, "/validate-nervex-sensetime-com-v1alpha1-nervexjob", Hook::kValidate, check,
-           flags.server_user, memory, metrics);
+void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
+                kube::Api& configs, Nodes* nodes, const Flags& flags, MemoryBudget& memory,
+                Metrics& metrics) {
+  const Sources sources{
+      .check = [&check] { return check.current(); },
+      .newer_check = [&check](const SchemaCheck& outdated) { return check.newer_than(outdated); },
+      .facts =
+          [&check, &dry_runs, &api, &configs, nodes, flags](const kube::AdmissionRequest& request,
+                                                            Hook hook) {
+            Facts facts;
+            if (!flags.dry_run_namespace.empty()) {
+              facts = gather_facts(request, dry_runs, check.version());
+            }
+            const bool refuses = flags.capacity == Strictness::kRefuse;
+            if (nodes != nullptr && (refuses || hook == Hook::kValidate)) {
+              ask_capacity(request, *nodes, facts);
+            }
+            if (hook == Hook::kMutate) return facts;  // once is enough
+            if (flags.pod_access != Strictness::kOff) ask_pod_access(request, api, facts);
+            ask_aggregator_config(request, configs, flags.aggregator_config, facts);
+            return facts;
+          },
+      .server_user = flags.server_user,
+      .host_access = flags.host_access,
+      .pod_access = flags.pod_access,
+      .capacity = flags.capacity};
+  add_hook(server, "/mutate-nervex-sensetime-com-v1alpha1-nervexjob", Hook::kMutate, sources,
+           memory, metrics);
+  add_hook(server, "/validate-nervex-sensetime-com-v1alpha1-nervexjob", Hook::kValidate, sources,
+           memory, metrics);
 }
 
 }  // namespace nervex::webhook

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 #include <valijson/validator.hpp>
 
 #include "base/text.h"
+#include "webhook/flat_schema.h"
 #include "webhook/schema_tree.h"
 
 namespace nervex::webhook {
@@ -44,59 +45,10 @@ Json without_nulls(const Json& value) {
   return value;
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-// Edits that lead from one to the other: insert, delete, replace, swap neighbours (optimal string
-// alignment).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before[j - 2] + 1);
-      }
-    }
-    before.swap(last);
-    last.swap(row);
-  }
-  return last[b.size()];
-}
-
-// The known name closest to `name`, if close enough to be a typing mistake (inserted, left out,
-// wrong or swapped letters, one in three at most, upper and lower case aside); "" if none is. Of
-// equally close ones the first in `known`. Cost: known x length^2.
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
-  constexpr std::size_t kMaxLength = 64;  // of field names; the cost grows with the square
-  if (name.size() > kMaxLength) return "";
-  const std::string wanted = lower(name);
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
-  for (const auto& candidate : known) {
-    if (candidate.size() > kMaxLength) continue;
-    const std::size_t edits = distance(wanted, lower(candidate));
-    if (edits >= best_distance) continue;
-    best = candidate;
-    best_distance = edits;
-  }
-  return best;
-}
-
 std::string unknown_field_text(const Json& schema, const std::string& key) {
   std::vector<std::string> known;
   for (const auto& [name, unused] : schema["properties"].items()) known.push_back(name);
-  const std::string guess = did_you_mean(key, known);
+  const std::string guess = closest_name(key, known);
   if (guess.empty()) return fmt::format("unknown field `{}`", cut_text(key, kMaxKeyLength));
   return fmt::format("unknown field `{}`, did you mean `{}`?", key, guess);
 }
@@ -137,7 +89,7 @@ void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
       const SchemaPlace member = tree.member(place, key);
       if (member.schema == nullptr && is_closed(schema) && errors.size() < job::kMaxErrors) {
         errors.push_back(
-            {FieldErrorType::kForbidden, member.path, "", unknown_field_text(schema, key)});
+            {FieldErrorType::kUnknownField, member.path, "", unknown_field_text(schema, key)});
       }
       walk(tree, member, child, errors);
     }
@@ -242,7 +194,9 @@ std::string wrong_type_text(const Json& schema, const Json& value) {
     names.push_back(with_article(type));
   }
   if (names.empty()) return "";
-  return fmt::format("must be {}", fmt::join(names, " or "));
+  const bool unquoted = names.back() == "a string" && (value.is_number() || value.is_boolean());
+  return fmt::format("must be {}{}", fmt::join(names, " or "),
+                     unquoted ? ": write it in quotes" : "");
 }
 
 std::string enum_text(const Json& allowed) {
@@ -294,6 +248,7 @@ FieldError locate(const SchemaTree& tree, const Json& document, const ValijsonEr
 struct SchemaCheck::Compiled {
   Json json;
   valijson::Schema schema;
+  std::optional<FlatSchema> flat;
 };
 
 SchemaCheck::SchemaCheck(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
@@ -306,13 +261,20 @@ Result<std::shared_ptr<const SchemaCheck>> SchemaCheck::compile(Json schema) {
     const Json reduced = for_valijson(compiled->json);
     valijson::SchemaParser parser(valijson::SchemaParser::kDraft7);
     parser.populateSchema(Adapter(reduced), compiled->schema);
+    compiled->flat.emplace(compiled->json);
   } catch (const std::exception& e) {
     return Error{Code::kInvalid, fmt::format("schema: {}", e.what())};
   }
   return std::shared_ptr<const SchemaCheck>(new SchemaCheck(std::move(compiled)));
 }
 
+bool SchemaCheck::accepts(const Json& object) const { return compiled_->flat->accepts(object); }
+
 FieldErrors SchemaCheck::errors_of(const Json& object) const {
+  return accepts(object) ? FieldErrors() : explain(object);
+}
+
+FieldErrors SchemaCheck::explain(const Json& object) const {
   const Json document = without_nulls(object);
   const SchemaTree tree(compiled_->json);
   FieldErrors errors = check_fields(tree, document);

@@ -23,9 +23,13 @@ class SchemaCheck {
   SchemaCheck& operator=(const SchemaCheck&) = delete;
 
   // Everything that is wrong, the deepest error of each path, with null members as if they were
-  // absent. Of a document with more than kMaxReportedValues only the first ones are named. Cost:
-  // about 50 µs per kB, most of it valijson's.
+  // absent. Of a document with more than kMaxReportedValues only the first ones are named.
   job::FieldErrors errors_of(const Json& object) const;
+
+  // The two halves of it, which tests hold against each other. True: right; false: do not know.
+  bool accepts(const Json& object) const;
+  // Cost: about 50 µs per kB, most of it valijson's.
+  job::FieldErrors explain(const Json& object) const;
 
  private:
   struct Compiled;

@@ -140,10 +140,36 @@ TEST_CASE("names follow from job, role and slot", "[job][names]") {
   CHECK(row.name == row.want);
 }
 
-TEST_CASE("the longest job name gives valid labels and service names", "[job][names]") {
+TEST_CASE("the longest name that a job may have depends on its roles", "[job][names]") {
+  struct Row {
+    std::string when;
+    bool has_collector;
+    bool has_learner;
+    Role longest;
+    int want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it has a coordinator only", false, false, Role::kCoordinator, 51},
+      {"it has collectors", true, false, Role::kCollector, 47},
+      {"it may have multi-GPU learners", false, true, Role::kDdpLearner, 45},
+      {"it has all", true, true, Role::kDdpLearner, 45},
+  }));
+  INFO("when " << row.when);
+  CHECK(name_limit(row.has_collector, row.has_learner).length == row.want);
   Job job = a_job();
-  job.meta.name = std::string(kMaxJobNameLength, 'j');
-  CHECK(pod_name(job, Role::kDdpLearner, {kMaxOrdinal, kMaxIncarnation}).size() == 63);
+  job.spec.collector.reset();
+  job.spec.learner.reset();
+  RoleSpec role;
+  role.pod_template = Json::object();
+  if (row.has_collector) job.spec.collector = role;
+  if (row.has_learner) job.spec.learner = role;
+  job.meta.name = std::string(static_cast<std::size_t>(row.want), 'j');
+  CHECK(check_job_name(job));
+  const Slot slot = row.longest == Role::kCoordinator ? Slot{} : Slot{kMaxOrdinal, kMaxIncarnation};
+  CHECK(pod_name(job, row.longest, slot).size() == 63);
+  CHECK(pod_name(job, Role::kAggregator, {}).size() <= 63);
+  job.meta.name += "j";
+  CHECK_FALSE(check_job_name(job));
 }
 
 TEST_CASE("a role's default port is the contract's", "[job][names]") {

@@ -5,8 +5,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "tests/job/texts.h"
+
 namespace nervex::job {
 namespace {
+
+using testing::texts;
+using testing::Texts;
 
 Json a_job() {
   return Json::parse(R"({
@@ -33,14 +38,6 @@ Json job_with_resources(const std::string& resources) {
       Json::parse(resources);
   return job;
 }
-
-std::vector<std::string> texts(const FieldErrors& errors) {
-  std::vector<std::string> result;
-  for (const auto& error : errors) result.push_back(to_string(error));
-  return result;
-}
-
-using Texts = std::vector<std::string>;
 
 }  // namespace
 
@@ -91,7 +88,7 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
        R"({"spec": {"collector": {"template": {"spec": {
           "initContainers": [{"name": "a", "image": "i"}],
           "containers": [{"name": "a", "image": "i"}]}}}}})",
-       {R"(spec.collector.template.spec.containers[0].name: Duplicate value: "a")"}},
+       {R"(spec.collector.template.spec.initContainers[0].name: Duplicate value: "a")"}},
       {"a container has a name that DNS does not allow",
        R"({"spec": {"collector": {"template": {"spec": {
           "containers": [{"name": "My_Main", "image": "i"}]}}}}})",
@@ -121,10 +118,11 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
           "collector": {"template": {"spec": {"volumes": [{"name": "shm"}]}}}}})",
        {R"(spec.volumes[1].name: Duplicate value: "a")",
         R"(spec.volumes[2].name: Duplicate value: "shm": spec.collector.template.spec.volumes[0] has this name, too)"}},
-      {"everything has a wrong type: that is for the schema to say",
+      {"everything has a wrong type: but for texts in place of numbers, the schema says so",
        R"({"spec": {"volumes": 1, "coordinator": [], "collector": "x", "learner": {"template": 3},
-          "holdSeconds": "soon"}})",
-       {}},
+          "holdSeconds": "soon", "backoffLimit": "3"}})",
+       {R"(spec.holdSeconds: Invalid value: "soon": must be an integer: a number of seconds, without a unit)",
+        R"(spec.backoffLimit: Invalid value: "3": must be an integer: write it without quotes)"}},
       {"parts of templates have wrong types",
        R"({"spec": {"coordinator": {"template": {"spec": 1}}, "collector": {"template": {"spec": {
           "containers": [1, null, {"name": 2, "image": "i", "resources": {"limits": []}}],
@@ -144,14 +142,14 @@ TEST_CASE("validate_job demands names that services can have", "[job][validate]"
   const std::string kForm =
       "must be lower-case letters, digits or '-', begin with a letter and end with a letter or "
       "digit: the job's services are named after it";
-  const std::string kLong = " characters: the names of the job's pods and services begin with it";
+  const std::string kLong = ": <name>-collector-xxxxx, a pod of the job, may have 63";
   const auto row = GENERATE_COPY(values<Row>({
       {"it is as long as can be",
-       R"({"name": "a23456789-b23456789-c23456789-d23456789-e2345"})",
+       R"({"name": "a23456789-b23456789-c23456789-d23456789-e234567"})",
        {}},
       {"it is too long",
-       R"({"name": "a23456789-b23456789-c23456789-d23456789-e23456"})",
-       {"metadata.name: Too long: may not be more than 45" + kLong}},
+       R"({"name": "a23456789-b23456789-c23456789-d23456789-e2345678"})",
+       {"metadata.name: Too long: may not be more than 47 characters, cut 1" + kLong}},
       {"it begins with a digit",
        R"({"name": "4dqn"})",
        {R"(metadata.name: Invalid value: "4dqn": )" + kForm}},
@@ -161,12 +159,22 @@ TEST_CASE("validate_job demands names that services can have", "[job][validate]"
        {R"(metadata.name: Invalid value: "a-": )" + kForm}},
       {"the API server will complete it", R"({"name": null, "generateName": "dqn-"})", {}},
       {"what will be completed is too long",
-       R"({"name": "", "generateName": "a23456789-b23456789-c23456789-d23456789-e"})",
-       {"metadata.generateName: Too long: may not be more than 40" + kLong}},
+       R"({"name": "", "generateName": "a23456789-b23456789-c23456789-d23456789-e2345"})",
+       {"metadata.generateName: Too long: may not be more than 42 characters, cut 3" + kLong}},
       {"there is none", R"({"name": null})", {"metadata.name: Required value"}},
   }));
   INFO("when " << row.when);
   CHECK(texts(validate_job(job_with(R"({"metadata": )" + row.metadata + "}"))) == row.want);
+}
+
+TEST_CASE("the roles of a job decide how long its name may be", "[job][validate]") {
+  const std::string name(51, 'j');
+  Json job = job_with(R"({"metadata": {"name": ")" + name + R"("}, "spec": {"collector": null}})");
+  CHECK(validate_job(job).empty());
+  job["spec"]["learner"] = {{"template", job["spec"]["coordinator"]["template"]}};
+  CHECK(texts(validate_job(job)) ==
+        Texts{"metadata.name: Too long: may not be more than 45 characters, cut 6: "
+              "<name>-ddp-learner-xxxxx, a pod of the job, may have 63"});
 }
 
 TEST_CASE("validate_job checks what containers ask for", "[job][validate]") {
@@ -190,21 +198,21 @@ TEST_CASE("validate_job checks what containers ask for", "[job][validate]") {
        R"({"limits": {"example.com/fpga": 1.5}})",
        {R"(limits[example.com/fpga]: Invalid value: 1.5: must be an integer)"}},
       {"huge pages are halved",
-       R"({"limits": {"hugepages-2Mi": "100m"}})",
+       R"({"limits": {"hugepages-2Mi": "100m", "cpu": "1"}})",
        {R"(limits[hugepages-2Mi]: Invalid value: "100m": must be an integer)"}},
       {"a device has no domain",
        R"({"limits": {"gpu": 1}})",
-       {"limits[gpu]: Invalid value: 1: " + kDevice}},
+       {"limits[gpu]: Invalid value: 1: " + kDevice + ": did you mean nvidia.com/gpu?"}},
       {"no quantity stands there",
        R"({"requests": {"cpu": "two"}, "limits": {"memory": "4GB"}})",
-       {R"(limits[memory]: Invalid value: "4GB": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei)",
+       {R"(limits[memory]: Invalid value: "4GB": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei: did you mean 4G or 4Gi?)",
         R"(requests[cpu]: Invalid value: "two": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei)"}},
       {"more cpu than can be counted",
        R"({"limits": {"cpu": "9223372036854775807"}})",
        {R"(limits[cpu]: Invalid value: "9223372036854775807": is too large)"}},
       {"an amount is negative",
        R"({"requests": {"cpu": "-1m"}})",
-       {R"(requests[cpu]: Invalid value: "-1m": must not be negative)"}},
+       {R"(requests[cpu]: Invalid value: "-1m": must be greater than or equal to 0)"}},
       {"more is requested than allowed",
        R"({"requests": {"cpu": "1500m"}, "limits": {"cpu": "1"}})",
        {R"(requests[cpu]: Invalid value: "1500m": must not be more than the limit of 1)"}},

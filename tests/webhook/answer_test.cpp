@@ -24,7 +24,7 @@ std::string review_of(const Json& object) {
 HttpReply ask(const std::string& body, Hook hook = Hook::kMutate) {
   return answer(
       {.method = "POST", .path = "/", .query = {}, .headers = {}, .body = body, .peer = ""}, hook,
-      job_check().get(), "server");
+      sources_with(job_check()));
 }
 
 }  // namespace
@@ -57,9 +57,46 @@ TEST_CASE("what is no review gets a status of its own", "[webhook][answer]") {
   CHECK(ask(body).status == 400);
   const HttpRequest get{
       .method = "GET", .path = "/", .query = {}, .headers = {}, .body = "", .peer = ""};
-  const HttpReply reply = answer(get, Hook::kMutate, job_check().get(), "server");
+  const HttpReply reply = answer(get, Hook::kMutate, sources_with(job_check()));
   CHECK(reply.status == 405);
   CHECK(reply.headers.at("Allow") == "POST");
+}
+
+TEST_CASE("what an old schema does not know is asked of a new one", "[webhook][answer]") {
+  Json old_document = Json::parse(core_open_api());
+  old_document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"].erase(
+      "hostUsers");
+  const auto old_check = make_job_check(schemas::nervex_job(), old_document.dump());
+  REQUIRE(old_check);
+  const auto new_check = GENERATE_COPY(*old_check, job_check());
+  int asked = 0;
+  Sources sources = sources_with(*old_check);
+  sources.newer_check = [&](const SchemaCheck& outdated) {
+    CHECK(&outdated == old_check->get());
+    ++asked;
+    return new_check;
+  };
+  Json job = a_job();
+  const auto answered = [&] {
+    const HttpRequest request{.method = "POST",
+                              .path = "/",
+                              .query = {},
+                              .headers = {},
+                              .body = review_of(job),
+                              .peer = ""};
+    return Json::parse(answer(request, Hook::kValidate, sources).body)["response"];
+  };
+  CHECK(answered()["allowed"] == true);
+  CHECK(asked == 0);
+  job["spec"]["coordinator"]["template"]["spec"]["hostUsers"] = false;
+  const Json response = answered();
+  CHECK(response["uid"] == "u-1");
+  CHECK(response["allowed"] == (new_check == job_check()));
+  CHECK(asked == 1);
+  job["spec"]["cleanPodPolicy"] = "hello";
+  job["spec"]["coordinator"]["template"]["spec"].erase("hostUsers");
+  CHECK(answered()["allowed"] == false);
+  CHECK(asked == 1);  // wrong in a way that no schema changes
 }
 
 TEST_CASE("a refusal of the HTTP server is a sentence for the user", "[webhook][answer]") {
@@ -77,7 +114,8 @@ TEST_CASE("without a schema both hooks leave it to their failurePolicy", "[webho
                          .headers = {},
                          .body = review_of(a_job()),
                          .peer = ""};
-  const HttpReply reply = answer(post, GENERATE(Hook::kMutate, Hook::kValidate), nullptr, "server");
+  const HttpReply reply =
+      answer(post, GENERATE(Hook::kMutate, Hook::kValidate), sources_with(nullptr));
   CHECK(reply.status == 500);
   CHECK(reply.body == "nervex-webhook is not ready: the cluster's OpenAPI is not loaded yet\n");
 }

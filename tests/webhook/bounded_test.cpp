@@ -97,12 +97,23 @@ std::string update_of(const std::string& stored) {
          stored + "}}}}";
 }
 
+// Of a job whose coordinator's pod had the members `stored` and now has `sent`.
+std::string update_between(const std::string& stored, const std::string& sent) {
+  const auto object = [](const std::string& pod) {
+    return R"({"metadata":{"name":"j"},"spec":{"coordinator":{"template":{"spec":{)" + pod +
+           "}}}}}";
+  };
+  return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
+         R"("operation":"UPDATE","kind":{"kind":"NerveXJob"},"object":)" +
+         object(sent) + R"(,"oldObject":)" + object(stored) + "}}";
+}
+
 std::size_t memory_of(const std::string& body, Hook hook) {
-  const auto check = job_check();
+  const Sources sources = sources_with(job_check());
   const HttpRequest request = request_with(body);
   const std::size_t before = allocated;
   most_allocated = allocated;
-  answer(request, hook, check.get(), "server");
+  answer(request, hook, sources);
   return most_allocated - before;
 }
 
@@ -143,15 +154,20 @@ std::vector<BoundedRow> hostile_bodies(std::size_t size) {
        job_with_pod("\"tolerations\":[" + repeated("[[]],", size / 2, "1],") +
                     "\"containers\":[{\"args\":[" + repeated("{},", size / 2, "1]}]"))},
       {"a key is long, and all that is below it is wrong",
-       review_of("{\"metadata\":{},\"spec\":{},\"status\":{\"replicaStatus\":{\"" +
-                 std::string(size / 2, 'k') + "\":{" +
-                 numbered("\"u{}\":1,", size / 2, "\"active\":\"x\"}}}}"))},
+       job_with_pod("\"containers\":[{\"resources\":{\"limits\":{\"" + std::string(size / 2, 'k') +
+                    "\":{" + numbered("\"u{}\":1,", size / 2, "\"active\":\"x\"}}}}]"))},
       {"many keys are long, and all that is below them is wrong",
-       review_of("{\"metadata\":{},\"spec\":{},\"status\":{\"replicaStatus\":{" +
-                 numbered(("\"{}" + std::string(300, 'k') +
-                           "\":{{\"active\":\"x\",\"failed\":\"x\",\"succeeded\":[]}},")
-                              .c_str(),
-                          size, "\"a\":1}}}"))},
+       job_with_pod("\"containers\":[{\"resources\":{\"limits\":{" +
+                    numbered(("\"{}" + std::string(300, 'k') +
+                              "\":{{\"active\":\"x\",\"failed\":\"x\",\"succeeded\":[]}},")
+                                 .c_str(),
+                             size, "\"a\":1}}}]"))},
+      {"what is stored is wrong in another way",
+       update_between("\"containers\":[" + repeated("1,", size / 2, "1]"),
+                      "\"containers\":[" + repeated("{},", size / 2, "{}]"))},
+      {"what is stored is as wrong",
+       update_between("\"tolerations\":[" + repeated("[[]],", size / 2, "1]"),
+                      "\"tolerations\":[" + repeated("[[]],", size / 2, "2]"))},
       {"it does away with many requests",
        update_of(R"({"entries":[)" + repeated("{},", size, "{}]}"))},
       {"it does away with one long request",
@@ -248,6 +264,18 @@ TEST_CASE("a review waits for the memory that it needs", "[webhook][bounded]") {
   slow.may_end = true;
   callers.clear();
   CHECK(answered == 5);
+}
+
+TEST_CASE("a budget tells the most that was taken since it was asked", "[webhook][bounded]") {
+  MemoryBudget budget(10);
+  CHECK(budget.take_peak() == 0);
+  {
+    const auto one = budget.take(3, 0ms);
+    const auto other = budget.take(4, 0ms);
+  }
+  const auto left = budget.take(2, 0ms);
+  CHECK(budget.take_peak() == 7);
+  CHECK(budget.take_peak() == 2);
 }
 
 TEST_CASE("a review that no budget allows is refused at once", "[webhook][bounded]") {

@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/wait_until.h"
 #include "tests/webhook/samples.h"
 
@@ -13,6 +14,7 @@ namespace nervex::webhook {
 namespace {
 
 using testing::FakeApi;
+using testing::FakeClock;
 using testing::wait_until;
 
 constexpr const char* kIndex = "/openapi/v3";
@@ -34,7 +36,8 @@ void serve(FakeApi& api, const std::string& hash) {
 
 TEST_CASE("the check is ready once the cluster's OpenAPI is loaded", "[webhook][live]") {
   FakeApi api;
-  LiveCheck check(api);
+  FakeClock clock;
+  LiveCheck check(api, clock);
   CHECK(check.check_ready().error().message == "the cluster's OpenAPI is not loaded yet");
   CHECK(check.current() == nullptr);
 
@@ -50,8 +53,9 @@ TEST_CASE("the check is ready once the cluster's OpenAPI is loaded", "[webhook][
 
 TEST_CASE("a document that did not change is not fetched again", "[webhook][live]") {
   FakeApi api;
+  FakeClock clock;
   serve(api, "A");
-  LiveCheck check(api);
+  LiveCheck check(api, clock);
   REQUIRE(check.load());
   const auto first = check.current();
   const int before = api.requests();
@@ -67,12 +71,13 @@ TEST_CASE("a document that did not change is not fetched again", "[webhook][live
 
 TEST_CASE("an API server without an index is asked for the document each time", "[webhook][live]") {
   FakeApi api;
+  FakeClock clock;
   api.serve(kDocument, core_open_api());
   const auto index = GENERATE(
       values<std::string>({"", "<html>", "[]", R"({"paths":{}})", R"({"paths":{"api/v1":{}}})"}));
   INFO(index);
   if (!index.empty()) api.serve(kIndex, index);
-  LiveCheck check(api);
+  LiveCheck check(api, clock);
   REQUIRE(check.load());
   const auto first = check.current();
   CHECK(check.load());
@@ -81,8 +86,9 @@ TEST_CASE("an API server without an index is asked for the document each time", 
 
 TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[webhook][live]") {
   FakeApi api;
+  FakeClock clock;
   serve(api, "A");
-  LiveCheck check(api);
+  LiveCheck check(api, clock);
   REQUIRE(check.load());
   const auto first = check.current();
 
@@ -100,12 +106,43 @@ TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[w
   CHECK(check.current() != first);
 }
 
+TEST_CASE("a field that is not known has the index asked again, but not all the time",
+          "[webhook][live]") {
+  FakeApi api;
+  FakeClock clock;
+  serve(api, "A");
+  LiveCheck check(api, clock);
+  REQUIRE(check.load());
+  const auto first = check.current();
+  const int before = api.requests();
+  serve(api, "B");  // the cluster is upgraded
+
+  CHECK(check.newer_than(*first) == first);  // somebody looked a moment ago
+  CHECK(api.requests() == before);
+  clock.advance(kLookAgainAfter);
+  const auto second = check.newer_than(*first);
+  CHECK(second != first);
+  const int loaded = api.requests();
+  CHECK(check.newer_than(*first) == second);  // who still has the old one gets the new one at once
+  clock.advance(kLookAgainAfter);
+  CHECK(check.newer_than(*second) == second);
+  CHECK(api.requests() == loaded + 1);  // the index alone
+  CHECK(check.newer_than(*second) == second);
+  CHECK(api.requests() == loaded + 1);
+
+  clock.advance(kLookAgainAfter);
+  api.fail_next("GET", kIndex, kAway);
+  api.fail_next("GET", kDocument, kAway);
+  CHECK(check.newer_than(*second) == second);
+}
+
 TEST_CASE("loading goes on until the API server answers, and ends at once when stopped",
           "[webhook][live]") {
   FakeApi api;
+  FakeClock clock;
   serve(api, "A");
   api.fail_next("GET", kDocument, kAway);
-  LiveCheck check(api);
+  LiveCheck check(api, clock);
   std::jthread loader([&check](const std::stop_token& stop) { check.keep_loaded(stop); });
   CHECK(wait_until([&check] { return check.check_ready().has_value(); }));
 }  // joins although the next look is minutes away

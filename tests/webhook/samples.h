@@ -1,6 +1,7 @@
 // tests/webhook/samples.h - jobs and schemas that the tests of the webhook share.
 #pragma once
 
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "kube/model/json.h"
 #include "schemas/schemas.h"
+#include "webhook/answer.h"
 #include "webhook/job_schema.h"
 
 namespace nervex::webhook {
@@ -25,6 +27,13 @@ inline std::shared_ptr<const SchemaCheck> job_check() {
   static const auto check = make_job_check(schemas::nervex_job(), core_open_api());
   REQUIRE(check.has_value());
   return *check;
+}
+
+inline Sources sources_with(std::shared_ptr<const SchemaCheck> check) {
+  return {.check = [check] { return check; },
+          .newer_check = [check](const SchemaCheck&) { return check; },
+          .facts = [](const kube::AdmissionRequest&, Hook) { return Facts{}; },
+          .server_user = "server"};
 }
 
 // As kubectl would create it: complete and right.
@@ -46,8 +55,27 @@ inline Json a_job() {
           "livenessProbe": {"httpGet": {"port": "nervex-port"}}
         }]}}},
       "collector": {"replicas": 1, "template": {
-        "spec": {"containers": [{"name": "nervex-container", "image": "i"}]}}}
+        "spec": {"containers": [{"name": "nervex-container", "image": "i",
+                                 "resources": {"requests": {"cpu": 1}}}]}}}
     }})");
+}
+
+// Calls use(job) with `job`, each part of it in turn replaced by values of other types.
+template <typename F>
+void with_odd_parts(const Json& job, F use) {
+  const std::array<Json, 8> odd{
+      nullptr, true, -1, 1.5, "x", Json::array(), Json::object(), Json::array({nullptr, 1})};
+  const Json flat = job.flatten();
+  for (const auto& [path, unused] : flat.items()) {
+    for (Json::json_pointer at(path); !at.empty(); at.pop_back()) {
+      for (const Json& value : odd) {
+        INFO(at.to_string() << " = " << value);
+        Json changed = job;
+        changed[at] = value;
+        use(changed);
+      }
+    }
+  }
 }
 
 // a_job() with this JSON Patch applied.

@@ -45,10 +45,16 @@ TEST_CASE("the schema check names every field that breaks the schema", "[webhook
        {"spec.coordinator.template.spec.containers: Required value",
         "spec.coordinator.template.spec.contaniers: Forbidden: unknown field `contaniers`, did you "
         "mean `containers`?"}},
-      {"a field of the job is misspelt",
-       R"([{"op": "add", "path": "/spec/cleanupPodPolicy", "value": "All"}])",
-       {"spec.cleanupPodPolicy: Forbidden: unknown field `cleanupPodPolicy`, did you mean "
-        "`cleanPodPolicy`?"}},
+      {"a newer CRD has fields that this check does not know",
+       R"([{"op": "add", "path": "/spec/queue", "value": "q"},
+           {"op": "add", "path": "/spec/collector/spread", "value": {"over": 3}},
+           {"op": "add", "path": "/spec/coordinator/spread", "value": null},
+           {"op": "add", "path": "/shape", "value": 1}])",
+       {}},
+      {"what programs write is not as this check knows it",
+       R"([{"op": "add", "path": "/status", "value": {"attempt": "x", "phase": 7, "new": []}},
+           {"op": "add", "path": "/spec/requests", "value": {"entries": {"a": 1}, "nextId": "x"}}])",
+       {}},
       {"fields are null, as Go programs write them",
        R"([{"op": "add", "path": "@/resources", "value": null},
            {"op": "add", "path": "/spec/learner", "value": null}])",
@@ -60,7 +66,8 @@ TEST_CASE("the schema check names every field that breaks the schema", "[webhook
        R"([{"op": "add", "path": "@/image", "value": 7},
            {"op": "add", "path": "@/ports/0/containerPort", "value": "80"},
            {"op": "add", "path": "/spec/holdSeconds", "value": "soon"}])",
-       {"spec.coordinator.template.spec.containers[0].image: Invalid value: 7: must be a string",
+       {"spec.coordinator.template.spec.containers[0].image: Invalid value: 7: must be a string: "
+        "write it in quotes",
         R"(spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "80": must be an integer)",
         R"(spec.holdSeconds: Invalid value: "soon": must be an integer)"}},
       {"lists and objects are mixed up",
@@ -75,7 +82,8 @@ TEST_CASE("the schema check names every field that breaks the schema", "[webhook
       {"keys of maps are named in brackets",
        R"([{"op": "add", "path": "@/resources/limits/nvidia.com~1gpu", "value": true},
            {"op": "add", "path": "/spec/coordinator/template/metadata/labels/app", "value": 1}])",
-       {"spec.coordinator.template.metadata.labels[app]: Invalid value: 1: must be a string",
+       {"spec.coordinator.template.metadata.labels[app]: Invalid value: 1: must be a string: write "
+        "it in quotes",
         "spec.coordinator.template.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid "
         "value: true: must be a string or a number"}},
       {"a value is not among those allowed",
@@ -143,20 +151,9 @@ TEST_CASE("an unknown field is reported with the known name closest to it, if on
 }
 
 TEST_CASE("the schema check survives any type at any place", "[webhook][schema][property]") {
-  const std::array<Json, 8> odd{
-      nullptr, true, -1, 1.5, "x", Json::array(), Json::object(), Json::array({nullptr, 1})};
-  const Json job = a_job();
-  const Json flat = job.flatten();
-  for (const auto& [path, unused] : flat.items()) {
-    for (Json::json_pointer at(path); !at.empty(); at.pop_back()) {
-      for (const Json& value : odd) {
-        INFO(at.to_string() << " = " << value);
-        Json changed = job;
-        changed[at] = value;
-        for (const auto& error : job_check()->errors_of(changed)) CHECK_FALSE(error.field.empty());
-      }
-    }
-  }
+  with_odd_parts(a_job(), [](const Json& changed) {
+    for (const auto& error : job_check()->errors_of(changed)) CHECK_FALSE(error.field.empty());
+  });
 }
 
 TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
@@ -187,7 +184,7 @@ TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
             R"(spec.collector.template.spec.hostNetwork: Invalid value: "yes": must be a boolean)"});
   }
   SECTION("a wrong value below a very long key") {
-    job["status"]["replicaStatus"][std::string(400, 'k')] = {{"active", "x"}};
+    containers[0]["resources"]["limits"][std::string(400, 'k')] = true;
     CHECK(texts(job_check()->errors_of(job)) ==
           Texts{"spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or "
                 "below a very long key"});

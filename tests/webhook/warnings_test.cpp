@@ -1,5 +1,7 @@
 #include "webhook/review.h"
 
+#include "job/pod_manifest.h"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -15,11 +17,13 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
     Warnings want;
   };
   const Json spread = {
+      {"replicas", 1},
       {"template", {{"spec", {{"topologySpreadConstraints", {{{"maxSkew", 1}}}}}}}}};
   const auto apart = [](const Json& selected, const Json& labels) -> Json {
     const Json term{{"labelSelector", {{"matchLabels", selected}}},
                     {"topologyKey", "kubernetes.io/hostname"}};
     return {
+        {"replicas", 1},
         {"template",
          {{"metadata", {{"labels", labels}}},
           {"spec",
@@ -42,14 +46,18 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
        {"spec.collector.template: topologySpreadConstraints is best effort: left to "
         "kube-scheduler, not planned"}},
       {"its devices are claimed",
-       {{"learner", {{"template", {{"spec", {{"resourceClaims", {{{"name", "gpu"}}}}}}}}}}},
+       {{"learner",
+         {{"replicas", 1}, {"template", {{"spec", {{"resourceClaims", {{{"name", "gpu"}}}}}}}}}}},
        {"spec.learner.template: resourceClaims is best effort: left to kube-scheduler, not "
         "planned"}},
       {"its pods take ports of their nodes, which is planned",
        {{"learner",
-         {{"template",
+         {{"replicas", 1},
+          {"template",
            {{"spec",
-             {{"containers", {{{"ports", {{{"containerPort", 80}, {"hostPort", 80}}}}}}}}}}}}}},
+             {{"containers",
+               {{{"resources", {{"requests", {{"cpu", 1}}}}},
+                 {"ports", {{{"containerPort", 80}, {"hostPort", 80}}}}}}}}}}}}}},
        {}},
       {"its pods keep apart from each other, which is planned",
        {{"learner", apart({{"app", "rl"}}, {{"app", "rl"}})},
@@ -65,6 +73,97 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
       warnings_for({{"metadata", {{"name", "dqn"}, {"namespace", "rl"}}}, {"spec", row.spec}});
   CHECK(warnings == row.want);
   for (const auto& warning : warnings) CHECK(warning.size() < 120);
+}
+
+TEST_CASE("a job is warned of what is silently done to its templates", "[webhook][warnings]") {
+  struct Row {
+    std::string when;
+    std::string patch;  // of a job that nobody needs to be warned about
+    Warnings want;
+  };
+  const std::string main = "spec.coordinator.template.spec.containers[0]";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"nothing is", "[]", {}},
+      {"the main container asks for nothing",
+       R"([{"op": "remove", "path": "/spec/coordinator/template/spec/containers/0/resources"}])",
+       {main + ".resources: no requests or limits: planned as if it needed nothing"}},
+      {"a variable is the controller's",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/containers/0/env",
+            "value": [{"name": "A"}, {"name": "WORLD_SIZE", "value": "1"}]}])",
+       {main + ".env[1]: WORLD_SIZE may be set by the controller"}},
+      {"the port stands at a sidecar",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/containers/-",
+            "value": {"name": "side", "ports": [{"name": "nervex-port", "containerPort": 1}]}}])",
+       {"spec.coordinator.template.spec.containers[1].ports[0]: ignored: nervex-port belongs into "
+        "the main container"}},
+      {"another scheduler is named",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/schedulerName", "value": "x"}])",
+       {"spec.coordinator.template.spec.schedulerName: replaced by nervex-scheduler"}},
+      {"our scheduler is named",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/schedulerName",
+            "value": "nervex-scheduler"}])",
+       {}},
+      {"a role has a template and no replicas",
+       R"([{"op": "replace", "path": "/spec/collector/replicas", "value": 0}])",
+       {"spec.collector: no replicas or minReplicas: the job starts even if no collector fits"}},
+      {"a role has capacity reserved",
+       R"([{"op": "replace", "path": "/spec/collector/replicas", "value": 0},
+           {"op": "add", "path": "/spec/collector/minReplicas", "value": 1}])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  const Json job = Json::parse(R"({
+    "metadata": {"name": "dqn"},
+    "spec": {
+      "coordinator": {"template": {"spec": {"containers": [
+        {"name": "nervex-container", "resources": {"requests": {"cpu": 1}}}]}}},
+      "collector": {"replicas": 1, "template": {"spec": {"containers": [
+        {"name": "main", "resources": {"limits": {"cpu": 1}}}]}}}}})");
+  const auto warnings = warnings_for(job.patch(Json::parse(row.patch)));
+  CHECK(warnings == row.want);
+  for (const auto& warning : warnings) CHECK(warning.size() < 120);
+}
+
+TEST_CASE("a reserved variable is one that the controller sets", "[webhook][warnings]") {
+  Json job = Json::parse(R"({"spec": {"coordinator": {"template": {"spec": {"containers": [
+    {"name": "nervex-container", "resources": {"requests": {"cpu": 1}}}]}}}}})");
+  Json& env = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["env"];
+  job::Job made;
+  made.spec.coordinator_template = job["spec"]["coordinator"]["template"];
+  job::PodContext context;
+  context.has_aggregator = true;
+  context.server_token = true;
+  const Json pod = job::pod_manifest(made, {}, context);
+  for (const Json& variable : pod["spec"]["containers"][0]["env"]) {
+    INFO(variable);
+    env = Json::array({variable});
+    CHECK(warnings_for(job).size() == 1);
+  }
+}
+
+TEST_CASE("what reaches into the node is found", "[webhook][warnings]") {
+  Json job = Json::parse(R"({"spec": {
+    "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/b"}}],
+    "coordinator": {"template": {"spec": {
+      "hostNetwork": true, "hostPID": false, "hostIPC": true,
+      "volumes": [{"name": "c", "hostPath": {"path": "/c"}}],
+      "initContainers": [{"securityContext": {"privileged": true}}],
+      "containers": [{"securityContext": {"privileged": false, "capabilities": {
+        "drop": ["ALL"], "add": ["SYS_ADMIN"]}}}]}}},
+    "aggregator": {"template": {"spec": {"hostPID": true}}}}})");
+  const std::string pod = "spec.coordinator.template.spec.";
+  Warnings want{"spec.volumes[1].hostPath",
+                pod + "hostNetwork",
+                pod + "hostIPC",
+                pod + "volumes[0].hostPath",
+                pod + "initContainers[0].securityContext.privileged",
+                pod + "containers[0].securityContext.capabilities.add",
+                "spec.aggregator.template.spec.hostPID"};
+  for (auto& line : want) line += ": gives access to the node";
+  CHECK(host_access_warnings(job) == want);
+  for (const char* text : {"null", "[]", R"({"spec":{"coordinator":{"template":{"spec":[]}}}})"}) {
+    CHECK(host_access_warnings(Json::parse(text)).empty());
+  }
 }
 
 TEST_CASE("an object of any shape is survived", "[webhook][warnings]") {

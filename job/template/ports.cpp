@@ -1,0 +1,82 @@
+// Ports of containers and of the node.
+#include <fmt/format.h>
+
+#include "job/template/rules.h"
+#include "job/template/syntax.h"
+
+namespace nervex::job::pod_template {
+namespace {
+
+using Seen = std::set<std::string, std::less<>>;
+
+void check_number(const Place& port) { port.in_range(1, 65'535); }
+
+// "TCP/10.0.0.1/80": what a node has once.
+std::string host_port_key(const Json& port, std::int64_t number) {
+  const std::string protocol = kube::string_at(port, {"protocol"});
+  return fmt::format("{}/{}/{}", protocol.empty() ? "TCP" : protocol,
+                     kube::string_at(port, {"hostIP"}), number);
+}
+
+// With the network of the host, a port that names none on the host gets its own number there.
+void check_unique_host_ports(const Place& container, bool host_network, Seen& seen) {
+  const Place ports = container.at("ports");
+  ports.each_item([&](const Place& port) {
+    const Place host_port = port.at("hostPort");
+    auto number = host_port.integer().value_or(0);
+    if (number == 0 && host_network) number = kube::int_at(port.value(), {"containerPort"});
+    if (number == 0) return;
+    const std::string key = host_port_key(port.value(), number);
+    if (!seen.insert(key).second) host_port.duplicate(key);
+  });
+}
+
+}  // namespace
+
+void check_ports(const Place& container, const Facts& facts) {
+  const Place ports = container.at("ports");
+  Seen names;
+  ports.each_item([&](const Place& port) {
+    if (!port.is_object()) return;
+    const Place name = port.at("name");
+    if (!name.text().empty()) {
+      const std::string why = port_name_problem(name.text());
+      if (!why.empty()) {
+        name.invalid(why);
+      } else if (!names.insert(name.text()).second) {
+        name.duplicate();
+      }
+    }
+    const Place number = port.at("containerPort");
+    if (!number.is_there() || number.value() == Json(0)) {
+      number.required();
+    } else {
+      check_number(number);
+    }
+    const Place host_port = port.at("hostPort");
+    const auto on_host = host_port.integer().value_or(0);
+    if (on_host != 0) {
+      check_number(host_port);
+      if (facts.host_network && number.integer() && on_host != *number.integer()) {
+        host_port.invalid("must match `containerPort` when `hostNetwork` is true");
+      }
+    }
+    const Place protocol = port.at("protocol");
+    protocol.one_of({"SCTP", "TCP", "UDP"});
+  });
+}
+
+void check_host_ports(const Place& spec, const Facts& facts) {
+  const Place containers = spec.at("containers");
+  Seen seen;
+  containers.each_item(
+      [&](const Place& one) { check_unique_host_ports(one, facts.host_network, seen); });
+  // Init containers run one after the other: each is looked at by itself.
+  const Place init_containers = spec.at("initContainers");
+  init_containers.each_item([&](const Place& one) {
+    Seen own;
+    check_unique_host_ports(one, facts.host_network, own);
+  });
+}
+
+}  // namespace nervex::job::pod_template

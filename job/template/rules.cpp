@@ -1,0 +1,173 @@
+#include "job/template/rules.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "job/template/syntax.h"
+
+namespace nervex::job {
+namespace pod_template {
+namespace {
+
+// ---- what of the pod itself is said in one line each
+
+void check_pod(const Place& spec, const Facts&) {
+  const Place deadline = spec.at("activeDeadlineSeconds");
+  deadline.in_range(1, 2'147'483'647);
+  for (const auto field : {"serviceAccountName", "priorityClassName", "runtimeClassName"}) {
+    const Place name = spec.at(field);
+    if (!name.text().empty()) name.must_be(dns_subdomain_problem(name.text()));
+  }
+  const Place node = spec.at("nodeName");
+  if (!node.text().empty()) node.must_be(dns_subdomain_problem(node.text()));
+  const Place restart = spec.at("restartPolicy");
+  restart.one_of({"Always", "OnFailure", "Never"});
+  const Place preemption = spec.at("preemptionPolicy");
+  preemption.one_of({"PreemptLowerPriority", "Never"});
+}
+
+void check_os(const Place& spec, const Facts&) {
+  const Place os = spec.at("os");
+  if (!os.is_object()) return;
+  const Place name = os.at("name");
+  if (!name.has_text() || name.text() == "linux" || name.text() == "windows") return;
+  os.not_supported(name.value(), {"linux", "windows"});  // the API server's path
+}
+
+void check_no_ephemeral_containers(const Place& spec, const Facts&) {
+  const Place containers = spec.at("ephemeralContainers");
+  if (containers.size() > 0) {
+    containers.forbidden("ephemeral containers not allowed in pod template");
+  }
+}
+
+void check_resource_claims(const Place& spec, const Facts&) {
+  const Place claims = spec.at("resourceClaims");
+  std::set<std::string, std::less<>> seen;
+  claims.each_item([&](const Place& claim) {
+    if (!claim.is_object()) return;
+    const Place name = claim.at("name");
+    if (name.has_text()) {
+      if (!seen.insert(name.text()).second) {
+        name.duplicate();
+      } else {
+        name.must_be(dns_label_problem(name.text()));
+      }
+    }
+    const bool by_name = claim.at("resourceClaimName").is_there();
+    const bool by_template = claim.at("resourceClaimTemplateName").is_there();
+    if (by_name && by_template) {
+      claim.invalid(
+          "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+    } else if (!by_name && !by_template) {
+      claim.invalid("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+    }
+    for (const auto field : {"resourceClaimName", "resourceClaimTemplateName"}) {
+      const Place reference = claim.at(field);
+      if (reference.value().is_string()) {
+        reference.must_be(dns_subdomain_problem(reference.text()));
+      }
+    }
+  });
+}
+
+constexpr std::array kRules{
+    NamedRule{"the pod", check_pod},
+    NamedRule{"operating system", check_os},
+    NamedRule{"ephemeral containers", check_no_ephemeral_containers},
+    NamedRule{"volumes", check_volumes},
+    NamedRule{"resource claims", check_resource_claims},
+    NamedRule{"containers", check_containers},
+    NamedRule{"host ports", check_host_ports},
+    NamedRule{"overhead", check_overhead},
+    NamedRule{"security context", check_pod_security},
+    NamedRule{"node selector", check_node_selector},
+    NamedRule{"affinity", check_affinity},
+    NamedRule{"tolerations", check_tolerations},
+    NamedRule{"spread", check_spread},
+    NamedRule{"gates", check_gates},
+    NamedRule{"DNS", check_dns},
+    NamedRule{"host aliases", check_host_aliases},
+    NamedRule{"hostname", check_hostname},
+};
+
+// ---- facts
+
+void gather_volumes(const Json& volumes, Facts& facts) {
+  if (!volumes.is_array()) return;
+  for (const Json& volume : volumes) {
+    const std::string name = kube::string_at(volume, {"name"});
+    if (name.empty()) continue;
+    facts.volumes.try_emplace(name, kube::find(volume, {"persistentVolumeClaim"}) != nullptr ||
+                                        kube::find(volume, {"ephemeral"}) != nullptr);
+  }
+}
+
+Facts facts_of(const Json& spec, const Json& job_volumes) {
+  Facts facts;
+  gather_volumes(kube::array_at(spec, {"volumes"}), facts);
+  gather_volumes(job_volumes, facts);
+  for (const Json& claim : kube::array_at(spec, {"resourceClaims"})) {
+    facts.claims.insert(kube::string_at(claim, {"name"}));
+  }
+  facts.host_network = kube::bool_at(spec, {"hostNetwork"});
+  facts.host_users = kube::bool_at(spec, {"hostUsers"}, true);
+  facts.grace_seconds = kube::int_at(spec, {"terminationGracePeriodSeconds"}, 30);
+  return facts;
+}
+
+}  // namespace
+}  // namespace pod_template
+
+void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
+                        FieldErrors& errors) {
+  using pod_template::Place;
+  const Place root(pod_template, path, errors);
+  const Place metadata = root.at("metadata");
+  const Place labels = metadata.at("labels");
+  pod_template::check_labels(labels);
+  const Place annotations = metadata.at("annotations");
+  pod_template::check_annotations(annotations);
+  const Place spec = root.at("spec");
+  if (!spec.is_object()) return;
+  const auto facts = pod_template::facts_of(spec.value(), job_volumes);
+  for (const auto& rule : pod_template::kRules) {
+    if (spec.is_full()) return;
+    rule.check(spec, facts);
+  }
+}
+
+void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors) {
+  const pod_template::Place list(volumes, path, errors);
+  list.each_item(pod_template::check_volume_source);
+}
+
+std::vector<std::string> template_warnings(const Json& object) {
+  std::vector<std::string> warnings;
+  constexpr std::size_t kMaxWarnings = 20;
+  for (const auto role : kTemplateRoles) {
+    for (const auto list : {"initContainers", "containers"}) {
+      std::size_t index = 0;
+      for (const Json& container :
+           kube::array_at(object, {"spec", role, "template", "spec", list})) {
+        std::set<std::string, std::less<>> seen;
+        std::size_t variable = 0;
+        for (const Json& entry : kube::array_at(container, {"env"})) {
+          const std::string name = kube::string_at(entry, {"name"});
+          if (!name.empty() && !seen.insert(name).second && warnings.size() < kMaxWarnings) {
+            warnings.push_back(fmt::format(
+                "spec.{}.template.spec.{}[{}].env[{}]: the variable {} is set twice, the last one "
+                "counts",
+                role, list, index, variable, name));
+          }
+          ++variable;
+        }
+        ++index;
+      }
+    }
+  }
+  return warnings;
+}
+
+}  // namespace nervex::job

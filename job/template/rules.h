@@ -1,0 +1,94 @@
+// job/template/rules.h - would the API server take the pods that are made from this template?
+//
+// The rules of kubernetes 1.36 (pkg/apis/core/validation, with what defaulting does before it), in
+// its words and with its paths, so that what would be noticed at the first pod is noticed at
+// admission. One error per fault; values of a wrong type are passed over: a schema tells of them.
+// Not here: names of containers and volumes, images and container resources
+// (job/validate_template.cpp), and what needs the cluster.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job/template/place.h"
+#include "job/validate.h"
+#include "kube/model/json.h"
+
+namespace nervex::job {
+
+// Checks a PodTemplateSpec that stands at `path`. `job_volumes` (null: none) are those of the job,
+// which every pod of its roles has as well; what is wrong with them is check_volume_sources()'s.
+void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
+                        FieldErrors& errors);
+
+// Checks the sources of the volumes in the list that stands at `path`.
+void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors);
+
+// What Kubernetes takes but nobody means: variables named twice. For the job at whole.
+std::vector<std::string> template_warnings(const Json& object);
+
+namespace pod_template {
+
+// What several rules ask of the pod, gathered once.
+struct Facts {
+  std::map<std::string, bool, std::less<>> volumes;  // by name: a claim, which may be a device
+  std::set<std::string, std::less<>> claims;         // spec.resourceClaims
+  bool host_network = false;
+  bool host_users = true;
+  std::int64_t grace_seconds = 30;
+};
+
+// One subject each: what of `spec` breaks its rules. The table that calls them is in rules.cpp.
+using Rule = void (*)(const Place& spec, const Facts& facts);
+struct NamedRule {
+  std::string_view subject;
+  Rule check;
+};
+
+// volumes.cpp
+void check_volumes(const Place& spec, const Facts& facts);
+void check_volume_source(const Place& volume);
+void check_mounts(const Place& container, const Facts& facts);
+void check_devices(const Place& container, const Facts& facts);
+// ports.cpp
+void check_host_ports(const Place& spec, const Facts& facts);
+void check_ports(const Place& container, const Facts& facts);
+// env.cpp
+void check_env(const Place& container, const Facts& facts);
+void check_env_from(const Place& container, const Facts& facts);
+// Also of volumes, which name a container.
+void check_field_ref(const Place& ref, bool in_volume);
+void check_resource_field_ref(const Place& ref, bool in_volume);
+// probes.cpp
+void check_probes(const Place& container, const Facts& facts);
+void check_init_probes(const Place& container, const Facts& facts);
+// containers.cpp
+void check_containers(const Place& spec, const Facts& facts);
+// quantities.cpp
+void check_huge_pages(const Place& container, const Facts& facts);
+void check_claims(const Place& container, const Facts& facts);
+void check_overhead(const Place& spec, const Facts& facts);
+void check_quantity(const Place& quantity);
+// ": did you mean 4G or 4Gi?" for 4GB; "" if nothing is likely.
+std::string similar_quantity(std::string_view text);
+// security.cpp
+void check_pod_security(const Place& spec, const Facts& facts);
+void check_container_security(const Place& container, const Facts& facts);
+// scheduling.cpp
+void check_node_selector(const Place& spec, const Facts& facts);
+void check_affinity(const Place& spec, const Facts& facts);
+void check_tolerations(const Place& spec, const Facts& facts);
+void check_spread(const Place& spec, const Facts& facts);
+void check_gates(const Place& spec, const Facts& facts);
+void check_labels(const Place& labels);
+void check_annotations(const Place& annotations);
+// network.cpp
+void check_dns(const Place& spec, const Facts& facts);
+void check_host_aliases(const Place& spec, const Facts& facts);
+void check_hostname(const Place& spec, const Facts& facts);
+
+}  // namespace pod_template
+}  // namespace nervex::job

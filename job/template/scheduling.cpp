@@ -1,0 +1,345 @@
+// Where pods may go: labels and selectors, affinity, tolerations, spread, gates.
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "job/template/rules.h"
+#include "job/template/syntax.h"
+
+namespace nervex::job::pod_template {
+namespace {
+
+using Seen = std::set<std::string, std::less<>>;
+
+void check_key(const Place& key) { key.must_be(label_key_problem(key.text())); }
+
+void check_key_if_text(const Place& key) {
+  if (key.value().is_string() || !key.is_there()) check_key(key);
+}
+
+void check_values(const Place& values) {
+  values.each_item([](const Place& value) {
+    if (value.value().is_string()) value.must_be(label_value_problem(value.text()));
+  });
+}
+
+// What an operator asks of `values`. Labels of nodes are compared as numbers, too.
+void check_operator(const Place& requirement, bool compares_numbers) {
+  const Place op = requirement.at("operator");
+  const Place values = requirement.at("values");
+  const std::string& name = op.text();
+  if (name == "In" || name == "NotIn") {
+    if (values.size() == 0) {
+      values.required("must be specified when `operator` is 'In' or 'NotIn'");
+    }
+  } else if (name == "Exists" || name == "DoesNotExist") {
+    if (values.size() > 0) {
+      values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+    }
+  } else if (compares_numbers && (name == "Gt" || name == "Lt")) {
+    if (values.size() != 1) {
+      values.required("must be specified single value when `operator` is 'Lt' or 'Gt'");
+    }
+  } else if (op.value().is_string() || !op.is_there()) {
+    op.invalid(name, "not a valid selector operator");
+  }
+}
+
+void check_selector_requirement(const Place& requirement) {
+  if (!requirement.is_object()) return;
+  check_operator(requirement, false);
+  check_key_if_text(requirement.at("key"));
+  check_values(requirement.at("values"));
+}
+
+void check_label_selector(const Place& selector) {
+  const Place labels = selector.at("matchLabels");
+  check_labels(labels);
+  const Place expressions = selector.at("matchExpressions");
+  expressions.each_item(check_selector_requirement);
+}
+
+// ---- nodes
+
+void check_node_requirement(const Place& requirement, bool are_values_labels) {
+  if (!requirement.is_object()) return;
+  check_operator(requirement, true);
+  check_key_if_text(requirement.at("key"));
+  if (are_values_labels) check_values(requirement.at("values"));
+}
+
+void check_node_field(const Place& requirement) {
+  if (!requirement.is_object()) return;
+  const Place op = requirement.at("operator");
+  const Place values = requirement.at("values");
+  if (op.text() == "In" || op.text() == "NotIn") {
+    if (values.size() != 1) {
+      values.required(
+          "must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
+    }
+  } else if (op.value().is_string() || !op.is_there()) {
+    op.invalid(op.text(), "not a valid selector operator");
+  }
+  const Place key = requirement.at("key");
+  if (key.text() != "metadata.name") {
+    if (key.value().is_string() || !key.is_there()) {
+      key.invalid(key.text(), "not a valid field selector key");
+    }
+    return;
+  }
+  values.each_item([](const Place& value) {
+    if (value.value().is_string()) value.must_be(dns_subdomain_problem(value.text()));
+  });
+}
+
+void check_node_term(const Place& term, bool are_values_labels) {
+  const Place expressions = term.at("matchExpressions");
+  expressions.each_item([&](const Place& one) { check_node_requirement(one, are_values_labels); });
+  const Place fields = term.at("matchFields");
+  fields.each_item(check_node_field);
+}
+
+void check_weight(const Place& term) {
+  const Place weight = term.at("weight");
+  const auto number = weight.integer().value_or(weight.is_there() ? 1 : 0);
+  if (number < 1 || number > 100) {
+    weight.invalid("must be in the range 1-100");
+  }
+}
+
+void check_node_affinity(const Place& affinity) {
+  const Place required = affinity.at("requiredDuringSchedulingIgnoredDuringExecution");
+  if (required.is_object()) {
+    const Place terms = required.at("nodeSelectorTerms");
+    if (terms.size() == 0 && (terms.value().is_array() || !terms.is_there())) {
+      terms.required("must have at least one node selector term");
+    }
+    terms.each_item([](const Place& term) { check_node_term(term, true); });
+  }
+  const Place preferred = affinity.at("preferredDuringSchedulingIgnoredDuringExecution");
+  preferred.each_item([](const Place& term) {
+    check_weight(term);
+    const Place preference = term.at("preference");
+    check_node_term(preference, false);
+  });
+}
+
+// ---- other pods
+
+Seen keys_of(const Json& selector) {
+  Seen keys;
+  if (const Json* labels = kube::find(selector, {"matchLabels"}); labels && labels->is_object()) {
+    for (const auto& [key, unused] : labels->items()) keys.insert(key);
+  }
+  for (const Json& expression : kube::array_at(selector, {"matchExpressions"})) {
+    keys.insert(kube::string_at(expression, {"key"}));
+  }
+  return keys;
+}
+
+void check_label_keys(const Place& holder, std::string_view field) {
+  const Place keys = holder.at(field);
+  if (keys.size() == 0) return;
+  const Place selector = holder.at("labelSelector");
+  if (!selector.is_there()) {
+    return keys.forbidden("must not be specified when labelSelector is not set");
+  }
+  keys.each_item(check_key_if_text);
+}
+
+void check_pod_term(const Place& term) {
+  if (!term.is_object()) return;
+  const Place selector = term.at("labelSelector");
+  check_label_selector(selector);
+  const Place namespaces_of = term.at("namespaceSelector");
+  check_label_selector(namespaces_of);
+  const Place names = term.at("namespaces");
+  const Place told = term.at("namespace");  // as the API server writes it
+  names.each_item([&](const Place& name) {
+    const std::string why = dns_label_problem(name.text());
+    if (name.value().is_string() && !why.empty()) told.invalid(name.text(), why);
+  });
+  check_label_keys(term, "matchLabelKeys");
+  check_label_keys(term, "mismatchLabelKeys");
+  const Place key = term.at("topologyKey");
+  if (key.text().empty()) {
+    if (key.value().is_string() || !key.is_there()) key.required("can not be empty");
+  } else {
+    check_key(key);
+  }
+}
+
+void check_pod_affinity(const Place& affinity) {
+  const Place required = affinity.at("requiredDuringSchedulingIgnoredDuringExecution");
+  required.each_item(check_pod_term);
+  const Place preferred = affinity.at("preferredDuringSchedulingIgnoredDuringExecution");
+  preferred.each_item([](const Place& weighted) {
+    check_weight(weighted);
+    const Place term = weighted.at("podAffinityTerm");
+    check_pod_term(term);
+  });
+}
+
+// ---- tolerations
+
+bool is_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && text == std::to_string(number);
+}
+
+void check_toleration(const Place& toleration) {
+  if (!toleration.is_object()) return;
+  const Place key = toleration.at("key");
+  const Place op = toleration.at("operator");
+  const Place value = toleration.at("value");
+  const Place effect = toleration.at("effect");
+  const std::string& name = op.text();
+  if (!key.text().empty()) check_key(key);
+  if (name.empty() || name == "Equal") {
+    const std::string why = label_value_problem(value.text());
+    if (!why.empty()) op.invalid(value.text(), why);
+  } else if (name == "Exists") {
+    if (!value.text().empty()) {
+      op.invalid(value.text(), "value must be empty when `operator` is 'Exists'");
+    }
+  } else if (name == "Lt" || name == "Gt") {
+    // A newer operator, behind a feature gate: the cluster may know it.
+    if (!is_integer(value.text())) {
+      value.invalid("must be a valid decimal integer in canonical form");
+    }
+  } else {
+    op.not_supported({"Equal", "Exists"});
+  }
+  if (key.text().empty() && (name.empty() || name == "Equal")) {
+    op.invalid(name.empty() ? "Equal" : std::string_view(name),
+               "operator must be Exists when `key` is empty, which means \"match all values and "
+               "all keys\"");
+  }
+  if (toleration.at("tolerationSeconds").is_there() && effect.text() != "NoExecute") {
+    effect.invalid(effect.text(), "effect must be 'NoExecute' when `tolerationSeconds` is set");
+  }
+  effect.one_of({"NoSchedule", "PreferNoSchedule", "NoExecute"});
+}
+
+// ---- spread
+
+void check_constraint(const Place& constraint) {
+  if (!constraint.is_object()) return;
+  const Place skew = constraint.at("maxSkew");
+  const auto skew_number = skew.integer();
+  if ((skew_number && *skew_number <= 0) || !skew.is_there()) {
+    skew.invalid("must be greater than zero");
+  }
+  const Place key = constraint.at("topologyKey");
+  if (key.text().empty() && (key.value().is_string() || !key.is_there())) {
+    key.required("can not be empty");
+  }
+  const Place action = constraint.at("whenUnsatisfiable");
+  const std::string& when = action.text();
+  if (when != "DoNotSchedule" && when != "ScheduleAnyway" &&
+      (action.value().is_string() || !action.is_there())) {
+    action.not_supported({"DoNotSchedule", "ScheduleAnyway"});
+  }
+  const Place domains = constraint.at("minDomains");
+  if (domains.integer() && *domains.integer() <= 0) domains.invalid("must be greater than zero");
+  if (domains.is_there() && when != "DoNotSchedule") {
+    domains.invalid(
+        fmt::format("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}", when));
+  }
+  for (const auto field : {"nodeAffinityPolicy", "nodeTaintsPolicy"}) {
+    const Place policy = constraint.at(field);
+    policy.one_of({"Honor", "Ignore"});
+  }
+  check_label_keys(constraint, "matchLabelKeys");
+  const Place selector = constraint.at("labelSelector");
+  const Place keys = constraint.at("matchLabelKeys");
+  const Seen selected = keys_of(selector.value());
+  keys.each_item([&](const Place& one) {
+    if (selected.contains(one.text())) {
+      one.invalid("exists in both matchLabelKeys and labelSelector");
+    }
+  });
+  check_label_selector(selector);
+}
+
+}  // namespace
+
+// The API server's path is that of all labels, so that each key and value is shown.
+void check_labels(const Place& labels) {
+  labels.each_entry([&](const std::string& key, const Place& value) {
+    if (const auto why = label_key_problem(key); !why.empty()) labels.invalid(key, why);
+    if (!value.value().is_string()) return;
+    const auto why = label_value_problem(value.text());
+    if (!why.empty()) labels.invalid(value.text(), why);
+  });
+}
+
+void check_annotations(const Place& annotations) {
+  constexpr std::size_t kMaxBytes = std::size_t{256} << 10U;
+  std::size_t bytes = 0;
+  annotations.each_entry([&](const std::string& key, const Place& value) {
+    std::string lower = key;  // upper and lower case may differ
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (const auto why = label_key_problem(lower); !why.empty()) annotations.invalid(key, why);
+    bytes += key.size() + value.text().size();
+  });
+  if (bytes > kMaxBytes) annotations.too_long(kMaxBytes);
+}
+
+void check_node_selector(const Place& spec, const Facts&) {
+  const Place selector = spec.at("nodeSelector");
+  check_labels(selector);
+}
+
+void check_affinity(const Place& spec, const Facts&) {
+  const Place affinity = spec.at("affinity");
+  const Place nodes = affinity.at("nodeAffinity");
+  check_node_affinity(nodes);
+  for (const auto kind : {"podAffinity", "podAntiAffinity"}) {
+    const Place pods = affinity.at(kind);
+    check_pod_affinity(pods);
+  }
+}
+
+void check_tolerations(const Place& spec, const Facts&) {
+  const Place tolerations = spec.at("tolerations");
+  tolerations.each_item(check_toleration);
+}
+
+void check_spread(const Place& spec, const Facts&) {
+  const Place constraints = spec.at("topologySpreadConstraints");
+  constraints.each_item(check_constraint);
+  // The API server names the first of two that are the same.
+  const auto kind_at = [&](std::size_t i) {
+    const Json& constraint = constraints.value()[i];
+    return fmt::format("{{{}, {}}}", kube::string_at(constraint, {"topologyKey"}),
+                       kube::string_at(constraint, {"whenUnsatisfiable"}));
+  };
+  Seen later;
+  for (std::size_t i = constraints.size(); i-- > 0 && !constraints.is_full();) {
+    const std::string kind = kind_at(i);
+    if (later.insert(kind).second) continue;
+    const Place constraint = constraints.item(i);
+    const Place both = constraint.at("{topologyKey, whenUnsatisfiable}");
+    both.duplicate(kind);
+  }
+}
+
+void check_gates(const Place& spec, const Facts&) {
+  const Place readiness = spec.at("readinessGates");
+  readiness.each_item([](const Place& gate) {
+    const Place type = gate.at("conditionType");
+    check_key_if_text(type);
+  });
+  const Place scheduling = spec.at("schedulingGates");
+  Seen seen;
+  scheduling.each_item([&](const Place& gate) {
+    const std::string name = kube::string_at(gate.value(), {"name"});
+    if (!gate.is_object()) return;
+    if (const auto why = label_key_problem(name); !why.empty()) gate.invalid(name, why);
+    if (!seen.insert(name).second) gate.duplicate(name);
+  });
+}
+
+}  // namespace nervex::job::pod_template

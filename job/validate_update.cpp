@@ -1,0 +1,147 @@
+// What may an update change, and which of the errors were there before it?
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "job/types.h"
+#include "job/validate.h"
+
+namespace nervex::job {
+namespace {
+
+// ---- errors that the stored object has, too
+
+// The item of a list that `text` counts to, or null.
+const Json* item_at(const Json& list, std::string_view text) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  const bool is_index = error == std::errc() && end == text.data() + text.size();
+  return is_index && index < list.size() ? &list[index] : nullptr;
+}
+
+// `field` with each item of a list called by its name instead of its place:
+// spec.containers[name=main].image. So an error keeps its field when items come before it.
+std::string field_by_names(std::string_view field, const Json& object) {
+  std::string made;
+  const Json* at = &object;
+  std::size_t here = 0;
+  while (here < field.size()) {
+    const bool in_brackets = field[here] == '[';
+    const bool after_dot = field[here] == '.';
+    const std::size_t begin = here + (in_brackets || after_dot ? 1 : 0);
+    std::size_t end = field.find_first_of(in_brackets ? "]" : ".[", begin);
+    end = std::min(end, field.size());
+    const std::string_view key = field.substr(begin, end - begin);
+    here = std::min(end + (in_brackets ? 1 : 0), field.size());
+    const bool in_list = in_brackets && at != nullptr && at->is_array();
+    if (at != nullptr) at = in_list ? item_at(*at, key) : kube::find(*at, {key});
+    const std::string name = in_list && at != nullptr ? kube::string_at(*at, {"name"}) : "";
+    made += name.empty() ? fmt::format("/{}", key) : fmt::format("/name={}", name);
+  }
+  return made;
+}
+
+std::string identity_of(const FieldError& error, const Json& object) {
+  return fmt::format("{}\n{}\n{}", cause_type(error.type), field_by_names(error.field, object),
+                     message_of(error));
+}
+
+// ---- what may not change while the job runs
+
+std::size_t members_of(const Json& object) {
+  return static_cast<std::size_t>(
+      std::count_if(object.begin(), object.end(), [](const Json& one) { return !one.is_null(); }));
+}
+
+// Equal to the API server: a member that is null is as good as none.
+bool is_same(const Json& a, const Json& b) {
+  if (a.is_array() && b.is_array()) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), is_same);
+  }
+  if (!a.is_object() || !b.is_object()) return a == b;
+  if (members_of(a) != members_of(b)) return false;
+  for (const auto& [key, value] : a.items()) {
+    if (value.is_null()) continue;
+    const Json* other = kube::find(b, {key});
+    if (other == nullptr || !is_same(value, *other)) return false;
+  }
+  return true;
+}
+
+// The coordinator runs, and will go on: pods of the attempt exist, and pods are never changed.
+// While the job waits anything may change, for that is how it is made to fit; and with `suspend`
+// the pods are deleted, so that the next attempt is made of the new templates.
+bool keeps_running(const Json& object, const Json& old_object) {
+  return kube::string_at(old_object, {"status", "phase"}) == to_string(Phase::kRunning) &&
+         !kube::bool_at(object, {"spec", "suspend"});
+}
+
+void check_kept_templates(const Json& object, const Json& old_object, FieldErrors& errors) {
+  for (const std::string_view role : kTemplateRoles) {
+    const Json* stored = kube::find(old_object, {"spec", role, "template"});
+    const Json* sent = kube::find(object, {"spec", role, "template"});
+    if (stored == nullptr) continue;  // a role that comes has no pods yet
+    const std::string field = fmt::format("spec.{}.template", role);
+    if (sent == nullptr) {
+      errors.push_back(
+          {FieldErrorType::kForbidden, field, "",
+           role == "coordinator"
+               ? "may not be removed"
+               : fmt::format("may not be removed while the job runs: set spec.{}.replicas to 0 to "
+                             "delete the role's pods, or suspend the job first",
+                             role)});
+    } else if (!is_same(*sent, *stored)) {
+      errors.push_back({FieldErrorType::kForbidden, field, "", std::string(kFixedWhileRunning)});
+    }
+  }
+}
+
+void check_kept_volumes(const Json& object, const Json& old_object, FieldErrors& errors) {
+  if (is_same(kube::array_at(object, {"spec", "volumes"}),
+              kube::array_at(old_object, {"spec", "volumes"}))) {
+    return;
+  }
+  errors.push_back(
+      {FieldErrorType::kForbidden, "spec.volumes", "", std::string(kFixedWhileRunning)});
+}
+
+// Until the controller has ended the attempt its pods run, and taking the suspension back would let
+// it go on: with templates, perhaps, that were changed meanwhile and that none of its pods is of.
+// The end of the attempt is in the phase, in the very write that makes the next one.
+void check_suspension(const Json& /*object*/, const Json& old_object, FieldErrors& errors) {
+  if (!kube::bool_at(old_object, {"spec", "suspend"})) return;
+  errors.push_back({FieldErrorType::kForbidden, "spec.suspend", "",
+                    "may not be taken back before the controller has suspended the job: wait for "
+                    "its condition Suspended, then set it to false"});
+}
+
+using UpdateCheck = void (*)(const Json& object, const Json& old_object, FieldErrors& errors);
+constexpr std::array<UpdateCheck, 3> kRunningChecks{check_kept_templates, check_kept_volumes,
+                                                    check_suspension};
+
+}  // namespace
+
+FieldErrors without_stored_errors(FieldErrors errors, const Json& object, const FieldErrors& stored,
+                                  const Json& old_object) {
+  std::multiset<std::string> known;
+  for (const auto& error : stored) known.insert(identity_of(error, old_object));
+  std::erase_if(errors, [&](const FieldError& error) {
+    const auto at = known.find(identity_of(error, object));
+    if (at == known.end()) return false;
+    known.erase(at);
+    return true;
+  });
+  return errors;
+}
+
+FieldErrors check_update(const Json& object, const Json& old_object) {
+  FieldErrors errors;
+  if (!keeps_running(object, old_object)) return errors;
+  for (const UpdateCheck check : kRunningChecks) check(object, old_object, errors);
+  return errors;
+}
+
+}  // namespace nervex::job

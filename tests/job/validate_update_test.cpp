@@ -1,0 +1,181 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "job/validate.h"
+
+namespace nervex::job {
+namespace {
+
+using Messages = std::vector<std::string>;
+
+// A job with all roles whose coordinator is in this phase.
+Json job_in(const std::string& phase = "Running") {
+  Json job = Json::parse(R"({
+    "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
+    "metadata": {"name": "dqn"},
+    "spec": {
+      "cleanPodPolicy": "Running", "volumes": [{"name": "data", "emptyDir": {}}],
+      "coordinator": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}},
+      "collector": {"replicas": 1, "template": {
+        "metadata": {"creationTimestamp": null},
+        "spec": {"containers": [{"name": "main", "image": "i"}]}}},
+      "learner": {"replicas": 1, "template": {"spec": {"containers": [
+        {"name": "main", "image": "i"}]}}}
+    }})");
+  job["status"]["phase"] = phase;
+  return job;
+}
+
+Json edited(const Json& job, const std::string& patch) { return job.patch(Json::parse(patch)); }
+
+Messages messages(const FieldErrors& errors) {
+  Messages result;
+  for (const auto& error : errors) result.push_back(to_string(error));
+  return result;
+}
+
+std::string fixed(const std::string& field) {
+  return field + ": Forbidden: " + std::string(kFixedWhileRunning);
+}
+
+}  // namespace
+
+TEST_CASE("what pods are made of does not change while the job runs", "[job][validate][update]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    Messages want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing changes", "[]", {}},
+      {"the number of replicas changes",
+       R"([{"op": "replace", "path": "/spec/learner/replicas", "value": 0},
+           {"op": "add", "path": "/spec/learner/minReplicas", "value": 2},
+           {"op": "add", "path": "/spec/learner/maxReplicas", "value": 3}])",
+       {}},
+      {"limits, clean-up and retries change",
+       R"([{"op": "add", "path": "/spec/activeDeadlineSeconds", "value": 60},
+           {"op": "add", "path": "/spec/backoffLimit", "value": 2},
+           {"op": "replace", "path": "/spec/cleanPodPolicy", "value": "All"}])",
+       {}},
+      {"a null stands where nothing was, or the other way",
+       R"([{"op": "add", "path": "/spec/coordinator/template/metadata", "value": null},
+           {"op": "remove", "path": "/spec/collector/template/metadata/creationTimestamp"}])",
+       {}},
+      {"an image changes",
+       R"([{"op": "replace", "path": "/spec/learner/template/spec/containers/0/image", "value": "j"}])",
+       {fixed("spec.learner.template")}},
+      {"a field of a template comes",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/hostNetwork", "value": true}])",
+       {fixed("spec.coordinator.template")}},
+      {"a volume comes",
+       R"([{"op": "add", "path": "/spec/volumes/-", "value": {"name": "more"}}])",
+       {fixed("spec.volumes")}},
+      {"the volumes go", R"([{"op": "remove", "path": "/spec/volumes"}])", {fixed("spec.volumes")}},
+      {"a role goes",
+       R"([{"op": "remove", "path": "/spec/learner"}])",
+       {"spec.learner.template: Forbidden: may not be removed while the job runs: set "
+        "spec.learner.replicas to 0 to delete the role's pods, or suspend the job first"}},
+      {"an image changes, and the job is suspended",
+       R"([{"op": "replace", "path": "/spec/learner/template/spec/containers/0/image", "value": "j"},
+           {"op": "add", "path": "/spec/suspend", "value": true}])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  CHECK(messages(check_update(edited(job_in(), row.patch), job_in())) == row.want);
+}
+
+TEST_CASE("a suspension is not taken back before the attempt has ended",
+          "[job][validate][update]") {
+  const std::string resume = R"([{"op": "replace", "path": "/spec/suspend", "value": false}])";
+  const std::string image = R"([{"op": "replace", "value": "j",
+                                 "path": "/spec/learner/template/spec/containers/0/image"}])";
+  Json running = job_in();
+  running["spec"]["suspend"] = true;  // the controller has not looked yet
+  const Messages too_soon{
+      "spec.suspend: Forbidden: may not be taken back before the controller has suspended the job: "
+      "wait for its condition Suspended, then set it to false"};
+  CHECK(messages(check_update(edited(running, resume), running)) == too_soon);
+  CHECK(messages(check_update(edited(running, R"([{"op": "remove", "path": "/spec/suspend"}])"),
+                              running)) == too_soon);
+  CHECK(check_update(edited(running, image), running).empty());  // all its pods are deleted
+
+  Json suspended = running;
+  suspended["status"]["phase"] = "Created";  // as the controller leaves it
+  CHECK(check_update(edited(suspended, resume), suspended).empty());
+}
+
+TEST_CASE("a role may come while the job runs", "[job][validate][update]") {
+  Json serial = job_in();
+  serial["spec"].erase("learner");
+  CHECK(check_update(job_in(), serial).empty());
+}
+
+TEST_CASE("anything may change of a job that does not run", "[job][validate][update]") {
+  const Json job = job_in(GENERATE("", "Created", "Succeeded", "Failed"));
+  CHECK(check_update(edited(job, R"([{"op": "remove", "path": "/spec/learner"},
+                                      {"op": "remove", "path": "/spec/volumes"}])"),
+                     job)
+            .empty());
+}
+
+TEST_CASE("objects of any shape are compared", "[job][validate][update]") {
+  const Json shape = GENERATE(Json(nullptr), Json::array(), Json(5),
+                              Json({{"spec", Json::array({1})}, {"status", "Running"}}),
+                              Json({{"status", {{"phase", "Running"}}}, {"spec", 7}}));
+  CHECK(check_update(shape, shape).empty());
+  check_update(shape, job_in());
+  check_update(job_in(), shape);
+}
+
+TEST_CASE("an update is not blamed for errors that are stored", "[job][validate][update]") {
+  struct Row {
+    std::string when;
+    std::string stored;  // what makes the stored job wrong
+    std::string change;
+    Messages want;
+  };
+  const std::string no_image =
+      R"([{"op": "remove", "path": "/spec/learner/template/spec/containers/0/image"}])";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"something else changes",
+       no_image,
+       R"([{"op": "add", "path": "/spec/suspend", "value": true}])",
+       {}},
+      {"the wrong item moves in its list",
+       no_image,
+       R"([{"op": "add", "path": "/spec/learner/template/spec/containers/0",
+            "value": {"name": "sidecar", "image": "i"}}])",
+       {}},
+      {"the wrong item moves, and the new one is wrong in the same way",
+       no_image,
+       R"([{"op": "add", "path": "/spec/learner/template/spec/containers/0",
+            "value": {"name": "sidecar"}}])",
+       {"spec.learner.template.spec.containers[0].image: Required value"}},
+      {"the same is wrong in another place",
+       no_image,
+       R"([{"op": "remove", "path": "/spec/collector/template/spec/containers/0/image"}])",
+       {"spec.collector.template.spec.containers[0].image: Required value"}},
+      {"the wrong value becomes another wrong one",
+       R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "hello"}])",
+       R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "world"}])",
+       {R"(spec.cleanPodPolicy: Unsupported value: "world": Invalid CleanPodPolicy: must be one )"
+        R"(of Running, All, None)"}},
+      {"a name that stands twice comes a third time",
+       R"([{"op": "add", "path": "/spec/volumes/-", "value": {"name": "data"}}])",
+       R"([{"op": "add", "path": "/spec/volumes/-", "value": {"name": "data"}}])",
+       {R"(spec.volumes[2].name: Duplicate value: "data")"}},
+      {"the wrong value goes",
+       R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "hello"}])",
+       R"([{"op": "remove", "path": "/spec/cleanPodPolicy"}])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  const Json stored = edited(job_in(), row.stored);
+  const Json sent = edited(stored, row.change);
+  REQUIRE_FALSE(validate_job(stored).empty());
+  CHECK(messages(without_stored_errors(validate_job(sent), sent, validate_job(stored), stored)) ==
+        row.want);
+}
+
+}  // namespace nervex::job

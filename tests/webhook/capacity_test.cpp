@@ -1,0 +1,134 @@
+#include "webhook/capacity.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/wait_until.h"
+#include "tests/webhook/samples.h"
+#include "webhook/nodes.h"
+
+namespace nervex::webhook {
+namespace {
+
+Json node_json(const std::string& name, const std::string& gpus, bool tainted = false) {
+  Json node = {{"metadata", {{"name", name}, {"labels", {{"zone", name}}}}},
+               {"status",
+                {{"allocatable",
+                  {{"cpu", "8"}, {"memory", "32Gi"}, {"pods", "110"}, {"nvidia.com/gpu", gpus}}},
+                 {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
+  if (tainted) node["spec"]["taints"] = {{{"key", "a"}, {"effect", "NoSchedule"}}};
+  return node;
+}
+
+gang::Cluster two_nodes(bool tainted = false) {
+  std::vector<gang::NodeView> views;
+  for (const auto& [name, gpus] : {std::pair("a", "8"), std::pair("b", "4")}) {
+    auto node = kube::decode_node(node_json(name, gpus, tainted).dump());
+    REQUIRE(node);
+    const auto shared = std::make_shared<const kube::Node>(*std::move(node));
+    views.push_back({shared, shared->allocatable});
+  }
+  return views;
+}
+
+Json job_with_learners(int replicas, const std::string& gpus) {
+  return Json::parse(R"({"metadata": {"name": "dqn", "namespace": "rl"}, "spec": {
+    "coordinator": {"template": {"spec": {"containers": [{"name": "m", "image": "i"}]}}},
+    "learner": {"replicas": )" +
+                     std::to_string(replicas) + R"(, "template": {"spec": {"containers": [
+      {"name": "m", "image": "i", "resources": {"limits": {"nvidia.com/gpu": ")" +
+                     gpus + R"("}}}]}}}}})");
+}
+
+}  // namespace
+
+TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capacity]") {
+  struct Row {
+    std::string when;
+    Json job;
+    std::string field;  // empty: it may run one day
+    std::string says;
+  };
+  Json reserved = job_with_learners(0, "8");
+  reserved["spec"]["learner"]["minReplicas"] = 2;
+  Json elsewhere = job_with_learners(1, "1");
+  elsewhere["spec"]["learner"]["template"]["spec"]["nodeSelector"] = {{"zone", "c"}};
+  const auto row = GENERATE_COPY(values<Row>({
+      {"it fits", job_with_learners(3, "4"), "", ""},
+      {"one pod is larger than any node", job_with_learners(1, "16"), "spec.learner.template",
+       "nvidia.com/gpu 16"},
+      {"there are too many pods", job_with_learners(4, "4"), "spec.learner.template",
+       "1 of 4 can never fit"},
+      {"what is to be reserved is too much", reserved, "spec.learner.template",
+       "1 of 2 can never fit"},
+      {"no node is selected, which a label on a node changes", elsewhere, "", ""},
+      {"it cannot be read", Json{{"spec", 5}}, "", ""},
+  }));
+  INFO("when " << row.when);
+  const auto found = find_never_fitting(row.job, two_nodes());
+  CHECK(found.value_or(NeverFits{}).field == row.field);
+  INFO(found.value_or(NeverFits{}).why);
+  CHECK(found.value_or(NeverFits{}).why.find(row.says) != std::string::npos);
+  CHECK_FALSE(found.value_or(NeverFits{}).why.starts_with("learner"));
+  CHECK_FALSE(find_never_fitting(row.job, two_nodes(true)));  // taints may go
+  CHECK_FALSE(find_never_fitting(row.job, gang::Cluster()));
+}
+
+TEST_CASE("what could never run is warned of, refused or let pass", "[webhook][capacity]") {
+  kube::AdmissionRequest request;
+  request.uid = "u";
+  request.operation = "CREATE";
+  request.kind = "NerveXJob";
+  request.object = a_job();
+  Facts facts;
+  facts.never_fits = NeverFits{"spec.collector.template", "1 of 1 can never fit"};
+  const auto answer = [&](Strictness capacity) {
+    return review(request, Hook::kValidate,
+                  {*job_check(), "server", Strictness::kWarn, Strictness::kOff, capacity}, facts)
+        .response;
+  };
+  CHECK(answer(Strictness::kOff).warnings.empty());
+  CHECK(answer(Strictness::kWarn).warnings ==
+        std::vector<std::string>{"spec.collector.template: 1 of 1 can never fit"});
+  const auto refused = answer(Strictness::kRefuse);
+  CHECK_FALSE(refused.allowed);
+  CHECK(refused.details.causes[0].field == "spec.collector.template");
+
+  request.operation = "UPDATE";
+  request.old_object = request.object;
+  request.object["spec"]["suspend"] = true;
+  CHECK_FALSE(answer(Strictness::kRefuse).allowed);
+  facts.stored_never_fits = facts.never_fits;  // as it was before
+  CHECK(answer(Strictness::kRefuse).allowed);
+  CHECK(answer(Strictness::kWarn).warnings.empty());
+  // Fewer of them, maybe on the way to what fits; or another role is named now. The user hears of
+  // it, and is not kept from the next step.
+  facts.never_fits = GENERATE(NeverFits{"spec.collector.template", "2 of 8 can never fit"},
+                              NeverFits{"spec.learner.template", "1 of 2 can never fit"});
+  CHECK(answer(Strictness::kRefuse).allowed);
+  CHECK(answer(Strictness::kRefuse).warnings.size() == 1);
+  CHECK(answer(Strictness::kWarn).warnings.size() == 1);
+}
+
+TEST_CASE("nodes are judged by from their first complete list on", "[webhook][capacity]") {
+  testing::FakeApi api;
+  testing::FakeClock clock;
+  api.add(kube::kNodes, "", node_json("a", "8"));
+  kube::Reflectors watches(api);
+  Nodes nodes(watches, clock);
+  const Json job = job_with_learners(1, "16");
+  CHECK_FALSE(nodes.find_never_fitting(job));
+  CHECK(watches.check_synced());  // nothing waits for nodes
+  watches.start();
+  CHECK(testing::wait_until([&] { return nodes.find_never_fitting(job).has_value(); }));
+  api.add(kube::kNodes, "", node_json("b", "16"));
+  CHECK(testing::wait_until([&] {
+    clock.advance(std::chrono::seconds(5));
+    return !nodes.find_never_fitting(job);
+  }));
+  watches.stop();
+}
+
+}  // namespace nervex::webhook

@@ -1,0 +1,390 @@
+#include "webhook/template_dry_run.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
+#include "tests/webhook/samples.h"
+#include "webhook/facts.h"
+
+namespace nervex::webhook {
+namespace {
+
+// An API server that answers creates of podtemplates, and counts them.
+class Verdicts final : public kube::Api {
+ public:
+  Result<std::string> send(const kube::ApiRequest& request) override {
+    ++asked;
+    last = request;
+    if (!ignoring.empty() && request.path.find("fieldValidation=Ignore") != std::string::npos) {
+      request.on_refusal(422, ignoring);
+      return Error{Code::kInvalid, "refused"};
+    }
+    if (status == 0) return Error{Code::kTransient, "connection refused"};
+    if (status == 201) return std::string("{}");
+    if (request.on_refusal) request.on_refusal(status, body);
+    return Error{status == 403 ? Code::kForbidden : Code::kInvalid, "refused"};
+  }
+  Result<Nothing> stream(const std::string&, const std::function<bool(std::string_view)>&,
+                         std::stop_token) override {
+    return ok();
+  }
+
+  int status = 201;
+  std::string body;
+  std::string ignoring;  // the answer, a 422, where unknown fields are ignored
+  int asked = 0;
+  kube::ApiRequest last;
+};
+
+// As kube-apiserver v1.36.3 answers.
+std::string invalid(const std::string& field, const std::string& reason = "FieldValueInvalid",
+                    const std::string& message = "Invalid value: 0: must be between 1 and 65535") {
+  return Json{
+      {"kind", "Status"},
+      {"code", 422},
+      {"reason", "Invalid"},
+      {"message", "PodTemplate \"nervex-admission-dry-run\" is invalid: ..."},
+      {"details",
+       {{"causes", Json::array({{{"field", field}, {"reason", reason}, {"message", message}}})}}}}
+      .dump();
+}
+
+kube::AdmissionRequest request_for(Json object, Json stored = nullptr) {
+  kube::AdmissionRequest request;
+  request.uid = "u";
+  request.operation = stored.is_null() ? "CREATE" : "UPDATE";
+  request.kind = "NerveXJob";
+  request.user = "alice";
+  request.object = std::move(object);
+  request.old_object = std::move(stored);
+  return request;
+}
+
+std::vector<std::string> causes_of(const kube::AdmissionRequest& request, const Facts& facts) {
+  const auto reviewed = review(request, Hook::kValidate, {*job_check(), "server"}, facts);
+  std::vector<std::string> causes;
+  for (const auto& cause : reviewed.response.details.causes) {
+    causes.push_back(cause.field + ": " + cause.message);
+  }
+  return causes;
+}
+
+}  // namespace
+
+TEST_CASE("equal templates of different jobs and roles ask the same", "[webhook][dry_run]") {
+  Json job = a_job();
+  job["spec"]["learner"] = {{"template", job["spec"]["coordinator"]["template"]}};
+  const Json asked = pod_template_to_ask(job, "learner");
+  CHECK(asked["metadata"] == Json({{"name", "nervex-admission-dry-run"}}));
+  CHECK(asked["template"]["metadata"]["labels"] == Json({{"app", "dqn"}}));
+  CHECK(asked["template"]["spec"]["volumes"] == job["spec"]["volumes"]);
+  CHECK(asked["template"]["spec"]["schedulerName"] == "nervex-scheduler");
+  Json other = job;
+  other["metadata"]["name"] = "other";
+  CHECK(pod_template_to_ask(other, "learner") == asked);
+  CHECK(pod_template_to_ask(job, "coordinator") == asked);
+  CHECK(pod_template_to_ask(a_job(), "learner").is_null());
+}
+
+TEST_CASE("any shape of a job can be asked about", "[webhook][dry_run][property]") {
+  with_odd_parts(a_job(), [](const Json& changed) {
+    for (const auto role : job::kTemplateRoles) pod_template_to_ask(changed, role);
+    templates_to_ask(request_for(changed, a_job()));
+  });
+}
+
+TEST_CASE("what the API server refuses is named where it stands in the job", "[webhook][dry_run]") {
+  struct Row {
+    std::string when;
+    std::string field;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it is in the template", "template.spec.containers[0].ports[0].containerPort",
+       "spec.coordinator.template.spec.containers[0].ports[0].containerPort"},
+      {"it is in the template's metadata", "template.metadata.labels",
+       "spec.coordinator.template.metadata.labels"},
+      {"it is in a volume of the template", "template.spec.volumes[0].emptyDir",
+       "spec.coordinator.template.spec.volumes[0].emptyDir"},
+      {"it is in a volume of the job", "template.spec.volumes[2]", "spec.volumes[1]"},
+      {"it is in a part of a volume of the job", "template.spec.volumes[1].hostPath.path",
+       "spec.volumes[0].hostPath.path"},
+      {"it is no volume's number", "template.spec.volumes[x",
+       "spec.coordinator.template.spec.volumes[x"},
+      {"it is all of it", "template", "spec.coordinator.template"},
+  }));
+  INFO("when " << row.when);
+  Json job = a_job();
+  job["spec"]["coordinator"]["template"]["spec"]["volumes"] = {{{"name", "own"}, {"emptyDir", {}}}};
+  const auto verdict = verdict_of(422, invalid(row.field));
+  REQUIRE(verdict);
+  const auto errors = errors_in_job(*verdict, job, "coordinator");
+  REQUIRE(errors.size() == 1);
+  CHECK(to_string(errors[0]) == row.want + ": Invalid value: 0: must be between 1 and 65535");
+}
+
+TEST_CASE("the API server's errors stand where users wrote what is wrong", "[webhook][dry_run]") {
+  Json job = a_job();
+  Json& spec = job["spec"]["coordinator"]["template"]["spec"];
+  spec["nodeName"] = "A_B";
+  spec["volumes"] = {{{"name", "data"}, {"hostPath", {{"path", ""}}}}};
+  const auto fields = [&](const std::string& field, const std::string& reason,
+                          const std::string& words) {
+    std::vector<std::string> found;
+    const TemplateVerdict verdict = *verdict_of(422, invalid(field, reason, words));
+    for (const auto& error : errors_in_job(verdict, job, "coordinator")) {
+      found.push_back(error.field);
+    }
+    return found;
+  };
+  using Fields = std::vector<std::string>;
+  const std::string kRole = "spec.coordinator.template";
+  CHECK(fields("template.labels", "FieldValueInvalid", "x") == Fields{kRole + ".metadata.labels"});
+  CHECK(fields("template.spec.affinity.nodeAffinity.x[0].matchFields[0].values[0]",
+               "FieldValueInvalid",
+               "Invalid value: \"A_B\": x") == Fields{kRole + ".spec.nodeName"});
+  // A mount of a volume that is there follows from what is wrong with the volume.
+  const std::string kMount = "template.spec.containers[0].volumeMounts[0].name";
+  CHECK(fields(kMount, "FieldValueNotFound", "Not found: \"data\"").empty());
+  CHECK(fields(kMount, "FieldValueNotFound", "Not found: \"other\"").size() == 1);
+}
+
+TEST_CASE("only refusals of the template are verdicts", "[webhook][dry_run]") {
+  for (const int status : {0, 401, 403, 404, 409, 413, 429, 500, 504}) {
+    CHECK_FALSE(verdict_of(status, invalid("template.spec")));
+  }
+  CHECK_FALSE(verdict_of(422, "<html>"));
+  // Of policies for all kinds of objects, which judge ours and not the job:
+  CHECK_FALSE(verdict_of(422, invalid("")));
+  CHECK_FALSE(verdict_of(422, invalid("metadata.labels")));
+  CHECK_FALSE(verdict_of(422, R"({"message": "denied by policy team-label"})"));
+  CHECK_FALSE(verdict_of(400, R"({"message": "admission webhook x does not support dry run"})"));
+  const auto unreadable =
+      verdict_of(400, R"({"message": "strict decoding error: unknown field \"template.x\""})");
+  REQUIRE(unreadable);
+  CHECK(unreadable->is_unreadable);
+  CHECK(to_string(errors_in_job(*unreadable, a_job(), "coordinator")[0]) ==
+        R"(spec.coordinator.template: strict decoding error: unknown field "template.x")");
+  const auto long_words =
+      verdict_of(422, invalid("template", "FieldValueInvalid", std::string(100'000, 'x')));
+  CHECK(message_of(long_words->errors[0]).size() < 1000);
+}
+
+TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = 422;
+  api.body = invalid("template.spec.containers[0].ports[0].containerPort");
+  Json job = a_job();
+  job["spec"].erase("collector");
+  job["spec"]["cleanPodPolicy"] = "hello";
+  const auto request = request_for(job);
+  CHECK(
+      causes_of(request, gather_facts(request, dry_runs, "1")) ==
+      std::vector<std::string>{
+          R"(spec.cleanPodPolicy: Unsupported value: "hello": Invalid CleanPodPolicy: must be one )"
+          "of Running, All, None",
+          "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
+          "0: must be between 1 and 65535"});
+  CHECK(
+      api.last.path ==
+      "/api/v1/namespaces/nervex-system/podtemplates?dryRun=All&fieldValidation=Strict&timeout=1s");
+}
+
+TEST_CASE("what our own checks tell of a field is not told twice", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  Json job = a_job();
+  job["spec"].erase("collector");
+  Json& container = job["spec"]["coordinator"]["template"]["spec"]["containers"][0];
+  container["resources"] = {{"requests", {{"cpu", "2"}}}, {"limits", {{"cpu", "1"}}}};
+  const std::string path = "template.spec.containers[0].resources.requests";
+  api.status = GENERATE(400, 422);
+  api.body = api.status == 400 ? R"({"message": "cannot be handled"})" : invalid(path);
+  const auto request = request_for(job);
+  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+        std::vector<std::string>{
+            "spec.coordinator." + path +
+            "[cpu]: Invalid value: \"2\": must not be more than the limit of 1"});
+}
+
+TEST_CASE("an unknown field hides nothing else", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  Json job = a_job();
+  job["spec"].erase("collector");
+  job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["imagee"] = "x";
+  api.status = 400;
+  api.body = R"({"message": "strict decoding error: unknown field"})";
+  api.ignoring = invalid("template.spec.containers[0].ports[0].containerPort");
+  const auto request = request_for(job);
+  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+        std::vector<std::string>{
+            "spec.coordinator.template.spec.containers[0].imagee: Forbidden: unknown field "
+            "`imagee`, did you mean `image`?",
+            "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
+            "0: must be between 1 and 65535"});
+}
+
+TEST_CASE("a verdict is asked once for each template and version of the cluster",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  const auto request = request_for(a_job());  // two roles
+  gather_facts(request, dry_runs, "1");
+  CHECK(api.asked == 2);
+  gather_facts(request, dry_runs, "1");
+  CHECK(api.asked == 2);
+  gather_facts(request, dry_runs, "2");
+  CHECK(api.asked == 4);
+}
+
+TEST_CASE("a refusal is asked for again after a minute, for who refused may be gone",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = 422;
+  api.body = invalid("template.spec");
+  const auto request = request_for(a_job());
+  CHECK_FALSE(gather_facts(request, dry_runs, "1").errors.empty());
+  api.status = 201;
+  clock.advance(std::chrono::seconds(59));
+  CHECK_FALSE(gather_facts(request, dry_runs, "1").errors.empty());
+  clock.advance(std::chrono::seconds(1));
+  CHECK(gather_facts(request, dry_runs, "1").errors.empty());
+}
+
+TEST_CASE("without a verdict the job is warned, and the API server left alone for a while",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = GENERATE(0, 403, 500);
+  api.body = invalid("template.spec");
+  const auto request = request_for(a_job());
+  const Facts facts = gather_facts(request, dry_runs, "1");
+  CHECK(facts.errors.empty());
+  REQUIRE(facts.warnings.size() == 1);
+  CHECK(facts.warnings[0].size() < 120);
+  const auto reviewed = review(request, Hook::kValidate, {*job_check(), "server"}, facts);
+  CHECK(reviewed.response.allowed);
+  CHECK(reviewed.response.warnings == facts.warnings);
+  CHECK(api.asked == 1);
+  api.status = 201;
+  CHECK_FALSE(gather_facts(request, dry_runs, "1").warnings.empty());
+  CHECK(api.asked == 1);
+  clock.advance(std::chrono::seconds(5));
+  CHECK(gather_facts(request, dry_runs, "1").warnings.empty());
+  CHECK(api.asked == 3);
+}
+
+TEST_CASE("an update asks about the templates that it changes", "[webhook][dry_run]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    std::vector<std::string_view> want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing of a pod changes",
+       R"([{"op": "add", "path": "/spec/suspend", "value": true}])",
+       {}},
+      {"a template changes",
+       R"([{"op": "add", "path": "/spec/collector/template/spec/hostNetwork", "value": true}])",
+       {"collector"}},
+      {"a role goes", R"([{"op": "remove", "path": "/spec/collector"}])", {}},
+      {"the volumes change",
+       R"([{"op": "add", "path": "/spec/volumes/-", "value": {"name": "more", "emptyDir": {}}}])",
+       {"coordinator", "collector"}},
+      {"the job is being deleted",
+       R"([{"op": "add", "path": "/metadata/deletionTimestamp", "value": "2026-01-01T00:00:00Z"},
+           {"op": "remove", "path": "/spec/volumes"}])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  const auto request = request_for(job_with(row.patch), a_job());
+  CHECK(templates_to_ask(request) == row.want);
+}
+
+TEST_CASE("what the API server refuses of the stored template, too, excuses the update",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = 422;
+  api.body = invalid("template.spec.containers[0].ports[0].containerPort");
+  const auto request =
+      request_for(job_with(R"([{"op": "add", "path": "/spec/coordinator/template/spec/hostNetwork",
+                    "value": true}])"),
+                  a_job());
+  const Facts facts = gather_facts(request, dry_runs, "1");
+  CHECK(facts.errors.size() == 1);
+  CHECK(facts.stored_errors.size() == 1);
+  CHECK(causes_of(request, facts).empty());
+}
+
+TEST_CASE("whether a user may create pods is asked with all that the user is", "[webhook][facts]") {
+  testing::FakeApi api;
+  Json asked;
+  bool allowed = GENERATE(true, false);
+  api.answer("subjectaccessreviews", [&](const Json& body) -> Result<Json> {
+    asked = body["spec"];
+    return Json{{"status", {{"allowed", allowed}}}};
+  });
+  auto request = request_for(a_job());
+  request.ns = "rl";
+  request.user_uid = "u-7";
+  request.groups = {"team"};
+  request.user_extra = {{"scopes", {"a"}}};
+  Facts facts;
+  ask_pod_access(request, api, facts);
+  CHECK(facts.may_create_pods == allowed);
+  CHECK(asked == Json::parse(R"({"user": "alice", "uid": "u-7", "groups": ["team"],
+    "extra": {"scopes": ["a"]},
+    "resourceAttributes": {"namespace": "rl", "verb": "create", "resource": "pods"}})"));
+
+  asked = nullptr;
+  ask_pod_access(
+      request_for(job_with(R"([{"op": "add", "path": "/spec/suspend", "value": true}])"), a_job()),
+      api, facts);
+  CHECK(asked.is_null());  // a user who suspends a job brings no pods
+
+  api.answer("subjectaccessreviews", [](const Json&) -> Result<Json> {
+    return Error{Code::kTransient, "timeout"};
+  });
+  Facts unknown;
+  ask_pod_access(request, api, unknown);
+  CHECK_FALSE(unknown.may_create_pods.has_value());
+  CHECK_FALSE(unknown.access_error.empty());
+}
+
+TEST_CASE("a job without an AggregatorConfig is warned", "[webhook][facts]") {
+  testing::FakeApi api;
+  const auto warnings = [&](const Json& job) {
+    Facts facts;
+    ask_aggregator_config(request_for(job), api, "nervex-system/aggregator-config", facts);
+    return facts.warnings;
+  };
+  Json per_job = a_job();
+  per_job["spec"]["aggregator"] = "PerJob";
+  Json on_demand = a_job();
+  on_demand["spec"]["aggregator"] = "OnDemand";
+  using Warnings = std::vector<std::string>;
+  const std::string none = "no AggregatorConfig nervex-system/aggregator-config: the job ";
+  CHECK(warnings(a_job()) == Warnings{none + "starts without an aggregator"});
+  CHECK(warnings(per_job) == Warnings{none + "waits until there is one"});
+  CHECK(warnings(on_demand).empty());
+  api.fail_next("GET", "aggregatorconfigs", {Code::kTransient, "timeout"});
+  CHECK(warnings(a_job()).empty());
+  api.add(kube::kAggregatorConfigs, "nervex-system",
+          {{"metadata", {{"name", "aggregator-config"}}}});
+  CHECK(warnings(a_job()).empty());
+}
+
+}  // namespace nervex::webhook

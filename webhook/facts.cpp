@@ -1,0 +1,91 @@
+#include "webhook/facts.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "job/types.h"
+
+namespace nervex::webhook {
+namespace {
+
+constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
+
+Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
+                                   TemplateDryRuns& dry_runs, const std::string& version) {
+  const Json pod_template = pod_template_to_ask(object, role);
+  if (pod_template.is_null()) return job::FieldErrors{};
+  const auto verdict = dry_runs.ask(pod_template, version);
+  if (!verdict) return verdict.error();
+  return errors_in_job(*verdict, object, role);
+}
+
+}  // namespace
+
+Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs,
+                   const std::string& version) {
+  Facts facts;
+  for (const std::string_view role : templates_to_ask(request)) {
+    auto errors = ask_about(request.object, role, dry_runs, version);
+    // What is stored matters only where it may excuse something.
+    const bool has_errors = errors && !errors->empty();
+    auto stored = has_errors && !request.old_object.is_null()
+                      ? ask_about(request.old_object, role, dry_runs, version)
+                      : job::FieldErrors{};
+    if (!errors || !stored) {
+      const Error& error = errors ? stored.error() : errors.error();
+      log_warn("the API server gave no verdict on a pod template", {{"error", error.message}});
+      facts.warnings.push_back(
+          "pod templates were not checked by the API server: what it refuses shows when pods are "
+          "created");
+      return facts;
+    }
+    append(facts.errors, *std::move(errors));
+    append(facts.stored_errors, *std::move(stored));
+  }
+  return facts;
+}
+
+void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts) {
+  if (request.kind != job::kKind || templates_to_ask(request).empty()) return;
+  Json spec = {{"user", request.user},
+               {"groups", request.groups},
+               {"resourceAttributes",
+                {{"namespace", request.ns}, {"verb", "create"}, {"resource", "pods"}}}};
+  if (!request.user_uid.empty()) spec["uid"] = request.user_uid;
+  if (request.user_extra.is_object()) spec["extra"] = request.user_extra;
+  const auto reviewed = kube::create_object(
+      api, kAccessReviews, "",
+      {{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}, {"spec", spec}});
+  if (reviewed) {
+    facts.may_create_pods = kube::bool_at(*reviewed, {"status", "allowed"});
+  } else {
+    facts.access_error = reviewed.error().message;
+    log_warn("cannot ask who may create pods", {{"error", facts.access_error}});
+  }
+}
+
+void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts) {
+  if (request.kind != job::kKind || !changes_spec(request)) return;
+  facts.never_fits = nodes.find_never_fitting(request.object);
+  if (facts.never_fits && !request.old_object.is_null()) {
+    facts.stored_never_fits = nodes.find_never_fitting(request.old_object);
+  }
+}
+
+void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,
+                           const std::string& name, Facts& facts) {
+  if (request.kind != job::kKind || request.operation != "CREATE") return;
+  const std::string mode = kube::string_at(request.object, {"spec", "aggregator"});
+  if (mode == "OnDemand") return;
+  const auto slash = name.find('/');
+  const auto found = kube::get_object(api, kube::kAggregatorConfigs, name.substr(0, slash),
+                                      name.substr(slash + 1));
+  if (found || found.error().code != Code::kNotFound) return;
+  facts.warnings.push_back(
+      fmt::format("no AggregatorConfig {}: the job {}", name,
+                  mode == "PerJob" ? "waits until there is one" : "starts without an aggregator"));
+}
+
+}  // namespace nervex::webhook

@@ -1,0 +1,30 @@
+// webhook/facts.h - what does the cluster say about the job of a review? Asks; review() decides.
+#pragma once
+
+#include <string>
+
+#include "kube/model/admission.h"
+#include "webhook/nodes.h"
+#include "webhook/review.h"
+#include "webhook/template_dry_run.h"
+
+namespace nervex::webhook {
+
+// Asks the API server about the templates that the request brings or changes (templates_to_ask()).
+// `version`: of the cluster's OpenAPI. What nobody answers becomes a warning.
+Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs,
+                   const std::string& version);
+
+// Whether the user of a request that brings templates may create pods in its namespace, into
+// `facts`. AggregatorConfigs are not asked about: their authors are trusted (SECURITY.md).
+void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts);
+
+// Whether the job could ever run, into `facts`; of a request that changes what its pods need.
+void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts);
+
+// A warning if a new job, of which `request` tells, finds no AggregatorConfig of that name
+// ("namespace/name").
+void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,
+                           const std::string& name, Facts& facts);
+
+}  // namespace nervex::webhook

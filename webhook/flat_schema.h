@@ -1,0 +1,68 @@
+// webhook/flat_schema.h - is this object right, at first glance?
+//
+// A right object is the usual case, and telling that much needs no words. So the schema is compiled
+// into a flat table once: references resolved, names sorted, required ones counted. One walk over
+// the object then says "right" or "do not know". SchemaCheck finds out the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kube/model/json.h"
+
+namespace nervex::webhook {
+
+// One schema, made ready. Immutable, so thread-safe.
+class FlatSchema {
+ public:
+  // `schema` in the dialect of webhook/job_schema.h. What uses anything else is never right.
+  explicit FlatSchema(const Json& schema);
+
+  // True only if SchemaCheck finds nothing wrong. Allocates nothing.
+  bool accepts(const Json& object) const { return accepts(object, kRoot); }
+
+ private:
+  using Index = std::uint32_t;  // of a node
+  static constexpr Index kRoot = 0;
+  static constexpr Index kAnything = UINT32_MAX;  // nothing is said about this part
+
+  struct Field {
+    std::string name;
+    Index node = kAnything;
+    bool is_required = false;
+  };
+
+  struct Node {
+    bool is_known = true;    // false: says what we do not understand
+    bool is_closed = false;  // no other fields than `fields`
+    std::uint8_t types = 0;  // bits; 0: any
+    std::size_t required = 0;
+    std::vector<Field> fields;  // by name
+    Index others = kAnything;   // fields that `fields` does not have
+    Index items = kAnything;
+    std::vector<std::string> allowed;  // strings; empty: any
+    std::optional<double> minimum;
+    std::optional<double> maximum;
+    std::optional<std::size_t> min_size;  // items or characters
+    std::optional<std::size_t> max_size;
+    bool is_int32 = false;
+  };
+
+  using Definitions = std::unordered_map<std::string, Index>;  // that are compiled, by name
+  Index add(const Json& schema, const Json& root, Definitions& made);
+  Index add_reference(const std::string& reference, const Json& root, Definitions& made);
+  void read(Node& node, const std::string& keyword, const Json& value, const Json& root,
+            Definitions& made);
+
+  bool accepts(const Json& value, Index index) const;
+  bool accepts_object(const Json& value, const Node& node) const;
+  bool accepts_array(const Json& value, const Node& node) const;
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace nervex::webhook

@@ -1,0 +1,264 @@
+#include "webhook/template_dry_run.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/tls/sha256.h"
+#include "job/pod_manifest.h"
+
+namespace nervex::webhook {
+namespace {
+
+constexpr kube::ResourceKind kPodTemplates{"", "v1", "podtemplates"};
+constexpr const char* kName = "nervex-admission-dry-run";
+constexpr std::size_t kMaxVerdicts = 512;
+constexpr std::size_t kMaxWords = 500;
+constexpr std::size_t kMaxErrors = 100;  // of a verdict; nobody reads more at once
+// Who refused may be gone by then: an older API server, a policy.
+constexpr std::chrono::seconds kRefusalLasts{60};
+// After an API server has not answered: callers of the webhook should not wait for it each time.
+constexpr std::chrono::seconds kPauseAfterFailure{5};
+
+struct TemplateRole {
+  std::string_view name;
+  job::Role role;
+};
+constexpr std::array<TemplateRole, 4> kRoles{{{"coordinator", job::Role::kCoordinator},
+                                              {"collector", job::Role::kCollector},
+                                              {"learner", job::Role::kLearner},
+                                              {"aggregator", job::Role::kAggregator}}};
+
+job::Role role_named(std::string_view name) {
+  for (const auto& one : kRoles) {
+    if (one.name == name) return one.role;
+  }
+  return job::Role::kLearner;
+}
+
+// Of the job only what decides how its pods look; no wrong type keeps it from being made.
+job::Job job_with_templates(const Json& object) {
+  const auto template_at = [&](std::string_view role) {
+    const Json* found = kube::find(object, {"spec", role, "template"});
+    return found == nullptr ? Json() : *found;
+  };
+  const auto role_with = [](Json pod_template) {
+    job::RoleSpec role;
+    role.pod_template = std::move(pod_template);
+    return role;
+  };
+  job::Job made;
+  made.spec.priority_class_name = kube::string_at(object, {"spec", "priorityClassName"});
+  made.spec.volumes = kube::array_at(object, {"spec", "volumes"});
+  made.spec.coordinator_template = template_at("coordinator");
+  made.spec.collector = role_with(template_at("collector"));
+  made.spec.learner = role_with(template_at("learner"));
+  return made;
+}
+
+job::FieldErrorType type_of(std::string_view reason) {
+  using enum job::FieldErrorType;
+  for (const auto type : {kRequired, kNotSupported, kForbidden, kTooLong, kDuplicate, kNotFound}) {
+    if (job::cause_type(type) == reason) return type;
+  }
+  return kInvalid;
+}
+
+job::FieldError error_with_words(job::FieldErrorType type, std::string field,
+                                 const std::string& words) {
+  job::FieldError error{type, std::move(field), "", ""};
+  error.words = cut_text(words, kMaxWords);
+  return error;
+}
+
+// "template.spec.volumes[3].name" with 3 -> {3, ".name"}.
+struct VolumeField {
+  std::size_t index = 0;
+  std::string_view rest;
+};
+std::optional<VolumeField> volume_field(std::string_view field) {
+  constexpr std::string_view kVolumes = "template.spec.volumes[";
+  if (!field.starts_with(kVolumes)) return std::nullopt;
+  field.remove_prefix(kVolumes.size());
+  VolumeField found;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), found.index);
+  if (error != std::errc() || end == field.data() + field.size() || *end != ']') {
+    return std::nullopt;
+  }
+  found.rest = field.substr(static_cast<std::size_t>(end - field.data()) + 1);
+  return found;
+}
+
+// Whether a mount is said to be of no volume although the template or the job has it: then the
+// volume itself is wrong, which another error tells.
+bool follows_from_volume(const job::FieldError& error, const Json& object, std::string_view role) {
+  if (error.field.find(".volumeMounts[") == std::string::npos &&
+      error.field.find(".volumeDevices[") == std::string::npos) {
+    return false;
+  }
+  if (error.type != job::FieldErrorType::kNotFound) return false;
+  for (const Json* volumes :
+       {&kube::array_at(object, {"spec", "volumes"}),
+        &kube::array_at(object, {"spec", role, "template", "spec", "volumes"})}) {
+    for (const Json& volume : *volumes) {
+      const std::string name = kube::string_at(volume, {"name"});
+      if (!name.empty() && error.words.ends_with(fmt::format("\"{}\"", name))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// ---- pure
+
+Json pod_template_to_ask(const Json& object, std::string_view role) {
+  const Json* written = kube::find(object, {"spec", role, "template"});
+  if (written == nullptr || !written->is_object()) return nullptr;
+  job::PodContext context;
+  if (role == "aggregator") context.aggregator_template = *written;
+  Json spec = job::pod_spec(job_with_templates(object), role_named(role), {}, nullptr, context);
+  spec["schedulerName"] = job::kSchedulerName;
+  Json metadata = Json::object();
+  for (const char* part : {"labels", "annotations"}) {
+    if (const Json* found = kube::find(*written, {"metadata", part})) metadata[part] = *found;
+  }
+  return {{"apiVersion", "v1"},
+          {"kind", "PodTemplate"},
+          {"metadata", {{"name", kName}}},
+          {"template", {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}}};
+}
+
+namespace {
+
+// The words of the API server's decoders (1.36): other 400s are of admission, of policies for all
+// kinds of objects, say.
+bool is_decoding_error(std::string_view message) {
+  return message.find("strict decoding error") != std::string_view::npos ||
+         message.find("cannot be handled as a") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body) {
+  if (http_status != 400 && http_status != 422) return std::nullopt;
+  const auto status = kube::parse_json(body);
+  if (!status) return std::nullopt;
+  TemplateVerdict verdict;
+  const std::string message = kube::string_at(*status, {"message"});
+  verdict.is_unreadable = http_status == 400;
+  if (verdict.is_unreadable) {
+    if (!is_decoding_error(message)) return std::nullopt;
+    verdict.errors.push_back(error_with_words(job::FieldErrorType::kInvalid, "template", message));
+    return verdict;
+  }
+  for (const Json& cause : kube::array_at(*status, {"details", "causes"})) {
+    const std::string field = kube::string_at(cause, {"field"});
+    if (field != "template" && !field.starts_with("template.")) continue;
+    if (verdict.errors.size() == kMaxErrors) break;
+    verdict.errors.push_back(error_with_words(type_of(kube::string_at(cause, {"reason"})), field,
+                                              kube::string_at(cause, {"message"})));
+  }
+  if (verdict.errors.empty()) return std::nullopt;
+  return verdict;
+}
+
+job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& object,
+                               std::string_view role) {
+  const std::size_t own =
+      kube::array_at(object, {"spec", role, "template", "spec", "volumes"}).size();
+  job::FieldErrors errors = verdict.errors;
+  std::erase_if(errors,
+                [&](const auto& error) { return follows_from_volume(error, object, role); });
+  for (auto& error : errors) {
+    // The API server leaves out `metadata` there.
+    for (const std::string_view part : {"labels", "annotations"}) {
+      if (error.field == fmt::format("template.{}", part)) {
+        error.field = fmt::format("template.metadata.{}", part);
+      }
+    }
+    // The controller turns nodeName into an affinity.
+    const std::string node =
+        kube::string_at(object, {"spec", role, "template", "spec", "nodeName"});
+    if (!node.empty() && error.field.find(".matchFields[") != std::string::npos &&
+        error.words.find(fmt::format("\"{}\"", node)) != std::string::npos) {
+      error.field = "template.spec.nodeName";
+    }
+    const auto volume = volume_field(error.field);
+    if (volume && volume->index >= own) {
+      error.field = fmt::format("spec.volumes[{}]{}", volume->index - own, volume->rest);
+    } else {
+      error.field = fmt::format("spec.{}.{}", role, error.field);
+    }
+  }
+  return errors;
+}
+
+// ---- acts
+
+std::optional<TemplateVerdict> TemplateDryRuns::known(const std::string& key) const {
+  const MutexLock lock(mutex_);
+  const auto at = verdicts_.find(key);
+  if (at == verdicts_.end()) return std::nullopt;
+  const auto& [verdict, since] = at->second;
+  const bool is_over = !verdict.errors.empty() && clock_.mono() >= since + kRefusalLasts;
+  return is_over ? std::nullopt : std::optional(verdict);
+}
+
+void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdict) {
+  const MutexLock lock(mutex_);
+  failed_.reset();
+  if (!verdicts_.insert_or_assign(key, Kept{verdict, clock_.mono()}).second) return;
+  order_.push_back(key);
+  if (order_.size() <= kMaxVerdicts) return;
+  verdicts_.erase(order_.front());
+  order_.pop_front();
+}
+
+Result<TemplateVerdict> TemplateDryRuns::ask(const Json& pod_template, const std::string& version) {
+  const std::string body = kube::to_text(pod_template);
+  const std::string key = version + "\n" + sha256_hex(body);
+  if (auto verdict = known(key)) return *std::move(verdict);
+  {
+    const MutexLock lock(mutex_);
+    if (failed_ && clock_.mono() < failed_at_ + kPauseAfterFailure) return *failed_;
+  }
+  auto verdict = post(body, "Strict");
+  if (verdict && verdict->is_unreadable) {
+    // A field that it does not know hides all else that is wrong. Ours name such fields anyway.
+    const auto others = post(body, "Ignore");
+    if (others && !others->is_unreadable) {
+      verdict->errors.insert(verdict->errors.end(), others->errors.begin(), others->errors.end());
+    }
+  }
+  if (verdict) {
+    keep(key, *verdict);
+    return verdict;
+  }
+  const MutexLock lock(mutex_);
+  failed_ = verdict.error();
+  failed_at_ = clock_.mono();
+  return verdict;
+}
+
+Result<TemplateVerdict> TemplateDryRuns::post(const std::string& body,
+                                              std::string_view validation) {
+  std::optional<TemplateVerdict> refused;
+  const auto reply = api_.send({.method = "POST",
+                                .path = fmt::format("{}?dryRun=All&fieldValidation={}&timeout=1s",
+                                                    kube::api_path(kPodTemplates, ns_), validation),
+                                .body = body,
+                                .content_type = "application/json",
+                                .before_sending = {},
+                                .on_refusal = [&](int status, std::string_view text) {
+                                  refused = verdict_of(status, text);
+                                }});
+  if (reply) return TemplateVerdict{};
+  if (refused) return *std::move(refused);
+  return reply.error();
+}
+
+}  // namespace nervex::webhook

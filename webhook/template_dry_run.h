@@ -1,0 +1,85 @@
+// webhook/template_dry_run.h - what does this cluster's API server say about a pod template?
+//
+// A dry run of creating a PodTemplate, a kind that nothing acts on, runs the whole validation of
+// pods of this very API server. So its verdict is ours, whatever its version.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "job/validate.h"
+#include "kube/api.h"
+#include "kube/model/json.h"
+
+namespace nervex::webhook {
+
+// ---- pure
+
+// The PodTemplate to ask about: the template of `role` ("learner"; of an AggregatorConfig
+// "aggregator") with what the controller adds
+// that may be refused, volumes of the job above all, and without anything that is one job's own, so
+// that equal templates are equal texts. Null: the role has no template.
+Json pod_template_to_ask(const Json& object, std::string_view role);
+
+struct TemplateVerdict {
+  // The API server's words, paths as in the PodTemplate: "template.spec.containers[0].image".
+  job::FieldErrors errors;
+  // It could not read the template and says no more than the first reason.
+  bool is_unreadable = false;
+};
+
+// What a refusal with this status and body (a metav1.Status) says about the template. nullopt: it
+// is about something else, such as a missing right or what a policy says. The first 100 errors.
+std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body);
+
+// The verdict's errors at their places in the job: spec.learner.template..., spec.volumes[0]...
+job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& object,
+                               std::string_view role);
+
+// ---- acts
+
+// What a user who creates a job may wait for it: both hooks ask, and have 5 s each.
+inline constexpr std::chrono::seconds kDryRunTimeout{1};
+
+// Thread-safe.
+class TemplateDryRuns {
+ public:
+  // Both are borrowed. `api` should not wait for longer than a second. `ns`: where this program may
+  // create podtemplates.
+  TemplateDryRuns(kube::Api& api, std::string ns, const Clock& clock)
+      : api_(api), ns_(std::move(ns)), clock_(clock) {}
+  TemplateDryRuns(const TemplateDryRuns&) = delete;
+  TemplateDryRuns& operator=(const TemplateDryRuns&) = delete;
+
+  // What pod_template_to_ask() made. Verdicts are kept: under another `version` of the cluster's
+  // OpenAPI they count no more, and refusals are asked for again after a minute. An Error: there
+  // was no verdict; then none is asked for a while.
+  Result<TemplateVerdict> ask(const Json& pod_template, const std::string& version);
+
+ private:
+  struct Kept {
+    TemplateVerdict verdict;
+    MonoTime since;
+  };
+  Result<TemplateVerdict> post(const std::string& body, std::string_view validation);
+  std::optional<TemplateVerdict> known(const std::string& key) const;
+  void keep(const std::string& key, const TemplateVerdict& verdict);
+
+  kube::Api& api_;
+  const std::string ns_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, Kept> verdicts_ GUARDED_BY(mutex_);
+  std::deque<std::string> order_ GUARDED_BY(mutex_);  // of their coming: the oldest goes first
+  std::optional<Error> failed_ GUARDED_BY(mutex_);
+  MonoTime failed_at_ GUARDED_BY(mutex_){};
+};
+
+}  // namespace nervex::webhook

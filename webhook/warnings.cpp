@@ -1,0 +1,240 @@
+// What is allowed and all the same not what its author may think.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "job/host_access.h"
+#include "job/names.h"
+#include "job/pod_manifest.h"
+#include "job/template/rules.h"
+#include "job/types.h"
+#include "kube/model/anti_affinity.h"
+#include "webhook/review.h"
+
+namespace nervex::webhook {
+namespace {
+
+using Warnings = std::vector<std::string>;
+
+// ---- of the job
+
+void warn_of_restarts(const Json&, const Json& spec, Warnings& warnings) {
+  const std::string policy =
+      kube::string_at(spec, {"coordinator", "template", "spec", "restartPolicy"}, "Never");
+  if (policy.empty() || policy == "Never") return;
+  // A container restarted in place would ask for a second full set of replicas.
+  warnings.push_back(fmt::format(
+      "spec.coordinator.template.spec.restartPolicy {}: a restarted coordinator starts the whole "
+      "job again",
+      policy));
+}
+
+void warn_of_unreserved(const Json&, const Json& spec, Warnings& warnings) {
+  for (const std::string_view role : {"collector", "learner"}) {
+    if (kube::find(spec, {role, "template"}) == nullptr) continue;
+    if (kube::int_at(spec, {role, "replicas"}) > 0) continue;
+    if (kube::int_at(spec, {role, "minReplicas"}) > 0) continue;
+    warnings.push_back(fmt::format(
+        "spec.{0}: no replicas or minReplicas: the job starts even if no {0} fits", role));
+  }
+}
+
+bool reserves_capacity(const Json& spec, std::string_view role) {
+  return kube::int_at(spec, {role, "minReplicas"}) > kube::int_at(spec, {role, "replicas"});
+}
+
+void warn_of_held_capacity(const Json&, const Json& spec, Warnings& warnings) {
+  const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
+  if (reserves && kube::int_at(spec, {"holdSeconds"}, 1) == 0) {
+    warnings.push_back(
+        "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "
+        "runs");
+  }
+}
+
+kube::Labels labels_of(const Json& pod_template) {
+  kube::Labels labels;
+  const Json* written = kube::find(pod_template, {"metadata", "labels"});
+  if (written == nullptr || !written->is_object()) return labels;
+  for (const auto& [key, value] : written->items()) {
+    if (value.is_string()) labels.emplace_back(key, value.get_ref<const std::string&>());
+  }
+  return labels;
+}
+
+// Whether the role's pods keep apart from each other and, by these terms, from no other pods: that
+// is planned. `object` and `role` give the labels that the controller adds.
+bool is_planned(const Json& terms, const Json& pod_template, const Json& object,
+                std::string_view role) {
+  kube::Labels labels = labels_of(pod_template);
+  const std::string job = kube::string_at(object, {"metadata", "name"});
+  labels.emplace_back(job::kGroupLabel, job::kGroupLabelValue);
+  labels.emplace_back(job::kControllerLabel, job::kControllerLabelValue);
+  labels.emplace_back(job::kJobLabel, job);
+  labels.emplace_back(job::kRoleLabel, role);
+  const std::string ns = kube::string_at(object, {"metadata", "namespace"});
+  return kube::self_anti_affinity(terms, ns, labels).size() == terms.size();
+}
+
+// What depends on other pods or on devices is the scheduler's own: a plan may have to be made
+// several times until it agrees.
+std::string left_to_scheduler(const Json& pod_template, const Json& object, std::string_view role) {
+  const Json* pod_spec = kube::find(pod_template, {"spec"});
+  if (pod_spec == nullptr) return "";
+  if (!kube::array_at(*pod_spec, {"topologySpreadConstraints"}).empty()) {
+    return "topologySpreadConstraints";
+  }
+  if (!kube::array_at(*pod_spec, {"resourceClaims"}).empty()) return "resourceClaims";
+  for (const auto kind : {"podAntiAffinity", "podAffinity"}) {
+    const auto& terms = kube::array_at(
+        *pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
+    const bool may_be_planned = kind == std::string_view("podAntiAffinity");
+    if (terms.empty() || (may_be_planned && is_planned(terms, pod_template, object, role))) {
+      continue;
+    }
+    return kind;
+  }
+  return "";
+}
+
+void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings) {
+  for (const auto role : job::kTemplateRoles) {
+    const Json* pod_template = kube::find(spec, {role, "template"});
+    if (pod_template == nullptr) continue;
+    if (!kube::array_at(*pod_template, {"spec", "schedulingGates"}).empty()) {
+      warnings.push_back(
+          fmt::format("spec.{}.template: schedulingGates: no pod of the gang starts before the "
+                      "gates of all are gone",
+                      role));
+    }
+    const std::string what = left_to_scheduler(*pod_template, object, role);
+    if (what.empty()) continue;
+    warnings.push_back(fmt::format(
+        "spec.{}.template: {} is best effort: left to kube-scheduler, not planned", role, what));
+  }
+}
+
+// ---- of its containers
+
+// Of the template at spec.<role>.template: calls `look` with each regular container and its path.
+template <typename Look>
+void each_container(const Json& spec, const Look& look) {
+  for (const std::string_view role : job::kTemplateRoles) {
+    const Json* pod = kube::find(spec, {role, "template", "spec"});
+    if (pod == nullptr) continue;
+    const int main = job::main_container(*pod);
+    const Json& containers = kube::array_at(*pod, {"containers"});
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+      look(containers[i], fmt::format("spec.{}.template.spec.containers[{}]", role, i),
+           std::cmp_equal(i, main));
+    }
+  }
+}
+
+void warn_of_no_resources(const Json&, const Json& spec, Warnings& warnings) {
+  each_container(spec, [&](const Json& container, const std::string& path, bool is_main) {
+    const Json* limits = kube::find(container, {"resources", "limits"});
+    const Json* requests = kube::find(container, {"resources", "requests"});
+    if (!is_main || limits != nullptr || requests != nullptr) return;
+    warnings.push_back(path + ".resources: no requests or limits: planned as if it needed nothing");
+  });
+}
+
+// Names of environment_of() in job/pod_manifest.cpp that users set by mistake.
+constexpr std::array<std::string_view, 16> kReservedVariables{"COORDINATOR_PORT",
+                                                              "COLLECTOR_PORT",
+                                                              "LEARNER_PORT",
+                                                              "AGGREGATOR_PORT",
+                                                              "KUBERNETES_POD_NAMESPACE",
+                                                              "KUBERNETES_POD_NAME",
+                                                              "KUBERNETES_SERVER_URL",
+                                                              "KUBERNETES_NERVEX_SERVER_URL",
+                                                              "KUBERNETES_COORDINATOR_URL",
+                                                              "KUBERNETES_AGGREGATOR_URL",
+                                                              "KUBERNETES_NERVEX_SERVER_TOKEN_FILE",
+                                                              "WORLD_SIZE",
+                                                              "LOCAL_WORLD_SIZE",
+                                                              "START_RANK",
+                                                              "MASTER_ADDR",
+                                                              "MASTER_PORT"};
+
+void warn_of_reserved_variables(const Json&, const Json& spec, Warnings& warnings) {
+  each_container(spec, [&](const Json& container, const std::string& path, bool) {
+    const Json& variables = kube::array_at(container, {"env"});
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      const std::string name = kube::string_at(variables[i], {"name"});
+      if (std::find(kReservedVariables.begin(), kReservedVariables.end(), name) ==
+          kReservedVariables.end()) {
+        continue;
+      }
+      warnings.push_back(fmt::format("{}.env[{}]: {} may be set by the controller", path, i, name));
+    }
+  });
+}
+
+void warn_of_ignored_ports(const Json&, const Json& spec, Warnings& warnings) {
+  each_container(spec, [&](const Json& container, const std::string& path, bool is_main) {
+    const Json& ports = kube::array_at(container, {"ports"});
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (is_main || kube::string_at(ports[i], {"name"}) != job::kMainPort) continue;
+      warnings.push_back(fmt::format("{}.ports[{}]: ignored: {} belongs into the main container",
+                                     path, i, job::kMainPort));
+    }
+  });
+}
+
+void warn_of_schedulers(const Json&, const Json& spec, Warnings& warnings) {
+  for (const std::string_view role : job::kTemplateRoles) {
+    const std::string name = kube::string_at(spec, {role, "template", "spec", "schedulerName"});
+    if (name.empty() || name == job::kSchedulerName) continue;
+    warnings.push_back(fmt::format("spec.{}.template.spec.schedulerName: replaced by {}", role,
+                                   job::kSchedulerName));
+  }
+}
+
+using Check = void (*)(const Json& object, const Json& spec, Warnings& warnings);
+void warn_of_variables_twice(const Json& object, const Json&, Warnings& warnings) {
+  for (auto& text : job::template_warnings(object)) warnings.push_back(std::move(text));
+}
+
+struct NamedCheck {
+  std::string_view name;  // for people who look for it
+  Check check;
+};
+constexpr std::array<NamedCheck, 9> kChecks{{
+    {"coordinator-restarts", warn_of_restarts},
+    {"held-capacity-of-no-time", warn_of_held_capacity},
+    {"not-planned", warn_of_unplanned},
+    {"no-capacity-reserved", warn_of_unreserved},
+    {"no-resources", warn_of_no_resources},
+    {"reserved-variables", warn_of_reserved_variables},
+    {"ignored-ports", warn_of_ignored_ports},
+    {"foreign-scheduler", warn_of_schedulers},
+    {"variables-twice", warn_of_variables_twice},
+}};
+
+// kubectl prints them all, and the API server cuts what is beyond 4 kB.
+constexpr std::size_t kMaxWarnings = 20;
+
+}  // namespace
+
+std::vector<std::string> warnings_for(const Json& object) {
+  Warnings warnings;
+  const Json* spec = kube::find(object, {"spec"});
+  if (spec == nullptr) return warnings;
+  for (const auto& [name, check] : kChecks) check(object, *spec, warnings);
+  if (warnings.size() > kMaxWarnings) warnings.resize(kMaxWarnings);
+  return warnings;
+}
+
+std::vector<std::string> host_access_warnings(const Json& object) {
+  Warnings warnings;
+  for (const auto& found : job::find_host_access(object)) {
+    if (warnings.size() == kMaxWarnings) break;
+    warnings.push_back(fmt::format("{}: {}", found.field, found.detail));
+  }
+  return warnings;
+}
+
+}  // namespace nervex::webhook
