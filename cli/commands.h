@@ -12,6 +12,7 @@
 #include "certs/cluster.h"
 #include "cli/replicas_call.h"
 #include "cli/text.h"
+#include "cli/verdict.h"
 
 namespace nervex::cli {
 
@@ -52,6 +53,21 @@ CLI::App* add_replicas_command(CLI::App& app, ReplicasFlags& flags);
 // Makes the call once and prints the answer. Returns the exit code: 1 with the server's message on
 // stderr if it did not do what was asked.
 int run_replicas(const ReplicasFlags& flags);
+
+// ---- nervexctl validate
+
+struct ValidateFlags {
+  std::vector<std::string> files;  // files, folders, "-"
+  Format format = Format::kText;
+  bool server = false;
+  std::string ns;
+  std::string kubeconfig;
+};
+
+CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags);
+
+// Prints the verdicts. Returns the exit code: 1 if a job is wrong, 2 if there is no verdict.
+int run_validate(const ValidateFlags& flags);
 
 // ---- all commands
 

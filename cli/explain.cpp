@@ -179,8 +179,9 @@ std::string avoided_line(const JobView& view) {
 std::vector<std::string> notes(const JobView& view, const std::vector<Wait>& shown) {
   std::vector<std::string> notes;
   for (const auto& [type, status] :
-       {std::pair{"PodsCreated", false}, std::pair{"AggregatorMissing", true},
-        std::pair{"Requeued", true}, std::pair{"RequestsLost", true}, std::pair{"Failed", true}}) {
+       {std::pair{"PodsCreated", false}, std::pair{"PodsRefused", true},
+        std::pair{"AggregatorMissing", true}, std::pair{"Requeued", true},
+        std::pair{"RequestsLost", true}, std::pair{"Failed", true}}) {
     const job::Condition* found = condition(view, type, status);
     if (found == nullptr || found->message.empty()) continue;
     std::string note = printable(found->message);
@@ -420,6 +421,10 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
      "fix what the API server refuses; the controller tries again by itself, at least every 6 "
      "minutes."},
+    {[](const JobView& v) { return condition(v, "PodsRefused", true) != nullptr; },
+     "correct what the note says: change the template that it names, or create what the template "
+     "refers to. The job keeps its place in the queue, and the API server is asked again within a "
+     "minute; otherwise no pod of it can be created when its turn comes."},
     {[](const JobView& v) { return has_reason(v, "PreviousJobTerminating"); },
      "wait: the job starts when the objects of the deleted job with the same name are deleted. If "
      "that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},

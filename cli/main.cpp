@@ -40,7 +40,8 @@ int run_explain(const Flags& flags) {
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "Looks at NerveXJobs, changes their replicas, and makes the webhook's certificates. As "
+      "Looks at NerveXJobs, checks them, changes their replicas, and makes the webhook's "
+      "certificates. As "
       "kubectl-nervex on the PATH it is also `kubectl nervex`.",
       "nervexctl"};
   app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
@@ -59,11 +60,14 @@ int main(int argc, char** argv) {
   CLI::App* certs = cli::add_certs_command(app, certs_flags);
   cli::ReplicasFlags replicas_flags;
   CLI::App* replicas = cli::add_replicas_command(app, replicas_flags);
+  cli::ValidateFlags validate_flags;
+  CLI::App* validate = cli::add_validate_command(app, validate_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (certs->parsed()) return cli::run_certs(certs_flags);
+  if (validate->parsed()) return cli::run_validate(validate_flags);
   return replicas->parsed() ? cli::run_replicas(replicas_flags) : run_explain(flags);
 }

@@ -307,6 +307,12 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
        "lost pods get a new place"},
       {"it is suspended", Phase::kCreated, [](JobView& v) { v.job.spec.suspend = true; },
        R"(kubectl patch nervexjob dqn -n rl --type merge -p '{"spec":{"suspend":false}}')"},
+      {"its pods would be refused", Phase::kCreated,
+       [](JobView& v) {
+         v.job.status.conditions.push_back(
+             {"PodsRefused", true, "PodsRefused", "spec.learner.template: no", {}, 1});
+       },
+       "change the template that it names"},
       {"its PriorityClass is missing", Phase::kCreated,
        [](JobView& v) { v.job.status.reason = "PriorityClassMissing"; },
        "create the PriorityClass"},

@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "base/read_file.h"
+#include "cli/commands.h"
+#include "cli/manifests.h"
+#include "cli/server_verdict.h"
+#include "cli/verdict.h"
+#include "job/types.h"
+#include "kube/access_review.h"
+#include "kube/client.h"
+#include "kube/config.h"
+
+namespace nervex::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files of a folder and below that kubectl would read, in the order of their names.
+Result<std::vector<std::string>> files_of(const std::string& place) {
+  std::error_code failed;
+  if (place == "-" || !fs::is_directory(place, failed)) return std::vector<std::string>{place};
+  std::vector<std::string> files;
+  for (fs::recursive_directory_iterator at(place, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string kind = at->path().extension().string();
+    if (at->is_regular_file() && (kind == ".yaml" || kind == ".yml" || kind == ".json")) {
+      files.push_back(at->path().string());
+    }
+  }
+  if (failed) return Error{Code::kInvalid, failed.message()};
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<std::string> text_of(const std::string& file) {
+  if (file != "-") return read_file(file);
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+bool is_job(const Json& object) { return kube::string_at(object, {"kind"}) == job::kKind; }
+
+std::string name_of(const Json& object) {
+  const std::string name = kube::string_at(object, {"metadata", "name"});
+  return name.empty() ? kube::string_at(object, {"metadata", "generateName"}, "(no name)") : name;
+}
+
+}  // namespace
+
+CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
+  CLI::App* validate = app.add_subcommand(
+      "validate",
+      "Says what the webhook would say about the NerveXJobs of a file, of a folder, or of the "
+      "standard input (-), without a cluster or, with --server, by a dry run. Objects of other "
+      "kinds are passed over. Without a cluster nobody knows which fields pods have and of which "
+      "types: only --server finds misspelt fields of templates.\n"
+      "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, or no answer.");
+  validate->add_option("-f,--filename", flags.files, "file, folder or -; repeatable")
+      ->required()
+      ->allow_extra_args(false);
+  validate->add_option("-o,--output", flags.format, "text, json or sarif")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
+          {"text", Format::kText}, {"json", Format::kJson}, {"sarif", Format::kSarif}}))
+      ->type_name("FORMAT")
+      ->default_str("text");
+  validate->add_flag("--server", flags.server,
+                     "ask the cluster, by a dry run of creating each job, or of changing it if "
+                     "there is one of that name");
+  validate->add_option("-n,--namespace", flags.ns,
+                       "for jobs that name none (default: that of the kubeconfig)");
+  validate->add_option("--kubeconfig", flags.kubeconfig,
+                       "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
+  return validate;
+}
+
+int run_validate(const ValidateFlags& flags) {
+  const auto fail_with = [](const std::string& what, const Error& error) {
+    fail(what, error);
+    return kExitUsage;
+  };
+  std::optional<kube::Client> client;
+  std::optional<kube::AccessReviewApi> api;
+  std::string ns = flags.ns;
+  if (flags.server) {
+    const auto config = kube::load_user_config(flags.kubeconfig);
+    if (!config) return fail_with("find the API server", config.error());
+    api.emplace(client.emplace(*config, "nervexctl"));
+    if (ns.empty()) ns = config->ns;
+  }
+  std::vector<Verdict> verdicts;
+  for (const auto& place : flags.files) {
+    const auto files = files_of(place);
+    if (!files) return fail_with("read " + place, files.error());
+    for (const auto& file : *files) {
+      const auto text = text_of(file);
+      if (!text) return fail_with("read " + file, text.error());
+      const auto manifests = parse_manifests(*text);
+      if (!manifests) return fail_with("read " + file, manifests.error());
+      for (const auto& [object, line] : *manifests) {
+        if (!is_job(object)) continue;
+        auto findings = flags.server ? ask_server(*api, ns, object) : Result(judge(object));
+        if (!findings) return fail_with("ask about " + name_of(object), findings.error());
+        verdicts.push_back({file, line, name_of(object), *std::move(findings)});
+      }
+    }
+  }
+  std::fputs(to_text(verdicts, flags.format).c_str(), stdout);
+  return has_errors(verdicts) ? kExitFailure : kExitOk;
+}
+
+}  // namespace nervex::cli

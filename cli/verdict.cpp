@@ -1,0 +1,118 @@
+#include "cli/verdict.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/text.h"
+#include "job/template/rules.h"
+
+namespace nervex::cli {
+namespace {
+
+std::string line_of(const Finding& finding) {
+  return finding.field.empty() ? finding.message
+                               : fmt::format("{}: {}", finding.field, finding.message);
+}
+
+std::string as_text(const std::vector<Verdict>& verdicts) {
+  std::string text;
+  std::size_t wrong = 0;
+  for (const auto& verdict : verdicts) {
+    bool refused = false;
+    for (const auto& finding : verdict.findings) {
+      refused = refused || finding.is_error;
+      text += printable(fmt::format("{}:{}: {}: {}{}", verdict.file, verdict.line, verdict.name,
+                                    finding.is_error ? "" : "warning: ", line_of(finding)));
+      text += '\n';
+    }
+    wrong += refused ? 1 : 0;
+  }
+  return text + fmt::format("{} of {} jobs {} valid\n", verdicts.size() - wrong, verdicts.size(),
+                            verdicts.size() == 1 ? "is" : "are");
+}
+
+Json as_json(const std::vector<Verdict>& verdicts) {
+  Json list = Json::array();
+  for (const auto& verdict : verdicts) {
+    Json findings = Json::array();
+    for (const auto& finding : verdict.findings) {
+      findings.push_back({{"severity", finding.is_error ? "error" : "warning"},
+                          {"field", finding.field},
+                          {"message", finding.message}});
+    }
+    list.push_back({{"file", verdict.file},
+                    {"line", verdict.line},
+                    {"name", verdict.name},
+                    {"valid", !has_errors({verdict})},
+                    {"findings", std::move(findings)}});
+  }
+  return list;
+}
+
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0
+Json as_sarif(const std::vector<Verdict>& verdicts) {
+  Json results = Json::array();
+  for (const auto& verdict : verdicts) {
+    for (const auto& finding : verdict.findings) {
+      Json place = {{"physicalLocation",
+                     {{"artifactLocation", {{"uri", verdict.file}}},
+                      {"region", {{"startLine", verdict.line}}}}}};
+      if (!finding.field.empty()) {
+        place["logicalLocations"] =
+            Json::array({{{"fullyQualifiedName", verdict.name + "." + finding.field}}});
+      }
+      results.push_back({{"ruleId", finding.is_error ? "invalid-job" : "doubtful-job"},
+                         {"level", finding.is_error ? "error" : "warning"},
+                         {"message", {{"text", verdict.name + ": " + line_of(finding)}}},
+                         {"locations", Json::array({std::move(place)})}});
+    }
+  }
+  const Json driver = {{"name", "nervexctl"},
+                       {"rules", Json::array({{{"id", "invalid-job"}}, {{"id", "doubtful-job"}}})}};
+  return {
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+      {"version", "2.1.0"},
+      {"runs", Json::array({{{"tool", {{"driver", driver}}}, {"results", std::move(results)}}})}};
+}
+
+}  // namespace
+
+bool has_errors(const std::vector<Verdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(), [](const auto& verdict) {
+    return std::any_of(verdict.findings.begin(), verdict.findings.end(),
+                       [](const auto& finding) { return finding.is_error; });
+  });
+}
+
+std::vector<Finding> judge(const Json& object) {
+  std::vector<Finding> findings;
+  // As the mutating hook does: what it fills in is no fault.
+  const Json defaulted = object.is_object() ? object.patch(job::default_patch(object)) : object;
+  for (const auto& error : job::validate_job(defaulted)) {
+    findings.push_back({error.field, job::message_of(error)});
+  }
+  for (const auto& error : job::check_pod_count(defaulted, nullptr)) {
+    findings.push_back({error.field, job::message_of(error)});
+  }
+  for (auto& text : job::template_warnings(defaulted)) findings.push_back({"", text, false});
+  return findings;
+}
+
+std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body) {
+  const auto status = kube::parse_json(body);
+  if (!status || (http_status != 400 && http_status != 422)) return std::nullopt;
+  std::vector<Finding> findings;
+  for (const Json& cause : kube::array_at(*status, {"details", "causes"})) {
+    findings.push_back({kube::string_at(cause, {"field"}), kube::string_at(cause, {"message"})});
+  }
+  if (findings.empty()) findings.push_back({"", kube::string_at(*status, {"message"})});
+  return findings;
+}
+
+std::string to_text(const std::vector<Verdict>& verdicts, Format format) {
+  if (format == Format::kText) return as_text(verdicts);
+  return kube::to_text(format == Format::kJson ? as_json(verdicts) : as_sarif(verdicts)) + "\n";
+}
+
+}  // namespace nervex::cli

@@ -1,0 +1,40 @@
+// cli/verdict.h - what does `nervexctl validate` say about jobs? Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/manifests.h"
+#include "job/validate.h"
+
+namespace nervex::cli {
+
+struct Finding {
+  std::string field;    // spec.learner.template...; "" if it is about the whole
+  std::string message;  // `Invalid value: "4GB": ...`
+  bool is_error = true;
+  bool operator==(const Finding&) const = default;
+};
+
+struct Verdict {     // of one NerveXJob
+  std::string file;  // "-" for the standard input
+  int line = 1;
+  std::string name;
+  std::vector<Finding> findings;
+};
+bool has_errors(const std::vector<Verdict>& verdicts);
+
+// By the rules of job/ alone, without a cluster.
+std::vector<Finding> judge(const Json& object);
+
+// What a server that refused the job said: a metav1.Status. nullopt: it is about something else, so
+// that there is no verdict.
+std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body);
+
+enum class Format { kText, kJson, kSarif };
+// Text: `FILE:LINE: NAME: FIELD: MESSAGE`, one line each, and a line that counts. SARIF 2.1.0.
+std::string to_text(const std::vector<Verdict>& verdicts, Format format);
+
+}  // namespace nervex::cli

@@ -1,0 +1,133 @@
+#include "cli/verdict.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace nervex::cli {
+namespace {
+
+constexpr std::string_view kJob = R"(
+apiVersion: nervex.sensetime.com/v1alpha1
+kind: NerveXJob
+metadata: {name: dqn}
+spec:
+  cleanPodPolicy: hello
+  coordinator:
+    template:
+      spec:
+        containers:
+        - {name: main, image: i, resources: {limits: {memory: 4GB}}}
+)";
+
+std::vector<Verdict> verdicts_of(std::string_view text) {
+  std::vector<Verdict> verdicts;
+  const auto manifests = parse_manifests(text);
+  REQUIRE(manifests);
+  for (const auto& [object, line] : *manifests) {
+    verdicts.push_back(
+        {"job.yaml", line, kube::string_at(object, {"metadata", "name"}), judge(object)});
+  }
+  return verdicts;
+}
+
+}  // namespace
+
+TEST_CASE("a file of YAML or JSON is read as kubectl reads it", "[cli][validate]") {
+  const auto manifests = parse_manifests(
+      "# nothing\n---\na: 8080\nb: '8080'\nc: yes\nd: \"yes\"\ne: 0644\nf: 1.5\ng: 1Gi\nh: ~\n"
+      "i: -3\nj: 0x10\n---\n{\"kind\": \"List\", \"items\": [{\"a\": 1}, {\"a\": 2}]}\n");
+  REQUIRE(manifests);
+  REQUIRE(manifests->size() == 3);
+  CHECK((*manifests)[0].object == Json({{"a", 8080},
+                                        {"b", "8080"},
+                                        {"c", true},
+                                        {"d", "yes"},
+                                        {"e", 420},
+                                        {"f", 1.5},
+                                        {"g", "1Gi"},
+                                        {"h", nullptr},
+                                        {"i", -3},
+                                        {"j", 16}}));
+  CHECK((*manifests)[2].object == Json({{"a", 2}}));
+}
+
+TEST_CASE("merge keys of YAML are followed", "[cli][validate]") {
+  const auto manifests = parse_manifests(
+      "base: &base {image: i, cpu: 1, env: {a: 1}}\n"
+      "more: &more {cpu: 2, memory: 3}\n"
+      "one: {<<: *base, cpu: 5}\n"
+      "own-first: {cpu: 6, <<: *base}\n"
+      "several: {<<: [*base, *more], name: x}\n"
+      "nested: {<<: {<<: *more, memory: 4}}\n"
+      "text: {'<<': x}\n");
+  REQUIRE(manifests);
+  const Json& object = manifests->at(0).object;
+  CHECK(object["one"] == Json({{"image", "i"}, {"cpu", 5}, {"env", {{"a", 1}}}}));
+  CHECK(object["own-first"]["cpu"] == 6);
+  CHECK(object["several"] ==
+        Json({{"image", "i"}, {"cpu", 1}, {"env", {{"a", 1}}}, {"memory", 3}, {"name", "x"}}));
+  CHECK(object["nested"] == Json({{"cpu", 2}, {"memory", 4}}));
+  CHECK(object["text"] == Json({{"<<", "x"}}));
+
+  const auto wrong = parse_manifests("a: 1\nb: {<<: 5}\n");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.starts_with("line 2, "));
+}
+
+TEST_CASE("what is no YAML is said with its line", "[cli][validate]") {
+  const auto broken = parse_manifests("a: 1\nb: [1\nc: 2\n");
+  REQUIRE_FALSE(broken);
+  CHECK(broken.error().message.starts_with("line "));
+}
+
+TEST_CASE("anchors cannot fill the memory", "[cli][validate]") {
+  std::string text = "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n";
+  for (int i = 1; i < 12; ++i) {
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) text += (j ? ",*a" : "*a") + std::to_string(i - 1);
+    text += "]\n";
+  }
+  CHECK_FALSE(parse_manifests(text));
+}
+
+TEST_CASE("the verdict names each wrong field, as text, JSON and SARIF", "[cli][validate]") {
+  const auto verdicts = verdicts_of(kJob);
+  CHECK(has_errors(verdicts));
+  CHECK(to_text(verdicts, Format::kText) ==
+        "job.yaml:2: dqn: spec.cleanPodPolicy: Unsupported value: \"hello\": Invalid "
+        "CleanPodPolicy: must be one of Running, All, None\n"
+        "job.yaml:2: dqn: spec.coordinator.template.spec.containers[0].resources.limits[memory]: "
+        "Invalid value: \"4GB\": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei: did you "
+        "mean 4G or 4Gi?\n"
+        "0 of 1 jobs is valid\n");
+  const Json json = Json::parse(to_text(verdicts, Format::kJson));
+  CHECK(json[0]["valid"] == false);
+  CHECK(json[0]["findings"][0]["field"] == "spec.cleanPodPolicy");
+  const Json sarif = Json::parse(to_text(verdicts, Format::kSarif));
+  CHECK(sarif["version"] == "2.1.0");
+  const Json& result = sarif["runs"][0]["results"][1];
+  CHECK(result["level"] == "error");
+  CHECK(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "job.yaml");
+  CHECK(result["locations"][0]["physicalLocation"]["region"]["startLine"] == 2);
+}
+
+TEST_CASE("a right job has no errors, and what the webhook fills in is none", "[cli][validate]") {
+  std::string text(kJob);
+  text.replace(text.find("hello"), 5, "ALL");
+  text.replace(text.find("4GB"), 3, "4Gi");
+  const auto verdicts = verdicts_of(text);
+  CHECK_FALSE(has_errors(verdicts));
+  CHECK(to_text(verdicts, Format::kText) == "1 of 1 jobs is valid\n");
+}
+
+TEST_CASE("a refusal of the server gives its causes, and only a verdict counts",
+          "[cli][validate]") {
+  const std::string body =
+      R"({"message": "all", "details": {"causes": [{"field": "spec.a", "message": "Required value"}]}})";
+  CHECK(findings_of_refusal(422, body) == std::vector<Finding>{{"spec.a", "Required value"}});
+  CHECK(findings_of_refusal(400, R"({"message": "strict decoding error"})") ==
+        std::vector<Finding>{{"", "strict decoding error"}});
+  CHECK_FALSE(findings_of_refusal(403, body));
+  CHECK_FALSE(findings_of_refusal(500, "x"));
+}
+
+}  // namespace nervex::cli
