@@ -143,6 +143,7 @@ Json encode_gang(const GangStatus& gang) {
     out["healingCause"] = gang.healing_cause;
   }
   if (!gang.reserved.empty()) out["held"] = encode_reserved(gang.reserved);
+  if (gang.direct_through > 0) out["directThrough"] = gang.direct_through;
   return out;
 }
 
@@ -156,6 +157,7 @@ Json encode_spec(const PodGroupSpec& spec) {
            {"queuedSince", to_rfc3339_micro(spec.queued_since)},
            {"members", std::move(members)}};
   if (spec.schedule_timeout_seconds) out["scheduleTimeoutSeconds"] = *spec.schedule_timeout_seconds;
+  if (spec.direct_placement) out["placement"] = kDirect;
   return out;
 }
 

@@ -19,6 +19,7 @@ namespace nervex::gang {
 inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";
+inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
 // A short text can name many slots: one that names more than a role has ordinals is not read.
 inline constexpr int kMostSlots = 65'536;
 
@@ -77,6 +78,9 @@ struct PodGroupSpec {
   SysTime queued_since{};  // position of the job in the queue, kept across attempts
   std::optional<std::int64_t> schedule_timeout_seconds;
   std::vector<MemberSet> members;
+  // The pods of the base gang, but for those that are bound last, may be created with their node:
+  // all that decides where they may go is in their shapes. JSON: placement "Direct".
+  bool direct_placement = false;
   bool operator==(const PodGroupSpec&) const = default;
 };
 
@@ -111,8 +115,8 @@ struct GangStatus {
   // Every slot of the gang has a placement. If not, none has, unless the gang is committed: then
   // the others keep theirs.
   bool planned = false;
-  // The first bind has checked the plan against the cluster. From then on slots only get a
-  // placement that they lack.
+  // The first bind has checked the plan against the cluster, or of a gang that is placed directly
+  // the planner has. From then on slots only get a placement that they lack.
   bool committed = false;
   std::string reason;                 // CamelCase: kReasonPlanned and the like
   std::string message;                // for people; mirrored on the job
@@ -126,6 +130,9 @@ struct GangStatus {
   // node gpu-7 ..."). Not set as long as it is only starting.
   std::optional<SysTime> healing_since{};
   std::string healing_cause{};
+  // Not 0: the gang was committed when it was planned, and the pods of its placements up to this
+  // number may be created with their node (is_direct()). JSON: directThrough.
+  std::int64_t direct_through = 0;
   bool operator==(const GangStatus&) const = default;
 };
 
@@ -193,6 +200,11 @@ const Placement* find_placement(const PodGroupStatus& status, std::string_view r
 const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name);
 // Pods that capacity is reserved for under that set's name.
 int reserved_for(const GangStatus& gang, std::string_view set);
+// Its pod may have been created with its node, and then was bound to it from the start. Never of
+// one that got its place later: it moved, replaces another pod, or was added.
+inline bool is_direct(const GangStatus& gang, const Placement& placement) {
+  return placement.number <= gang.direct_through;
+}
 // The gang that a placement belongs to.
 const GangStatus* gang_of(const PodGroupStatus& status, std::string_view role, SlotId slot);
 

@@ -198,6 +198,7 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
     auto read = read_int64(from, "scheduleTimeoutSeconds", "spec", seconds);
     if (!read) return read.error();
   }
+  spec.direct_placement = kube::string_at(from, {"placement"}) == kDirect;
   Taken taken;
   for (const Json& entry : kube::array_at(from, {"members"})) {
     auto member = decode_member(entry, fmt::format("spec.members[{}]", spec.members.size()), taken);
@@ -308,6 +309,9 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
     if (!healing) return healing.error();
     gang.healing_since = *healing;
     gang.healing_cause = kube::string_at(from, {"healingCause"});
+  }
+  if (auto read = read_int64(from, "directThrough", where, gang.direct_through); !read) {
+    return read.error();
   }
   auto refusals = decode_refusals(from, where);
   if (!refusals) return refusals.error();

@@ -26,9 +26,12 @@ std::string late_text(const std::string& gang, const GangSeen& seen, const HoldS
   const std::string who = describe_missing(state.missing);
   const std::size_t count = state.missing.size();
   if (until == HoldUntil::kOthersBound) {
+    const bool all_bound = std::all_of(
+        state.missing.begin(), state.missing.end(),
+        [](const MemberSeen* member) { return member->pod == MemberSeen::Pod::kNotStarted; });
     return fmt::format(
-        "gang {}: the coordinator is bound last, and {} of {} pods are not bound yet: {}", gang,
-        count, seen.members.size(), who);
+        "gang {}: the coordinator is bound last, and {} of {} pods are not {} yet: {}", gang, count,
+        seen.members.size(), all_bound ? "started" : "bound", who);
   }
   return fmt::format(
       "gang {} cannot start: {} of {} pods did not come to be bound for {}: {}; no pod was bound",

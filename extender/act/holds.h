@@ -80,7 +80,7 @@ class Holds {
 
   // What was watched, after Plans knows it. A PodGroup changed:
   void group_changed(const std::string& uid);
-  // A pod of that PodGroup was bound, or was deleted.
+  // A pod of that PodGroup was bound, or its kubelet has begun with it; or it was deleted.
   void pod_bound(const std::string& group_uid);
   void pod_deleted(const std::string& group_uid, const std::string& pod_uid);
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "extender/act/side_by_side.h"
+#include "extender/decide/direct_placement.h"
 #include "extender/observe/pod_groups.h"
 #include "extender/observe/pods.h"
 
@@ -35,9 +36,18 @@ milliseconds retry_after(int failures) {
   return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
 }
 
+bool commits_any(const gang::PodGroup& base, const gang::PodGroupStatus& status) {
+  return std::any_of(status.gangs.begin(), status.gangs.end(),
+                     [&](const auto& gang) { return is_committed_directly(base.status, gang); });
+}
+
 void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
   for (const gang::GangStatus& gang : stored.status.gangs) {
     const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
+    if (is_committed_directly(base.status, gang)) {
+      log_info("gang committed with its plan",
+               {{"podgroup", stored.meta.key()}, {"gang", gang.name}});
+    }
     if (before != nullptr && before->message == gang.message &&
         before->placements == gang.placements) {
       continue;
@@ -240,9 +250,9 @@ void Planner::write(std::vector<StatusWrite> writes) {
     const gang::PodGroup& base = *writes[i].group;
     if (are_marked[i]) {
       after_first_write(base, written[i]);
-    } else {  // a slot that was to move got bound: decide again
+    } else {  // a slot that was to move got bound, or others were faster: decide again
       not_stored(base.meta.uid);
-      wake();
+      commits_any(base, writes[i].status) ? back_off(base.meta.uid) : wake();
     }
   }
 }

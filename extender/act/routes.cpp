@@ -86,7 +86,6 @@ HttpServerOptions server_options(const std::string& listen, std::size_t most_hel
   options.tls = std::move(tls);
   options.max_connections = most_held + kOtherCalls;
   options.max_body_bytes = kMaxBody;
-  options.allow_chunked_bodies = false;  // kube-scheduler sends Content-Length
   options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
   options.refusal = reject_request;
   return options;

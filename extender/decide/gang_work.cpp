@@ -260,6 +260,12 @@ void drop_unbindable(GangWork& work, const Ledger& ledger) {
       return slot.placement.number == open->placement.number;
     });
     if (at == work.placed.end()) continue;
+    // The controller may be creating its pod with that node right now. A pod that was seen to wait
+    // for kube-scheduler was not created so.
+    const bool may_be_created = work.before != nullptr &&
+                                gang::is_direct(*work.before, at->placement) &&
+                                !at->set->bind_last && open->why == OpenSlot::Why::kUnbound;
+    if (may_be_created) continue;
     const auto& [role, slot, node, number] = at->placement;
     const std::string why = ledger.objection(*at->set, node);
     if (why.empty()) continue;

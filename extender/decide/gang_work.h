@@ -56,7 +56,8 @@ struct GangWork {
 std::vector<GangWork> gangs_of(const GroupSeen& seen);
 
 // Of a committed gang, takes the placements whose pod is not bound on nodes that do not take it any
-// more: the slot is missing then. Their capacity stays subtracted until the status is written.
+// more: the slot is missing then. Their capacity stays subtracted until the status is written. Not
+// of pods that are created with their node: what becomes of those the kubelet or a lost node tells.
 void drop_unbindable(GangWork& work, const Ledger& ledger);
 
 // Gives a slot in `placed` another node than it has, if there is one; false if not. Its capacity on

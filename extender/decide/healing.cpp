@@ -38,8 +38,16 @@ std::string text_of(const OpenSlot& open) {
                          open.message);
     case OpenSlot::Why::kUnbound:
       return fmt::format("{} {} {}", slot, kNotBound, node);
+    case OpenSlot::Why::kNotStarted:
+      return fmt::format("{} was created on node {}, whose kubelet has not started it", slot, node);
   }
   return slot;
+}
+
+// As Gaps::rank.
+int rank_of(const OpenSlot& open) {
+  if (open.why == OpenSlot::Why::kUnbound) return 3;
+  return open.why == OpenSlot::Why::kNotStarted ? 2 : 0;
 }
 
 // The slots of the quorum that do not run, and what is to be said of them.
@@ -96,9 +104,10 @@ Gaps gaps_of(const GangWork& work) {
       lost_pod(slot.placement.role, slot.placement.slot);
     } else if (at != open.end()) {
       ++gaps.count;
-      const bool is_unbound = at->second->why == OpenSlot::Why::kUnbound;
-      if (is_unbound) note_wait(slot.placement.role, slot.placement.slot);
-      gaps.add(is_unbound ? 3 : 0, text_of(*at->second));
+      if (at->second->why == OpenSlot::Why::kUnbound) {
+        note_wait(slot.placement.role, slot.placement.slot);
+      }
+      gaps.add(rank_of(*at->second), text_of(*at->second));
     }
   }
   return gaps;
@@ -116,7 +125,9 @@ void sooner(std::optional<SysTime>& first, SysTime other) {
 // Of the set on the node, as far as they run.
 int running_on(const GangWork& gang, std::string_view set, std::string_view node) {
   std::set<std::int64_t> open;
-  for (const OpenSlot* slot : gang.open) open.insert(slot->placement.number);
+  for (const OpenSlot* slot : gang.open) {
+    if (slot->why != OpenSlot::Why::kNotStarted) open.insert(slot->placement.number);
+  }
   return static_cast<int>(
       std::count_if(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
         return slot.set->name == set && slot.placement.node == node && slot.placement.number != 0 &&

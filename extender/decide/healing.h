@@ -1,5 +1,5 @@
 // extender/decide/healing.h - a committed gang is not whole: since when, why, which nodes are kept
-// away from, and when is it given up? Pure.
+// away from, and when is it taken back? Pure.
 //
 // Committed is not finished: pods are lost with their nodes, rejected by kubelets, or cannot be
 // bound. What runs is kept, and what is missing gets another place. A gang that is not whole for

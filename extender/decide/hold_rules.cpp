@@ -21,8 +21,9 @@ bool is_missing(const MemberSeen& member, const std::set<std::int64_t>& held, Ho
 
 std::string describe(const MemberSeen& member) {
   const std::string key = gang::slot_key(member.set->role, member.slot.ordinal);
-  return member.placement ? fmt::format("{} (on {})", key, member.placement->node)
-                          : key + " (no node yet)";
+  if (!member.placement) return key + " (no node yet)";
+  const auto* more = member.pod == Pod::kNotStarted ? ", whose kubelet has not started it" : "";
+  return fmt::format("{} (on {}{})", key, member.placement->node, more);
 }
 
 }  // namespace

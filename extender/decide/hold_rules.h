@@ -13,9 +13,11 @@ namespace nervex::extender {
 
 // What a held call waits for.
 enum class HoldUntil {
-  kAllHere,      // every member has a call that is held, or is bound
-  kOthersBound,  // every member that is not itself bound last is bound
-  kQuorumHere,   // of a foreign gang: enough pods have a call that is held
+  kAllHere,  // every member has a call that is held, or is bound
+  // Every member that is not itself bound last is bound; and if its pod was created with its node,
+  // the kubelet has begun with it.
+  kOthersBound,
+  kQuorumHere,  // of a foreign gang: enough pods have a call that is held
 };
 
 struct HoldState {

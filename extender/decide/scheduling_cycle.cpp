@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "extender/decide/direct_placement.h"
 #include "extender/decide/gang_work.h"
 #include "extender/decide/ledger.h"
 #include "extender/decide/quotas.h"
@@ -127,7 +128,9 @@ std::optional<SysTime> starts_until(const GroupSeen& seen, const Ledger& ledger,
     until = until ? std::min(*until, late) : late;
   }
   const bool is_plain = std::all_of(seen.open.begin(), seen.open.end(), [&](const OpenSlot& open) {
-    return open.why == OpenSlot::Why::kUnbound && ledger.is_plain(open.placement.node);
+    const bool is_starting =
+        open.why == OpenSlot::Why::kUnbound || open.why == OpenSlot::Why::kNotStarted;
+    return is_starting && ledger.is_plain(open.placement.node);
   });
   return is_plain ? until : std::nullopt;
 }
@@ -411,6 +414,11 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   out.status.message = out.report.message;
   out.status.since = out.report.since;
   out.status.placements = numbers.number_placements(work);
+  if (out.status.planned && may_commit_when_planned(work)) {
+    commit_directly(out.status);
+  } else if (work.is_stored_committed && work.before != nullptr) {
+    out.status.direct_through = work.before->direct_through;
+  }
   if (work.before != nullptr && !work.is_stored_committed) {
     out.status.refusals = work.before->refusals;
   }

@@ -1,4 +1,4 @@
-// extender/decide/unstarted.h - plans of which no pod was bound: when is such a plan given up?
+// extender/decide/unstarted.h - plans of which no pod was bound: when does such a plan expire?
 // Pure.
 //
 // A plan takes capacity from others. If kube-scheduler does not bring its pods to be bound, because

@@ -25,10 +25,11 @@ using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
 // A slot of a committed gang whose pod does not run on the slot's node, as far as pods were seen.
 struct OpenSlot {
   enum class Why {
-    kUnbound,    // it has no pod, or its pod is not bound
-    kRefused,    // not bound: kube-scheduler has refused it; `message`, `since` of its condition
-    kTakenAway,  // stopped by the cluster: evicted, rejected by the kubelet; `message`
-    kNodeLost,   // its node is lost; `message`
+    kUnbound,     // it has no pod, or its pod is not bound
+    kNotStarted,  // created with its node, whose kubelet has not begun with it
+    kRefused,     // not bound: kube-scheduler has refused it; `message`, `since` of its condition
+    kTakenAway,   // stopped by the cluster: evicted, rejected by the kubelet; `message`
+    kNodeLost,    // its node is lost; `message`
   };
   gang::Placement placement;
   Why why = Why::kUnbound;
@@ -102,7 +103,10 @@ struct MemberSeen {
   enum class Pod {
     kUnbound,  // or there is none yet
     kAssumed,  // being bound
-    kBound,    // seen bound, or finished since
+    // Created with its node (gang::is_direct()), whose kubelet has not begun with it, or has
+    // rejected it. kube-scheduler has said nothing of such a pod, so the kubelet has to.
+    kNotStarted,
+    kBound,  // seen bound, or finished since
   };
   const gang::MemberSet* set = nullptr;
   gang::SlotId slot;

@@ -184,9 +184,9 @@ void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
-      pod.meta.name,        pod.meta.ns,       pod.node,      "",
-      slot.placement,       pod.is_finished(), pod.node_lost, end_of(pod),
-      slot.slot.incarnation};
+      pod.meta.name,         pod.meta.ns,       pod.node,      "",
+      slot.placement,        pod.is_finished(), pod.node_lost, end_of(pod),
+      slot.slot.incarnation, pod.has_start_time};
   const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
   if (is_ending) {
     ending_[{slot.pod_group_uid, pod.meta.uid}] = {
@@ -306,6 +306,18 @@ MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view n
   return state;
 }
 
+bool SlotPods::has_started(const std::string& group_uid, std::string_view ns,
+                           const gang::Placement& placement) const {
+  const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});
+  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+    const BoundPod& pod = entry.second;
+    const bool is_its = pod.finished ? pod.incarnation == placement.slot.incarnation
+                                     : pod.placement == placement.number;
+    return is_its && pod.ns == ns && !pod.node.empty() && pod.taken_away.empty() &&
+           (pod.has_started || pod.finished);
+  });
+}
+
 bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const {
   const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
   const auto at = pods.find(pod_uid);
@@ -406,17 +418,28 @@ void GroupPlacements::see_pods(Reservation& reservation) const {
 void GroupPlacements::note_open(std::int64_t number, const Reservation& reservation) {
   open_.erase(number);
   if (!reservation.gang->committed || reservation.group != group_.get()) return;
+  if (open_slot(reservation)) open_.insert(number);
+}
+
+bool GroupPlacements::waits_for_kubelet(const Reservation& reservation) const {
+  if (!gang::is_direct(*reservation.gang, reservation.placement) || reservation.set->bind_last) {
+    return false;
+  }
   const auto& [ns, uid] = std::tie(reservation.group->meta.ns, reservation.group->meta.uid);
-  if (pods_.open_slot(uid, ns.str(), reservation.placement)) open_.insert(number);
+  return !pods_.has_started(uid, ns, reservation.placement);
+}
+
+std::optional<OpenSlot> GroupPlacements::open_slot(const Reservation& reservation) const {
+  const auto& [ns, uid] = std::tie(reservation.group->meta.ns, reservation.group->meta.uid);
+  auto slot = pods_.open_slot(uid, ns.str(), reservation.placement);
+  if (slot || !waits_for_kubelet(reservation)) return slot;
+  return OpenSlot{reservation.placement, OpenSlot::Why::kNotStarted, {}, {}};
 }
 
 std::vector<OpenSlot> GroupPlacements::open_slots() const {
   std::vector<OpenSlot> slots;
   for (const std::int64_t number : open_) {
-    const Reservation& reservation = reservations_.at(number);
-    auto slot = pods_.open_slot(reservation.group->meta.uid, reservation.group->meta.ns.str(),
-                                reservation.placement);
-    if (slot) slots.push_back(*std::move(slot));
+    if (auto slot = open_slot(reservations_.at(number))) slots.push_back(*std::move(slot));
   }
   return slots;
 }
@@ -471,8 +494,12 @@ GangSeen GroupPlacements::seen(std::string_view gang) const {
       if (is_over) member.pod = MemberSeen::Pod::kBound;
       const auto number = numbers_.find({set.role, slot.ordinal});
       if (number == numbers_.end()) continue;
-      member.placement = reservations_.at(number->second).placement;
+      const Reservation& reservation = reservations_.at(number->second);
+      member.placement = reservation.placement;
       if (!is_over) member.pod = pods_.state(uid, group_->meta.ns, *member.placement);
+      if (member.pod == MemberSeen::Pod::kBound && waits_for_kubelet(reservation)) {
+        member.pod = MemberSeen::Pod::kNotStarted;
+      }
       member.refusal = pods_.refusal(uid, group_->meta.ns, *member.placement);
     }
   }
@@ -514,6 +541,8 @@ void GroupPlacements::add_placements(const gang::PodGroup& group) {
       const auto [at, is_new] = reservations_.try_emplace(
           placement.number, Reservation{placement, set->second, &group, &gang, committed});
       if (is_new) see_pods(at->second);
+      at->second.committed =
+          at->second.committed || committed;  // as the status being written has it
     }
   }
 }

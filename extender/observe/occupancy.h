@@ -107,6 +107,9 @@ class SlotPods {
   // gets no other one.
   bool has_finished(const std::string& group_uid, std::string_view ns, std::string_view role,
                     gang::SlotId slot) const;
+  // The kubelet has begun with the pod of this placement; or it has finished by itself.
+  bool has_started(const std::string& group_uid, std::string_view ns,
+                   const gang::Placement& placement) const;
   bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
   struct Named {
     std::string name;
@@ -149,6 +152,7 @@ class SlotPods {
     kube::SharedString node_lost{};   // why its node counts as lost
     kube::SharedString taken_away{};  // what stopped it
     int incarnation = 0;
+    bool has_started = false;
   };
   struct Refusal {
     std::string pod_uid;
@@ -221,6 +225,8 @@ class GroupPlacements {
   void release_all();
   void add_placements(const gang::PodGroup& group);
   void see_pods(Reservation& reservation) const;
+  bool waits_for_kubelet(const Reservation& reservation) const;
+  std::optional<OpenSlot> open_slot(const Reservation& reservation) const;
   void refresh(std::int64_t number);
   void count(const Reservation& reservation, bool add);
   void note_open(std::int64_t number, const Reservation& reservation);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "extender/decide/commit.h"
+#include "extender/decide/direct_placement.h"
 #include "extender/decide/scheduling_cycle.h"
 #include "kube/model/disruption.h"
 
@@ -34,6 +35,11 @@ Plans::Look look_after_pod(const PodPtr& before, const PodPtr& after) {
 bool is_enlarged(const gang::PodGroup& group, std::string_view set) {
   const auto& known = group.status.enlarged;
   return std::any_of(known.begin(), known.end(), [&](const auto& of) { return of.set == set; });
+}
+
+// The kubelet with it.
+bool has_begun(const kube::Pod& pod) {
+  return pod.has_start_time || pod.phase != kube::PodPhase::kPending;
 }
 
 kube::Resources real_requests(const kube::Resources& requests) {
@@ -94,7 +100,7 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   }
   if (was != is && was) forget_existing(before->meta.ns, *was);
   if (was != is && is) note_existing(after->meta.ns, *is);
-  if (is && after->node.empty() && learn_requests(*is, *after)) return Look::kNow;
+  if (is && !has_begun(*after) && learn_requests(*is, *after)) return Look::kNow;
   if (is_foreign) return Look::kNow;
   const std::string& ns = (after ? after : before)->meta.ns;
   if (was != is) {
@@ -113,8 +119,9 @@ Plans::Look Plans::look_after_gang_pod(const PodPtr& before, const PodPtr& after
   const auto entry = slot ? by_uid_.find(slot->pod_group_uid) : by_uid_.end();
   if (entry == by_uid_.end()) return look_after_pod(before, after);
   if (!matters(before, after)) return Look::kNo;
-  const bool is_bind = before && after && before->meta.uid == after->meta.uid &&
-                       before->node.empty() && after->occupies() && after->node_lost.empty();
+  const bool was_unbound =
+      !before || (after && before->meta.uid == after->meta.uid && before->node.empty());
+  const bool is_bind = was_unbound && after && after->occupies() && after->node_lost.empty();
   const auto& [uid, placements] = std::tie(entry->first, entry->second.placements);
   if (!is_bind || !placements.is_open()) return Look::kNow;
   const auto planned = placements.seen(slot->role, slot->slot.ordinal).placement;
@@ -168,7 +175,8 @@ bool Plans::completes_plan(const gang::PodSlot& slot, const std::string& ns) con
   return !all_committed && pods->second.size() >= planned;
 }
 
-// Later changes are resizes in place, which the next pod of the slot does not have.
+// As long as it does not run: later changes are resizes in place, which the next pod of the slot
+// does not have.
 bool Plans::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
   if (pod.meta.deleting || pod.is_finished()) return false;
   existing_[{slot.pod_group_uid, pod.meta.ns}][{slot.role, slot.slot.ordinal}].requests =
@@ -505,6 +513,11 @@ bool Plans::mark(PodGroupPtr attempted) {
   const auto entry = by_uid_.find(attempted->meta.uid);
   if (entry == by_uid_.end()) return true;
   if (entry->second.placements.supersedes_bound(*attempted)) return false;
+  const gang::PodGroupStatus& now = entry->second.placements.group()->status;
+  for (const gang::GangStatus& gang : attempted->status.gangs) {
+    if (!is_committed_directly(now, gang)) continue;
+    if (!check_capacity(entry->second, *attempted, gang.name)) return false;
+  }
   entry->second.placements.set_attempted(std::move(attempted));
   return true;
 }
@@ -526,30 +539,37 @@ std::vector<PodGroupPtr> Plans::unconfirmed() const {
 
 Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std::string& gang) {
   MutexLock lock(mutex_);
-  for (bool waited = false;; waited = true) {
+  std::optional<int> awaited;  // which commit of this gang was under way
+  for (;;) {
     const auto found = by_uid_.find(uid);
     if (found == by_uid_.end()) return Error{Code::kNotFound, "the pod's PodGroup was deleted"};
     GroupEntry& entry = found->second;
     const gang::GangStatus* status = gang::find_gang(entry.placements.group()->status, gang);
     if (status != nullptr && status->committed) return CommitStep(Committed{});
     CommitState& state = entry.commits[gang];
-    if (state.running) {
+    // Commits of one PodGroup are writes on its resourceVersion: of many at once all but one would
+    // get 409, again and again.
+    const bool is_any_running = std::any_of(entry.commits.begin(), entry.commits.end(),
+                                            [](const auto& one) { return one.second.running; });
+    if (is_any_running) {
+      if (state.running) awaited = state.number;
       commit_ended_.wait(mutex_);
       continue;
     }
-    if (waited && !state.last) return state.last.error();
-    if (const auto fits = check_capacity(entry, gang); !fits) return fits.error();
+    if (awaited == state.number && !state.last) return state.last.error();
+    const gang::PodGroup& group = *entry.placements.group();
+    if (const auto fits = check_capacity(entry, group, gang); !fits) return fits.error();
     state = {true, ok(), state.number + 1};
     entry.placements.set_committing(gang, true);
     return CommitStep(Commit{entry.placements.group()});
   }
 }
 
-Result<Nothing> Plans::check_capacity(GroupEntry& entry, const std::string& gang) {
+Result<Nothing> Plans::check_capacity(GroupEntry& entry, const gang::PodGroup& group,
+                                      const std::string& gang) {
   // Capacity that an unconfirmed commit has reserved is the gang's own.
   const bool unconfirmed = entry.placements.committing().count(gang) > 0;
   entry.placements.set_committing(gang, false);
-  const gang::PodGroup& group = *entry.placements.group();
   std::set<std::string_view> names;  // sorted, as check_commit() wants the nodes
   if (const gang::GangStatus* status = gang::find_gang(group.status, gang)) {
     for (const gang::Placement& placement : status->placements) names.insert(placement.node);

@@ -107,7 +107,8 @@ class Plans {
   // and the PodGroup is unconfirmed, until it was read (fold, group_changed) or resolve() says that
   // the write was rejected.
   // False, and nothing happens, if it would take the placement of a pod that is bound, or is being
-  // bound, from a committed gang: it was bound since the snapshot.
+  // bound, from a committed gang: it was bound since the snapshot; or if it commits a gang, and
+  // check_commit() does not agree: others have taken its capacity since.
   bool mark_unconfirmed(PodGroupPtr attempted);
   // All that one cycle decided, before the first is written: the capacity of each is reserved while
   // the others are under way. In `changes`: what else changed on nodes since they were taken last.
@@ -118,7 +119,8 @@ class Plans {
 
   // The first bind of a gang. Of many callers one at a time gets `Commit`, if check_commit()
   // agrees; the gang's capacity counts as committed from then on, and end_commit() must follow. The
-  // others wait for that and get its error, if it has one. kNotFound: the PodGroup was deleted.
+  // others wait for that and get its error, if it has one; callers for other gangs of the PodGroup
+  // wait for their turn. kNotFound: the PodGroup was deleted.
   struct Committed {};
   struct Commit {
     PodGroupPtr group;
@@ -241,7 +243,9 @@ class Plans {
   // Gives PodGroups their constraints again. True if there were any.
   bool resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
-  Result<Nothing> check_capacity(GroupEntry& entry, const std::string& gang) REQUIRES(mutex_);
+  // `group`: the entry's, or as it is about to be written.
+  Result<Nothing> check_capacity(GroupEntry& entry, const gang::PodGroup& group,
+                                 const std::string& gang) REQUIRES(mutex_);
 
   kube::Store<gang::PodGroup>& groups_;
   const VolumeStores& volumes_;

@@ -20,6 +20,9 @@ void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
   holds.foreign_changed(gang);
 }
 
+// The kubelet has begun with it, or it has ended.
+bool has_begun(const PodPtr& pod) { return pod && (pod->has_start_time || pod->is_finished()); }
+
 void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
   const auto slot = gang::slot_of(after ? *after : *before);
   if (!slot) return;
@@ -32,7 +35,10 @@ void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
   if (after && after->meta.deleting && after->node.empty()) {
     holds.pod_deleted(slot->pod_group_uid, after->meta.uid);
   }
-  if (after && !after->node.empty() && !was_bound) holds.pod_bound(slot->pod_group_uid);
+  const bool has_just_begun = has_begun(after) && (was_replaced || !has_begun(before));
+  if (after && !after->node.empty() && (!was_bound || has_just_begun)) {
+    holds.pod_bound(slot->pod_group_uid);
+  }
 }
 
 }  // namespace

@@ -499,7 +499,7 @@ TEST_CASE("binds of a foreign gang are held until all of it are there", "[extend
 
 TEST_CASE("minMember is enough when no other pod came for a while", "[extender][foreign]") {
   HoldOptions options;
-  options.arrival_timeout = 50ms;
+  options.arrival_timeout = 500ms;
   PlannedForeign c(2, 3, options);
   auto first = c.begin("a-0");
   auto second = c.begin("a-1");
@@ -512,7 +512,7 @@ TEST_CASE("minMember is enough when no other pod came for a while", "[extender][
 
 TEST_CASE("fewer than minMember are never bound", "[extender][foreign]") {
   HoldOptions options;
-  options.arrival_timeout = 50ms;
+  options.arrival_timeout = 500ms;
   PlannedForeign c(3, 3, options);
   auto first = c.begin("a-0");
   auto second = c.begin("a-1");

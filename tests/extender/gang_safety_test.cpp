@@ -22,7 +22,8 @@ SimOptions options_for(unsigned seed) {
   return {.holds_binds = seed % 3 != 0,
           .scheduler_counts = seed % 2 == 0,
           .others_race = seed % 4 == 0,
-          .has_kills = seed % 5 < 3};
+          .has_kills = seed % 5 < 3,
+          .places_directly = seed % 7 < 4};
 }
 
 void live(unsigned seed, std::map<std::string, int>& happened) {
@@ -48,14 +49,16 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
   INFO(summary);
   // Otherwise the above has tested nothing.
   if (kSanitized || seeds.is_chosen) return;
-  for (const char* what : {"claim bound late",   "commit rejected",     "committed gang taken back",
-                           "coordinator bound",  "extender killed",     "foreign pod",
-                           "gang committed",     "gang given up",       "held in vain",
-                           "kubelet rejection",  "killed at a request", "node deleted",
-                           "node not ready",     "placement moved",     "pod garbage",
-                           "pod on a lost node", "port conflict",       "refused: Unschedulable",
-                           "request failed",     "requests merged",     "scheduler killed",
-                           "volume elsewhere"}) {
+  for (const char* what :
+       {"claim bound late",       "commit rejected",         "committed gang taken back",
+        "coordinator bound",      "extender killed",         "foreign pod",
+        "direct placement ended", "pod created on its node", "coordinator bound after a direct pod",
+        "gang committed",         "gang given up",           "held in vain",
+        "kubelet rejection",      "killed at a request",     "node deleted",
+        "node not ready",         "placement moved",         "pod garbage",
+        "pod on a lost node",     "port conflict",           "refused: Unschedulable",
+        "request failed",         "requests merged",         "scheduler killed",
+        "volume elsewhere"}) {
     INFO(what);
     CHECK(happened[what] > 0);
   }

@@ -18,16 +18,11 @@ using testing::a_set;
 using testing::Applied;
 using testing::ask;
 using testing::Cluster;
+using testing::coordinator;
 using testing::in_gang;
 using testing::kNs;
 
 constexpr const char* kStatusOfA = "/podgroups/a/status";
-
-gang::MemberSet coordinator() {
-  auto set = a_set("coordinator", 1, ask(0));
-  set.bind_last = true;
-  return set;
-}
 
 // A gang of a coordinator and two learners, each learner on a node of its own; its pods made.
 struct Held : Cluster {
@@ -49,7 +44,9 @@ struct Held : Cluster {
     return gang::find_placement(group("a").status, slot->role, slot->slot)->node;
   }
   std::future<std::string> begin(const std::string& name) {
-    return std::async(std::launch::async, [this, name] { return bind(name, planned_node(name)); });
+    // Looked up before the thread starts: by then another call may have dropped the plan.
+    return std::async(std::launch::async,
+                      [this, name, node = planned_node(name)] { return bind(name, node); });
   }
   // Until so many calls are held.
   void wait_for(std::size_t calls) const {
@@ -85,7 +82,7 @@ TEST_CASE("no pod is bound before all of its gang are here; then all are", "[ext
 }
 
 TEST_CASE("a gang whose pods do not all come starts none of them", "[extender][hold]") {
-  Held c({.arrival_timeout = 20ms});
+  Held c({.arrival_timeout = 500ms});  // threads of a busy machine start late, and must be in time
   auto coordinator = c.begin(c.names[0]);
   auto learner = c.begin(c.names[1]);
   const std::string error = learner.get();

@@ -250,6 +250,23 @@ gang::PodGroup grown(const std::vector<std::string>& nodes, bool first_committed
   return planned(group, {nodes[2]}, second_committed, "request-6");
 }
 
+TEST_CASE("a slot that is not bound moves to a gang that the status does not have",
+          "[extender][scheduling_cycle]") {
+  gang::PodGroup group = grown({"n0", "n1", "n2"}, true, true);
+  auto merged = in_gang(a_set("collector", 0, ask(1)), "request-9");
+  merged.slots = {{4096, 0}, {4097, 2}};
+  group.spec.members = {group.spec.members[0], merged};
+  ++group.meta.generation;
+  GroupSeen one = seen(group);
+  const auto* placement = gang::find_placement(group.status, "collector", {4097, 2});
+  REQUIRE(placement != nullptr);
+  one.open = {{*placement, OpenSlot::Why::kUnbound, {}, {}}};
+  std::vector<gang::NodeView> nodes;
+  for (const char* name : {"n0", "n1", "n2"}) nodes.push_back(view(a_node(name, 8)));
+  CHECK(written(run_cycle({nodes, {one}}, {}, kNow)) ==
+        Lines{"a base: n0#1 committed", "a request-9: n1#2 n2#3 committed"});
+}
+
 TEST_CASE("slots that move to another gang keep their placements", "[extender][scheduling_cycle]") {
   struct Row {
     std::string when;

@@ -80,7 +80,7 @@ TEST_CASE("capacity that is of no use to a gang that waits does not plan it agai
   }
 }
 
-// Whoever is ahead in the queue gets what a plan behind it leaves.
+// A gang that is ahead in the queue gets what a plan behind it leaves.
 TEST_CASE("a gang that waits gets the capacity of a plan that does not fit any more",
           "[extender][waking]") {
   Waking c;

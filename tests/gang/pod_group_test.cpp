@@ -23,6 +23,7 @@ PodGroup a_pod_group() {
       testing::a_set("coordinator", 1, testing::ask(0, 2)),
       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
+  group.spec.direct_placement = true;
   group.spec.members[0].bind_last = true;
   group.spec.members[2].heals_alone = true;
   group.spec.members[1].reserved_pods = 3;
@@ -60,6 +61,7 @@ PodGroup a_pod_group() {
        SysTime(std::chrono::milliseconds(1'795'269'366'000)),
        "learner/4096 lost its node n1 (gone)"},
       {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
+  group.status.gangs[0].direct_through = 3;
   group.status.gangs[2].refusals = {2, SysTime(std::chrono::milliseconds(1'795'269'366'000)),
                                     "kube-scheduler refused it"};
   group.status.avoid = {
@@ -133,6 +135,8 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
        "status.gangs[0].placements[0].nodes[0].node"},
       {"a placement's number is negative", "/status/gangs/0/placements/1/nodes/0/number", -4,
        "status.gangs[0].placements[1].nodes[0].number"},
+      {"placements are direct through no number", "/status/gangs/0/directThrough", "all",
+       "status.gangs[0].directThrough"},
       {"a placement has no ordinal", "/status/gangs/0/placements/0/nodes/0", Json::object(),
        "status.gangs[0].placements[0].nodes[0].ordinal"},
       {"a placement names neither nodes nor a slot", "/status/gangs/0/placements/0",
@@ -198,6 +202,16 @@ TEST_CASE("a plan that was stored with one entry per slot is read", "[gang][pod_
   const auto decoded = decode_pod_group(object);
   REQUIRE(decoded.has_value());
   CHECK(*decoded == group);
+}
+
+TEST_CASE("placements are direct up to the number that their gang's status has",
+          "[gang][pod_group]") {
+  PodGroup group = a_pod_group();
+  const GangStatus& base = group.status.gangs[0];
+  for (const Placement& placement : base.placements) CHECK(is_direct(base, placement));
+  CHECK_FALSE(is_direct(base, {"learner", {1, 0}, "n4", 4}));  // moved
+  const GangStatus& other = group.status.gangs[1];
+  for (const Placement& placement : other.placements) CHECK_FALSE(is_direct(other, placement));
 }
 
 TEST_CASE("placements are found by role, ordinal and incarnation", "[gang][pod_group]") {

@@ -409,6 +409,11 @@ void Rules::look() {
     }
   }
   for (const LivePod* at : live_pods()) {
+    const bool has_begun = at->pod.has_start_time || at->pod.is_finished();
+    if (!has_begun || kube::was_taken_away(at->pod)) continue;
+    begun_.emplace(at->slot.pod_group_uid, at->slot.role, at->slot.slot);
+  }
+  for (const LivePod* at : live_pods()) {
     const LivePod& of = *at;
     const SlotKey key{of.slot.pod_group_uid, of.role, of.slot.slot.ordinal};
     const bool is_live = is_unfinished(of.pod) && !of.pod.node.empty();
@@ -420,6 +425,10 @@ void Rules::look() {
                            of.pod.meta.name));
       }
       const auto group = groups.find(of.slot.pod_group_uid);
+      if (group != groups.end() && of.role == Role::kCoordinator &&
+          fenced_.insert(of.pod.meta.uid).second) {
+        check_fence(of, group->second);
+      }
       if (group != groups.end()) {
         const auto* gang = gang::gang_of(group->second.status, of.slot.role, of.slot.slot);
         if (gang != nullptr && !gang->committed) {
@@ -437,6 +446,25 @@ void Rules::look() {
     if (ended_itself && is_plain_worker(of.role) && !was_lowered && is_wanted_by_spec(of)) {
       ended_[key] = of.slot.slot.incarnation;
     }
+  }
+}
+
+void Rules::check_fence(const LivePod& coordinator, const gang::PodGroup& group) {
+  const auto* base = gang::find_gang(group.status, gang::kBaseGang);
+  if (base == nullptr) return;
+  for (const auto& placement : base->placements) {
+    const bool is_direct = gang::is_direct(*base, placement);
+    if (!is_direct || placement.role == to_string(Role::kCoordinator)) continue;
+    ++seen["coordinator bound after a direct pod"];
+    const bool is_wanted =
+        std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
+          const auto& slots = set.slots;
+          return set.role == placement.role &&
+                 std::find(slots.begin(), slots.end(), placement.slot) != slots.end();
+        });
+    if (!is_wanted || begun_.count({group.meta.uid, placement.role, placement.slot}) != 0) continue;
+    breach(fmt::format("{} is bound, and no kubelet has begun with {}/{}",
+                       coordinator.pod.meta.name, placement.role, placement.slot.ordinal));
   }
 }
 

@@ -79,6 +79,9 @@ class Rules {
   void check_status(const job::Job& before, const job::Job& after);
   void check_conditions(const job::Job& job);
   void check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group);
+  // Of a coordinator that has just been bound: the kubelets have begun with all pods of its gang
+  // that were created with their node.
+  void check_fence(const LivePod& coordinator, const gang::PodGroup& group);
   void check_ends_are_counted(const job::Job& job, const gang::PodGroup& group);
   bool is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang,
                   std::string& missing) const;
@@ -91,9 +94,12 @@ class Rules {
   std::optional<gang::PodGroup> group_before_;
   bool was_refused_ = false;
   std::set<std::string> coordinator_ran_;  // uids of PodGroups
-  std::map<SlotKey, int> ended_;           // the incarnation that finished by itself
-  std::set<std::string> lowered_;          // UIDs of pods that a lowered base took away
-  std::set<std::string> committed_;        // "uid gang"
+  std::set<std::string> fenced_;           // uids of coordinators that were seen bound
+  // Slots of whose pods a kubelet has begun with one, and has not rejected it.
+  std::set<std::tuple<std::string, std::string, gang::SlotId>> begun_;
+  std::map<SlotKey, int> ended_;     // the incarnation that finished by itself
+  std::set<std::string> lowered_;    // UIDs of pods that a lowered base took away
+  std::set<std::string> committed_;  // "uid gang"
   bool config_is_known_ = false;
   // By uid: decoding is what looking costs.
   mutable std::map<std::string, LivePod> known_pods_;

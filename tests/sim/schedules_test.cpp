@@ -134,6 +134,8 @@ void schedule(Suite& suite) {
   suite.rules.look();
 }
 
+void refuse_node_names(Suite& suite) { suite.refuse_node_names(); }
+
 void restart_the_extender(Suite& suite) {
   suite.scheduling.restart();
   suite.note("extender restarted");
@@ -378,9 +380,13 @@ TEST_CASE("a job lives through an API server that denies access for a while", "[
 }
 
 TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
-  for_seeds(120, {"refused for good", "base gang taken back", "growth gang committed"},
+  for_seeds(120,
+            {"refused for good", "base gang taken back", "growth gang committed",
+             "a pod with a node name is refused", "coordinator bound after a direct pod"},
             [](Suite& suite) {
-              live(suite, ordinary_and({3, refuse_pods}), 80);
+              std::vector<Event> events = ordinary_and({3, refuse_pods});
+              events.push_back({1, [](Suite& of) { seldom(of, refuse_node_names); }});
+              live(suite, events, 80);
               check_end(suite);
             });
 }

@@ -46,7 +46,8 @@ Suite::Suite(unsigned seed, int collectors, int learners)
       scheduling(api, clock),
       rng_(seed),
       shared_services_(seed % 2 == 1),
-      status_update_period_(seed % 4 < 2 ? 2'000 : 0) {
+      status_update_period_(seed % 4 < 2 ? 2'000 : 0),
+      direct_placement_(seed % 3 == 0) {
   connect();
   api.terminate_pods_slowly();
   for (const char* node : {"n1", "n2", "n3"}) api.add(kube::kNodes, "", a_node_object(node));
@@ -123,7 +124,8 @@ std::string Suite::story() const { return fmt::format("{}", fmt::join(story_, "\
 // What Watches does with each kind.
 void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_caches) {
   feeds_.clear();
-  process_ = std::make_unique<Process>(reviewed_, clock, shared_services_, status_update_period_);
+  process_ = std::make_unique<Process>(reviewed_, clock, shared_services_, status_update_period_,
+                                       direct_placement_);
   controller::Stores& stores = process_->stores;
   kube::WorkQueue& queue = process_->queue;
   const auto add_owners = [&queue](const auto& before, const auto& after) {
@@ -242,6 +244,13 @@ std::optional<Door::Fault> Suite::fault_for(const kube::ApiRequest& request) {
                                 fmt::format("{} is forbidden: User \"controller\" cannot do this",
                                             path.plural))};
   }
+  if (refuses_node_names_ && is_pod_creation(request)) {
+    const auto pod = kube::parse_json(request.body);
+    if (!string_at(*pod, {"spec", "nodeName"}).empty()) {
+      note("a pod with a node name is refused");
+      return Door::Fault{refuse(422, "Invalid", "pods are invalid: nodeName is set")};
+    }
+  }
   if (!refused_.empty() && is_pod_creation(request)) {
     const auto pod = kube::parse_json(request.body);
     const std::string name = string_at(*pod, {"metadata", "name"});
@@ -292,6 +301,7 @@ void Suite::end_faults() {
   extender_writes_left_ = -1;
   denied_ = 0;
   refused_.clear();
+  refuses_node_names_ = false;
   writes_left_ = -1;
 }
 
@@ -337,14 +347,18 @@ void Suite::run_pods() {
     if (!requests.fits_in(free_on(string_at(pod, {"spec", "nodeName"})))) {
       note(name + " is rejected by its kubelet");
       ++rules.seen["pod rejected"];
-      api.change(
-          kube::kPods, kNamespace, name,
-          {{"status", {{"phase", "Failed"}, {"reason", "OutOfcpu"}, {"conditions", nullptr}}}});
+      api.change(kube::kPods, kNamespace, name,
+                 {{"status",
+                   {{"phase", "Failed"},
+                    {"reason", "OutOfcpu"},
+                    {"startTime", to_rfc3339(clock.now())},
+                    {"conditions", nullptr}}}});
       continue;
     }
     api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
                {{"status",
                  {{"phase", "Running"},
+                  {"startTime", to_rfc3339(clock.now())},
                   {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
   }
   rules.look();

@@ -67,6 +67,8 @@ class Suite {
   // Creations of pods whose names have this in them are refused for good, 422 or 403 over quota,
   // but for the first `allowed` ones. "": no more.
   void refuse_pods(std::string name_part, int status = 403, int allowed = 0);
+  // Creations of pods with spec.nodeName are refused for good, as by an admission policy.
+  void refuse_node_names() { refuses_node_names_ = true; }
   // The n-th write from now on: fails, with or without effect, or kills the process.
   void fail_write(int n, std::optional<Error> error, Applied applied);
   // The same of the extender: it is killed at the n-th write from now on.
@@ -127,6 +129,8 @@ class Suite {
   std::mt19937 rng_;
   const bool shared_services_;                            // --services=shared
   const std::chrono::milliseconds status_update_period_;  // of every other seed: as by default
+  const bool direct_placement_;                           // --direct-placement, of every third
+  bool refuses_node_names_ = false;
   MonoTime kept_up_{};
   std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
   int thieves_ = 0;

@@ -36,6 +36,13 @@ Observer::Limits limits_of(const SimOptions& options) {
   return {extender.healing.deadline, extender.node_lost_after, kLatestAct + kStep};
 }
 
+// The extender may commit before it hears of another scheduler's pod; kube-scheduler, which would
+// have, is not asked about pods that are created with their node.
+Observer::Counted counted_pods(const SimOptions& options) {
+  const bool may_race = options.others_race || options.places_directly;
+  return may_race ? Observer::Counted::kGangPods : Observer::Counted::kAllPods;
+}
+
 std::string random_node(int number) { return fmt::format("n{}", number); }
 
 }  // namespace
@@ -43,9 +50,8 @@ std::string random_node(int number) { return fmt::format("n{}", number); }
 SimCluster::SimCluster(unsigned seed, const SimOptions& options)
     : options_(options),
       rng_(seed),
-      observer_(api_, clock_, limits_of(options),
-                options.others_race ? Observer::Counted::kGangPods : Observer::Counted::kAllPods),
-      controller_(api_, clock_, observer_, rng_) {
+      observer_(api_, clock_, limits_of(options), counted_pods(options)),
+      controller_(api_, clock_, observer_, rng_, options.places_directly) {
   set_log_level(LogLevel::kError);
   api_.terminate_pods_slowly();
   door_.fault = [this](const kube::ApiRequest& request) { return fault_for(request); };
@@ -520,6 +526,7 @@ bool SimCluster::admits(const PodSeen& pod, const NodeSeen& node) const {
 void SimCluster::set_phase(const PodSeen& pod, const std::string& phase,
                            const std::string& reason) {
   Json status{{"phase", phase}};
+  if (phase == "Running" || pod.phase == "Pending") status["startTime"] = to_rfc3339(clock_.now());
   if (!reason.empty()) status["reason"] = reason;
   api_.change(kube::kPods, kNsOfPods, pod.name, {{"status", status}});
 }
@@ -636,7 +643,11 @@ void SimCluster::step() {
       controller_.merge();
       break;
     case 20:
-      if (once_in(2)) controller_.requeue();
+      if (options_.places_directly && once_in(3)) {
+        controller_.end_direct_placement();
+      } else if (once_in(2)) {
+        controller_.requeue();
+      }
       break;
     case 21:
       once_in(2) ? finish_pod() : lose_pod();

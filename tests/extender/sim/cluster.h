@@ -33,6 +33,8 @@ struct SimOptions {
   // Extender and kube-scheduler are killed now and then. What only they remember, and never forget,
   // shows where they live on.
   bool has_kills = true;
+  // Some PodGroups ask for direct placement, and the controller creates pods with their node.
+  bool places_directly = false;
 };
 
 class SimCluster {

@@ -108,7 +108,10 @@ std::vector<gang::MemberSet> Controller::some_members(int priority) {
 void Controller::submit() {
   ++names_;
   const int priority = below(3);
-  add_group(fmt::format("g{}", names_), a_group("", some_members(priority), names_, priority).spec);
+  gang::PodGroupSpec spec = a_group("", some_members(priority), names_, priority).spec;
+  // Not where a port is taken that the planner does not know of.
+  spec.direct_placement = places_directly_ && priority != 2 && below(4) != 0;
+  add_group(fmt::format("g{}", names_), spec);
   ++observer_.seen["job"];
 }
 
@@ -235,6 +238,17 @@ void Controller::merge() {
   }
 }
 
+void Controller::end_direct_placement() {
+  const auto* group = any_group();
+  if (group == nullptr || !group->spec.direct_placement) return;
+  gang::PodGroupSpec spec = group->spec;
+  spec.direct_placement = false;
+  Json patch = gang::encode_spec(spec);
+  patch["placement"] = nullptr;
+  ++observer_.seen["direct placement ended"];
+  api_.change(kube::kPodGroups, kNamespaceOfAll, group->meta.name, {{"spec", patch}});
+}
+
 // ---- the controller
 
 void Controller::reconcile() {
@@ -311,6 +325,8 @@ void Controller::create_pods(const gang::PodGroup& group) {
   if (group.status.observed_generation != group.meta.generation) return;
   for (const gang::GangStatus& gang : group.status.gangs) {
     if (!gang.planned && !gang.committed) continue;
+    const bool is_direct =
+        group.spec.direct_placement && gang.committed && gang.name == gang::kBaseGang;
     bool others_are_there = true;
     for (const bool is_last : {false, true}) {
       for (const gang::Placement& placement : gang.placements) {
@@ -318,7 +334,10 @@ void Controller::create_pods(const gang::PodGroup& group) {
         if (set == nullptr || set->bind_last != is_last) continue;
         if (is_last && !others_are_there) continue;
         if (!has_pod(observer_.view, group, placement.role, placement.slot)) {
-          create_pod(group, placement, *set);
+          // It may be killed between any two.
+          if (is_direct && below(8) == 0) return;
+          create_pod(group, placement, *set,
+                     is_direct && !is_last && gang::is_direct(gang, placement));
         }
         others_are_there =
             others_are_there && created_.count({group.meta.uid, placement.number}) > 0;
@@ -328,7 +347,7 @@ void Controller::create_pods(const gang::PodGroup& group) {
 }
 
 void Controller::create_pod(const gang::PodGroup& group, const gang::Placement& placement,
-                            const gang::MemberSet& set) {
+                            const gang::MemberSet& set, bool has_node_name) {
   const std::string name = pod_name(group, placement);
   // Of an attempt before: it takes its leave.
   if (!api_.get(kube::kPods, kNamespaceOfAll, name).is_null()) return;
@@ -347,6 +366,13 @@ void Controller::create_pod(const gang::PodGroup& group, const gang::Placement& 
   for (const std::string& claim : set.shape.claims) {
     volumes.push_back({{"name", claim}, {"persistentVolumeClaim", {{"claimName", claim}}}});
   }
+  Json spec{{"schedulerName", "nervex-scheduler"},
+            {"containers", Json::array({container})},
+            {"volumes", volumes}};
+  if (has_node_name) {
+    spec["nodeName"] = placement.node;
+    ++observer_.seen["pod created on its node"];
+  }
   api_.add(kube::kPods, kNamespaceOfAll,
            {{"apiVersion", "v1"},
             {"kind", "Pod"},
@@ -355,10 +381,7 @@ void Controller::create_pod(const gang::PodGroup& group, const gang::Placement& 
               {"namespace", kNamespaceOfAll},
               {"annotations", gang::annotations_for({group.meta.uid, placement.role, placement.slot,
                                                      placement.number})}}},
-            {"spec",
-             {{"schedulerName", "nervex-scheduler"},
-              {"containers", Json::array({container})},
-              {"volumes", volumes}}},
+            {"spec", spec},
             {"status", {{"phase", "Pending"}}}});
   created_.emplace(group.meta.uid, placement.number);
 }

@@ -15,8 +15,13 @@ namespace nervex::testing {
 
 class Controller {
  public:
-  Controller(FakeApi& api, const Clock& clock, Observer& observer, std::mt19937& rng)
-      : api_(api), clock_(clock), observer_(observer), rng_(rng) {}
+  Controller(FakeApi& api, const Clock& clock, Observer& observer, std::mt19937& rng,
+             bool places_directly)
+      : api_(api),
+        clock_(clock),
+        observer_(observer),
+        rng_(rng),
+        places_directly_(places_directly) {}
 
   // -- users and nervex-server
   void submit();
@@ -25,6 +30,9 @@ class Controller {
   void reshape();  // a slot less, one more, or another incarnation of one
   void grow();     // one request more
   void merge();    // two entries that are wholly placed become one
+  // The API server has refused a pod with a node, or the flag is gone: what is created from now on
+  // goes through kube-scheduler.
+  void end_direct_placement();
 
   // -- the controller's round: takes gangs back that were given up, replaces what was lost, creates
   // pods for placements, the coordinator last, and deletes pods that are not wanted any more.
@@ -52,7 +60,7 @@ class Controller {
   bool replace_lost(const gang::PodGroup& group);  // true: the PodGroup has changed
   void create_pods(const gang::PodGroup& group);
   void create_pod(const gang::PodGroup& group, const gang::Placement& placement,
-                  const gang::MemberSet& set);
+                  const gang::MemberSet& set, bool has_node_name);
   void delete_pod(const PodSeen& pod);
 
   // A gang that grows a job waits outside of the PodGroup for its next try.
@@ -65,6 +73,7 @@ class Controller {
   const Clock& clock_;
   Observer& observer_;
   std::mt19937& rng_;
+  const bool places_directly_;
   int names_ = 0;
   std::map<std::pair<GroupUid, std::string>, int> highest_;  // ordinals are never used again
   std::set<std::pair<GroupUid, std::int64_t>> created_;      // placements that have had a pod

@@ -75,6 +75,9 @@ void Observer::look_at_pods() {
                          pod.name));
     }
     ever_bound_.emplace(group, role, slot.ordinal);
+    if ((pod.has_begun || pod.is_finished()) && !pod.was_taken_away()) {
+      begun_.emplace(group, role, slot.ordinal, slot.incarnation);
+    }
     if (bound_.insert(uid).second) new_ones.push_back(&pod);
     if (pod.node_lost && marked_.insert(uid).second) ++seen["pod on a lost node"];
     look_at_bound(pod);
@@ -115,6 +118,18 @@ void Observer::look_at_last(const PodSeen& pod, const gang::PodGroup& group) {
     if (role == set->role || ever_bound_.count({group.meta.uid, role, slot.ordinal}) > 0) continue;
     if (!is_wanted(group, role, slot)) continue;
     breach(fmt::format("{} is bound before {}", pod.name, gang::slot_key(role, slot.ordinal)));
+  }
+  const auto* gang = gang::find_gang(group.status, set->gang);
+  if (gang == nullptr) return;
+  for (const gang::Placement& placement : gang->placements) {
+    const auto& [role, slot, node, number] = placement;
+    if (role == set->role || !gang::is_direct(*gang, placement)) continue;
+    if (!is_wanted(group, role, slot)) continue;
+    ++seen["coordinator bound after a direct pod"];
+    if (begun_.count(SlotKey(group.meta.uid, role, slot.ordinal, slot.incarnation)) == 0) {
+      breach(fmt::format("{} is bound before {} has begun", pod.name,
+                         gang::slot_key(role, slot.ordinal)));
+    }
   }
 }
 

@@ -21,7 +21,8 @@ namespace nervex::testing {
 //    committed gang stays as it is, unless its pod is not bound: then it may get another one, with
 //    a later number.
 // 4. A pod that is to be bound last is bound when each other slot of the gang, as it was committed,
-//    has had a bound pod.
+//    has had a bound pod; and none of those that are there was created with its node and waits for
+//    its kubelet, or was rejected by it.
 // 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()).
 // 6. No pod stays unmarked on a lost node (Limits::unmarked()).
 class Observer {
@@ -98,6 +99,7 @@ class Observer {
   std::set<std::string> bound_;                             // UIDs of pods
   std::set<std::string> marked_;
   std::set<Ordinal> ever_bound_;
+  std::set<SlotKey> begun_;  // of whose pods a kubelet has begun with one, and has not rejected it
   std::map<GangKey, std::vector<gang::Placement>> committed_;  // as it was then
   std::map<SlotKey, std::pair<std::string, std::int64_t>> placements_;
   std::map<GangKey, Part> parts_;

@@ -39,6 +39,7 @@ PodSeen decode_pod(const Json& object) {
   pod.node = string_at(object, {"spec", "nodeName"});
   pod.phase = string_at(object, {"status", "phase"});
   pod.reason = string_at(object, {"status", "reason"});
+  pod.has_begun = !string_at(object, {"status", "startTime"}).empty();
   pod.deleting = find(object, {"metadata", "deletionTimestamp"}) != nullptr;
   pod.slot = gang::slot_of(*kube::decode_pod(kube::to_text(object), extender::pod_filter()));
   pod.requests["pods"] = 1;

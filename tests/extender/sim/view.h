@@ -28,6 +28,7 @@ struct PodSeen {
   std::string reason;
   bool deleting = false;
   bool node_lost = false;  // marked by the extender
+  bool has_begun = false;  // its kubelet with it: status.startTime
   std::string refusal;     // reason of PodScheduled=False
   std::optional<gang::PodSlot> slot;
   Sums requests;
