@@ -51,6 +51,11 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("")
       ->check(CLI::IsMember({"shared", "per-pod"}))
       ->default_str("shared");
+  app.add_flag("--direct-placement", flags.direct_placement,
+               "create the workers that a job starts with on their nodes, past kube-scheduler, "
+               "where nervex-extender knows all that decides where they may go; the coordinator "
+               "is bound when the kubelets have started them. Faster; what else writes pods to "
+               "those nodes is found out by kubelets then, see docs/direct-placement.md");
   app.add_option("--workers", flags.workers, "jobs that are reconciled in parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 64))

@@ -15,8 +15,9 @@ struct Flags {
   kube::LeaderFlags leader;
   std::string server_url = "nervex-server.nervex-system:8080";
   std::string aggregator_config = "nervex-system/aggregator-config";
-  bool server_token = false;    // pods of jobs get a token for nervex-server
-  bool shared_services = true;  // one headless Service per namespace; false: one per pod
+  bool server_token = false;      // pods of jobs get a token for nervex-server
+  bool shared_services = true;    // one headless Service per namespace; false: one per pod
+  bool direct_placement = false;  // workers are created with their node where the planner knows all
   int workers = 32;
   int concurrent_writes = 32;
   std::chrono::milliseconds status_update_period{2'000};  // of writes that only inform

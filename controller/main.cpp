@@ -1,4 +1,5 @@
 // nervex-controller - which objects does each NerveXJob need now?
+#include "controller/act/dry_run.h"
 #include "controller/flags.h"
 #include "controller/observe/stores.h"
 #include "controller/worker.h"
@@ -24,13 +25,17 @@ int main(int argc, char** argv) {
   controller::add_watches(manager->caches(), stores, queue);
   controller::WritePool pool(static_cast<std::size_t>(flags.concurrent_writes));
   controller::Performer performer(api, stores, events, pool);
-  controller::Worker worker(api, stores, queue, performer, manager->clock(),
-                            {flags.server_url, flags.aggregator_config, flags.server_token,
-                             flags.status_update_period, flags.retry_delay, flags.shared_services});
+  const controller::ObserveOptions options{
+      flags.server_url,  flags.aggregator_config, flags.server_token,    flags.status_update_period,
+      flags.retry_delay, flags.shared_services,   flags.direct_placement};
+  controller::Worker worker(api, stores, queue, performer, manager->clock(), options);
+  kube::AccessReviewApi dry_run_api(manager->add_client(controller::kPodDryRunTimeout, 1));
+  controller::PodDryRuns dry_runs(dry_run_api, stores, queue, manager->clock(), options);
   const controller::RoundMetrics rounds(manager->metrics(), flags.workers);
   kube::add_queue_metrics(manager->metrics(), controller::kControllerName, queue);
   controller::Runner runner(queue, worker, manager->leadership(), manager->caches(), rounds);
   manager->add({[&] { events.start(); }, {}});
+  manager->add_thread([&dry_runs](const std::stop_token& stop) { dry_runs.run(stop); });
   manager->add({[&] { runner.start(flags.workers); },
                 [&] {
                   pool.stop();  // before the runner, which waits for the rounds under way

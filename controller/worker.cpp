@@ -8,6 +8,7 @@
 #include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/creation_failures.h"
+#include "controller/decide/direct_placement.h"
 #include "controller/decide/reconcile.h"
 #include "controller/decide/replacement.h"
 #include "controller/decide/services.h"
@@ -56,6 +57,9 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
     return fall_back_to_per_pod(seen, failure.is_taken ? kServiceNameTaken : kInvalidServiceName,
                                 message);
   }
+  if (is_definite_creation_failure(failure) && failure.had_node_name && !failure.is_taken) {
+    if (Actions actions = fall_back_to_scheduler(seen, message); !actions.empty()) return actions;
+  }
   const Round round(seen);
   if (is_definite_creation_failure(failure) && round.attempt.group != nullptr &&
       !seen.job.meta.deleting) {
@@ -102,19 +106,17 @@ Outcome Worker::process(const std::string& key) {
   return Outcome::kError;
 }
 
-// A write that only informs waits until the last one is status_update_period ago: what changes
-// meanwhile comes with it, or with a write that does not wait.
+// What changes while a write that only informs has to wait comes with it, or with a write that does
+// not wait.
 void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
   const auto update = status_update(decision.actions);
   if (update == decision.actions.end()) return;
   if (!only_informs(job.status, std::get<UpdateStatus>(*update).status)) return;
-  const auto last = stores_.status_writes.get(job.meta.uid);
-  if (!last) return;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      *last + options_.status_update_period - clock_.mono());
-  if (left <= std::chrono::milliseconds::zero()) return;
+  const auto delay =
+      stores_.status_writes.delay(job.meta.key(), clock_.mono(), options_.status_update_period);
+  if (delay == std::chrono::milliseconds::zero()) return;
   decision.actions.erase(update);
-  decision.requeue_after = std::min(left, decision.requeue_after.value_or(left));
+  decision.requeue_after = std::min(delay, decision.requeue_after.value_or(delay));
 }
 
 Result<Outcome> Worker::work(const std::string& key) {
@@ -125,6 +127,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   }
   auto seen = observe_caches(stores_, options_, key, clock_.now());
   if (!seen) {
+    stores_.status_writes.forget(key);
     if (auto removed = remove_unused_service(kube::NamespacedName::parse(key).ns); !removed) {
       return removed.error();
     }
@@ -142,7 +145,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (!confirmed) return confirmed.error();
   // That it is tried is enough: what only informs may wait if it fails.
   if (status_update(decision.actions) != decision.actions.end()) {
-    stores_.status_writes.set(seen->job.meta.uid, clock_.mono());
+    stores_.status_writes.note_write(key, clock_.mono());
   }
   if (const auto failed = performer_.perform(seen->job, decision.actions)) {
     report(key, *failed);

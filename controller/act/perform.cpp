@@ -23,6 +23,7 @@ std::optional<Failure> failure(std::optional<Error> error, std::string_view even
 // One action after the other; each says how it failed, if it did.
 struct Perform {
   Writes& writes;
+  Stores& stores;
   kube::EventRecorder& events;
   const job::Job& job;
   WritePool& pool;
@@ -59,6 +60,7 @@ struct Perform {
                 kFailedCreate);
     if (failed && definite != kNone) {
       failed->failed_name = kube::string_at(manifests[definite], {"metadata", "name"});
+      failed->had_node_name = !kube::string_at(manifests[definite], {"spec", "nodeName"}).empty();
       failed->is_taken =
           failed->error.code == Code::kForbidden && writes.is_somebody_elses(manifests[definite]);
     }
@@ -120,6 +122,10 @@ struct Perform {
   std::optional<Failure> operator()(const DeleteJob&) const {
     return one(kFailedDelete, [&] { return writes.delete_job(); });
   }
+  std::optional<Failure> operator()(const DryRunPods& action) const {
+    stores.dry_runs.ask({job.meta.key(), job.meta.uid, action.subject, action.time});
+    return std::nullopt;
+  }
   std::optional<Failure> operator()(const RecordEvent& action) const {
     events.record({std::string(job::kApiVersion), std::string(job::kKind), job.meta.ns,
                    job.meta.name, job.meta.uid},
@@ -135,7 +141,7 @@ Performer::Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events
 
 std::optional<Failure> Performer::perform(const job::Job& job, const Actions& actions) {
   Writes writes(api_, stores_, job);
-  const Perform perform{writes, events_, job, pool_};
+  const Perform perform{writes, stores_, events_, job, pool_};
   std::optional<Failure> not_released;
   for (const auto& action : actions) {
     auto failed = std::visit(perform, action);

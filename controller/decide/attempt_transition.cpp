@@ -178,7 +178,7 @@ void reset_conditions(const Observed& seen, std::string_view reason, const std::
   }
   std::erase_if(status.conditions, [](const auto& c) {
     return c.type == kRequestsScheduled || c.type == kReplacementLimitExceeded ||
-           c.type == kPerPodServices;
+           c.type == kPerPodServices || c.type == kPodsRefused;
   });
   if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
     set_condition(seen, status, kRequestsLost, false, kNewAttempt,

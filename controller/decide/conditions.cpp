@@ -9,6 +9,7 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/pod_dry_run.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/previous_attempt.h"
 #include "controller/decide/services.h"
@@ -229,10 +230,49 @@ std::optional<Finding> aggregator_missing(const Round& round) {
   return Finding{false, kAggregatorFound, "there is an AggregatorConfig"};
 }
 
-Finding ready(const job::Status& status) {
+// Why the kubelet cannot start this container, "" if it is not known to be so. Only what somebody
+// must fix, and in words that stay while the kubelet tries again: its own take turns
+// (ErrImagePull, ImagePullBackOff; CrashLoopBackOff comes and goes with each start), and each
+// change is a write.
+std::string unstartable(const kube::ContainerState& container, std::string_view pod) {
+  const std::string& why = container.reason;
+  if (container.terminated) return "";
+  if (why == "ErrImagePull" || why == "ImagePullBackOff") {
+    return fmt::format("the image of pod {} cannot be pulled", pod);
+  }
+  if (why == "InvalidImageName") return fmt::format("the image of pod {} has no valid name", pod);
+  if (why == "ErrImageNeverPull") {
+    return fmt::format("the image of pod {} is not on its node and must not be pulled", pod);
+  }
+  if (why == "CreateContainerConfigError") {
+    return fmt::format("pod {} refers to a ConfigMap, a Secret or a key that is not there", pod);
+  }
+  return "";
+}
+
+// Of the first pod by name that has such a container; "" if there is none.
+std::string cannot_start(const Attempt& attempt) {
+  const kube::Pod* first = nullptr;
+  std::string found;
+  for (const AttemptPod& of : attempt.pods) {
+    if (first != nullptr && first->meta.name < of.pod->meta.name) continue;
+    for (const auto& container : of.pod->containers) {
+      std::string why = unstartable(container, of.pod->meta.name);
+      if (why.empty()) continue;
+      first = of.pod;
+      found = std::move(why);
+      break;
+    }
+  }
+  return found;
+}
+
+Finding ready(const Attempt& attempt, const job::Status& status) {
   const bool all = status.ready == status.desired && status.desired > 0;
   if (all && status.phase == Phase::kRunning) return {true, kPodsReady, "all pods are ready"};
-  return {false, kPodsNotReady, "not all pods are ready"};
+  const std::string why = cannot_start(attempt);
+  return {false, kPodsNotReady,
+          why.empty() ? "not all pods are ready" : "not all pods are ready: " + why};
 }
 
 void apply(const Observed& seen, job::Status& status, std::string_view type, Finding verdict) {
@@ -248,7 +288,7 @@ bool creation_still_fails(const Attempt& attempt, const job::Status& status) {
 }
 
 void set_pods_created(const Round& round, bool nothing_to_create, job::Status& status) {
-  const auto named = job::check_job_name(round.seen.job.meta.name);
+  const auto named = job::check_job_name(round.seen.job);
   if (!named) {
     set_condition(round.seen, status, kPodsCreated, false, kInvalidName, named.error().message);
   } else if (nothing_to_create && is_false(status, kPodsCreated) &&
@@ -295,6 +335,7 @@ std::string reason_of(const job::Status& status, bool waits) {
   if (is_false(status, kPodsCreated)) return find_condition(status, kPodsCreated)->reason;
   if (is_true(status, kRequestsLost)) return std::string(kRequestsLost);
   if (waits) return std::string(kAggregatorMissing);
+  if (is_true(status, kPodsRefused)) return std::string(kPodsRefused);
   if (status.phase == Phase::kRunning) {
     const auto* requests = find_condition(status, kRequestsScheduled);
     const bool some_wait = requests != nullptr && !requests->status && requests->reason != kQueued;
@@ -358,7 +399,8 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   set_requests_lost(round.seen, status);
   set_ordinals_nearly_exhausted(round.seen, status);
   report_services(round, status);
-  apply(round.seen, status, kReady, ready(status));
+  report_dry_run(round, status);
+  apply(round.seen, status, kReady, ready(round.attempt, status));
   status.reason = reason_of(status, waits_for_config(round) || learners_wait_for_config(round));
 }
 

@@ -26,6 +26,12 @@ inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
 inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
 // True: the job would have used the namespace's Service (--services=shared), and could not.
 inline constexpr std::string_view kPerPodServices = "PerPodServices";
+// True: the API server has refused a pod that was to be created with its node
+// (--direct-placement). Also an event.
+inline constexpr std::string_view kDirectPlacementRefused = "DirectPlacementRefused";
+// True: the job waits, and a dry run has shown that the API server would refuse its pods. Also a
+// reason and an event.
+inline constexpr std::string_view kPodsRefused = "PodsRefused";
 using job::kRequestsLost;
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
@@ -90,9 +96,10 @@ inline constexpr std::string_view kPodsNotReady = "PodsNotReady";
 inline constexpr std::string_view kAggregatorFound = "AggregatorFound";
 
 // Of conditions that are False.
-inline constexpr std::string_view kContinued = "Continued";    // of ReplacementLimitExceeded
-inline constexpr std::string_view kResumed = "Resumed";        // of Suspended; an event too
-inline constexpr std::string_view kNewAttempt = "NewAttempt";  // what was said of the last one
+inline constexpr std::string_view kPodsAccepted = "PodsAccepted";  // of PodsRefused
+inline constexpr std::string_view kContinued = "Continued";        // of ReplacementLimitExceeded
+inline constexpr std::string_view kResumed = "Resumed";            // of Suspended; an event too
+inline constexpr std::string_view kNewAttempt = "NewAttempt";      // what was said of the last one
 
 // -- what does a job say now?
 

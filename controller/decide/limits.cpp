@@ -113,7 +113,7 @@ bool is_backing_off(const Observed& seen) {
 
 bool may_begin(const Observed& seen) {
   return !is_suspended(seen.job) && !is_backing_off(seen) && seen.predecessor.empty() &&
-         job::check_job_name(seen.job.meta.name).has_value();
+         job::check_job_name(seen.job).has_value();
 }
 
 bool waits_for_priority_class(const Round& round) {

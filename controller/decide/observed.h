@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,23 @@ struct Priority {
 Priority priority_of(const job::Spec& spec, const Json& aggregator_template,
                      const PriorityClasses& classes);
 
+// -- what did the API server say to a dry run of the pods of a job that waits?
+
+// pod_dry_run.h says when it is asked, and what the answer means.
+struct DryRunReport {
+  struct Refusal {
+    job::Role role = job::Role::kCoordinator;
+    std::string words;  // the API server's own
+    bool operator==(const Refusal&) const = default;
+  };
+  std::string subject;  // of the question: dry_run_subject()
+  SysTime asked{};
+  bool is_answered = false;    // false: the question is on its way
+  bool is_incomplete = false;  // of some role nothing is known
+  std::vector<Refusal> refusals;
+  bool operator==(const DryRunReport&) const = default;
+};
+
 // -- what is observed of one job?
 
 template <typename T>
@@ -95,7 +113,8 @@ struct Observed {
   // Of the namespace's name, be it ours or somebody else's; null if there is none that is labelled
   // as if it were ours.
   std::shared_ptr<const Service> shared_service;
-  bool shared_services = false;  // --services=shared: what attempts that begin now use
+  bool shared_services = false;   // --services=shared: what attempts that begin now use
+  bool direct_placement = false;  // --direct-placement
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
   std::string aggregator_config_name;                         // "namespace/name" of it
   std::string server_url;                                     // what pods get
@@ -111,7 +130,8 @@ struct Observed {
   // Nothing of the attempt was made yet, and this object of a deleted job of the same name still
   // has a name that it needs, "pod dqn-coordinator"; "" if none has.
   std::string predecessor;
-  Priority priority;  // of the job, by the PriorityClasses that there are now
+  std::optional<DryRunReport> dry_run;  // nullopt: this process has not asked yet
+  Priority priority;                    // of the job, by the PriorityClasses that there are now
   std::chrono::milliseconds retry_delay = kRetryDelay;
   SysTime now{};  // the only clock
 };

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "controller/decide/attempt.h"
+#include "controller/decide/direct_placement.h"
 #include "controller/decide/limits.h"
 #include "controller/decide/previous_attempt.h"
 #include "controller/decide/reserved_capacity.h"
@@ -293,6 +294,7 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.attempt = round.job.status.attempt;
   spec.queued_since = place_in_queue(round.job);
   spec.members = Members(round, context).follow();
+  spec.direct_placement = wants_direct_placement(round, context);
   return spec;
 }
 

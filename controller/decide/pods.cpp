@@ -11,6 +11,7 @@
 
 #include "controller/decide/cleanup.h"
 #include "controller/decide/conditions.h"
+#include "controller/decide/direct_placement.h"
 #include "controller/decide/services.h"
 #include "job/names.h"
 
@@ -143,6 +144,7 @@ Json manifest_of(const Round& round, const WantedPod& want, const job::PodContex
   order.role = want.role;
   order.slot = want.slot;
   order.node = want.placement->node;
+  order.has_node_name = is_created_with_node(round, want);
   order.entry = want.entry;
   order.annotations = gang::annotations_for({round.attempt.group->meta.uid, want.placement->role,
                                              want.placement->slot, want.placement->number});

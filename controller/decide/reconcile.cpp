@@ -11,6 +11,7 @@
 #include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/pod_dry_run.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/pods.h"
 #include "controller/decide/previous_attempt.h"
@@ -37,6 +38,9 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
   }
   if (is_true(status, kRequestsLost) && !is_true(before, kRequestsLost)) {
     actions.push_back(warning_event(kRequestsLost, find_condition(status, kRequestsLost)->message));
+  }
+  if (is_true(status, kPodsRefused) && !is_true(before, kPodsRefused)) {
+    actions.push_back(warning_event(kPodsRefused, find_condition(status, kPodsRefused)->message));
   }
   if (is_true(status, kPerPodServices) && !is_true(before, kPerPodServices)) {
     const auto* condition = find_condition(status, kPerPodServices);
@@ -66,7 +70,7 @@ std::optional<std::chrono::milliseconds> next_look(const Round& round) {
   const auto late = time_until_late(round);
   const auto hold = time_until_hold_ends(round);
   const auto held = sooner(time_until_requeue(round.seen), time_until_in_the_way(round));
-  return sooner(sooner(sooner(limit, late), hold), held);
+  return sooner(sooner(sooner(limit, late), hold), sooner(held, time_until_dry_run(round)));
 }
 
 Actions release(const Observed& seen) {
@@ -109,6 +113,8 @@ Decision go_on(const Round& round) {
   const Actions released = release(seen);
   actions.insert(actions.end(), released.begin(), released.end());
   actions.insert(actions.end(), steps.begin(), steps.end());
+  const Actions dry_run = dry_run_steps(round);
+  actions.insert(actions.end(), dry_run.begin(), dry_run.end());
   return {actions, sooner(next_look(round), round.losses.look_again)};
 }
 

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "job/types.h"
 #include "kube/events.h"
 #include "kube/model/json.h"
@@ -103,9 +104,17 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
   return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
 }
 
+// Has one pod of each role created in a dry run, some time later and by another thread. The answer
+// comes with Observed::dry_run (pod_dry_run.h).
+struct DryRunPods {
+  std::string subject;  // of the question
+  SysTime time{};
+  bool operator==(const DryRunPods&) const = default;
+};
+
 using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreateSharedService,
                             CreatePods, ConfirmFree, DeletePodGroups, DeletePods, ReleasePods,
-                            DeleteServices, UpdateStatus, DeleteJob, RecordEvent>;
+                            DeleteServices, UpdateStatus, DeleteJob, RecordEvent, DryRunPods>;
 using Actions = std::vector<Action>;
 
 // -- what is to be done now?

@@ -26,11 +26,13 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.services = stores.services.by_index(job.meta.uid);
   seen.shared_service = stores.services.get(job.meta.ns + "/" + job.meta.ns);
   seen.shared_services = options.shared_services;
+  seen.direct_placement = options.direct_placement;
   seen.pod_groups = stores.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = stores.aggregator_configs.get(options.aggregator_config);
   seen.aggregator_config_name = options.aggregator_config;
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
+  seen.dry_run = stores.dry_runs.report_on(job.meta.uid);
   seen.priority = priority_of(job.spec, aggregator, stores.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;

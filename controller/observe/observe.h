@@ -22,7 +22,8 @@ struct ObserveOptions {
   // Least time between two writes of a job's status of which the second only informs.
   std::chrono::milliseconds status_update_period{0};
   std::chrono::milliseconds retry_delay = kRetryDelay;
-  bool shared_services = false;  // --services=shared
+  bool shared_services = false;   // --services=shared
+  bool direct_placement = false;  // --direct-placement
 };
 
 // From the caches alone: what this process knows now, its own writes included. nullopt: there is no

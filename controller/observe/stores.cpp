@@ -1,5 +1,6 @@
 #include "controller/observe/stores.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gang/slot.h"
@@ -114,7 +115,7 @@ Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
       stores.cleared_attempts.forget(job.meta.uid);
-      stores.status_writes.forget(job.meta.uid);
+      stores.dry_runs.forget(job.meta.uid);
       stores.disrupted_coordinators.erase(job.meta.ns + "/" +
                                           job::pod_name(job, job::Role::kCoordinator, {}));
     }
@@ -123,6 +124,86 @@ Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
 }
 
 }  // namespace
+
+// -- dry runs
+
+void DryRuns::ask(Question question) {
+  const MutexLock lock(mutex_);
+  std::erase_if(questions_,
+                [&](const Question& other) { return other.job_uid == question.job_uid; });
+  reports_[question.job_uid] = {question.subject, question.asked, false, false, {}};
+  questions_.push_back(std::move(question));
+  asked_.notify_one();
+}
+
+std::optional<DryRuns::Question> DryRuns::take() {
+  if (questions_.empty()) return std::nullopt;
+  Question question = std::move(questions_.front());
+  questions_.pop_front();
+  return question;
+}
+
+std::optional<DryRuns::Question> DryRuns::next() {
+  const MutexLock lock(mutex_);
+  return take();
+}
+
+std::optional<DryRuns::Question> DryRuns::wait_for_next(const std::stop_token& stop) {
+  const MutexLock lock(mutex_);
+  asked_.wait(mutex_, stop, [this]() REQUIRES(mutex_) { return !questions_.empty(); });
+  return stop.stop_requested() ? std::nullopt : take();
+}
+
+void DryRuns::answer(const std::string& job_uid, DryRunReport report) {
+  const MutexLock lock(mutex_);
+  const auto at = reports_.find(job_uid);
+  if (at == reports_.end() || at->second.subject != report.subject) return;
+  at->second = std::move(report);
+}
+
+std::optional<DryRunReport> DryRuns::report_on(const std::string& job_uid) const {
+  const MutexLock lock(mutex_);
+  const auto at = reports_.find(job_uid);
+  return at == reports_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void DryRuns::forget(const std::string& job_uid) {
+  const MutexLock lock(mutex_);
+  reports_.erase(job_uid);
+  std::erase_if(questions_, [&](const Question& question) { return question.job_uid == job_uid; });
+}
+
+// -- writes that only inform
+
+void StatusWriteLimiter::note_write(const std::string& job, MonoTime now) {
+  const MutexLock lock(mutex_);
+  jobs_[job] = {now, std::nullopt};
+}
+
+std::chrono::milliseconds StatusWriteLimiter::delay(const std::string& job, MonoTime now,
+                                                    std::chrono::milliseconds period) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kInterval(1'000 / kPerSecond);
+  const auto left_until = [now](MonoTime at) { return std::chrono::ceil<milliseconds>(at - now); };
+  if (period == milliseconds::zero()) return period;
+  const MutexLock lock(mutex_);
+  Times& times = jobs_[job];
+  if (times.last && *times.last + period > now) return left_until(*times.last + period);
+  if (times.turn && *times.turn > now) return left_until(*times.turn);
+  const bool has_turn = times.turn && *times.turn + period > now;
+  times.turn.reset();
+  if (has_turn) return milliseconds::zero();
+  used_until_ = std::max(used_until_, now) + kInterval;
+  const MonoTime turn = used_until_ - kInterval * kBurst;
+  if (turn <= now) return milliseconds::zero();
+  times.turn = turn;
+  return left_until(turn);
+}
+
+void StatusWriteLimiter::forget(const std::string& job) {
+  const MutexLock lock(mutex_);
+  jobs_.erase(job);
+}
 
 void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
                  std::chrono::milliseconds pod_event_delay) {

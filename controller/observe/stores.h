@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,30 +50,68 @@ class ClearedAttempts {
   std::unordered_map<std::string, std::string> cleared_ GUARDED_BY(mutex_);  // job -> PodGroup
 };
 
-// -- when was a job's status written last?
+// -- which dry runs are to be made, and what did they say?
 
-// In memory alone: after a restart the first write of each job waits for nothing. Thread-safe.
-class StatusWriteTimes {
+// Of each job the last question and its answer (controller/decide/pod_dry_run.h). In memory alone:
+// after a restart each job that waits is asked about again. Thread-safe.
+class DryRuns {
  public:
-  void set(const std::string& job_uid, MonoTime now) {
-    const MutexLock lock(mutex_);
-    times_[job_uid] = now;
-  }
-  // nullopt: not by this process.
-  std::optional<MonoTime> get(const std::string& job_uid) const {
-    const MutexLock lock(mutex_);
-    const auto at = times_.find(job_uid);
-    return at == times_.end() ? std::nullopt : std::optional(at->second);
-  }
+  struct Question {
+    std::string job;  // its key
+    std::string job_uid;
+    std::string subject;
+    SysTime asked{};
+  };
+  // Instead of the job's earlier question.
+  void ask(Question question);
+  // The oldest one that nobody has taken; nullopt: there is none.
+  std::optional<Question> next();
+  // Waits for it; nullopt: a stop was requested.
+  std::optional<Question> wait_for_next(const std::stop_token& stop);
+  // Of no effect if the job was asked something else since, or is gone.
+  void answer(const std::string& job_uid, DryRunReport report);
+  // A question that is not answered is a report, too; nullopt: nothing was asked.
+  std::optional<DryRunReport> report_on(const std::string& job_uid) const;
   // The job is gone.
-  void forget(const std::string& job_uid) {
-    const MutexLock lock(mutex_);
-    times_.erase(job_uid);
-  }
+  void forget(const std::string& job_uid);
+
+ private:
+  std::optional<Question> take() REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  CondVar asked_;
+  std::deque<Question> questions_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, DryRunReport> reports_ GUARDED_BY(mutex_);  // by the job's uid
+};
+
+// -- when may a job's status be written that only informs?
+
+// Of one job such a write comes a period after the last one at the soonest; of all jobs together
+// kPerSecond, after kBurst at once: a hundred jobs that start together would else spend more of the
+// API server on telling of it than on their gangs. Who asks first gets the first turn. In memory
+// alone: after a restart the first write of each job waits for nothing. Thread-safe.
+class StatusWriteLimiter {
+ public:
+  static constexpr int kPerSecond = 10;
+  static constexpr int kBurst = 20;
+
+  // `job`: its key, namespace/name. Whatever the write was for.
+  void note_write(const std::string& job, MonoTime now);
+  // How long a write that only informs has to wait, and is to be asked for again; 0: it may be
+  // sent, and counts. A turn that is not used for a period is lost. Period 0: nothing is limited.
+  std::chrono::milliseconds delay(const std::string& job, MonoTime now,
+                                  std::chrono::milliseconds period);
+  // There is no such job any more.
+  void forget(const std::string& job);
 
  private:
   mutable Mutex mutex_;
-  std::unordered_map<std::string, MonoTime> times_ GUARDED_BY(mutex_);  // by the job's uid
+  struct Times {
+    std::optional<MonoTime> last;  // write
+    std::optional<MonoTime> turn;
+  };
+  std::unordered_map<std::string, Times> jobs_ GUARDED_BY(mutex_);  // by the job's key
+  MonoTime used_until_ GUARDED_BY(mutex_);  // the bucket is full at this time
 };
 
 // -- what is kept?
@@ -96,7 +136,8 @@ struct Stores {
   kube::Store<kube::Pod> disrupted_coordinators;
   // Not a kind either: what live reads have shown.
   ClearedAttempts cleared_attempts;
-  StatusWriteTimes status_writes;
+  StatusWriteLimiter status_writes;
+  DryRuns dry_runs;
 };
 
 // Codecs from an object's JSON text, as the stores keep it.

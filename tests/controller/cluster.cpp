@@ -28,6 +28,16 @@ void fill(kube::Store<T>& store, const FakeApi& api, const kube::ResourceKind& k
   }
 }
 
+controller::ObserveOptions options_of(bool shared_services,
+                                      std::chrono::milliseconds status_update_period,
+                                      bool direct_placement) {
+  return {.server_url = "server:8080",
+          .aggregator_config = "nervex-system/aggregator-config",
+          .status_update_period = status_update_period,
+          .shared_services = shared_services,
+          .direct_placement = direct_placement};
+}
+
 gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
                          std::int64_t& number) {
   gang::GangStatus status;
@@ -35,6 +45,7 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
   status.name = name;
   status.planned = true;
   status.committed = before != nullptr && before->committed;
+  status.direct_through = before != nullptr ? before->direct_through : 0;
   status.reason = gang::kReasonPlanned;
   for (const auto& set : group.spec.members) {
     if (set.gang != name) continue;
@@ -50,16 +61,15 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
 }  // namespace
 
 Process::Process(kube::Api& api, const Clock& clock, bool shared_services,
-                 std::chrono::milliseconds status_update_period)
+                 std::chrono::milliseconds status_update_period, bool direct_placement)
     : queue(clock),
       events(api, clock, "nervex-controller"),
       pool(0),
       performer(api, stores, events, pool),
       worker(api, stores, queue, performer, clock,
-             {.server_url = "server:8080",
-              .aggregator_config = "nervex-system/aggregator-config",
-              .status_update_period = status_update_period,
-              .shared_services = shared_services}) {
+             options_of(shared_services, status_update_period, direct_placement)),
+      dry_runs(api, stores, queue, clock,
+               options_of(shared_services, status_update_period, direct_placement)) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
 
@@ -68,7 +78,8 @@ Cluster::Cluster(bool has_shared_services) : api(&clock), shared_services(has_sh
 }
 
 void Cluster::restart() {
-  controller = std::make_unique<Process>(api, clock, shared_services);
+  controller = std::make_unique<Process>(api, clock, shared_services, std::chrono::milliseconds(0),
+                                         direct_placement);
   sync();
 }
 
@@ -151,6 +162,11 @@ void Cluster::plan() {
       const bool is_known = std::any_of(gangs.begin(), gangs.end(),
                                         [&](const auto& gang) { return gang.name == set.gang; });
       if (!is_known) gangs.push_back(planned(set.gang, group, group.status.next_placement));
+    }
+    for (auto& gang : gangs) {
+      if (!group.spec.direct_placement || gang.name != gang::kBaseGang || gang.committed) continue;
+      gang.committed = true;
+      gang.direct_through = group.status.next_placement - 1;
     }
     group.status.gangs = std::move(gangs);
     group.status.observed_generation = group.meta.generation;

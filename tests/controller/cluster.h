@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "controller/act/dry_run.h"
 #include "controller/worker.h"
 #include "job/types.h"
 #include "tests/support/fake_api.h"
@@ -18,7 +19,8 @@ inline constexpr const char* kJobKey = "rl/dqn";
 // The parts that die with the process.
 struct Process {
   Process(kube::Api& api, const Clock& clock, bool shared_services = false,
-          std::chrono::milliseconds status_update_period = std::chrono::milliseconds(0));
+          std::chrono::milliseconds status_update_period = std::chrono::milliseconds(0),
+          bool direct_placement = false);
 
   controller::Stores stores;
   kube::WorkQueue queue;
@@ -26,6 +28,7 @@ struct Process {
   controller::WritePool pool;  // writes one after the other, so that faults are repeatable
   controller::Performer performer;
   controller::Worker worker;
+  controller::PodDryRuns dry_runs;  // without its thread: tests say when it answers
 };
 
 class Cluster {
@@ -34,7 +37,8 @@ class Cluster {
 
   FakeClock clock;
   FakeApi api;
-  const bool shared_services;  // --services=shared
+  const bool shared_services;     // --services=shared
+  bool direct_placement = false;  // --direct-placement, of the next process
   std::unique_ptr<Process> controller;
 
   // A new process with empty caches, then filled.
@@ -60,7 +64,9 @@ class Cluster {
   void plan_and_run();
 
   // What the scheduling side and the kubelet would do.
-  void plan();      // every gang of every PodGroup that has no plan
+  // Every gang of every PodGroup that has no plan; the base gang is committed with it if the
+  // PodGroup asks for direct placement.
+  void plan();
   void run_pods();  // commits all gangs that are planned, binds and starts all pods
   void end_pod(const std::string& name, bool well);
 

@@ -50,6 +50,7 @@ gang::GangStatus planned(const std::string& gang, const gang::PodGroup& group,
   status.name = gang;
   status.planned = true;
   status.committed = before != nullptr && before->committed;
+  status.direct_through = before != nullptr ? before->direct_through : 0;
   status.reason = gang::kReasonPlanned;
   status.message = "all members have places";
   for (const auto& set : group.spec.members) {
@@ -238,6 +239,17 @@ void World::plan(std::string_view node) {
   });
 }
 
+void World::plan_directly(std::string_view node) {
+  plan(node);
+  change_group([](gang::PodGroup& group) {
+    for (auto& gang : group.status.gangs) {
+      if (!group.spec.direct_placement || gang.name != gang::kBaseGang || gang.committed) continue;
+      gang.committed = true;
+      gang.direct_through = group.status.next_placement - 1;
+    }
+  });
+}
+
 void World::commit() {
   change_group([](gang::PodGroup& group) {
     for (auto& gang : group.status.gangs) gang.committed = gang.planned;
@@ -256,6 +268,18 @@ void World::refuse(std::string_view message) {
     }
     group.status.observed_generation = group.meta.generation;
   });
+}
+
+void World::answer_dry_run(std::vector<DryRunReport::Refusal> refusals, bool is_incomplete) {
+  if (!seen.dry_run) return;
+  seen.dry_run->is_answered = true;
+  seen.dry_run->is_incomplete = is_incomplete;
+  seen.dry_run->refusals = std::move(refusals);
+}
+
+void World::perform(const DryRunPods& action) {
+  seen.dry_run = DryRunReport{action.subject, action.time, false, false, {}};
+  ++dry_runs;
 }
 
 void World::replan(std::string_view name) {

@@ -19,6 +19,7 @@ class World {
 
   controller::Observed seen;
   int status_writes = 0;
+  int dry_runs = 0;  // questions
   bool job_is_deleted = false;
   std::vector<std::string> created;  // "pod dqn-coordinator", "service ...", in order
   std::vector<std::string> deleted;
@@ -37,7 +38,12 @@ class World {
   // The planner gives every slot of the spec that has none a place, and forgets those that are not
   // wanted; or it says that nothing fits.
   void plan(std::string_view node = "n1");
+  // The same, and where the PodGroup asks for it the base gang is committed with its plan.
+  void plan_directly(std::string_view node = "n1");
   void refuse(std::string_view message);
+  // The API server's answer to the dry run of the job's pods.
+  void answer_dry_run(std::vector<controller::DryRunReport::Refusal> refusals,
+                      bool is_incomplete = false);
   void commit();  // the first pod of every gang that is planned was bound
   // Drops the plan of one gang and makes another one.
   void replan(std::string_view gang);
@@ -70,6 +76,7 @@ class World {
   void perform(const controller::UpdateStatus& action);
   void perform(const controller::DeleteJob& action);
   void perform(const controller::RecordEvent& action);
+  void perform(const controller::DryRunPods& action);
 
   std::shared_ptr<const kube::Pod> last_disrupted_;
   std::set<std::string> held_;  // uids of deleted pods that only their finalizer keeps

@@ -93,7 +93,7 @@ TEST_CASE("a deletion that keeps failing shows too, and while the job is suspend
 TEST_CASE("a job whose name no pod can have makes nothing and says so",
           "[controller][creation_failures]") {
   job::Job job = a_job(1, 0);
-  job.meta.name = GENERATE(std::string("has.a.dot"), std::string("7th"), std::string(46, 'x'));
+  job.meta.name = GENERATE(std::string("has.a.dot"), std::string("7th"), std::string(52, 'x'));
   World world(std::move(job));
   CHECK(world.settle() == 1);
   CHECK(world.created.empty());

@@ -7,6 +7,7 @@
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "controller/decide/attempt.h"
+#include "controller/decide/round.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -27,7 +28,7 @@ class RandomLife {
 
   // One thing that planner, kubelet, users or nervex-server may do.
   void happen() {
-    switch (below(21)) {
+    switch (below(22)) {
       case 0:
         return plan(true);
       case 1:
@@ -90,6 +91,8 @@ class RandomLife {
         return;
       case 18:
         return change_services();
+      case 19:
+        return answer_dry_run();
       default:
         world.seen.now += std::chrono::seconds(below(40));
     }
@@ -124,6 +127,11 @@ class RandomLife {
     theirs.meta.ns = theirs.meta.name = world.seen.job.meta.ns.str();
     world.seen.shared_service =
         below(2) == 0 ? nullptr : std::make_shared<const Service>(std::move(theirs));
+  }
+  void answer_dry_run() {
+    if (below(3) == 0) return world.answer_dry_run({}, below(2) == 0);
+    const auto role = below(2) == 0 ? job::Role::kCoordinator : job::Role::kLearner;
+    world.answer_dry_run({{role, "no such service account"}}, below(2) == 0);
   }
   void disrupt(const std::string& pod) {
     world.change_pod(pod, [&](kube::Pod& p) {
@@ -316,13 +324,15 @@ void check_names(const Observed& seen, const Actions& actions) {
   }
 }
 
-// At rest every pod that goes on has a name.
+// At rest every pod that goes on has a name; but for one that is kept though its request was lost:
+// nothing says any more what its Service would be.
 void check_names_at_rest(const Observed& seen) {
   if (is_final(seen.job.status.phase) || seen.job.meta.deleting) return;
   const Attempt attempt = current_attempt(seen);
   const bool is_shared = seen.shared_service != nullptr && is_shared_service(*seen.shared_service);
+  const Round round(seen);
   for (const auto& of : attempt.pods) {
-    if (of.pod->meta.deleting) continue;
+    if (of.pod->meta.deleting || round.slots.find(of.role, of.slot) == nullptr) continue;
     const bool has_own =
         std::any_of(seen.services.begin(), seen.services.end(),
                     [&](const auto& service) { return service->meta.name == of.pod->meta.name; });

@@ -102,6 +102,51 @@ TEST_CASE("a status that only tells of progress may wait, and nothing else may",
   CHECK(only_informs(before, after) == row.only_informs);
 }
 
+TEST_CASE("Ready says which pod cannot be started, in words that stay while it is tried again",
+          "[controller][status]") {
+  struct Row {
+    std::string reason;  // of the waiting container
+    std::string says;
+  };
+  const std::string unready = "not all pods are ready";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"ErrImagePull", ": the image of pod dqn-coordinator cannot be pulled"},
+      {"ImagePullBackOff", ": the image of pod dqn-coordinator cannot be pulled"},
+      {"InvalidImageName", ": the image of pod dqn-coordinator has no valid name"},
+      {"ErrImageNeverPull",
+       ": the image of pod dqn-coordinator is not on its node and must not be pulled"},
+      {"CreateContainerConfigError",
+       ": pod dqn-coordinator refers to a ConfigMap, a Secret or a key that is not there"},
+      {"ContainerCreating", ""},
+      {"CrashLoopBackOff", ""},  // comes and goes with each start
+  }));
+  INFO("when a container waits because of " << row.reason);
+  World world(a_job(1, 0));
+  world.make_gang();
+  CHECK(world.settle() >= 0);
+  const auto wait_because = [&](const std::string& reason) {
+    world.change_pod("dqn-coordinator", [&](kube::Pod& pod) {
+      kube::ContainerState main;
+      main.name = "nervex-container";
+      main.reason = reason;
+      pod.containers = std::vector{main};
+    });
+  };
+  wait_because(row.reason);
+  CHECK(world.settle() >= 0);
+  const auto* ready = find_condition(world.seen.job.status, "Ready");
+  REQUIRE(ready != nullptr);
+  CHECK(ready->reason == "PodsNotReady");
+  CHECK(ready->message == unready + row.says);
+
+  if (row.reason == "ErrImagePull") {  // the kubelet's two words for it take turns
+    world.status_writes = 0;
+    wait_because("ImagePullBackOff");
+    CHECK(world.settle() >= 0);
+    CHECK(world.status_writes == 0);
+  }
+}
+
 TEST_CASE("learners with several GPUs say that they wait for an AggregatorConfig",
           "[controller][status]") {
   World world = a_running_world();

@@ -45,6 +45,67 @@ TEST_CASE("only what moves counts may wait", "[controller][watches]") {
   CHECK(can_be_coalesced(pod) == row.want);
 }
 
+// -- when may a status be written that only informs?
+
+using std::chrono::milliseconds;
+
+TEST_CASE("a job's status is written a period after its last write, if it only informs",
+          "[controller][status]") {
+  StatusWriteLimiter limiter;
+  MonoTime now{std::chrono::hours(1)};
+  CHECK(limiter.delay("a/j", now, milliseconds(2'000)) == milliseconds(0));
+  limiter.note_write("a/j", now);
+  now += milliseconds(500);
+  CHECK(limiter.delay("a/j", now, milliseconds(2'000)) == milliseconds(1'500));
+  CHECK(limiter.delay("a/other", now, milliseconds(2'000)) == milliseconds(0));
+  now += milliseconds(1'500);
+  CHECK(limiter.delay("a/j", now, milliseconds(2'000)) == milliseconds(0));
+  limiter.note_write("a/j", now);
+  CHECK(limiter.delay("a/j", now, milliseconds(0)) == milliseconds(0));
+  limiter.forget("a/j");
+  CHECK(limiter.delay("a/j", now, milliseconds(2'000)) == milliseconds(0));
+}
+
+TEST_CASE("status writes of many jobs that only inform are sent at a bounded rate",
+          "[controller][status]") {
+  StatusWriteLimiter limiter;
+  constexpr milliseconds kPeriod(2'000);
+  MonoTime now{std::chrono::hours(1)};
+  const auto sent_of = [&](int jobs) {
+    int sent = 0;
+    for (int i = 0; i < jobs; ++i) {
+      sent += limiter.delay("a/" + std::to_string(i), now, kPeriod) == milliseconds(0) ? 1 : 0;
+    }
+    return sent;
+  };
+  CHECK(sent_of(100) == StatusWriteLimiter::kBurst);
+  now += std::chrono::milliseconds(999);
+  CHECK(sent_of(100) == StatusWriteLimiter::kPerSecond - 1);
+  now += std::chrono::seconds(60);  // unused time is not saved up, nor are turns
+  CHECK(sent_of(100) == StatusWriteLimiter::kBurst);
+}
+
+TEST_CASE("jobs that wait to write their status get their turns in the order of asking",
+          "[controller][status]") {
+  StatusWriteLimiter limiter;
+  constexpr milliseconds kPeriod(2'000);
+  const MonoTime begin{std::chrono::hours(1)};
+  const auto delay = [&](const std::string& job, int after) {
+    return limiter.delay(job, begin + milliseconds(after), kPeriod).count();
+  };
+  for (int i = 0; i < StatusWriteLimiter::kBurst; ++i) {
+    CHECK(delay("a/early-" + std::to_string(i), 0) == 0);
+  }
+  CHECK(delay("a/first", 0) == 100);
+  CHECK(delay("a/second", 0) == 200);
+  CHECK(delay("a/first", 50) == 50);
+  CHECK(delay("a/late", 100) == 200);  // behind the two, also if it is quicker to ask
+  CHECK(delay("a/first", 100) == 0);
+  CHECK(delay("a/second", 200) == 0);
+  limiter.note_write("a/late", begin + milliseconds(250));  // for another reason: its turn is over
+  CHECK(delay("a/late", 300) == 1'950);
+}
+
 // -- the threads, against an API server in memory: watches fill caches, workers act
 
 // Bounded, so that a failure ends the test; how long it takes is asserted nowhere.

@@ -1,0 +1,58 @@
+#include "controller/act/dry_run.h"
+
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "controller/decide/pod_dry_run.h"
+
+namespace nervex::controller {
+
+PodDryRuns::PodDryRuns(kube::Api& api, Stores& stores, kube::WorkQueue& queue, const Clock& clock,
+                       ObserveOptions options)
+    : api_(api), stores_(stores), queue_(queue), clock_(clock), options_(std::move(options)) {}
+
+void PodDryRuns::run(const std::stop_token& stop) {
+  while (const auto question = stores_.dry_runs.wait_for_next(stop)) answer(*question);
+}
+
+bool PodDryRuns::answer_next() {
+  const auto question = stores_.dry_runs.next();
+  if (question) answer(*question);
+  return question.has_value();
+}
+
+// The pods are made of what is known now: a job may wait for its answer, and templates are large.
+void PodDryRuns::answer(const DryRuns::Question& question) {
+  DryRunReport report{question.subject, question.asked, true, false, {}};
+  try {
+    const auto seen = observe_caches(stores_, options_, question.job, clock_.now());
+    if (!seen || seen->job.meta.uid != question.job_uid) return;
+    const Round round(*seen);
+    if (dry_run_subject(round) != question.subject) return;  // another question follows
+    for (const auto& [role, manifest] : pods_to_dry_run(round)) {
+      const auto reply = send(seen->job.meta.ns, manifest);
+      add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
+      if (report.is_incomplete) break;  // others wait for their answers
+    }
+  } catch (const std::exception& e) {  // a library's
+    log_warn("pods not tried in a dry run", {{"job", question.job}, {"error", e.what()}});
+    report.is_incomplete = true;
+  }
+  stores_.dry_runs.answer(question.job_uid, std::move(report));
+  queue_.add(question.job);
+}
+
+Result<std::string> PodDryRuns::send(const std::string& ns, const Json& pod) {
+  return api_.send({.method = "POST",
+                    .path = fmt::format("{}?dryRun=All&timeout={}s",
+                                        kube::api_path(kube::kPods, ns), kPodDryRunTimeout.count()),
+                    .body = kube::to_text(pod),
+                    .content_type = "application/json",
+                    .before_sending = {},
+                    .on_refusal = {}});
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,228 @@
+#include "controller/decide/pod_dry_run.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/creation_failures.h"
+#include "controller/decide/pod_group.h"
+#include "controller/decide/services.h"
+#include "gang/slot.h"
+#include "job/pod_manifest.h"
+#include "kube/model/quantity.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Role;
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kAskAgainAfter{60};
+constexpr std::size_t kMaxWords = 500;  // of one role
+constexpr std::array<Role, 4> kRolesOfGang{Role::kCoordinator, Role::kAggregator, Role::kCollector,
+                                           Role::kLearner};
+
+const gang::GangStatus* base_gang(const Round& round) {
+  if (round.attempt.group == nullptr) return nullptr;
+  return gang::find_gang(round.attempt.group->status, gang::kBaseGang);
+}
+
+bool waits_for_capacity(const Round& round) {
+  const gang::GangStatus* base = base_gang(round);
+  const bool is_waiting = base != nullptr && !base->planned && !base->reason.empty();
+  return is_waiting && round.seen.job.status.phase == job::Phase::kCreated &&
+         !round.seen.job.spec.suspend;
+}
+
+// The answer to what would be asked now; null: there is none yet.
+const DryRunReport* current_report(const Round& round) {
+  const auto& report = round.seen.dry_run;
+  return report && report->subject == dry_run_subject(round) ? &*report : nullptr;
+}
+
+bool may_change(const DryRunReport& report) {
+  return report.is_answered && (report.is_incomplete || !report.refusals.empty());
+}
+
+const WantedSlot* first_slot(const Round& round, Role role) {
+  const auto& slots = round.slots.all();
+  const auto at = std::find_if(slots.begin(), slots.end(), [role](const WantedSlot& slot) {
+    return slot.role == role && slot.entry() == nullptr && !slot.is_over;
+  });
+  return at == slots.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+// -- what is asked, and when
+
+std::string dry_run_subject(const Round& round) {
+  const auto& config = round.seen.aggregator_config;
+  return fmt::format("{}/{}/{}", round.seen.job.status.attempt, round.seen.job.meta.generation,
+                     config ? std::string_view(config->meta.resource_version) : "-");
+}
+
+Actions dry_run_steps(const Round& round) {
+  if (!waits_for_capacity(round)) return {};
+  const DryRunReport* report = current_report(round);
+  const bool is_due = report == nullptr ||
+                      (may_change(*report) && round.seen.now >= report->asked + kAskAgainAfter);
+  if (!is_due) return {};
+  return {DryRunPods{dry_run_subject(round), round.seen.now}};
+}
+
+std::optional<milliseconds> time_until_dry_run(const Round& round) {
+  if (!waits_for_capacity(round)) return std::nullopt;
+  const DryRunReport* report = current_report(round);
+  if (report == nullptr || !may_change(*report)) return std::nullopt;
+  const SysTime due = report->asked + kAskAgainAfter;
+  if (due <= round.seen.now) return std::nullopt;  // dry_run_steps() asks
+  return due - round.seen.now;
+}
+
+std::vector<DryRunPod> pods_to_dry_run(const Round& round) {
+  std::vector<DryRunPod> pods;
+  if (!waits_for_capacity(round)) return pods;
+  const job::PodContext context = context_of(round);
+  for (const Role role : kRolesOfGang) {
+    const WantedSlot* slot = first_slot(round, role);
+    const bool has_template = role != Role::kAggregator || round.seen.aggregator_config != nullptr;
+    if (slot == nullptr || !has_template) continue;
+    job::PodOrder order;
+    order.role = role;
+    order.slot = slot->slot;
+    order.annotations = gang::annotations_for(
+        {round.attempt.group->meta.uid, base_set_name(role).set, slot_id(slot->slot), 0});
+    pods.push_back({role, job::pod_manifest(round.job, order, context)});
+  }
+  return pods;
+}
+
+// -- what the answer says
+
+namespace {
+
+// The API server's own words, without ours before them and without the pod's name, which is none of
+// a pod that exists: "POST /api/v1/...: 403 pods "dqn-learner-x" is forbidden: ...".
+std::string words_of(const Error& error) {
+  std::string_view words = error.message;
+  if (words.starts_with("POST ")) {
+    words.remove_prefix(std::min(words.find(": ") + 2, words.size()));
+    words.remove_prefix(std::min(words.find_first_not_of("0123456789 "), words.size()));
+  }
+  for (const std::string_view end : {"\" is forbidden: ", "\" is invalid: "}) {
+    const auto at = words.find(end);
+    if (at == words.npos) continue;
+    words.remove_prefix(at + end.size());
+    break;
+  }
+  return cut_text(words, kMaxWords);
+}
+
+// "cpu" of "requested: cpu=2,pods=1, used: cpu=1,pods=3, limited: ..."
+std::string_view part_of(std::string_view text, std::string_view title) {
+  const auto at = text.find(title);
+  if (at == text.npos) return "";
+  text.remove_prefix(at + title.size());
+  return text.substr(0, text.find(", "));
+}
+
+std::string_view amount_of(std::string_view amounts, std::string_view resource) {
+  while (!amounts.empty()) {
+    const std::string_view item = amounts.substr(0, amounts.find(','));
+    const auto equals = item.find('=');
+    if (equals != item.npos && item.substr(0, equals) == resource) return item.substr(equals + 1);
+    amounts.remove_prefix(std::min(item.size() + 1, amounts.size()));
+  }
+  return "";
+}
+
+// The quota admission plugin (Kubernetes 1.36) names each resource that the pod exceeds.
+bool can_ever_fit(std::string_view words) {
+  std::string_view requested = part_of(words, "requested: ");
+  const std::string_view limited = part_of(words, "limited: ");
+  while (!requested.empty()) {
+    const std::string_view item = requested.substr(0, requested.find(','));
+    requested.remove_prefix(std::min(item.size() + 1, requested.size()));
+    const auto equals = item.find('=');
+    if (equals == item.npos) continue;
+    const auto needs = kube::parse_quantity(item.substr(equals + 1), kube::Scale::kMilli);
+    const auto has =
+        kube::parse_quantity(amount_of(limited, item.substr(0, equals)), kube::Scale::kMilli);
+    if (needs && has && *needs > *has) return false;
+  }
+  return true;
+}
+
+bool is_passing(const Error& error) {
+  const bool is_quota = error.message.find("exceeded quota: ") != std::string::npos;
+  return is_quota && can_ever_fit(error.message);
+}
+
+bool needs_real_run(const Error& error) {
+  return error.message.find("does not support dry run") != std::string::npos;
+}
+
+// "spec.learner.template", where the pod comes from.
+std::string source_of(Role role, const Observed& seen) {
+  if (role == Role::kAggregator) return "AggregatorConfig " + seen.aggregator_config_name;
+  return fmt::format("spec.{}.template", to_string(role));
+}
+
+// Roles that are refused in the same words are named together.
+std::string message_of(const DryRunReport& report, const Observed& seen) {
+  std::string message;
+  std::vector<bool> is_told(report.refusals.size(), false);
+  for (std::size_t i = 0; i < report.refusals.size(); ++i) {
+    if (is_told[i]) continue;
+    const std::string& words = report.refusals[i].words;
+    std::string sources;
+    for (std::size_t j = i; j < report.refusals.size(); ++j) {
+      if (report.refusals[j].words != words) continue;
+      is_told[j] = true;
+      sources += (sources.empty() ? "" : ", ") + source_of(report.refusals[j].role, seen);
+    }
+    message += fmt::format("{}{}: {}", message.empty() ? "" : "; ", sources, words);
+  }
+  return "the API server would refuse the job's pods. " + message;
+}
+
+}  // namespace
+
+void add_dry_run_answer(Role role, const Error* error, DryRunReport& report) {
+  if (error == nullptr || needs_real_run(*error) || is_passing(*error)) return;
+  if (is_definite(error->code)) {
+    report.refusals.push_back({role, words_of(*error)});
+  } else {
+    report.is_incomplete = true;
+  }
+}
+
+void report_dry_run(const Round& round, job::Status& status) {
+  const auto* known = find_condition(status, kPodsRefused);
+  const bool is_told = known != nullptr && known->status;
+  if (!waits_for_capacity(round)) {
+    const gang::GangStatus* base = base_gang(round);
+    if (!is_told || base == nullptr || !base->planned) return;
+    set_condition(round.seen, status, kPodsRefused, false, gang::kReasonPlanned,
+                  "the gang has its placements: PodsCreated says whether its pods are created");
+    return;
+  }
+  const DryRunReport* report = current_report(round);
+  if (report == nullptr || !report->is_answered) return;
+  if (!report->refusals.empty()) {
+    set_condition(round.seen, status, kPodsRefused, true, kPodsRefused,
+                  message_of(*report, round.seen));
+  } else if (is_told && !report->is_incomplete) {
+    set_condition(round.seen, status, kPodsRefused, false, kPodsAccepted,
+                  "the API server would create the job's pods");
+  }
+}
+
+}  // namespace nervex::controller

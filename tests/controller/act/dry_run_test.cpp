@@ -1,0 +1,131 @@
+#include "controller/act/dry_run.h"
+
+#include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "controller/decide/conditions.h"
+#include "gang/pod_group.h"
+#include "tests/controller/cluster.h"
+#include "tests/support/wait_until.h"
+
+namespace nervex::controller {
+namespace {
+
+using testing::Applied;
+using testing::Cluster;
+using testing::kJobKey;
+using testing::kNamespace;
+
+const Error kAccountRefused{Code::kForbidden,
+                            "POST /api/v1/namespaces/rl/pods: 403 pods \"x\" is forbidden: error "
+                            "looking up service account rl/trainer"};
+
+// A job of which the planner says that it does not fit.
+struct WaitingCluster : Cluster {
+  explicit WaitingCluster(int collectors = 1, int learners = 1) {
+    create_job(collectors, learners);
+    settle();
+    gang::PodGroup group = *gang::decode_pod_group(api.list(kube::kPodGroups).at(0));
+    gang::GangStatus base;
+    base.name = gang::kBaseGang;
+    base.reason = gang::kReasonUnschedulable;
+    base.message = "learner: does not fit";
+    group.status.gangs = {base};
+    group.status.observed_generation = group.meta.generation;
+    api.change(kube::kPodGroups, kNamespace, group.meta.name,
+               {{"status", gang::encode_status(group.status)}});
+    settle();
+    api.clear_writes();
+  }
+  bool is_refused() const { return is_true(job().status, kPodsRefused); }
+  bool answer() const { return controller->dry_runs.answer_next(); }
+};
+
+}  // namespace
+
+TEST_CASE("pods are tried in a dry run, and nothing is stored", "[controller][dry-run]") {
+  WaitingCluster cluster;
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes("POST", "/pods").size() == 3);
+  CHECK(cluster.names(kube::kPods).empty());
+  CHECK_FALSE(cluster.answer());  // asked once
+  CHECK(cluster.settle() >= 0);
+  CHECK_FALSE(cluster.answer());
+  CHECK_FALSE(cluster.is_refused());
+}
+
+TEST_CASE("a refusal of the dry run is on the job in the next round", "[controller][dry-run]") {
+  WaitingCluster cluster;
+  cluster.api.fail_next("POST", "/pods?dryRun=All", kAccountRefused, Applied::kNo, 3);
+  REQUIRE(cluster.answer());
+  const auto key = cluster.controller->queue.next();  // the answer brings the job up
+  CHECK(key == kJobKey);
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.is_refused());
+  CHECK(cluster.job().status.attempt == 1);
+  CHECK(cluster.api.list(kube::kPodGroups).size() == 1);  // it goes on waiting
+}
+
+TEST_CASE("a process that dies before or after the answer leaves the next one to ask",
+          "[controller][dry-run]") {
+  WaitingCluster cluster;
+  cluster.restart();
+  CHECK(cluster.settle() >= 0);
+  cluster.api.fail_next("POST", "/pods?dryRun=All", kAccountRefused, Applied::kNo, 3);
+  REQUIRE(cluster.answer());
+  cluster.restart();  // it was not written yet
+  CHECK(cluster.settle() >= 0);
+  CHECK_FALSE(cluster.is_refused());
+  cluster.api.fail_next("POST", "/pods?dryRun=All", kAccountRefused, Applied::kNo, 3);
+  REQUIRE(cluster.answer());
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.is_refused());
+
+  cluster.restart();  // it was
+  cluster.api.clear_writes();
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.is_refused());
+  CHECK(cluster.api.writes().empty());
+  REQUIRE(cluster.answer());
+  CHECK(cluster.settle() >= 0);
+  CHECK_FALSE(cluster.is_refused());
+}
+
+TEST_CASE("after a role without an answer no other is asked about", "[controller][dry-run]") {
+  WaitingCluster cluster;
+  cluster.api.fail_next("POST", "/pods?dryRun=All", {Code::kTransient, "timed out"});
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes("POST", "/pods").size() == 1);
+  CHECK(cluster.settle() >= 0);
+  CHECK_FALSE(cluster.is_refused());
+  cluster.clock.advance(std::chrono::minutes(1));
+  CHECK(cluster.settle() >= 0);
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes("POST", "/pods").size() == 4);
+}
+
+TEST_CASE("a job that has changed, or is gone, is not answered for", "[controller][dry-run]") {
+  WaitingCluster cluster;
+  cluster.change_spec({{"group", "other"}});
+  cluster.sync();
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes().empty());
+  CHECK(cluster.settle() >= 0);  // the next question
+  cluster.api.remove(kube::kNervexJobs, kNamespace, "dqn");
+  cluster.sync();
+  cluster.api.clear_writes();
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes().empty());
+}
+
+TEST_CASE("the thread answers what comes, and ends", "[controller][dry-run]") {
+  WaitingCluster cluster;
+  std::jthread thread([&](const std::stop_token& stop) { cluster.controller->dry_runs.run(stop); });
+  CHECK(testing::wait_until([&] {
+    const auto report = cluster.controller->stores.dry_runs.report_on(cluster.job().meta.uid);
+    return report && report->is_answered;
+  }));
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,246 @@
+#include "controller/decide/pod_dry_run.h"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "controller/decide/conditions.h"
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+using testing::a_job;
+using testing::World;
+
+constexpr std::string_view kNoAccount =
+    "error looking up service account rl/trainer: serviceaccount \"trainer\" not found";
+
+// One collector and one learner that do not fit.
+World a_waiting_world() {
+  World world(a_job(1, 1));
+  REQUIRE(world.settle() >= 0);
+  world.refuse("learner: 1 does not fit");
+  REQUIRE(world.settle() >= 0);
+  return world;
+}
+
+const job::Condition* refused(const World& world) {
+  return find_condition(world.seen.job.status, kPodsRefused);
+}
+
+bool is_refused(const World& world) { return is_true(world.seen.job.status, kPodsRefused); }
+
+void let_pass(World& world, std::chrono::seconds time) {
+  world.seen.now += time;
+  REQUIRE(world.settle() >= 0);
+}
+
+}  // namespace
+
+TEST_CASE("a gang that waits has its pods tried in a dry run, once", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  CHECK(world.dry_runs == 1);
+  let_pass(world, std::chrono::hours(1));  // no answer yet: nothing waits for it
+  CHECK(world.dry_runs == 1);
+  world.answer_dry_run({});
+  let_pass(world, std::chrono::hours(1));
+  CHECK(world.dry_runs == 1);
+  CHECK(refused(world) == nullptr);
+  CHECK(world.seen.job.status.reason == gang::kReasonUnschedulable);
+}
+
+TEST_CASE("only a gang that the planner could not place is asked about", "[controller][dry-run]") {
+  World world(a_job(1, 1));
+  const std::string when = GENERATE("not planned yet", "planned", "suspended");
+  INFO("when it is " << when);
+  REQUIRE(world.settle() >= 0);
+  if (when == "planned") world.make_gang();
+  if (when == "suspended") {
+    world.seen.job.spec.suspend = true;
+    ++world.seen.job.meta.generation;
+    world.refuse("nothing fits");
+  }
+  REQUIRE(world.settle() >= 0);
+  CHECK(world.dry_runs == 0);
+  CHECK(pods_to_dry_run(Round(world.seen)).empty());
+}
+
+TEST_CASE("one pod of each role with base replicas is tried, without a node",
+          "[controller][dry-run]") {
+  World world(a_job(3, 0));
+  world.add_aggregator_config();
+  REQUIRE(world.settle() >= 0);
+  world.refuse("nothing fits");
+  REQUIRE(world.settle() >= 0);
+  std::vector<Role> roles;
+  for (const auto& [role, manifest] : pods_to_dry_run(Round(world.seen))) {
+    roles.push_back(role);
+    CHECK(kube::string_at(manifest, {"metadata", "name"}) == world.name(role));
+    CHECK(kube::string_at(manifest, {"spec", "schedulerName"}) == "nervex-scheduler");
+    CHECK(kube::find(manifest, {"spec", "affinity"}) == nullptr);
+    CHECK(kube::find(manifest, {"spec", "nodeName"}) == nullptr);
+  }
+  CHECK(roles == std::vector<Role>{Role::kCoordinator, Role::kAggregator, Role::kCollector});
+}
+
+TEST_CASE("a changed spec or AggregatorConfig, and a new attempt, are asked about again",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({});
+  const std::string what = GENERATE("spec", "config", "attempt");
+  INFO("changed: " << what);
+  if (what == "spec") ++world.seen.job.meta.generation;
+  if (what == "config") world.add_aggregator_config();
+  if (what == "attempt") {
+    world.seen.job.spec.suspend = true;
+    ++world.seen.job.meta.generation;
+    REQUIRE(world.settle() >= 0);
+    CHECK(world.dry_runs == 1);
+    world.seen.job.spec.suspend = false;
+    REQUIRE(world.settle() >= 0);
+    world.refuse("nothing fits");
+  }
+  REQUIRE(world.settle() >= 0);
+  CHECK(world.dry_runs == 2);
+}
+
+TEST_CASE("what would be refused stands on the job, and goes when it is put right",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
+  REQUIRE(world.settle() >= 0);
+  REQUIRE(refused(world) != nullptr);
+  CHECK(is_refused(world));
+  CHECK(refused(world)->message ==
+        "the API server would refuse the job's pods. spec.learner.template: " +
+            std::string(kNoAccount));
+  CHECK(world.seen.job.status.reason == kPodsRefused);
+  CHECK(std::count(world.events.begin(), world.events.end(), kPodsRefused) == 1);
+  CHECK_FALSE(is_true(world.seen.job.status, kScheduled));  // that it waits is as true as before
+  const int writes = world.status_writes;
+
+  let_pass(world, std::chrono::seconds(59));
+  CHECK(world.dry_runs == 1);
+  let_pass(world, std::chrono::seconds(1));
+  CHECK(world.dry_runs == 2);
+  CHECK(is_refused(world));  // until there is another answer
+  world.answer_dry_run({}, true);
+  let_pass(world, std::chrono::seconds(60));
+  CHECK(world.dry_runs == 3);
+  CHECK(is_refused(world));
+  CHECK(world.status_writes == writes);
+
+  world.answer_dry_run({});  // somebody has created the account
+  REQUIRE(world.settle() >= 0);
+  CHECK_FALSE(is_refused(world));
+  CHECK(refused(world)->reason == kPodsAccepted);
+  CHECK(world.seen.job.status.reason == gang::kReasonUnschedulable);
+  let_pass(world, std::chrono::hours(1));
+  CHECK(world.dry_runs == 3);
+}
+
+TEST_CASE("a question that is due is asked in time", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, "no"}});
+  REQUIRE(world.settle() >= 0);
+  CHECK(time_until_dry_run(Round(world.seen)) == std::chrono::seconds(60));
+  CHECK(reconcile(world.seen).requeue_after == std::chrono::seconds(60));
+}
+
+TEST_CASE("when the gang has its placements its pods tell the rest", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
+  REQUIRE(world.settle() >= 0);
+  world.replan("base");
+  REQUIRE(world.settle() >= 0);
+  CHECK_FALSE(is_refused(world));
+  CHECK(world.seen.job.status.reason == kStarting);
+}
+
+TEST_CASE("roles that are refused in the same words are named together", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kCoordinator, "a"},
+                        {Role::kAggregator, "b"},
+                        {Role::kCollector, "a"},
+                        {Role::kLearner, "c"}});
+  world.seen.aggregator_config_name = "nervex-system/aggregator-config";
+  REQUIRE(world.settle() >= 0);
+  CHECK(refused(world)->message ==
+        "the API server would refuse the job's pods. spec.coordinator.template, "
+        "spec.collector.template: a; AggregatorConfig nervex-system/aggregator-config: b; "
+        "spec.learner.template: c");
+}
+
+// As kube-apiserver v1.36.3 words them.
+TEST_CASE("what an answer to a dry run says about the pod", "[controller][dry-run]") {
+  enum class Says { kNothing, kUnknown, kRefused };
+  struct Row {
+    std::string when;
+    Code code;
+    std::string message;
+    Says want;
+    std::string words;
+  };
+  const std::string post = "POST /api/v1/namespaces/rl/pods: ";
+  const std::string forbidden = post + "403 pods \"dqn-learner-x\" is forbidden: ";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"there is no such ServiceAccount", Code::kForbidden, forbidden + std::string(kNoAccount),
+       Says::kRefused, std::string(kNoAccount)},
+      {"Pod Security", Code::kForbidden,
+       forbidden + "violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+       Says::kRefused, "violates PodSecurity \"restricted:latest\": runAsNonRoot != true"},
+      {"a LimitRange", Code::kForbidden,
+       forbidden + "maximum cpu usage per Container is 1, but limit is 2", Says::kRefused,
+       "maximum cpu usage per Container is 1, but limit is 2"},
+      {"a wrong field", Code::kInvalid,
+       post + "422 Pod \"dqn-learner-x\" is invalid: spec.containers[0].image: Required value",
+       Says::kRefused, "spec.containers[0].image: Required value"},
+      {"a webhook denies it", Code::kForbidden,
+       post + "403 admission webhook \"images.example.com\" denied the request: no registry",
+       Says::kRefused, "admission webhook \"images.example.com\" denied the request: no registry"},
+      {"a webhook that supports no dry run", Code::kInvalid,
+       post + "400 admission webhook \"old.example.com\" does not support dry run", Says::kNothing,
+       ""},
+      {"a quota that is used up", Code::kForbidden,
+       forbidden + "exceeded quota: team, requested: pods=1,requests.cpu=500m, used: "
+                   "pods=3,requests.cpu=2, limited: pods=3,requests.cpu=2",
+       Says::kNothing, ""},
+      {"a quota that the pod is larger than", Code::kForbidden,
+       forbidden + "exceeded quota: team, requested: pods=1,requests.memory=3Gi, used: "
+                   "pods=3,requests.memory=0, limited: pods=3,requests.memory=2Gi",
+       Says::kRefused,
+       "exceeded quota: team, requested: pods=1,requests.memory=3Gi, used: "
+       "pods=3,requests.memory=0, limited: pods=3,requests.memory=2Gi"},
+      {"a quota wants what the pod lacks", Code::kForbidden,
+       forbidden + "failed quota: team: must specify limits.cpu for: nervex-container",
+       Says::kRefused, "failed quota: team: must specify limits.cpu for: nervex-container"},
+      {"no answer", Code::kTransient, post + "timed out", Says::kUnknown, ""},
+      {"a webhook does not answer", Code::kTransient,
+       post + "500 Internal error occurred: failed calling webhook \"x\"", Says::kUnknown, ""},
+      {"the controller may not create pods", Code::kUnauthorized,
+       post + "403 pods is forbidden: User \"c\" cannot create resource", Says::kUnknown, ""},
+      {"a pod of that name is there", Code::kConflict, post + "409 pods \"x\" already exists",
+       Says::kUnknown, ""},
+  }));
+  INFO("when " << row.when);
+  DryRunReport report;
+  const Error error{row.code, row.message};
+  add_dry_run_answer(Role::kLearner, &error, report);
+  CHECK(report.is_incomplete == (row.want == Says::kUnknown));
+  REQUIRE(report.refusals.size() == (row.want == Says::kRefused ? 1U : 0U));
+  if (row.want != Says::kRefused) return;
+  CHECK(report.refusals[0].role == Role::kLearner);
+  CHECK(report.refusals[0].words == row.words);
+}
+
+TEST_CASE("a pod that would be created is nothing to report", "[controller][dry-run]") {
+  DryRunReport report;
+  add_dry_run_answer(Role::kLearner, nullptr, report);
+  CHECK(report == DryRunReport{});
+}
+
+}  // namespace nervex::controller
