@@ -28,6 +28,14 @@ build: setup ## compile everything (PRESET=dev) into build/<preset>/
 programs: setup ## compile the programs alone, without the tests
 	@scripts/build dev-programs
 
+.PHONY: images
+images: ## container images of the programs, without Docker, into build/images/ (ARGS="--registry R --architecture arm64")
+	@scripts/images $(ARGS)
+
+.PHONY: release
+release: ## the files of a release: images, manifests and CLI for amd64 and arm64, checksums (VERSION=1.2.3)
+	@scripts/release $(VERSION) $(ARGS)
+
 .PHONY: control-plane
 control-plane: setup ## build the Kubernetes programs that tests and demo run on (once, about six minutes)
 	@scripts/control-plane
@@ -44,6 +52,10 @@ down: ## end it (CLUSTER)
 demo: ## see a job checked, gang-scheduled, resized and finished (KEEP=1 leaves the cluster up)
 	@scripts/demo
 
+.PHONY: demo-node
+demo-node: ## see it installed on a real node of this machine, and a job run in containers (root; KEEP=1)
+	@scripts/demo-node
+
 .PHONY: test
 test: ## everything the ordinary run checks: build, unit and integration tests, end-to-end tests
 	@scripts/test
@@ -55,6 +67,14 @@ test-unit: build ## only the tests that need no cluster (PRESET)
 .PHONY: test-e2e
 test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to pytest)
 	@scripts/test --only e2e -- $(ARGS)
+
+.PHONY: test-node
+test-node: ## only the tests on a real node of this machine, all of them (root; ARGS="-k example" goes to pytest)
+	@scripts/test --only node -- $(ARGS)
+
+.PHONY: test-direct
+test-direct: ## the tests of gangs with --direct-placement (NERVEX_E2E_DIRECT=1; ARGS="-k healing" chooses others)
+	@NERVEX_E2E_DIRECT=1 scripts/test --only e2e -- -n 2 $(if $(ARGS),$(ARGS),-k "test_partial_gangs or test_hold or test_healing or test_gang or test_replacement or test_restart or test_kill or test_reserved_capacity")
 
 .PHONY: faults
 faults: ## kill our programs in every state and at every write of a job's life, one life each (half an hour)
@@ -80,6 +100,10 @@ test-asan-pure: setup ## the same for the pure libraries alone (base values, kub
 test-tsan: setup ## unit tests under the thread sanitizer
 	@scripts/build tsan && ctest --preset tsan --no-tests=error -j2
 
+.PHONY: fuzz
+fuzz: setup ## libFuzzer on reviews, the schema check and JSON, under sanitizers (NERVEX_FUZZ_SECONDS of each, 600; ARGS="--keep review")
+	@scripts/fuzz $(ARGS)
+
 .PHONY: bench
 bench: setup ## benchmarks, in a release build
 	@scripts/bench
@@ -87,6 +111,10 @@ bench: setup ## benchmarks, in a release build
 .PHONY: bench-gang
 bench-gang: setup ## gangs that start, ours beside those of other schedulers, and docs/benchmarks.md (40 minutes; ARGS="--rounds 1")
 	@scripts/bench --gang --page docs/benchmarks.md $(ARGS)
+
+.PHONY: bench-admission
+bench-admission: setup ## what a review costs, ours beside webhooks in Go, and docs/benchmarks.md (ten minutes; ARGS="--rounds 1")
+	@scripts/bench --admission --page docs/benchmarks.md $(ARGS)
 
 .PHONY: lint
 lint: setup ## formatting, clang-tidy, shell scripts (ARGS=--changed: clang-tidy on changed files; ARGS=--analyze: with the static analyzer)

@@ -1,12 +1,10 @@
 """python -m harness up|down|restart|demo, called by the scripts of the same names."""
 
 import os
-import signal
 import sys
 
-from harness import cluster, suite
+from harness import cluster, entry, suite
 from harness.console import Failure, say
-from harness.control_plane import show_logs
 from harness.settings import Settings
 
 
@@ -45,43 +43,19 @@ def run_demo(settings):
     say(f"and at the end:   make down CLUSTER={settings.name}")
 
 
-def interrupted(number, _frame):
-    raise KeyboardInterrupt(signal.Signals(number).name)
-
-
-def main():
+def act(settings):
     verb, *rest = sys.argv[1:]
-    signal.signal(signal.SIGTERM, interrupted)
-    signal.signal(signal.SIGHUP, interrupted)
-    try:
-        settings = Settings.from_environment()
-        if verb == "up":
-            cluster.up(settings)
-        elif verb == "down":
-            cluster.down(settings.name)
-        elif verb == "demo":
-            run_demo(settings)
-        elif verb == "restart":
-            restart(settings, rest)
-        else:
-            raise Failure(f"unknown verb {verb}")
-    except Failure as failure:
-        logs = [moved_log(settings, path) for path in failure.logs]
-        if logs:
-            print(show_logs(logs), file=sys.stderr)
-        print(f"error: {failure}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    return 0
-
-
-def moved_log(settings, path):
-    """A failed `up` removes the cluster's folder but keeps its logs beside it."""
-    kept = os.path.join(settings.folder + ".failed", os.path.basename(path))
-    return path if os.path.exists(path) else kept
+    if verb == "up":
+        cluster.up(settings)
+    elif verb == "down":
+        cluster.down(settings.name)
+    elif verb == "demo":
+        run_demo(settings)
+    elif verb == "restart":
+        restart(settings, rest)
+    else:
+        raise Failure(f"unknown verb {verb}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(entry.run(Settings.from_environment, act))

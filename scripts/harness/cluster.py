@@ -259,7 +259,8 @@ def build(cluster):
     with step("example AggregatorConfig"):
         manifests.install_aggregator(settings)
     if settings.suite:
-        with step("webhook configurations"):
+        with step("webhook configurations, policies"):
+            manifests.install_policies(api, settings)
             manifests.install_webhooks(
                 api, settings, cluster.programs["webhook"]["url"], settings.path("webhook", "ca.crt"))
     with step("simulated nodes ready"):

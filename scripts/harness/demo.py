@@ -18,18 +18,14 @@ EXAMPLES = "examples"
 FIRST, SECOND, RESIZED = "gang-first", "gang-second", "nervexjob-example-1"
 
 
-class Demo:
-    def __init__(self, cluster):
-        self.cluster = cluster
-        self.api = cluster.api()
-        self.server_url = cluster.programs["server"]["url"]
+class Account:
+    """Tells what it does, in chapters, and checks each claim while it is told."""
+
+    def __init__(self, environment, prefix=()):
         self.chapter_number = 0
         self.checks = 0
-        folders = [cluster.settings.bin, control_plane.programs_folder(), os.environ.get("PATH", "")]
-        self.environment = {**os.environ, "KUBECONFIG": cluster.settings.path("kubeconfig"),
-                            "PATH": os.pathsep.join(folders)}
-
-    # -- telling
+        self.environment = environment
+        self._prefix = list(prefix)  # of every command, and not shown
 
     def chapter(self, title):
         self.chapter_number += 1
@@ -44,13 +40,23 @@ class Demo:
     def run(self, *command, expect_failure=False):
         """Shows a command as a user would type it, and what it prints."""
         say(f"$ {' '.join(command)}")
-        done = subprocess.run(command, env=self.environment, cwd=local.ROOT, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        done = subprocess.run([*self._prefix, *command], env=self.environment, cwd=local.ROOT, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
         for line in done.stdout.rstrip().splitlines():
             say(f"  {line}")
         if expect_failure == (done.returncode == 0):
             raise Failure(f"'{' '.join(command)}' ended with status {done.returncode}")
         return done.stdout
+
+
+class Demo(Account):
+    def __init__(self, cluster):
+        folders = [cluster.settings.bin, control_plane.programs_folder(), os.environ.get("PATH", "")]
+        super().__init__({**os.environ, "KUBECONFIG": cluster.settings.path("kubeconfig"),
+                          "PATH": os.pathsep.join(folders)})
+        self.cluster = cluster
+        self.api = cluster.api()
+        self.server_url = cluster.programs["server"]["url"]
 
     # -- looking
 

@@ -12,6 +12,7 @@ import urllib.parse
 import yaml
 
 from harness import control_plane
+from harness.api import ApiError
 from harness.console import Failure, wait_for
 from harness.settings import ROOT
 
@@ -19,6 +20,7 @@ from harness.settings import ROOT
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 WEBHOOK_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+POLICY_KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 AGGREGATOR_EXAMPLE = os.path.join("examples", "nervex-mock-agconfig.yaml")
 JOB_EXAMPLE = os.path.join("examples", "nervex-mock-nervexjob.yaml")
 
@@ -119,6 +121,24 @@ def webhook_configurations(url, authority_file):
     return found
 
 
+def install_policies(api, settings):
+    """What the API server decides by itself. Call it before the hooks are there: they would refuse or change what
+    shows that it does. Returns when it does."""
+    apply(settings, [one for one in documents("manifests/webhook/*.yaml") if one["kind"] in POLICY_KINDS])
+    job = documents(JOB_EXAMPLE)[0]
+    job["metadata"]["name"] = "nervex-up-asks-whether-policies-count"
+    job["spec"]["requests"] = {"nextId": 1}
+
+    def refused():
+        try:
+            api.post("/apis/nervex.sensetime.com/v1alpha1/namespaces/default/nervexjobs?dryRun=All", job)
+            return False, "a job with requests is accepted"
+        except ApiError as error:
+            return "nervex-requests" in str(error), str(error)
+
+    wait_for(refused, "the API server to know the policies", 30, interval=0.1)
+
+
 def install_webhooks(api, settings, url, authority_file):
     """Returns when the API server asks both hooks: it notices new configurations a little later, and a
     job created before that would pass unchecked."""
@@ -152,3 +172,11 @@ def scheduler_configuration(kubeconfig, extender_url):
     for extender in config.get("extenders", []):
         extender["urlPrefix"] = extender_url + urllib.parse.urlsplit(extender["urlPrefix"]).path.rstrip("/")
     return config
+
+
+def scheduler_environment():
+    """What its Deployment sets for kube-scheduler."""
+    deployment = next(one for one in documents("manifests/deployments/scheduler.yaml") if one["kind"] == "Deployment")
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    scheduler = next(one for one in containers if one["name"] == "kube-scheduler")
+    return {one["name"]: one["value"] for one in scheduler["env"]}

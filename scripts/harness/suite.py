@@ -159,7 +159,8 @@ def launch(settings, program, port, metrics_port, urls, name=None):
     if program in ("controller", "scheduler"):  # nobody calls them: they have the one port
         metrics_port = port
     process = processes.start(arguments(settings, program, port, metrics_port, urls, name),
-                              settings.path("logs", f"{name or program}.log"))
+                              settings.path("logs", f"{name or program}.log"),
+                              manifests.scheduler_environment() if program == "scheduler" else None)
     metrics_url = url_of("scheduler" if program == "scheduler" else "metrics", metrics_port)
     return {**process, "program": program, "port": port, "url": url_of(program, port),
             "metrics_port": metrics_port, "metrics_url": metrics_url, "wall_start": wall_start}

@@ -1,0 +1,38 @@
+"""What each `python -m harness...` with verbs does around them: signals, errors with their logs, the exit status."""
+
+import os
+import signal
+import sys
+
+from harness.console import Failure
+from harness.control_plane import show_logs
+
+
+def interrupted(number, _frame):
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def run(make_settings, act):
+    """Calls act(settings). The status: 0, 1 after a Failure, 130 if it was interrupted."""
+    signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGHUP, interrupted)
+    settings = None
+    try:
+        settings = make_settings()
+        act(settings)
+    except Failure as failure:
+        logs = [moved_log(settings, path) for path in failure.logs]
+        if logs:
+            print(show_logs(logs), file=sys.stderr)
+        print(f"error: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def moved_log(settings, path):
+    """A failed `up` removes its folder but keeps its logs beside it."""
+    kept = os.path.join(settings.folder + ".failed", os.path.basename(path))
+    return path if os.path.exists(path) else kept

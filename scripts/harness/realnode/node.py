@@ -1,0 +1,333 @@
+"""Up, down, and what runs inside."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import yaml
+
+from harness import control_plane, processes
+from harness.console import Failure, say, step, wait_for
+from harness.realnode import cgroups, config, images, machine, packages, pki, simulated
+from harness.realnode import settings as names
+from harness.settings import ROOT
+
+HERE = os.path.join(ROOT, "tests", "realnode")
+NAMESPACES = ("--net", "--mount", "--pid", "--uts", "--ipc")
+# Started in this order; what is not named waits until the API server answers.
+FIRST = ("etcd", "containerd", "kube-apiserver")
+THEN = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
+
+
+class Node:
+    """A node that is up, or on its way."""
+
+    def __init__(self, settings, init=None, programs=None, ready=False):
+        self.settings, self.init, self.programs, self.ready = settings, init, programs or {}, ready
+        self.root, self.tools = packages.root(), images.folder_of("--node")
+        self._lines = config.command_lines(settings, control_plane.programs_folder(), self.tools)
+
+    @staticmethod
+    def load(settings):
+        """The node that was started under that name, or None."""
+        try:
+            with open(settings.path("state.json"), encoding="utf-8") as file:
+                return Node(settings, **json.load(file))
+        except FileNotFoundError:
+            return None
+
+    def save(self):
+        path = self.settings.path("state.json")
+        with open(path + ".partial", "w", encoding="utf-8") as file:
+            json.dump({"init": self.init, "programs": self.programs, "ready": self.ready}, file)
+        os.replace(path + ".partial", path)
+
+    @property
+    def alive(self):
+        return self.init is not None and processes.alive(self.init)
+
+    @property
+    def kubeconfig(self):
+        return self.settings.pki("admin.kubeconfig")
+
+    # -- what runs inside
+
+    def enter(self, *command, namespaces=NAMESPACES):
+        """The command line that runs `command` in the node."""
+        if not self.alive:
+            raise Failure(f"there is no node {self.settings.name}: scripts/real-node up")
+        environment = [f"{name}={value}" for name, value in machine.environment(self.root).items()]
+        folder = [] if namespaces != NAMESPACES else ["--wd=/"]
+        return ["nsenter", f"--target={self.init['pid']}", *namespaces, *folder, "--", "env", "-i", *environment, *command]
+
+    def run(self, *command, body=None, check=True, timeout=120):
+        """In all of its namespaces."""
+        done = subprocess.run(self.enter(*command), input=body, capture_output=True, text=True, timeout=timeout)
+        if check and done.returncode != 0:
+            raise Failure(f"{' '.join(command[:6])}: {done.stderr.strip() or done.stdout.strip()}")
+        return done
+
+    def kubectl(self, *arguments, body=None, check=True, timeout=120):
+        """In its network alone: files are the machine's."""
+        command = self.enter(os.path.join(control_plane.programs_folder(), "kubectl"), "--kubeconfig", self.kubeconfig,
+                             *arguments, namespaces=("--net",))
+        done = subprocess.run(command, input=body, capture_output=True, text=True, timeout=timeout)
+        if check and done.returncode != 0:
+            raise Failure(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        return done
+
+    def start(self, program):
+        entered = processes.start(self.enter(*self._lines[program]), self.settings.log(program))
+
+        def child():
+            """nsenter stays outside of the node's pid namespace; its child is the program."""
+            with contextlib.suppress(OSError), open(f"/proc/{entered['pid']}/task/{entered['pid']}/children",
+                                                    encoding="ascii") as file:
+                found = file.read().split()
+                if found:
+                    return True, int(found[0])
+            if not processes.alive(entered):
+                raise Failure(f"{program} did not start", [self.settings.log(program)])
+            return False, "nothing"
+
+        pid = wait_for(child, f"{program} to start", 10, interval=0.01)
+        self.programs[program] = processes.record(pid, self.settings.log(program))
+        self.save()
+
+    def stop(self, program, number=signal.SIGTERM, timeout=30):
+        """Ends one program of the node, which is then not missed until it is started again."""
+        process = self.programs.pop(program)
+        processes.send(process, number)
+        wait_for(lambda: (not processes.alive(process), "still there"), f"{program} to end", timeout)
+        self.save()
+
+    def restart_api_server(self):
+        """At once: a graceful end may wait a minute for those who watch."""
+        self.stop("kube-apiserver", signal.SIGKILL)
+        self.start("kube-apiserver")
+        self.wait(self.serving, "the API server to be ready again", 60)
+
+    def lose_power(self):
+        """What the machine under a node does to it when its power fails: kubelet, container runtime and every container
+        end at once, without a signal that they could catch. The control plane is on another machine."""
+        for program in ("kubelet", "containerd"):
+            self.stop(program, signal.SIGKILL)
+        inode = namespace_of(self.init["pid"])
+        for process in containers_of(inode, self.settings.cgroup):
+            processes.send(process, signal.SIGKILL)
+        wait_for(lambda: (not containers_of(inode, self.settings.cgroup), "still there"), "every container to end", 30)
+
+    def boot(self):
+        self.start("containerd")
+        self.wait(self.containerd_serving, "containerd to answer", 30)
+        self.start("kubelet")
+
+    def look_after(self):
+        """A program of the node that ended by itself is said with the end of its log."""
+        for program, process in self.programs.items():
+            if not processes.alive(process):
+                raise Failure(f"{program} ended by itself", [process["log"]])
+
+    def load_images(self, paths):
+        for path in paths:
+            self.run("ctr", "--address", config.CONTAINERD, "--namespace", "k8s.io", "images", "import", path)
+
+    def wait(self, predicate, what, timeout):
+        def look():
+            self.look_after()
+            return predicate()
+        return wait_for(look, what, timeout, interval=0.1)
+
+    # -- up
+
+    def write_files(self):
+        settings = self.settings
+        for folder in ("etc", "logs", "etcd", "var-lib", "var-log", "images"):
+            os.makedirs(settings.path(folder), exist_ok=True)
+        os.chmod(settings.path("etcd"), 0o700)
+        pki.make(settings)
+        texts = {
+            "containerd.toml": config.containerd(self.root), "10-pods.conflist": json.dumps(config.network()),
+            "kubelet.yaml": yaml.safe_dump(config.kubelet(settings, cgroups.version())),
+            "kube-proxy.yaml": yaml.safe_dump(config.kube_proxy(settings)),
+            "admission.yaml": yaml.safe_dump(config.admission(settings, shows_certificate=False)),
+            "resolv.conf": f"nameserver {names.DNS}\n",
+        }
+        for name, text in texts.items():
+            with open(settings.path("etc", name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def make_namespaces(self):
+        settings = self.settings
+        values = {**machine.environment(self.root), "NODE_NAME": settings.name, "NODE_FOLDER": settings.folder,
+                  "NODE_ADDRESS": names.ADDRESS, "NODE_PREFIX": str(names.PREFIX), "NODE_PAUSE": f"{self.tools}/pause"}
+        outside = processes.start(
+            ["env", "-i", *(f"{name}={value}" for name, value in values.items()),
+             "unshare", *NAMESPACES, "--fork", "--kill-child", os.path.join(HERE, "init")], settings.log("init"))
+
+        def inside():
+            with contextlib.suppress(OSError), open(f"/proc/{outside['pid']}/task/{outside['pid']}/children",
+                                                    encoding="ascii") as file:
+                found = file.read().split()
+                if found:
+                    self.init = processes.record(int(found[0]), settings.log("init"))
+                    self.save()
+            ready = os.path.exists(settings.path("namespaces-ready"))
+            if not ready and not processes.alive(outside):
+                raise Failure("the node's namespaces could not be made", [settings.log("init")])
+            return ready and self.init is not None, "not yet"
+
+        wait_for(inside, "the node's namespaces", 20, interval=0.02)
+
+    def serving(self):
+        done = self.kubectl("get", "--raw", "/readyz", check=False)
+        return done.returncode == 0, (done.stderr or done.stdout)[-300:]
+
+    def containerd_serving(self):
+        done = self.run("ctr", "--address", config.CONTAINERD, "version", check=False)
+        return done.returncode == 0, done.stderr[-300:]
+
+    def node_ready(self):
+        done = self.kubectl("get", "node", self.settings.name, "-o",
+                            'jsonpath={.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].message}',
+                            check=False)
+        return done.stdout.startswith("True"), (done.stdout or done.stderr)[-300:]
+
+    def dns_ready(self):
+        done = self.kubectl("-n", "kube-system", "get", "deployment", "coredns", "-o", "jsonpath={.status.readyReplicas}",
+                            check=False)
+        return done.stdout == "1", done.stdout or done.stderr
+
+
+def up(settings):
+    """Starts it and returns when its node is ready and names resolve."""
+    packages.provide()
+    lacking = machine.problems()
+    if lacking:
+        raise Failure("this machine cannot run a real node; it lacks:\n  " + "\n  ".join(lacking))
+    os.makedirs(os.path.dirname(settings.folder), exist_ok=True)
+    with locked(settings):
+        present = Node.load(settings)
+        if present and present.alive and present.ready:
+            say(f"node {settings.name} is up already")
+            simulated.add(present, settings.gpu_nodes, settings.cpu_nodes)
+            return present
+        if present or os.path.isdir(settings.folder) or cgroups.left(settings.cgroup):
+            remove(settings)
+        shutil.rmtree(settings.folder + ".failed", ignore_errors=True)
+        try:
+            return _up(settings)
+        except BaseException:
+            keep_logs(settings)
+            remove(settings)
+            raise
+
+
+def _up(settings):
+    begin = time.monotonic()
+    node = Node(settings)
+    with step("certificates and settings"):
+        os.makedirs(settings.folder)
+        node.write_files()
+    archives = images.write(images.of_the_node(), settings.path("images"))
+    with step("namespaces without a way out, cgroups"):
+        cgroups.make(settings.cgroup)
+        node.make_namespaces()
+    with step("etcd, API server, containerd"):
+        for program in FIRST:
+            node.start(program)
+        node.wait(node.containerd_serving, "containerd to answer", 30)
+        node.load_images(archives)
+        node.wait(node.serving, "the API server to be ready", 60)
+    with step("kubelet, kube-proxy, controller manager, scheduler: node ready"):
+        for program in THEN:
+            node.start(program)
+        node.kubectl("apply", "-f", os.path.join(HERE, "coredns.yaml"))
+        node.wait(node.node_ready, f"node {settings.name} to be ready", 60)
+    with step("CoreDNS, as a pod of it"):
+        node.wait(node.dns_ready, "CoreDNS to be ready", 90)
+    simulated.add(node, settings.gpu_nodes, settings.cpu_nodes)
+    node.ready = True
+    node.save()
+    say(f"node {settings.name} is up after {time.monotonic() - begin:.1f} s")
+    return node
+
+
+# -- down
+
+@contextlib.contextmanager
+def locked(settings):
+    with open(settings.folder + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def down(settings, keep=False):
+    """`keep`: its logs, in .local/<name>.failed/."""
+    os.makedirs(os.path.dirname(settings.folder), exist_ok=True)
+    with locked(settings):
+        shutil.rmtree(settings.folder + ".failed", ignore_errors=True)
+        if keep:
+            keep_logs(settings)
+        there = os.path.isdir(settings.folder) or cgroups.left(settings.cgroup)
+        remove(settings)
+        say(f"node {settings.name} is gone" if there else f"there is no node {settings.name}")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(settings.folder + ".lock")
+
+
+def keep_logs(settings):
+    folder = settings.folder + ".failed"
+    os.makedirs(folder, exist_ok=True)
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(settings.path("logs")):
+            shutil.copy(entry.path, folder)
+
+
+def remove(settings):
+    """SIGKILL to the first process of its pid namespace takes every other with it; then what is left outside."""
+    node = Node.load(settings)
+    if node and node.alive:
+        inode = namespace_of(node.init["pid"])
+        processes.send(node.init, signal.SIGKILL)
+        processes.wait_for_end(node.init)
+        wait_for(lambda: (not members(inode), members(inode)), "every process of the node to end", 20)
+    cgroups.remove(settings.cgroup)
+    mounts = mounts_below(settings.folder)
+    if mounts:
+        raise Failure(f"still mounted below {settings.folder}: {', '.join(mounts)}")
+    shutil.rmtree(settings.folder, ignore_errors=True)
+    if os.path.isdir(settings.folder):
+        raise Failure(f"{settings.folder} could not be removed")
+
+
+def namespace_of(pid):
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    return None
+
+
+def members(inode):
+    """The processes of a pid namespace."""
+    return [name for name in os.listdir("/proc") if name.isdigit() and inode and namespace_of(name) == inode]
+
+
+def containers_of(inode, cgroup):
+    """Records of the processes in the node's containers, and of the shims that look after these."""
+    found = []
+    for pid in members(inode):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8") as comm, \
+                open(f"/proc/{pid}/cgroup", encoding="utf-8") as groups:
+            if comm.read().startswith("containerd-shim") or f"/{cgroup}/" in groups.read():
+                found.append(processes.record(int(pid), ""))
+    return [one for one in found if processes.alive(one)]
+
+
+def mounts_below(folder):
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        return [line.split()[4] for line in file if line.split()[4].startswith(folder + "/")]

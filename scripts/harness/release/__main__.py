@@ -1,0 +1,98 @@
+"""python -m harness.release, called by scripts/release."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+
+from harness import versions
+from harness.console import Failure, say, step
+from harness.images import suite
+from harness.release import changelog, checks, contents
+from harness.settings import ROOT
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/release")
+    parser.add_argument("version", nargs="?", default="")
+    parser.add_argument("--registry", default="")
+    parser.add_argument("--output")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--begin", metavar="VERSION")
+    return parser.parse_args()
+
+
+def begin(version):
+    released = checks.of_tree()
+    if released.changed:
+        raise Failure(f"commit first: {', '.join(released.changed[:5])} differ")
+    commit = checks.git("rev-parse", "HEAD").stdout.strip()
+    for name in versions.begin(version, commit):
+        say(f"wrote {name}")
+    say(f"this tree is {version} now, after {released.versions.version} ({commit[:12]})")
+
+
+def build():
+    """{architecture: version of cpp-httplib}"""
+    found = {}
+    for name in suite.ARCHITECTURES:
+        programs = "release-programs" if name == suite.own_architecture() else f"release-{name}-programs"
+        for command in (["setup", "--architecture", name], ["build", programs]):
+            done = subprocess.run([os.path.join(ROOT, "scripts", command[0]), *command[1:]])
+            if done.returncode != 0:
+                raise Failure(f"scripts/{' '.join(command)} failed")
+        prefix = subprocess.run([os.path.join(ROOT, "scripts", "setup"), "--architecture", name, "--print-prefix"],
+                                check=True, capture_output=True, text=True).stdout.strip()
+        with open(os.path.join(prefix, "nervex-deps.txt"), encoding="utf-8") as file:
+            found[name] = file.read().split()[1]
+    return found
+
+
+def make(version, registry, folder, text):
+    httplib = build()
+    registry = registry.rstrip("/") + "/" if registry else ""
+    releases = [suite.Release(version, suite.programs_folder(name), suite.architecture(name), registry,
+                              suite.revision_of_tree(), suite.epoch_of_tree()) for name in suite.ARCHITECTURES]
+    partial = folder + ".partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    with step("images"):
+        lines = contents.images(releases, os.path.join(partial, "images"), httplib)
+    with step("manifests, CLI, checksums"):
+        for variant in contents.VARIANTS:
+            contents.write(os.path.join(partial, f"nervex-{version}-{variant}.yaml"), contents.manifest(variant, version, registry).encode())
+        for release in releases:
+            name, content = contents.cli_archive(release)
+            contents.write(os.path.join(partial, name), content)
+        contents.write(os.path.join(partial, "CHANGES.md"), text.encode())
+        contents.write(os.path.join(partial, "SHA256SUMS"), contents.checksums(partial).encode())
+    shutil.rmtree(folder, ignore_errors=True)
+    os.rename(partial, folder)
+    for line in lines:
+        say(line)
+    say(f"release {version} of {suite.revision_of_tree()[:12]} is in {os.path.relpath(folder, os.getcwd())}/")
+
+
+def main():
+    options = arguments()
+    if options.begin:
+        return begin(options.begin)
+    if not options.version:
+        raise Failure(f"which version? 'make release VERSION={versions.of_tree().version}' releases what this tree says it is")
+    tree = checks.of_tree()
+    refused = checks.refusals(tree, options.version)
+    if refused:
+        raise Failure("\n  ".join([f"this tree cannot be released as {options.version}:", *refused]))
+    text = changelog.section(tree.changelog, options.version)
+    if options.check:
+        return say(f"this tree can be released as {options.version}")
+    folder = os.path.abspath(options.output or os.path.join(ROOT, "build", "dist", options.version))
+    return make(options.version, options.registry, folder, text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        sys.exit(1)

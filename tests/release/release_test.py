@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Does a release refuse a tree that is not one, and is in it what its help says? Run by ctest (release_test), or by hand:
+
+    NERVEX_BIN=build/dev/bin python3 tests/release/release_test.py
+"""
+
+import dataclasses
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+
+from harness import versions  # noqa: E402
+from harness.console import Failure  # noqa: E402
+from harness.images import suite  # noqa: E402
+from harness.release import changelog, checks, contents  # noqa: E402
+
+BIN = os.path.abspath(os.environ.get("NERVEX_BIN") or os.path.join(ROOT, "build", "dev", "bin"))
+COMMIT = 40 * "a"
+CHANGES = """# Changelog
+
+## Unreleased
+
+- What comes.
+
+## 1.2.0 - 2026-11-30
+
+### Added
+- What came.
+
+## 1.1.0 - 2026-10-01
+
+- What was.
+"""
+TREE = checks.Tree(versions.Versions("1.2.0", "1.1.0", COMMIT), (), CHANGES, True)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+class Refusals(unittest.TestCase):
+    def refused(self, version="1.2.0", **changes):
+        return checks.refusals(dataclasses.replace(TREE, **changes), version)
+
+    def test_a_clean_tree_of_that_version_with_its_section_is_released(self):
+        self.assertEqual(self.refused(), [])
+
+    def test_changed_files_are_named(self):
+        self.assertEqual(self.refused(changed=("a.cpp", "b.txt")), [
+            "files differ from the commit: a.cpp, b.txt. Commit or remove them: what is released must be a commit"])
+        self.assertIn("1, 2, 3, 4, 5 and 2 more", self.refused(changed=tuple("1234567"))[0])
+
+    def test_another_version_than_the_trees_is_refused_with_how_to_change_it(self):
+        self.assertEqual(self.refused("1.1.0"), [
+            "this tree is version 1.2.0, not 1.1.0: VERSION says so (scripts/release --begin 1.1.0 changes it)"])
+
+    def test_what_is_no_version_is_said(self):
+        for wrong in ("v1.2.0", "1.2", "1.2.0-rc1", "01.2.0", "latest", ""):
+            self.assertIn(f"{wrong!r} is no version", self.refused(wrong)[0])
+
+    def test_a_version_without_section_is_refused(self):
+        self.assertEqual(self.refused(changelog="# Changelog\n\n## Unreleased\n\n- a\n"), [
+            "CHANGELOG.md has no section 1.2.0: begin what is released with '## 1.2.0 - YYYY-MM-DD', where 'Unreleased' "
+            "stands now"])
+
+    def test_a_section_without_a_day_or_without_text_is_refused(self):
+        self.assertIn("must end with ' - ' and the day", self.refused(changelog="## 1.2.0\n\n- a\n")[0])
+        self.assertEqual(self.refused(changelog="## 1.2.0 - 2026-11-30\n\n## 1.1.0 - 2026-10-01\n\n- a\n"),
+                         ["CHANGELOG.md says nothing about 1.2.0"])
+
+    def test_a_previous_release_that_is_not_in_the_history_is_refused(self):
+        self.assertEqual(self.refused(knows_previous=False), [
+            f"commit {COMMIT} of release 1.1.0, which VERSION names, is not in this history"])
+
+    def test_all_reasons_come_together(self):
+        self.assertEqual(len(self.refused(changed=("a",), knows_previous=False, changelog="")), 3)
+
+    def test_the_program_refuses_with_a_status_and_without_a_traceback(self):
+        done = subprocess.run([os.path.join(ROOT, "scripts", "release"), "9.9.9", "--check"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"this tree is version {suite.version_of_tree()}, not 9.9.9", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def test_without_a_version_it_says_which(self):
+        done = subprocess.run([os.path.join(ROOT, "scripts", "release"), "--check"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr.strip()), (
+            1, f"error: which version? 'make release VERSION={suite.version_of_tree()}' releases what this tree says it is"))
+
+
+class Changelog(unittest.TestCase):
+    def test_a_section_ends_where_the_next_begins(self):
+        self.assertEqual(changelog.section(CHANGES, "1.2.0"), "### Added\n- What came.\n")
+        self.assertEqual(changelog.section(CHANGES, "1.1.0"), "- What was.\n")
+
+    def test_one_version_is_not_the_beginning_of_another(self):
+        with self.assertRaisesRegex(Failure, "no section 1.2"):
+            changelog.section("## 1.2.01 - 2026-11-30\n\n- a\n", "1.2.0")
+        with self.assertRaisesRegex(Failure, "no section 1.2"):
+            changelog.section("## 11.2.0 - 2026-11-30\n\n- a\n", "1.2.0")
+
+
+class Version(unittest.TestCase):
+    def test_the_file_is_read_and_written(self):
+        text = f"1.2.0\nprevious 1.1.0 {COMMIT}\n"
+        self.assertEqual(versions.parse(text), TREE.versions)
+        self.assertEqual(versions.text(TREE.versions), text)
+
+    def test_a_wrong_file_is_said(self):
+        for wrong, said in {"1.2.0\n": "must have two lines", f"1.2.0\nprevious 1.1.0 {COMMIT[:12]}\n": "the whole hash",
+                            f"1.2.0\nprevious 1.2.0 {COMMIT}\n": "does not come after", f"1.2\nprevious 1.1.0 {COMMIT}\n": "no version",
+                            f"1.9.0\nprevious 1.10.0 {COMMIT}\n": "does not come after"}.items():
+            with self.assertRaisesRegex(Failure, said):
+                versions.parse(wrong)
+
+    def test_this_trees_file_is_right_and_cmake_reads_the_same(self):
+        self.assertRegex(versions.of_tree().version, r"^\d+\.\d+\.\d+$")
+        for name in ("nervexctl", "nervex-server"):
+            done = subprocess.run([os.path.join(BIN, name), "--version"], capture_output=True, text=True, check=True)
+            self.assertEqual(done.stdout, f"{name} {versions.of_tree().version}\n")
+
+    def test_only_our_images_of_that_version_are_renamed(self):
+        for before, after in {
+                "image: nervex-mock:1.1.0\n": "image: nervex-mock:1.2.0\n",
+                "image: registry/nervexctl:1.1.0 # x": "image: registry/nervexctl:1.2.0 # x",
+                "image: nervex-mock:1.1.0.1\n": None, "image: nervex-mock:1.1.01\n": None, "image: other:1.1.0\n": None,
+                "image: nervex-mock:1x1.0\n": None, "version 1.1.0\n": None,
+                "- name: nervex-server\n  newTag: 1.1.0\n": "- name: nervex-server\n  newTag: 1.2.0\n",
+                "- name: kube-scheduler\n  newTag: 1.1.0\n": None,
+                "- {name: nervexctl, newName: r/nervexctl, newTag: 1.1.0}": "- {name: nervexctl, newName: r/nervexctl, newTag: 1.2.0}",
+                "ARG VERSION=1.1.0\n": "ARG VERSION=1.2.0\n"}.items():
+            self.assertEqual(versions.renamed(before, "1.1.0", "1.2.0"), after or before)
+
+    def test_every_file_that_names_this_version_is_renamed_with_it(self):
+        """Else the next version begins with files of this one."""
+        now = versions.of_tree().version
+        naming = set(versions.naming_files())
+        listed = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "grep", "--name-only", "-E",
+                                 rf"(nervex-(controller|extender|mock|server|webhook)|nervexctl):{re.escape(now)}\b"],
+                                capture_output=True, text=True).stdout.split()
+        left = {name for name in listed if not name.startswith("tests/e2e/") and name not in naming}
+        self.assertEqual(left, set())
+        for name in naming:
+            self.assertNotEqual(versions.renamed(read(name), now, "0.0.0"), read(name), f"{name} names no image of this version")
+
+
+class Contents(unittest.TestCase):
+    RELEASE = suite.Release("1.2.0", BIN, suite.architecture(suite.own_architecture()), "", "abc", 1_700_000_000)
+
+    def test_the_cli_runs_from_any_folder_with_its_own_libraries(self):
+        name, content = contents.cli_archive(self.RELEASE)
+        top = f"nervexctl-1.2.0-linux-{suite.own_architecture()}"
+        self.assertEqual(name, f"{top}.tar.gz")
+        with tempfile.TemporaryDirectory() as folder:
+            with tarfile.open(fileobj=io.BytesIO(content)) as opened:
+                opened.extractall(folder)
+            os.symlink(os.path.join(folder, top, "nervexctl"), os.path.join(folder, "kubectl-nervex"))
+            for program in (f"{top}/nervexctl", f"{top}/kubectl-nervex", "kubectl-nervex"):
+                done = subprocess.run([os.path.join(folder, program), "--version"], capture_output=True, text=True, cwd="/")
+                self.assertEqual((done.returncode, done.stdout), (0, f"nervexctl {versions.of_tree().version}\n"), done.stderr)
+            # it takes none of the machine's
+            lib = os.path.join(folder, top, "lib")
+            loader = os.path.join(lib, os.path.basename(self.RELEASE.architecture.loader))
+            listed = subprocess.run([loader, "--library-path", lib, "--list", os.path.join(lib, "nervexctl")],
+                                    capture_output=True, text=True, check=True).stdout
+            found = re.findall(r"=> (\S+)", listed)
+            self.assertGreater(len(found), 3)
+            self.assertEqual({os.path.dirname(one) for one in found}, {lib})
+
+    def test_the_cli_made_twice_is_the_same_bytes(self):
+        self.assertEqual(contents.cli_archive(self.RELEASE), contents.cli_archive(self.RELEASE))
+
+    def test_images_get_the_registry_and_others_do_not(self):
+        text = "image: nervex-server:1.2.0\nimage: registry.k8s.io/kube-scheduler:v1.36.3\n"
+        self.assertEqual(contents.with_registry(text, "1.2.0", "example.com/a/"),
+                         "image: example.com/a/nervex-server:1.2.0\nimage: registry.k8s.io/kube-scheduler:v1.36.3\n")
+
+    def test_a_manifest_with_an_image_of_another_version_is_refused(self):
+        with self.assertRaisesRegex(Failure, "other versions than 1.2.0: nervexctl:1.1.0"):
+            contents.with_registry("image: nervex-server:1.2.0\nimage: nervexctl:1.1.0\n", "1.2.0", "")
+
+    def test_every_variant_is_in_it(self):
+        self.assertEqual(sorted(contents.VARIANTS), sorted(os.listdir(os.path.join(ROOT, "manifests", "variants"))))
+
+    def test_checksums_are_those_of_sha256sum(self):
+        with tempfile.TemporaryDirectory() as folder:
+            contents.write(os.path.join(folder, "images", "a.tar"), b"a")
+            contents.write(os.path.join(folder, "b"), b"b")
+            text = contents.checksums(folder)
+            self.assertEqual(text, f"{hashlib.sha256(b'b').hexdigest()}  b\n{hashlib.sha256(b'a').hexdigest()}  images/a.tar\n")
+            done = subprocess.run(["sha256sum", "--check", "--quiet"], input=text, text=True, cwd=folder, capture_output=True)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
