@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stand-in for an RL coordinator: asks nervex-server for replicas, waits for them, works, ends.
+"""A stand-in for an RL coordinator: asks nervex-server for replicas, waits for them, works with them, ends.
 
 It does what a real client does and nothing more, with Python's standard library alone, so that it
 runs in any image and, with a pod's environment, also outside of one. Read README.md beside it.
@@ -17,6 +17,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import exchange
+
+ROLES = ("collectors", "learners")
 CONNECTION_TRIES = 5  # as the RL framework's client does it
 
 
@@ -29,7 +32,7 @@ def main() -> int:
     try:
         me = Identity.from_environment()
         run(me, Server(me.server_url), options)
-    except Failure as failure:
+    except (Failure, exchange.ExchangeError) as failure:
         say(f"FAILED: {failure}")
         return 1
     say("done")
@@ -43,14 +46,45 @@ def run(me, server, options) -> None:
         wanted = ask_for_replicas(me, server, options)
         wait_until_listed(me, server, wanted, options.timeout)
     say(f"training for {options.seconds:g} s with {describe(wanted)}")
-    time.sleep(options.seconds)
+    if options.exchange:
+        train(me, server, wanted, options)
+    else:
+        time.sleep(options.seconds)
+
+
+def train(me, server, wanted, options) -> None:
+    """Connects to every replica and exchanges tasks with it. Half-way through collectors are given back, as a
+    program does that has enough data."""
+    work = exchange.Exchange(me.address, say)
+    for role in wanted:
+        for address in wanted[role]:
+            work.connect(address)
+    work.wait_for_heartbeats()
+    exchange_tasks(work, options.seconds / 2)
+    for address in drop_collectors(me, server, options) if options.drop else []:
+        work.disconnect(address)
+    exchange_tasks(work, options.seconds / 2)
+    say(f"{work.finished} tasks are done")
+    work.close()
+
+
+def exchange_tasks(work, seconds) -> None:
+    """For so long, but at least one round."""
+    deadline = time.monotonic() + seconds
+    while True:
+        work.round()
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(1, left))
 
 
 class Identity:
     """Who this coordinator is: what the controller put into its environment."""
 
-    def __init__(self, namespace, pod, port, server_url):
+    def __init__(self, namespace, pod, port, server_url, address=""):
         self.namespace, self.pod, self.port, self.server_url = namespace, pod, port, server_url
+        self.address = address or f"{pod}.{namespace}:{port}"  # where workers find this coordinator
 
     @classmethod
     def from_environment(cls):
@@ -65,6 +99,7 @@ class Identity:
             pod=need("KUBERNETES_POD_NAME"),
             port=need("COORDINATOR_PORT"),
             server_url=need("KUBERNETES_SERVER_URL", "KUBERNETES_NERVEX_SERVER_URL"),
+            address=os.environ.get("KUBERNETES_COORDINATOR_URL", ""),
         )
 
 
@@ -134,7 +169,7 @@ def ask_for_replicas(me, server, options) -> dict:
             raise Failure(f"asked for {count} {role}, the server named {len(got[role])}")
         for address in got[role]:
             say(f"promised: {address}")
-    return got
+    return {role: got[role] for role in ROLES}
 
 
 def wait_until_listed(me, server, wanted, timeout) -> None:
@@ -156,13 +191,22 @@ def wait_until_listed(me, server, wanted, timeout) -> None:
         time.sleep(1)
 
 
+def drop_collectors(me, server, options) -> list:
+    """One DELETE. Returns the addresses of those that go."""
+    body = {"namespace": me.namespace, "coordinator": me.pod, "collectors": {"replicas": options.drop}}
+    gone = server.call("DELETE", "/v1alpha1/replicas", body, time.monotonic() + options.timeout)["collectors"]
+    for address in gone:
+        say(f"given back: {address}")
+    return gone
+
+
 def resources(options) -> dict:
     asked = {"cpus": options.cpus, "gpus": options.gpus, "memory": options.memory}
     return {name: value for name, value in asked.items() if value}
 
 
 def describe(wanted) -> str:
-    return " and ".join(f"{len(wanted[role])} {role}" for role in ("collectors", "learners"))
+    return " and ".join(f"{len(wanted[role])} {role}" for role in ROLES)
 
 
 def message_of(body: bytes) -> str:
@@ -193,7 +237,10 @@ def parse_options():
     option("gpus", str, "", "GPUs of each")
     option("memory", str, "", "memory of each")
     option("seconds", float, "2", "how long to work")
+    option("drop", count, "0", "collectors to give back half-way; needs --exchange")
     option("timeout", float, "120", "seconds to wait for the replicas")
+    parser.add_argument("--exchange", action=argparse.BooleanOptionalAction, default=False,
+                        help="connect to the replicas and give them tasks; where pods really run")
     return parser.parse_args()
 
 

@@ -1,0 +1,139 @@
+"""Fixtures of the tests on a real node (scripts/real-node): one node per session, with the images of this project.
+
+    make test-node                                   all of them
+    scripts/test --only node -- -k example           some
+
+    NERVEX_BIN=FOLDER         programs that go into the images (default build/dev/bin)
+    NERVEX_NODE_SKIPS=1       skip where the machine cannot run a node; without it that is a failure
+    NODE=nervex-test-node     its name; runs at the same time need names of their own
+    KEEP=1                    leave the node up at the end
+
+Whether the machine can is tried (scripts/real-node check), so on a machine that can nothing is skipped.
+"""
+
+import contextlib
+import json
+import os
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from harness.console import Failure  # noqa: E402
+from harness.realnode import install, machine, packages, simulated  # noqa: E402
+from harness.realnode import node as nodes  # noqa: E402
+from harness.realnode.settings import Settings  # noqa: E402
+
+import jobs  # noqa: E402
+import traces  # noqa: E402
+
+SETTINGS = Settings(os.environ.get("NODE") or "nervex-test-node")
+BIN = os.path.abspath(os.environ.get("NERVEX_BIN") or os.path.join(ROOT, "build", "dev", "bin"))
+
+
+@pytest.fixture(scope="session")
+def node(request):
+    packages.provide()
+    lacking = machine.problems()
+    if lacking:
+        message = "this machine cannot run a real node; it lacks: " + "; ".join(lacking)
+        if os.environ.get("NERVEX_NODE_SKIPS") == "1":
+            pytest.skip(message)
+        pytest.exit(message, returncode=1)
+    nodes.down(SETTINGS)  # of a run that was killed
+    before = traces.of_machine(SETTINGS)
+    try:
+        found = nodes.up(SETTINGS)
+        install.load_images(found, BIN)
+    except Failure as failure:
+        pytest.exit(f"no node to test on: {failure} (logs: {SETTINGS.folder}.failed/)", returncode=1)
+    yield found
+    found.look_after()
+    if os.environ.get("KEEP") == "1":
+        return
+    nodes.down(SETTINGS, keep=request.session.testsfailed > 0)
+    assert traces.of_machine(SETTINGS) == before, "the node left something behind"
+
+
+@pytest.fixture(scope="module")
+def suite(node):
+    """The node with the self-issued variant installed."""
+    install.install(node, "self-issued")
+    install.wait_for_hooks(node)
+    yield node
+    install.uninstall(node, "self-issued")
+
+
+@pytest.fixture(scope="module")
+def beside(suite):
+    """The same, with simulated nodes in its cluster: gpu-node-0 to 3, cpu-node-0 to 19."""
+    simulated.add(suite, gpu_nodes=4, cpu_nodes=20)
+    yield suite
+    suite.kubectl("wait", "--for=delete", "pods", "-l", "group-name=nervex.sensetime.com", "--timeout=5m", timeout=330)
+    simulated.remove(suite)
+
+
+@pytest.fixture
+def label(suite):
+    """label(node): a label of the test's own on it, which goes with the test. .name is its key."""
+    class Label:
+        name, on = "nervex-test/here", []
+
+        def __call__(self, node):
+            suite.kubectl("label", "node", node, f"{self.name}=yes")
+            self.on.append(node)
+
+    made = Label()
+    made.on = []
+    yield made
+    for node in made.on:
+        suite.kubectl("label", "node", node, f"{made.name}-")
+
+
+@pytest.fixture
+def create(suite):
+    """create("name", coordinator=..., ...): a job that goes with the test."""
+    made = []
+
+    def create_job(name, **spec):
+        made.append(name)
+        suite.kubectl("create", "-f", "-", body=json.dumps(jobs.job(name, **spec)))
+    yield create_job
+    for name in made:
+        suite.kubectl("delete", "nervexjob", name)
+
+
+@pytest.fixture(scope="session")
+def figures(request):
+    """figures["what"] = "value": printed at the end, and kept beside the reports."""
+    found = {}
+    request.config.nervex_figures = found
+    return found
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    found = getattr(config, "nervex_figures", None)
+    if found:
+        terminalreporter.section("measured")
+        for what, value in found.items():
+            terminalreporter.write_line(f"{what:<60} {value}")
+        folder = os.path.join(ROOT, "build", "reports")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "node-figures.json"), "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport(item, call):
+    """A failed test comes with what the cluster says."""
+    report = yield
+    if report.failed:
+        found = nodes.Node.load(SETTINGS)
+        if found and found.alive:
+            for namespace in (install.SYSTEM, "default"):
+                with contextlib.suppress(Failure):  # of a cluster that answers
+                    report.sections.append((f"pods and events in {namespace}", install.describe(found, namespace)))
+    return report
