@@ -9,6 +9,8 @@
                                  printed), a seed that was printed, or `written`
     NERVEX_E2E_USES=FOLDER       for runs with workers (pytest -n): each keeps there what its cluster's audit log
                                  says, and `-m last` in a run after it judges all of that (scripts/test does so)
+    NERVEX_E2E_DIRECT=1          the controller runs with --direct-placement (make test-direct); without the tests that
+                                 are marked `scheduled`: they need pods that wait for kube-scheduler
     KEEP=1                       leave the session's own cluster up at the end
 
 Tests that stop and start our programs or play the kubelet take the fixture `programs` or `node_agent`
@@ -25,6 +27,10 @@ import uuid
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DIRECT = bool(os.environ.get("NERVEX_E2E_DIRECT"))
+if DIRECT and "--direct-placement" not in os.environ.get("NERVEX_CONTROLLER_ARGS", ""):  # as its start reads it
+    os.environ["NERVEX_CONTROLLER_ARGS"] = " ".join(
+        filter(None, [os.environ.get("NERVEX_CONTROLLER_ARGS"), "--direct-placement"]))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 
 import kubernetes  # noqa: E402
@@ -190,7 +196,7 @@ def programs(target):
 def controller_with(programs, monkeypatch):
     """controller_with("--services=per-pod"): the controller restarts with these flags, until the test ends."""
     def restart(*flags):
-        monkeypatch.setenv("NERVEX_CONTROLLER_ARGS", " ".join(flags))
+        monkeypatch.setenv("NERVEX_CONTROLLER_ARGS", " ".join(["--direct-placement"] * DIRECT + [*flags]))
         programs.restart("controller")
     yield restart
     monkeypatch.undo()
@@ -327,6 +333,10 @@ def pytest_collection_modifyitems(config, items):
         parts = [item for item in items if item.get_closest_marker("whole_run")]
         config.hook.pytest_deselected(items=parts)
         items[:] = [item for item in items if item not in parts]
+    if DIRECT:
+        scheduled = [item for item in items if item.get_closest_marker("scheduled")]
+        config.hook.pytest_deselected(items=scheduled)
+        items[:] = [item for item in items if item not in scheduled]
     if config.nervex_order != "written":
         items[:] = shuffled(items, config.nervex_order)
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)  # stable

@@ -196,6 +196,7 @@ def test_c15_a_restarted_controller_leaves_finished_jobs_alone(jobs, node_agent,
     node_agent.finish(f"{NAME}-coordinator")
     jobs.wait_phase(NAME, "Succeeded")
     wait_for(lambda: not jobs.services(NAME) and not jobs.pod_groups(NAME), "the clean-up")
+    wait_for(lambda: not any(pod.metadata.finalizers for pod in jobs.pods(NAME)), "the pods' ends to be recorded")
     before = snapshot(jobs)
 
     programs.restart("controller")

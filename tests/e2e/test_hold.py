@@ -200,10 +200,12 @@ def test_a_kube_scheduler_that_is_killed_while_binds_are_held_leaves_no_gang_in_
     wait_whole(jobs, starts, observer)
 
 
+@pytest.mark.scheduled
 def test_a_job_deleted_while_its_binds_are_held_and_created_again_starts_whole(
         jobs, programs, starts, observer, held, only):
     old = group_uid(jobs)
     jobs.delete(NAME)
+    wait_held(programs, 0)  # until the garbage collector comes to its pods, the old gang may start as well
     held.remove()
     jobs.create(gang([only]))
     wait_whole(jobs, starts, observer)

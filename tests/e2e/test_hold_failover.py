@@ -224,6 +224,7 @@ def cordon(api, node):
 
 
 @pytest.mark.parametrize("first", ["the commit", "the new plan"])
+@pytest.mark.scheduled
 def test_of_a_commit_and_a_new_plan_at_the_same_moment_one_is_stored(
         jobs, cluster, sides, starts, observer, namespace, pair, first):
     """The learner's node is cordoned: the leader moves it, while the other replica commits the gang as it was."""
@@ -253,6 +254,7 @@ def test_of_a_commit_and_a_new_plan_at_the_same_moment_one_is_stored(
 
 
 @pytest.mark.parametrize("first", ["the commit", "the end of the plan"])
+@pytest.mark.scheduled
 def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
         jobs, core, cluster, sides, starts, observer, namespace, only, first):
     """Somebody takes the learner's node: the leader drops the plan, since there is no other, while the other replica
@@ -300,6 +302,7 @@ def impatient(sides, monkeypatch):
 
 
 @pytest.mark.parametrize("first", ["the commit", "the end of the plan"])
+@pytest.mark.scheduled
 def test_of_a_commit_and_the_expiry_of_the_plan_at_the_same_moment_one_is_stored(
         jobs, cluster, sides, impatient, starts, observer, namespace, pair, first):
     commit = hold_commit(sides, namespace)
@@ -323,6 +326,7 @@ def test_of_a_commit_and_the_expiry_of_the_plan_at_the_same_moment_one_is_stored
     assert starts.is_whole(uid)
 
 
+@pytest.mark.scheduled
 def test_a_plan_expires_while_there_is_no_kube_scheduler_and_nothing_else_happens(
         jobs, cluster, sides, impatient, starts, observer, pair):
     cluster.stop("scheduler")
@@ -339,6 +343,7 @@ def test_a_plan_expires_while_there_is_no_kube_scheduler_and_nothing_else_happen
     assert bound_off_plan(starts) == []
 
 
+@pytest.mark.scheduled
 def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, cluster, sides, starts, observer, namespace, pair):
     """After the commit: the leader does not know of a binding that is on its way, and moves the learner."""
     binding = sides.asked.hold(lambda request: request.kind == "POST pods/binding" and "-learner-" in request.name)
@@ -359,6 +364,7 @@ def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, cluster, si
 
 @pytest.mark.parametrize("victims", [["extender"], ["extender-2"], ["extender", "extender-2"]],
                          ids=["the asked one", "the leader", "both"])
+@pytest.mark.scheduled
 def test_a_replica_that_is_killed_while_binds_are_held_leaves_no_gang_in_part(
         jobs, cluster, sides, starts, observer, namespace, pair, victims):
     """All are held, and the gang is about to be committed."""
@@ -392,6 +398,7 @@ def test_a_plan_whose_reply_is_lost_is_the_only_one(jobs, cluster, sides, starts
     assert bound_off_plan(starts) == []
 
 
+@pytest.mark.scheduled
 def test_a_commit_whose_reply_is_lost_binds_the_gang(jobs, cluster, sides, starts, observer, namespace, pair):
     lost = sides.asked.hold(writes(STATUS, namespace), after=True, only_one=True)
     jobs.create(gang(pair))
@@ -404,6 +411,7 @@ def test_a_commit_whose_reply_is_lost_binds_the_gang(jobs, cluster, sides, start
     assert bound_off_plan(starts) == []
 
 
+@pytest.mark.scheduled
 def test_a_commit_that_never_arrived_is_written_again(jobs, cluster, sides, starts, observer, namespace, pair):
     lost = sides.asked.hold(writes(STATUS, namespace), only_one=True)
     jobs.create(gang(pair))
@@ -441,6 +449,7 @@ def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, cluster, side
 
 
 @pytest.mark.parametrize("arrives", ["before the new PodGroup", "after it"])
+@pytest.mark.scheduled
 def test_a_commit_on_its_way_does_not_reach_the_job_that_was_created_again(
         jobs, cluster, sides, starts, observer, namespace, pair, arrives):
     """The PodGroups have one name."""

@@ -144,6 +144,7 @@ def wait_whole(jobs, starts, observer, attempt=1):
     assert observer.broken == []
 
 
+@pytest.mark.scheduled
 def test_what_happens_before_the_commit_sends_the_whole_gang_back(jobs, programs, starts, observer, pool, obstacle):
     programs.stop("scheduler")
     jobs.create(gang(pool))

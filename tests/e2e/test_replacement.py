@@ -239,7 +239,8 @@ def test_a_namespaces_service_that_was_edited_is_put_right(jobs, core, namespace
         "spec": {"selector": {"pod-name": "somebody-else"}, "publishNotReadyAddresses": False}})
 
     def look():
-        spec = jobs.shared_service() and jobs.shared_service().spec
+        service = jobs.shared_service()
+        spec = service and service.spec
         return bool(spec and "pod-name" not in spec.selector and spec.publish_not_ready_addresses), spec
     wait_for(look, "the service's own selector")
     assert uids(jobs.pods(NAME)) == uids(running)

@@ -19,7 +19,7 @@ EXCEPTIONS = {
 }
 # Used in some runs: lists are streamed, which is the verb watch, and come in pages only where the API server
 # refuses or breaks that (as before Kubernetes 1.32, and in the worst moments of the outage tests).
-SOMETIMES = {(role, "list") for role in ("nervex-controller", "nervex-extender", "nervex-server")}
+SOMETIMES = {(role, "list") for role in ("nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook")}
 
 
 def may_be_idle(grant):

@@ -253,6 +253,14 @@ def refused(w):
     w.jobs.create(collectors(1, template(serviceAccountName="trainer")))
 
 
+@situation("The API server would refuse pods of a job that waits", "PodsRefused", "serviceaccount",
+           condition="PodsRefused")
+def would_be_refused(w):
+    w.occupy(w.node(8), gpus=8)
+    w.node(8)
+    w.jobs.create(learners(3, w.own(gpus=4, serviceAccountName="trainer")))
+
+
 @situation("A PriorityClass is missing", "PriorityClassMissing", "PriorityClass")
 def priority_class(w):
     w.jobs.create(job(NAME, priorityClassName="urgent"))

@@ -7,7 +7,7 @@ import os
 import kubernetes
 import pytest
 from harness.settings import ROOT
-from support.jobs import job, load_job, template
+from support.jobs import Jobs, job, load, load_job, refusal_of, template
 from support.wait import wait_for
 
 
@@ -263,9 +263,96 @@ def test_what_the_planner_leaves_to_the_scheduler_is_warned_of(kubectl, namespac
     body["spec"]["collector"]["template"]["spec"]["hostNetwork"] = True  # its ports are planned
     said = kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", body=json.dumps(body))
     assert said.returncode == 0, said.stderr
-    assert said.stderr.splitlines() == [
-        "Warning: spec.learner.template: topologySpreadConstraints is best effort: "
-        "left to kube-scheduler, not planned"]
+    assert ("Warning: spec.learner.template: topologySpreadConstraints is best effort: "
+            "left to kube-scheduler, not planned") in said.stderr.splitlines()
+    assert "Warning: spec.collector.template.spec.hostNetwork: gives access to the node" in said.stderr.splitlines()
+
+
+def test_a_job_without_an_aggregator_config_is_warned(kubectl, namespace, programs, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("NERVEX_WEBHOOK_ARGS", "--aggregator-config=nervex-system/nobody")
+        programs.restart("webhook")
+        said = kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", body=json.dumps(job("alone")))
+    programs.restart("webhook")
+    assert "Warning: no AggregatorConfig nervex-system/nobody: the job starts without" in said.stderr
+
+
+# -- who may, and what pods may
+
+
+@pytest.fixture
+def as_user(target, namespace, core, api_client):
+    """as_user("nobody"): the jobs as that user, who may do all with jobs; as_user("x", pods=True) and create pods."""
+    if not target.cluster:
+        pytest.skip("the roles of this cluster are its owner's")
+    rbac = kubernetes.client.RbacAuthorizationV1Api(api_client)
+
+    def make(name, pods=False):
+        rules = [{"apiGroups": ["nervex.sensetime.com"], "resources": ["nervexjobs"], "verbs": ["*"]}]
+        rules += [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}] if pods else []
+        rbac.create_namespaced_role(namespace, {"metadata": {"name": name}, "rules": rules})
+        rbac.create_namespaced_role_binding(namespace, {
+            "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}]})
+        client = kubernetes.config.new_client_from_config(config_file=target.kubeconfig)
+        client.default_headers["Impersonate-User"] = name
+        return Jobs(core, kubernetes.client.CustomObjectsApi(client), namespace)
+    return make
+
+
+def test_a_user_who_may_not_create_pods_creates_no_job(jobs, as_user):
+    user = as_user("no-pods")
+    said = wait_for(lambda: refusal_seen(user.create, job("theirs", suspend=True)), "the role to count")
+    assert "no-pods may not create pods in namespace" in said
+    jobs.create(job("theirs", suspend=True))
+    assert "no-pods may not create pods" in refusal(
+        user.patch, "theirs", {"spec": {"learner": {"template": {"spec": {"terminationGracePeriodSeconds": 3}}}}})
+    user.patch("theirs", {"spec": {"backoffLimit": 2}})  # brings no pods
+    user.delete("theirs")
+
+
+def refusal_seen(call, *arguments):
+    """What admission says; None while the authorizer still refuses, as it does until it has seen a role."""
+    says = refusal(call, *arguments)
+    return None if "cannot create resource" in says else says
+
+
+def test_a_user_who_may_create_pods_creates_jobs(as_user):
+    user = as_user("with-pods", pods=True)
+
+    def create():
+        try:
+            return user.create(job("theirs", suspend=True))
+        except kubernetes.client.ApiException as error:
+            assert "with-pods" in error.body, error.body
+            return None  # the authorizer has not seen the roles yet
+    wait_for(create, "the roles to count")
+
+
+def test_access_to_the_node_is_refused_where_the_cluster_says_so(jobs, programs, monkeypatch):
+    body = job("host", volumes=[{"name": "data", "hostPath": {"path": "/data"}}])
+    with monkeypatch.context() as patch:
+        patch.setenv("NERVEX_WEBHOOK_ARGS", "--host-access=refuse")
+        programs.restart("webhook")
+        says = refusal(jobs.create, body)
+    programs.restart("webhook")
+    assert "spec.volumes[0].hostPath: Forbidden: gives access to the node" in says
+    jobs.create(body, dry_run=True)
+
+
+def test_a_wrong_aggregator_config_is_refused(custom, namespace):
+    (config,) = load("examples/nervex-mock-agconfig.yaml")
+    config["metadata"].pop("namespace")
+    pod = config["spec"]["aggregator"]["template"]["spec"]
+    place = ("nervex.sensetime.com", "v1alpha1", namespace, "aggregatorconfigs", config)
+    custom.create_namespaced_custom_object(*place, dry_run="All")
+    pod["containers"][0]["imagee"] = "x"
+    pod["containers"][0]["ports"][0]["containerPort"] = 70000
+    with pytest.raises(kubernetes.client.ApiException) as caught:
+        custom.create_namespaced_custom_object(*place, dry_run="All")
+    fields = {one["field"] for one in json.loads(caught.value.body)["details"]["causes"]}
+    assert "spec.aggregator.template.spec.containers[0].imagee" in fields
+    assert "spec.aggregator.template.spec.containers[0].ports[0].containerPort" in fields
 
 
 # -- spec.requests belongs to nervex-server
@@ -275,3 +362,84 @@ def test_requests_of_others_do_not_come_in(jobs):
     requests = {"next": {"collector": 5000, "learner": 5000}, "entries": []}
     assert "requests" not in jobs.create(job("requests", requests=requests))["spec"]
     assert "requests" not in jobs.patch("requests", {"spec": {"requests": requests}})["spec"]
+
+
+# -- could it ever run?
+
+
+def too_large():
+    body = job("huge", suspend=True)
+    body["spec"]["learner"].update(replicas=1, template=template(gpus=64))
+    return body
+
+
+def test_a_job_that_could_never_run_is_warned_of(kubectl, namespace, programs):
+    def created():
+        said = kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", body=json.dumps(too_large()))
+        assert said.returncode == 0, said.stderr
+        warned = "Warning: spec.learner.template: can never fit: it needs nvidia.com/gpu 64; the largest node has 8"
+        return warned in said.stderr, said.stderr
+    wait_for(created, "the webhook to know the nodes")
+
+
+def test_a_job_that_could_never_run_is_refused_where_the_cluster_says_so(jobs, programs, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("NERVEX_WEBHOOK_ARGS", "--capacity=refuse")
+        programs.restart("webhook")
+        wait_for(lambda: "spec.learner.template: Forbidden: can never fit" in refusal_of(jobs.create, too_large()),
+                 "the webhook to know the nodes")
+        jobs.create(job("small"), dry_run=True)
+    programs.restart("webhook")
+
+
+# -- updates
+
+
+def test_a_stored_fault_does_not_freeze_a_job(jobs, validated_only, api_client):
+    """As one that an older version let in: here by a moment without the hook that refuses."""
+    hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
+    name, rules = "nervex-validating-webhook-configuration", "/webhooks/0/objectSelector"
+    body = job("faulty", suspend=True)
+    body["metadata"]["labels"] = validated_only
+    change(MAIN + "/image", None)(body)
+    assert "image" in refusal(jobs.create, body)
+
+    def select(expressions):
+        hooks.patch_validating_webhook_configuration(
+            name, [{"op": "replace", "path": rules, "value": {"matchExpressions": expressions}}])
+
+    select([{"key": VALIDATE_ONLY, "operator": "DoesNotExist"}])
+    wait_for(lambda: not refusal_of(jobs.create, body), "the API server to pass the hook by", 20)
+    select([])
+    wait_for(lambda: "imagee" in refusal_of(jobs.patch, "faulty", {"spec": {"learner": {"template": {
+        "spec": {"containers": [{"name": "a", "image": "i", "imagee": "x"}]}}}}}), "the hook to be asked again", 20)
+    jobs.patch("faulty", {"spec": {"backoffLimit": 1, "activeDeadlineSeconds": 60, "cleanPodPolicy": "All"}})
+    jobs.patch("faulty", {"spec": {"suspend": False}})
+    jobs.patch("faulty", {"spec": {"suspend": True}})
+
+
+def test_what_pods_are_made_of_stays_while_a_job_runs(jobs):
+    jobs.create(job("runs"))
+    jobs.wait_phase("runs", "Running")
+    image = {"spec": {"learner": {"template": {"spec": {"containers": [{"name": "nervex-container", "image": "j"}]}}}}}
+    says = refusal(jobs.patch, "runs", image)
+    assert "spec.learner.template: Forbidden: may not change while the job runs" in says
+    assert "spec.learner.template: Forbidden: may not be removed" in refusal(
+        jobs.patch, "runs", {"spec": {"learner": None}})
+    jobs.patch("runs", {"spec": {"learner": {"replicas": 1, "maxReplicas": 3}, "backoffLimit": 2}})
+    image["spec"]["suspend"] = True
+    jobs.patch("runs", image)
+    jobs.wait_pods("runs", 0)
+    jobs.patch("runs", {"spec": {"suspend": False}})
+    jobs.wait_phase("runs", "Running")
+    (learner,) = jobs.pods("runs", "learner")
+    assert learner.spec.containers[0].image == "j"
+
+
+def test_a_long_name_is_taken_where_the_pods_fit(jobs):
+    body = job("a" * 51, suspend=True)
+    for role in ("collector", "learner"):
+        body["spec"].pop(role)
+    jobs.create(body, dry_run=True)
+    body["metadata"]["name"] += "a"
+    assert "may not be more than 51 characters, cut 1" in refusal(jobs.create, body)

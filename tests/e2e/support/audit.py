@@ -39,9 +39,16 @@ class Audit:
         found = collections.Counter()
         for event in self._events():
             at = event.get("objectRef", {})
-            if at.get("namespace") == namespace and about(at.get("name", "")) and is_granted(event):
+            is_about = at.get("namespace") == namespace and about(at.get("name", ""))
+            if is_about and is_granted(event) and not is_dry_run(event):
                 found[event["user"]["username"].removeprefix(ACCOUNT), kind_of(event)] += 1
         return found
+
+    def dry_runs(self, namespace):
+        """Counter of the same for requests in that namespace that were to store nothing, refused or not."""
+        return collections.Counter(
+            (event["user"]["username"].removeprefix(ACCOUNT), kind_of(event)) for event in self._events()
+            if event.get("objectRef", {}).get("namespace") == namespace and is_dry_run(event))
 
     def writes_when_quiet(self, namespace, timeout=120.0):
         """The same, when nothing has been written for a while: nothing that was due is left out."""
@@ -67,6 +74,10 @@ class Audit:
 
 def is_granted(event):
     return event.get("responseStatus", {}).get("code", 0) < 400
+
+
+def is_dry_run(event):
+    return "dryRun=All" in event.get("requestURI", "")
 
 
 def kind_of(event):

@@ -15,6 +15,10 @@ LEASES = {"scheduler": ("nervex-scheduler",), "extender": ("nervex-extender",), 
 PATIENCE = "--leader-elect-lease-duration=120s --leader-elect-renew-deadline=100s"
 
 
+def args_of(program):
+    return f"NERVEX_{program.upper()}_ARGS"
+
+
 class FaultRig:
     """Each program talks to the API server through a proxy of its own: .proxies["controller"]."""
 
@@ -23,10 +27,11 @@ class FaultRig:
         self.api = cluster.api()
         self.proxies = {}
         self._kept = {}
+        self._args = {name: os.environ.get(name, "") for name in map(args_of, suite.LEADERS)}
 
     def install(self):
-        for program in suite.LEADERS:
-            os.environ[f"NERVEX_{program.upper()}_ARGS"] = PATIENCE
+        for name, before in self._args.items():
+            os.environ[name] = f"{before} {PATIENCE}".strip()
         for program in suite.PROGRAMS:
             path = self._kubeconfig(program)
             with open(path, encoding="utf-8") as file:
@@ -43,8 +48,7 @@ class FaultRig:
     def remove(self):
         for program, text in self._kept.items():
             self._write(self._kubeconfig(program), text)
-        for program in suite.LEADERS:
-            os.environ.pop(f"NERVEX_{program.upper()}_ARGS", None)
+        os.environ.update(self._args)
         self._restart_all()
         for proxy in self.proxies.values():
             proxy.close()

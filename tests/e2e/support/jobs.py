@@ -14,6 +14,15 @@ from support.wait import TIMEOUT, wait_for
 GROUP, VERSION = "nervex.sensetime.com", "v1alpha1"
 
 
+def refusal_of(call, *arguments):
+    """The API server's words against the call; "" if it is not refused."""
+    try:
+        call(*arguments)
+        return ""
+    except kubernetes.client.ApiException as error:
+        return json.loads(error.body)["message"]
+
+
 def load(path):
     """The objects of a YAML file, named from the root of the checkout ("examples/wrong-job.yaml")."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:

@@ -1,0 +1,97 @@
+"""What would be refused when a waiting job's turn comes shows at once: its pods are tried in a dry run meanwhile."""
+
+import pytest
+from support.jobs import job, template
+from support.wait import always, wait_for
+
+REFUSED = "PodsRefused"
+
+
+def waits(**learner):
+    """A job that no node is large enough for, so that none of its pods is ever created."""
+    return job("waits", aggregator="OnDemand", learner={"replicas": 1, "template": template(memory="900Ti", **learner)})
+
+
+def quota(core, namespace, **hard):
+    core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "team"}, "spec": {"hard": hard}})
+    wait_for(lambda: core.read_namespaced_resource_quota("team", namespace).status.used, "the quota to count")
+
+
+def unknown_account(core, namespace):
+    return waits(serviceAccountName="trainer"), "spec.learner.template: error looking up service account"
+
+
+def pod_security(core, namespace):
+    core.patch_namespace(namespace, {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    return waits(), 'spec.coordinator.template, spec.learner.template: violates PodSecurity "restricted:latest"'
+
+
+def limit_range(core, namespace):
+    core.create_namespaced_limit_range(namespace, {"metadata": {"name": "small"}, "spec": {"limits": [
+        {"type": "Container", "max": {"memory": "1Ti"}, "default": {"memory": "64Mi"}}]}})
+    return waits(), "spec.learner.template: "
+
+
+def quota_wants_limits(core, namespace):
+    quota(core, namespace, **{"limits.cpu": "9"})
+    return waits(), "must specify limits.cpu"
+
+
+@pytest.mark.parametrize("cause", [unknown_account, pod_security, limit_range, quota_wants_limits],
+                         ids=lambda one: one.__name__)
+def test_what_would_be_refused_shows_while_the_job_waits(jobs, core, namespace, cause):
+    body, says = cause(core, namespace)
+    jobs.create(body)
+    told = jobs.wait_condition("waits", REFUSED)
+    assert says in told["message"]
+    status = jobs.get("waits")["status"]
+    assert (status["phase"], status["reason"], status["attempt"]) == ("Created", REFUSED, 1)
+    assert jobs.wait_event("waits", REFUSED).message == told["message"]
+    assert jobs.condition("waits", "Scheduled")["status"] == "False"
+    assert not jobs.pods("waits")
+
+
+def test_a_job_that_only_waits_has_each_role_tried_once(jobs, namespace, audit):
+    jobs.create(waits())
+    wait_for(lambda: tried(audit, namespace) == 2, "a pod of each role to be tried")
+    jobs.patch("waits", {"metadata": {"labels": {"a": "b"}}})
+    always(lambda: tried(audit, namespace) == 2 and jobs.condition("waits", REFUSED) is None, "nothing more", 2)
+
+
+def test_a_quota_that_is_used_up_is_no_refusal(jobs, core, namespace, audit):
+    quota(core, namespace, pods="1")
+    core.create_namespaced_pod(namespace, {"metadata": {"name": "other"}, "spec": {"containers": [
+        {"name": "main", "image": "registry.k8s.io/pause:3.10"}]}})
+    wait_for(lambda: core.read_namespaced_resource_quota("team", namespace).status.used["pods"] == "1",
+             "the quota's use to be counted")
+    jobs.create(waits())
+    wait_for(lambda: tried(audit, namespace), "the pods to be tried")
+    always(lambda: jobs.condition("waits", REFUSED) is None, "no word of refused pods", 2)
+
+
+def tried(audit, namespace):
+    return audit.dry_runs(namespace)["controller", "create pods"]
+
+
+def test_the_word_goes_when_the_cause_does(jobs, core, namespace):
+    jobs.create(waits(serviceAccountName="trainer"))
+    jobs.wait_condition("waits", REFUSED)
+    core.create_namespaced_service_account(namespace, {"metadata": {"name": "trainer"}})
+    jobs.patch("waits", {"spec": {"group": "asked-again"}})  # a change is asked about at once, else each minute
+    told = jobs.wait_condition("waits", REFUSED, "False")
+    assert told["reason"] == "PodsAccepted"
+    wait_for(lambda: jobs.get("waits")["status"]["reason"] == "Unschedulable", "the job to wait for capacity alone")
+
+
+def test_a_restarted_controller_asks_again(jobs, programs):
+    jobs.create(waits(serviceAccountName="trainer"))
+    before = jobs.wait_condition("waits", REFUSED)
+    programs.restart("controller")
+    jobs.patch("waits", {"spec": {"group": "other"}})
+
+    def look():
+        told = jobs.condition("waits", REFUSED)
+        return told["observedGeneration"] == jobs.get("waits")["metadata"]["generation"], told
+    wait_for(look, "the new leader to have asked")
+    assert jobs.condition("waits", REFUSED)["message"] == before["message"]
+    assert len(jobs.events("waits", REFUSED)) == 1
