@@ -24,7 +24,7 @@ from harness.api import ApiError
 from harness.console import Failure, say, warn
 from harness.settings import ROOT, Settings
 
-from gang import page, programs, report, results, scenarios, sides, stages
+from gang import page, programs, report, results, scenarios, sides, stages, steps
 from gang.rounds import Bench
 
 FAILURES = (Failure, ApiError, OSError, http.client.HTTPException)  # of a control plane that is busy
@@ -58,7 +58,8 @@ def parse_options():
     parser.add_argument("--scenario", action="append", metavar="NAME",
                         help=f"may be repeated: {names}; small, a check that all works; or GANGSxPODS@NODES (all)")
     parser.add_argument("--side", action="append", metavar="NAME",
-                        help=f"may be repeated: ours, {', '.join(one.name for one in sides.PEERS)}, variants (all)")
+                        help=f"may be repeated: ours, {', '.join(one.name for one in sides.PEERS)}, variants (all); or, to see "
+                             f"what a job's pods cost any scheduler, {' and '.join(one.name for one in steps.SIDES)}")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME:PROGRAM=FLAGS", type=variant,
                         help="a further side: ours with more flags for a program, "
                              "for example direct:controller=--some-flag; may be repeated")
@@ -94,7 +95,8 @@ def choose_sides(options):
     flags = {}
     for name, program, more in options.variant:
         flags.setdefault(name, {})[program] = more
-    known = [sides.ours(), *(sides.ours(name, more) for name, more in flags.items()), *sides.PEERS]
+    compared = [sides.ours(), *(sides.ours(name, more) for name, more in flags.items()), *sides.PEERS]
+    known = [*compared, *steps.SIDES]
     unknown = set(options.side or ()) - {one.name for one in known}
     if unknown:
         sys.exit(f"no such side: {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in known)}")

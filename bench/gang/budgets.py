@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 from gang import results
+from tables import spread
 
 DECIDING = ("scheduler", "extender")
 
@@ -85,5 +86,5 @@ def figure_of(rounds, side, budget):
         seen = results.ratios(rounds, budget.scenario, side, budget.peer, budget.value)
         return seen and {"figure": seen["ratio"], "least": seen["least"], "most": seen["most"]}
     measured = results.of(rounds, budget.scenario, side)
-    seen = results.spread([budget.value(one) for one in measured])
+    seen = spread([budget.value(one) for one in measured])
     return seen and {"figure": seen["median"], "least": seen["least"], "most": seen["most"]}

@@ -1,6 +1,10 @@
 """docs/benchmarks.md, from the rounds."""
 
+import os
+import re
+
 from gang import report
+from tables import markdown
 
 INTRODUCTION = """# Benchmarks: how fast gangs start
 
@@ -30,9 +34,18 @@ turn it is run, and each schedules without a limit of requests. All pods ask for
 """
 
 
+# Of bench/admission, which writes it into the same page.
+OTHER_CHAPTER = re.compile(r"\n<!-- admission: .*<!-- end of admission -->\n", re.DOTALL)
+
+
 def write(path, about, rounds, scenarios, sides, command):
+    other = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            found = OTHER_CHAPTER.search(file.read())
+            other = found.group(0) if found else ""
     with open(path, "w", encoding="utf-8") as file:
-        file.write(page(about, rounds, scenarios, sides, command))
+        file.write(page(about, rounds, scenarios, sides, command) + other)
 
 
 def page(about, rounds, scenarios, sides, command):
@@ -41,9 +54,9 @@ def page(about, rounds, scenarios, sides, command):
                                                  for side in sides), workers=about["workers"]),
              machine(about, rounds, measured, command), "## Budgets\n",
              "Ratios are ratios of medians; the range is that of single rounds of one number.\n",
-             report.markdown(report.verdict_rows(rounds)) + "\n"]
+             markdown(report.verdict_rows(rounds)) + "\n"]
     for scenario in measured:
-        parts += [f"## {scenario.title}\n", report.markdown(report.rows(rounds, scenario, sides)) + "\n"]
+        parts += [f"## {scenario.title}\n", markdown(report.rows(rounds, scenario, sides)) + "\n"]
     return "\n".join(parts)
 
 
@@ -66,4 +79,4 @@ def machine(about, rounds, measured, command):
              ("Kubernetes", versions["kubernetes"]), ("scheduler-plugins", versions["scheduler-plugins"]),
              ("rounds", counts), ("command", f"`{command}`")]
     lines += [(f"variant {name}", f"`{flags}`") for name, flags in about["variants"].items()]
-    return "## Where\n\n" + report.markdown([["what", "which"], *map(list, lines)]) + "\n"
+    return "## Where\n\n" + markdown([["what", "which"], *map(list, lines)]) + "\n"

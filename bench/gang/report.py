@@ -3,7 +3,8 @@
 import json
 
 from gang import budgets, results
-from gang.results import of, spread
+from gang.results import of
+from tables import spread, table
 
 BLANK = "–"
 
@@ -65,17 +66,6 @@ def verdict_rows(rounds):
         found.append([budget.scenario, budget.what, f"{sign} {budget.limit:g}", f"{seen['figure']:.2f}",
                       f"{seen['least']:.2f}–{seen['most']:.2f}", "hit" if held else "**missed**"])
     return found
-
-
-def table(cells):
-    """For the terminal."""
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in cells)
-
-
-def markdown(cells):
-    head, *rest = ["| " + " | ".join(row) + " |" for row in cells]
-    return "\n".join([head, "|" + "---|" * len(cells[0]), *rest])
 
 
 def text(rounds, scenarios, sides):

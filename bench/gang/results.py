@@ -47,14 +47,6 @@ def machine():
             "kernel": platform.release()}
 
 
-def spread(values):
-    """{median, least, most}, of what was measured at all; None if nothing was."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    return {"median": statistics.median(known), "least": min(known), "most": max(known)}
-
-
 def of(rounds, scenario, side):
     return [one for one in rounds if (one["scenario"], one["side"]) == (scenario, side)]
 

@@ -7,9 +7,10 @@ import urllib.error
 
 from gang import report
 from gang.audit import gang_of
-from gang.results import of, scheduler_cpu, spread
+from gang.results import of, scheduler_cpu
+from tables import markdown, spread, write_chapter
 
-BEGIN, END = "<!-- stages: written by scripts/bench --gang --sweep -->", "<!-- end of stages -->"
+MARKS = "<!-- stages: written by scripts/bench --gang --sweep -->", "<!-- end of stages -->"
 
 # Between kubectl create and the last bind. What is told of many gangs: when the first one and the last one got there.
 STAGES = ("job accepted", "PodGroup written", "plan written", "first pod created", "last pod created",
@@ -109,8 +110,8 @@ Medians of the rounds; CPU time until the API server was calm again, the most me
 
 def tables(rounds, scenarios, side):
     measured = [one for one in scenarios if of(rounds, one.name, side.name)]
-    return "\n\n".join([REACHED.format(table=report.markdown(stage_rows(rounds, measured, side))),
-                        COST.format(table=report.markdown(cost_rows(rounds, measured, side)))])
+    return "\n\n".join([REACHED.format(table=markdown(stage_rows(rounds, measured, side))),
+                        COST.format(table=markdown(cost_rows(rounds, measured, side)))])
 
 
 def stage_rows(rounds, measured, side):
@@ -147,15 +148,4 @@ def a_pod(measured, names):
 
 
 def write(path, text):
-    """Between the marks of the page, whose other chapters stay."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            page = file.read()
-    except FileNotFoundError:
-        page = "# Performance: what a start spends its time on\n"
-    if BEGIN not in page:
-        page = f"{page.rstrip()}\n\n## Stages of a start\n\n{BEGIN}\n{END}\n"
-    before, rest = page.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    write_chapter(path, MARKS, text, "## Stages of a start\n\n")
