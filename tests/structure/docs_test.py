@@ -20,7 +20,8 @@ PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "webhook", "extender", "contro
 
 # Flags of other people's programs, as the documents name them.
 FOREIGN_FLAGS = {
-    "--all", "--all-namespaces", "--bump-revision", "--for", "--force", "--force-conflicts", "--gang-scheduler-name",
+    "--admission-control-config-file", "--all", "--all-namespaces", "--bump-revision", "--for", "--force",
+    "--force-conflicts", "--gang-scheduler-name",
     "--help", "--ignore-not-found", "--now", "--replicas", "--selector", "--show-labels", "--timeout", "--type",
     "--unhealthy-zone-threshold",
 }

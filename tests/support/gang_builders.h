@@ -74,6 +74,12 @@ inline gang::MemberSet a_set(std::string role, int count, kube::Resources reques
   set.shape.requests = std::move(requests);
   return set;
 }
+// Its bind waits for those of all others.
+inline gang::MemberSet coordinator() {
+  auto set = a_set("coordinator", 1, ask(0));
+  set.bind_last = true;
+  return set;
+}
 inline gang::MemberSet selecting(gang::MemberSet set, const std::string& key,
                                  const std::string& value) {
   set.shape.constraints.node_selector[key] = value;
