@@ -7,6 +7,7 @@ import datetime
 import json
 
 ACCOUNT = "system:serviceaccount:"
+KUBELET = "kwok-controller"  # of the simulated nodes
 USERS = ("nervexjobs", "podgroups", "pods")
 
 
@@ -73,7 +74,8 @@ class Timeline:
     def __init__(self, namespace, gangs):
         self._namespace, self._gangs = namespace, set(gangs)
         self.writes = []
-        self.created, self.bound = {}, {}  # pod: the write
+        self.created, self.started = {}, {}  # pod: the write
+        self.bound = {}  # also a pod that started without a bind: then it was created on its node
 
     def add(self, writes):
         for write in writes:
@@ -84,6 +86,10 @@ class Timeline:
                 self.created[write.name] = write
             elif (write.verb, write.resource) == ("create", "pods/binding"):
                 self.bound[write.name] = write
+            elif (write.verb, write.resource, write.writer) == ("patch", "pods/status", KUBELET):
+                self.started.setdefault(write.name, write)
+                if write.name in self.created:
+                    self.bound.setdefault(write.name, self.created[write.name])
 
     @property
     def began(self):
@@ -93,6 +99,14 @@ class Timeline:
     @property
     def last_bound(self):
         return max((one.ended for one in self.bound.values()), default=0.0)
+
+    def placed(self):
+        """The creates of pods that were created on their node."""
+        return [write for pod, write in self.bound.items() if write is self.created.get(pod)]
+
+    @property
+    def last_started(self):
+        return max((one.ended for one in self.started.values()), default=0.0)
 
     def bound_of_gangs(self):
         """{gang: times at which its pods were bound, in order}; every gang is there."""

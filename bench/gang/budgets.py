@@ -26,6 +26,16 @@ def rate(one):
     return one["rate"]
 
 
+def pods_run(one):
+    """A second."""
+    return one["bound"] / one["all_run"] if one["all_run"] else 0.0
+
+
+def pods_placed(one):
+    """A second: bound, or created on their nodes."""
+    return one["placed_rate"] or one["rate"]
+
+
 def api_server(one):
     return one["cpu"]["apiserver"]
 
@@ -65,9 +75,12 @@ BUDGETS = (
     Budget("contention", "seconds to the last bind", 2, False, last_bind),
     Budget("contention", "CPU s of scheduler and API server in 30 s of waiting", 0.2, False, waiting_cpu),
 )
-# Pods created with their node, without a scheduler: further sides that a run may have.
-DIRECT = tuple(Budget(scenario, "direct placement: pods/s against bare pods", 1.3, True, rate, "bare")
-               for scenario in ("1x1000", "100x10"))
+# Workers created with their node, a further side that a run may have. The coordinator's bind waits until kubelets have
+# started all of them, which nobody else waits for. So there are two figures: until all workers are placed, and until
+# all pods run.
+DIRECT = tuple(Budget(scenario, f"direct placement: {what} against bare pods", 1.3, True, value, "bare")
+               for scenario in ("1x1000", "100x10")
+               for what, value in (("workers placed/s", pods_placed), ("pods that run/s", pods_run)))
 
 
 def verdicts(rounds):

@@ -22,7 +22,10 @@ turn it is run, and each schedules without a limit of requests. All pods ask for
 
 - Times are the API server's own: its audit log has each request to the microsecond. "pods/s" counts from the first
   create request to the answer of the last bind. A gang is there when its last pod is bound. The p99 is of the time from
-  a pod's create request to its bind. All sides pay for the audit log.
+  a pod's create request to its bind. "all run" is when the simulated nodes have started the last pod. All sides pay for
+  the audit log.
+- With direct placement a worker counts as bound when its create request, which names its node, is answered. The
+  coordinator is bound when all workers run, which no other side waits for; "pods/s" includes that.
 - Everything that a side writes is included: PodGroups, status, Services, events.
 - CPU time counts from the first request until the API server is calm again. Memory is the most that was resident.
   "scheduler" is kube-scheduler, ours with the extender; "controllers" are our webhook, controller and server. Pods of the

@@ -14,7 +14,8 @@ def columns(scenario):
     common = [("pods/s", 0, lambda one, _: one["rate"]),
               ("first gang, s", 2, lambda one, _: one["first_gang"]),
               ("last gang, s", 2, lambda one, _: one["last_gang"]),
-              ("p99 of a pod, s", 2, lambda one, _: one["p99_wait"])]
+              ("p99 of a pod, s", 2, lambda one, _: one["p99_wait"]),
+              ("all run, s", 2, lambda one, _: one["all_run"])]
     waiting = [("whole", 0, lambda one, _: one["whole"]), ("in part", 0, lambda one, _: one["partial"]),
                ("last bind, s", 2, lambda one, _: one["seconds"]),
                ("waiting: scheduler, CPU s in 30 s", 2, lambda one, deciding: in_30_s(one, deciding)),

@@ -164,11 +164,13 @@ def start_of(seen, scenario):
     times = seen.bound_of_gangs()
     whole = [bound[-1] - seen.began for bound in times.values() if len(bound) == scenario.pods]
     partial = [gang for gang, bound in times.items() if 0 < len(bound) < scenario.pods]
-    took, waits = seen.last_bound - seen.began, seen.waits()
+    took, waits, placed = seen.last_bound - seen.began, seen.waits(), seen.placed()
     return {"bound": len(seen.bound), "expected": scenario.expected, "whole": len(whole), "partial": len(partial),
             "complete": len(seen.bound) >= scenario.expected,
             "seconds": round(took, 3) if seen.bound else None,
             "rate": round(len(seen.bound) / took, 1) if seen.bound else 0.0,
+            "placed_rate": round(len(placed) / (max(one.ended for one in placed) - seen.began), 1) if placed else None,
             "first_gang": round(min(whole), 3) if whole else None,
             "last_gang": round(max(whole), 3) if whole else None,
+            "all_run": round(seen.last_started - seen.began, 3) if len(seen.started) >= scenario.expected else None,
             "p99_wait": round(waits[int(0.99 * (len(waits) - 1))], 3) if waits else None}

@@ -6,6 +6,7 @@ No cluster, one second. Run by ctest (bench_gang_test), or by hand with the Pyth
     python3 tests/bench/gang_test.py
 """
 
+import dataclasses
 import os
 import sys
 import tempfile
@@ -30,6 +31,10 @@ def event(second, verb, resource, name, user="system:serviceaccount:nervex-syste
 
 def extender(second, verb, resource, name, code=200):
     return event(second, verb, resource, name, "system:serviceaccount:nervex-system:nervex-extender", code)
+
+
+def kubelet(second, name):
+    return {**event(second, "patch", "pods/status", name, "kwok-admin"), "userAgent": "kwok-controller/v0.8.0 (linux/amd64)"}
 
 
 def timeline(*events):
@@ -59,6 +64,15 @@ class Reading(unittest.TestCase):
         self.assertAlmostEqual(figures["rate"], 0.3)
         self.assertAlmostEqual(figures["first_gang"], 8.1)
 
+    def test_a_pod_that_starts_without_a_bind_was_created_on_its_node(self):
+        seen = timeline(*START[:7], kubelet(9, "ours-1-000-collector-b2b2b"), START[9], kubelet(12, "ours-1-000-coordinator"),
+                        extender(13, "create", "pods/binding", "ours-1-001-coordinator"), kubelet(14, "ours-1-001-coordinator"))
+        figures = rounds.start_of(seen, dataclasses.replace(TWO, gangs=3, pods=1))
+        self.assertEqual((figures["bound"], figures["complete"]), (3, True))
+        self.assertAlmostEqual(figures["rate"], round(3 / 12.1, 1))
+        self.assertAlmostEqual(figures["placed_rate"], round(1 / 4.1, 1))  # without the two that were bound
+        self.assertAlmostEqual(figures["all_run"], 13.1)
+
     def test_a_round_without_a_bind_has_no_times(self):
         figures = rounds.start_of(timeline(*START[:2]), TWO)
         self.assertEqual((figures["rate"], figures["seconds"], figures["p99_wait"]), (0.0, None, None))
@@ -87,6 +101,7 @@ class Reading(unittest.TestCase):
 
 def figures(rate, cpu, complete=True):
     return {"rate": rate, "complete": complete, "first_gang": 1.0, "last_gang": 2.0, "p99_wait": None,
+            "all_run": 3.0, "placed_rate": None, "bound": 1000,
             "cpu": {"apiserver": cpu, "scheduler": 1.0, "extender": 0.5},
             "peak_mib": {"apiserver": 500.0, "scheduler": 100.0, "extender": 20.0}}
 
