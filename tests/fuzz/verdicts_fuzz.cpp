@@ -27,6 +27,7 @@ Json::json_pointer place_in(const Json& job, unsigned number, unsigned up) {
 }
 
 void change(Json& job, const std::uint8_t* bytes) {
+  if (!job.is_structured() || job.empty()) return;  // an earlier change left nothing to change
   const unsigned number = bytes[0] | static_cast<unsigned>(bytes[1]) << 8U;
   const unsigned other = bytes[3] | static_cast<unsigned>(bytes[4]) << 8U;
   const auto place = place_in(job, number, bytes[2] % 6U);
