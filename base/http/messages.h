@@ -12,7 +12,7 @@ struct HttpRequest {
   std::string method;                             // "GET", "POST", ...
   std::string path;                               // without the query
   std::multimap<std::string, std::string> query;  // decoded
-  std::map<std::string, std::string> headers;     // names in lower case; of repeats the first
+  std::map<std::string, std::string> headers;     // names in lower case; of repeats any one
   std::string body;
   std::string peer;  // address of the caller
   // For a handler that waits: the caller has closed the connection, as far as the system knows by

@@ -152,11 +152,17 @@ class ServedRequest {
 void ServedRequest::see_head(httplib::Request& request) {
   stream_.bytes().begin_body();
   request_ = &request;
+  const bool http_1_1 = request.version == "HTTP/1.1";
   HeadCheck head;
   for (const auto& [name, value] : request.headers) head.see_header(name, value);
-  const bool http_1_1 = request.version == "HTTP/1.1";
   last_ = head.asks_for_close() || !http_1_1;
   refused_ = head.check(request.method, request.target, http_1_1, caller_.options.max_body_bytes);
+  // A caller of HTTP/1.0 would take a 100 for its reply (RFC 9110 10.1.1). For others, the library
+  // understands it in lower case only, and would let them wait.
+  if (!http_1_1) request.headers.erase("Expect");
+  const auto expect = request.headers.find("Expect");
+  const bool asks_for_leave = expect != request.headers.end() && !expect->second.empty();
+  if (asks_for_leave && !refused_) expect->second = "100-continue";
   // A body is bytes and a reply is whole, whatever is asked for: the library would take forms
   // apart, and cut a piece out of the reply.
   while (auto type = request.headers.extract("Content-Type")) type_ = std::move(type);

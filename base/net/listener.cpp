@@ -148,14 +148,16 @@ void Listener::stop() {
 }
 
 // A caller that is in the middle of its request, or does not take its reply, would keep the program
-// from ending as long as either may take.
+// from ending as long as either may take. One that waits for its reply has sent all there is, and
+// would seem to have left.
 void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
   const SystemClock clock;
   const MonoTime deadline = clock.mono() + timeout;
   MutexLock lock(mutex_);
   while (!all_finished() && clock.mono() < deadline) permit_changed_.wait_until(mutex_, deadline);
   for (const Permit& permit : permits_) {
-    if (!permit.finished_) shutdown(permit.socket_.get(), how);
+    const bool waits = how == SHUT_RD && permit.state_ == Permit::State::kBusy;
+    if (!permit.finished_ && !waits) shutdown(permit.socket_.get(), how);
   }
 }
 

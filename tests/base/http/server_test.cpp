@@ -134,11 +134,24 @@ TEST_CASE("A client that asks for leave to send its body gets it", "[base][http]
   add_test_routes(server);
   REQUIRE(server.start().has_value());
   auto socket = RawSocket::connect_to(server.port());
-  socket.send(
-      "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  const auto leave = GENERATE(values<std::string>({"100-continue", "100-Continue"}));
+  socket.send("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: " + leave +
+              "\r\n\r\n");
   CHECK(socket.receive_until("\r\n\r\n").starts_with("HTTP/1.1 100"));
   socket.send("{}");
   CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "{}");
+}
+
+// It would take the leave for its reply.
+TEST_CASE("A client of HTTP/1.0 is asked for its body by nothing but silence", "[base][http]") {
+  HttpServer server({});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  socket.send("POST /echo HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n{}");
+  const std::string reply = socket.receive_all();
+  CHECK(status_of(reply) == 200);
+  CHECK(nlohmann::json::parse(body_of(reply)).at("body") == "{}");
 }
 
 TEST_CASE("What no route knows is 404, or goes to the rest handler", "[base][http]") {
@@ -557,6 +570,37 @@ TEST_CASE("stop lets a request under way finish", "[base][http]") {
   const std::string reply = socket.receive_all();
   CHECK(body_of(reply) == "done");
   CHECK(reply.find("Connection: close") != std::string::npos);
+}
+
+TEST_CASE("A caller that waits for its reply has not left because the server stops",
+          "[base][http]") {
+  HttpServer server({});
+  std::latch in_handler(1);
+  std::latch stopping(1);
+  bool left = true;
+  bool written = false;
+  server.handle("/slow", [&](const HttpRequest& request) {
+    in_handler.count_down();
+    stopping.wait();
+    left = request.has_caller_left();
+    HttpReply reply{200, R"({"slow":true})"};
+    reply.on_written = [&](bool whole) { written = whole; };
+    return reply;
+  });
+  REQUIRE(server.start().has_value());
+  auto waiting = RawSocket::connect_to(server.port());
+  waiting.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+  in_handler.wait();
+  auto sending = RawSocket::connect_to(server.port());
+  sending.send("GET /slow HTTP/1.1\r\n");
+  {
+    const std::jthread stop([&] { server.stop(); });
+    sending.receive_all();  // ends when stop() waits for no more requests
+    stopping.count_down();
+    CHECK(status_of(waiting.receive_all()) == 200);
+  }
+  CHECK_FALSE(left);
+  CHECK(written);
 }
 
 TEST_CASE("stop waits neither for requests nor for replies that do not end", "[base][http]") {
