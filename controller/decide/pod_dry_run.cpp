@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -133,28 +134,26 @@ std::string_view part_of(std::string_view text, std::string_view title) {
   return text.substr(0, text.find(", "));
 }
 
-std::string_view amount_of(std::string_view amounts, std::string_view resource) {
-  while (!amounts.empty()) {
-    const std::string_view item = amounts.substr(0, amounts.find(','));
+// Of "cpu=2,pods=1", by resource.
+std::map<std::string_view, std::string_view> amounts_in(std::string_view text) {
+  std::map<std::string_view, std::string_view> amounts;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
     const auto equals = item.find('=');
-    if (equals != item.npos && item.substr(0, equals) == resource) return item.substr(equals + 1);
-    amounts.remove_prefix(std::min(item.size() + 1, amounts.size()));
+    if (equals != item.npos) amounts.emplace(item.substr(0, equals), item.substr(equals + 1));
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
   }
-  return "";
+  return amounts;
 }
 
 // The quota admission plugin (Kubernetes 1.36) names each resource that the pod exceeds.
 bool can_ever_fit(std::string_view words) {
-  std::string_view requested = part_of(words, "requested: ");
-  const std::string_view limited = part_of(words, "limited: ");
-  while (!requested.empty()) {
-    const std::string_view item = requested.substr(0, requested.find(','));
-    requested.remove_prefix(std::min(item.size() + 1, requested.size()));
-    const auto equals = item.find('=');
-    if (equals == item.npos) continue;
-    const auto needs = kube::parse_quantity(item.substr(equals + 1), kube::Scale::kMilli);
-    const auto has =
-        kube::parse_quantity(amount_of(limited, item.substr(0, equals)), kube::Scale::kMilli);
+  const auto limited = amounts_in(part_of(words, "limited: "));
+  for (const auto& [resource, amount] : amounts_in(part_of(words, "requested: "))) {
+    const auto limit = limited.find(resource);
+    if (limit == limited.end()) continue;
+    const auto needs = kube::parse_quantity(amount, kube::Scale::kMilli);
+    const auto has = kube::parse_quantity(limit->second, kube::Scale::kMilli);
     if (needs && has && *needs > *has) return false;
   }
   return true;
