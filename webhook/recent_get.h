@@ -12,8 +12,8 @@
 namespace nervex::webhook {
 
 // An API that remembers what its last GET found, for a few seconds: each new job leads to the same
-// question, which is a call over TLS. What was not found is asked for each time, so that whoever
-// creates it sees the effect at once. Everything else is passed on.
+// question, which is a call over TLS. What was not found is asked for each time, so that a user
+// who creates it sees the effect at once. Everything else is passed on.
 class RecentGet final : public kube::Api {
  public:
   static constexpr std::chrono::seconds kAge{5};

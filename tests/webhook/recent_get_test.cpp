@@ -36,7 +36,7 @@ TEST_CASE("what was found a moment ago is not asked for again", "[webhook][recen
   };
   CHECK_FALSE(is_there("config"));
   CHECK_FALSE(is_there("config"));
-  CHECK(api.asked == 2);  // whoever creates it now sees the effect at once
+  CHECK(api.asked == 2);  // a user who creates it now sees the effect at once
 
   api.api.add(kube::kAggregatorConfigs, "ns", {{"metadata", {{"name", "config"}}}});
   CHECK(is_there("config"));
