@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import datetime
 import json
+import os
 
 ACCOUNT = "system:serviceaccount:"
 KUBELET = "kwok-controller"  # of the simulated nodes
@@ -29,17 +30,30 @@ class Write:
 
 
 class AuditLog:
-    """From its construction on."""
+    """From its construction on. The API server renames a file that has become large, and begins another one."""
 
     def __init__(self, path):
+        self._path = path
         self._file = open(path, "rb")
         self._file.seek(0, 2)
         self._rest = b""
 
     def events(self):
         """What was recorded since the last call, as it stands there."""
-        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        text = self._rest + self._file.read()
+        if self._is_renamed():
+            text += self._file.read()  # it was not renamed before the last line was written
+            self._file.close()
+            self._file = open(self._path, "rb")
+            text += self._file.read()
+        *lines, self._rest = text.split(b"\n")
         return [json.loads(line) for line in lines]
+
+    def _is_renamed(self):
+        try:
+            return not os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path))
+        except FileNotFoundError:  # the next one is not there yet
+            return False
 
     def read(self):
         """Writes since the last call."""

@@ -7,6 +7,7 @@ No cluster, one second. Run by ctest (bench_gang_test), or by hand with the Pyth
 """
 
 import dataclasses
+import json
 import os
 import sys
 import tempfile
@@ -109,6 +110,27 @@ def figures(rate, cpu, complete=True):
 def measured(scenario="1x1000"):
     return [{"scenario": scenario, "side": side, "round": number, **figures(rate * number, cpu)}
             for side, rate, cpu in (("ours", 100, 6.0), ("names", 100, 5.0), ("bare", 200, 4.0)) for number in (1, 2, 3)]
+
+    def test_a_log_that_was_renamed_is_read_on(self):
+        """As the API server does it, every hundred MB."""
+        line = json.dumps(event(1, "create", "pods", "a"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "audit.log")
+            write(path, "")
+            log = audit.AuditLog(path)
+            write(path, line + "\n" + line[:20])
+            self.assertEqual(len(log.read()), 1)
+            write(path, line[20:] + "\n")
+            os.rename(path, path + ".1")
+            self.assertEqual(len(log.read()), 1)
+            write(path, line + "\n")
+            self.assertEqual(len(log.read()), 1)
+            log.close()
+
+
+def write(path, text):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(text)
 
 
 class Comparing(unittest.TestCase):
