@@ -93,6 +93,10 @@ Json map_to_json(const YAML::Node& node, int depth, std::size_t& left) {
   Json object = Json::object();
   for (const auto& member : node) {
     if (is_merge_key(member.first)) continue;
+    if (object.contains(member.first.Scalar())) {  // kubectl would take the last one
+      throw YAML::Exception(member.first.Mark(),
+                            fmt::format("the key {} is there twice", member.first.Scalar()));
+    }
     object[member.first.Scalar()] = to_json(member.second, depth + 1, left);
   }
   for (const auto& member : node) {

@@ -61,7 +61,8 @@ CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
       "standard input (-), without a cluster or, with --server, by a dry run. Objects of other "
       "kinds are passed over. Without a cluster nobody knows which fields pods have and of which "
       "types: only --server finds misspelt fields of templates.\n"
-      "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, or no answer.");
+      "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, no NerveXJob, "
+      "or no answer.");
   validate->add_option("-f,--filename", flags.files, "file, folder or -; repeatable")
       ->required()
       ->allow_extra_args(false);
@@ -95,6 +96,7 @@ int run_validate(const ValidateFlags& flags) {
     if (ns.empty()) ns = config->ns;
   }
   std::vector<Verdict> verdicts;
+  std::vector<std::string> kinds;  // of what is no job
   for (const auto& place : flags.files) {
     const auto files = files_of(place);
     if (!files) return fail_with("read " + place, files.error());
@@ -104,12 +106,19 @@ int run_validate(const ValidateFlags& flags) {
       const auto manifests = parse_manifests(*text);
       if (!manifests) return fail_with("read " + file, manifests.error());
       for (const auto& [object, line] : *manifests) {
-        if (!is_job(object)) continue;
+        if (!is_job(object)) {
+          kinds.push_back(kube::string_at(object, {"kind"}, "an object without a kind"));
+          continue;
+        }
         auto findings = flags.server ? ask_server(*api, ns, object) : Result(judge(object));
         if (!findings) return fail_with("ask about " + name_of(object), findings.error());
         verdicts.push_back({file, line, name_of(object), *std::move(findings)});
       }
     }
+  }
+  // A check that looked at nothing must not pass.
+  if (verdicts.empty()) {
+    return fail_with("validate", Error{Code::kInvalid, no_job_among(kinds)});
   }
   std::fputs(to_text(verdicts, flags.format).c_str(), stdout);
   return has_errors(verdicts) ? kExitFailure : kExitOk;

@@ -1,11 +1,15 @@
 #include "cli/verdict.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "cli/text.h"
 #include "job/template/rules.h"
+#include "job/types.h"
 
 namespace nervex::cli {
 namespace {
@@ -108,6 +112,18 @@ std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::st
   }
   if (findings.empty()) findings.push_back({"", kube::string_at(*status, {"message"})});
   return findings;
+}
+
+std::string no_job_among(const std::vector<std::string>& kinds) {
+  const std::set<std::string> seen(kinds.begin(), kinds.end());
+  std::string text = fmt::format("there is no {}", job::kKind);
+  if (seen.empty()) return text;
+  text += fmt::format(", only {}", printable(fmt::format("{}", fmt::join(seen, ", "))));
+  for (const auto& kind : seen) {
+    if (closest_name(kind, {std::string(job::kKind)}).empty()) continue;
+    return text + fmt::format(": did you mean kind: {}?", job::kKind);
+  }
+  return text;
 }
 
 std::string to_text(const std::vector<Verdict>& verdicts, Format format) {

@@ -33,6 +33,9 @@ std::vector<Finding> judge(const Json& object);
 // that there is no verdict.
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body);
 
+// What to say if no object was a NerveXJob: `kinds` are those that were seen.
+std::string no_job_among(const std::vector<std::string>& kinds);
+
 enum class Format { kText, kJson, kSarif };
 // Text: `FILE:LINE: NAME: FIELD: MESSAGE`, one line each, and a line that counts. SARIF 2.1.0.
 std::string to_text(const std::vector<Verdict>& verdicts, Format format);

@@ -73,6 +73,22 @@ TEST_CASE("merge keys of YAML are followed", "[cli][validate]") {
   CHECK(wrong.error().message.starts_with("line 2, "));
 }
 
+TEST_CASE("a key that is there twice is refused with its line", "[cli][validate]") {
+  const auto twice = parse_manifests("a: 1\nb:\n  c: 1\n  c: 2\n");
+  REQUIRE_FALSE(twice);
+  CHECK(twice.error().message.starts_with("line 4, "));
+  CHECK(twice.error().message.find("the key c is there twice") != std::string::npos);
+  CHECK(parse_manifests("base: &base {c: 1}\nb: {<<: *base, c: 2}\n"));
+}
+
+TEST_CASE("files without a job say which kinds were seen", "[cli][validate]") {
+  CHECK(no_job_among({}) == "there is no NerveXJob");
+  CHECK(no_job_among({"Service", "ConfigMap", "Service"}) ==
+        "there is no NerveXJob, only ConfigMap, Service");
+  CHECK(no_job_among({"NerveXjob"}) ==
+        "there is no NerveXJob, only NerveXjob: did you mean kind: NerveXJob?");
+}
+
 TEST_CASE("what is no YAML is said with its line", "[cli][validate]") {
   const auto broken = parse_manifests("a: 1\nb: [1\nc: 2\n");
   REQUIRE_FALSE(broken);
