@@ -85,6 +85,7 @@ Cluster::Cluster(std::span<const NodeView> views) {
     row += nodes->columns.size();
   }
   nodes_ = std::move(nodes);
+  memo_ = std::make_shared<Memo>();
   free_.assign(sorted.size() * width(), 0);
   implicit_.resize(sorted.size());
   for (std::size_t i = 0; i < sorted.size(); ++i) set_free(i, sorted[i]->free);
@@ -244,20 +245,30 @@ Verdicts judge_all(const kube::NodeConstraints& constraints,
   const bool prefers = !constraints.preferred_terms.empty();
   if (prefers) out.score.resize(nodes.size());
   NodeKinds kinds(constraints);
+  const kube::ConstraintIndex index(constraints);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t like = kinds.first_like(nodes, i);
-    out.fits[i] = like < i ? out.fits[like] : kube::judge(*nodes[i], constraints);
-    out.selected[i] = like < i ? bool{out.selected[like]} : kube::selects(constraints, *nodes[i]);
-    if (prefers) out.score[i] = like < i ? out.score[like] : preference(*nodes[i], constraints);
+    out.fits[i] = like < i ? out.fits[like] : kube::judge(*nodes[i], constraints, index);
+    out.selected[i] =
+        like < i ? bool{out.selected[like]} : kube::selects(constraints, *nodes[i], index);
+    if (prefers) {
+      out.score[i] = like < i ? out.score[like] : preference(*nodes[i], constraints, index);
+    }
   }
   return out;
 }
 
 }  // namespace
 
+Cluster Cluster::for_one_plan() const {
+  Cluster copy = *this;
+  copy.memo_ = std::make_shared<Memo>();
+  return copy;
+}
+
 std::shared_ptr<const Verdicts> Cluster::verdicts(const kube::NodeConstraints& constraints) const {
   if (!nodes_) return std::make_shared<const Verdicts>();
-  Memo& memo = nodes_->memo;
+  Memo& memo = *memo_;
   for (const auto& [known, verdicts] : memo.known) {
     if (known == constraints) return verdicts;
   }

@@ -33,7 +33,8 @@ struct Verdicts {
 };
 
 // A value: a copy never shows what another copy changes. The nodes themselves are shared by copies,
-// and so is what was found out about them by verdicts(): copies that do that belong to one thread.
+// and so is what was found out about them by verdicts(): copies that do that belong to one thread,
+// but for those of for_one_plan().
 class Cluster {
  public:
   Cluster() = default;
@@ -58,6 +59,10 @@ class Cluster {
   std::string_view first_lacking(std::size_t node, const kube::Resources& asked) const;
   // Negative `times` give it back. Saturates as kube::Resources do.
   void take(std::size_t node, const kube::Resources& amount, std::int64_t times = 1);
+
+  // A copy that keeps what it finds out about nodes to itself. For many threads, and where users'
+  // constraints must not stay in memory.
+  Cluster for_one_plan() const;
 
   // Kept for the next call with equal constraints, as long as a copy with these nodes lives. Cost
   // of the first call: one judgement for each kind of node, and a look at every node.
@@ -85,11 +90,11 @@ class Cluster {
     std::vector<std::shared_ptr<const kube::Node>> nodes;
     std::vector<std::string> columns;
     std::vector<std::int64_t> allocatable;  // rows
-    mutable Memo memo;
   };
   std::size_t width() const { return nodes_->columns.size(); }
 
   std::shared_ptr<const Nodes> nodes_;
+  std::shared_ptr<Memo> memo_;
   std::vector<std::int64_t> free_;  // rows
   std::vector<kube::Resources> implicit_;
 };

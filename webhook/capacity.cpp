@@ -44,6 +44,8 @@ std::vector<gang::MemberSet> sets_of(const job::Job& job) {
 
 // Copies are made of what is judged, and a review has only so much memory (webhook/bounded.h).
 constexpr std::size_t kMaxValues = 40'000;
+// Of nodeSelector, node affinity and tolerations of all roles: each may be compared with each node.
+constexpr std::size_t kMaxConstraintValues = 1'000;
 
 bool has_more_than(const Json& value, std::size_t& left) {
   if (left == 0) return true;
@@ -51,6 +53,15 @@ bool has_more_than(const Json& value, std::size_t& left) {
   if (!value.is_structured()) return false;
   return std::any_of(value.begin(), value.end(),
                      [&](const Json& child) { return has_more_than(child, left); });
+}
+
+bool constrains_too_much(const std::vector<gang::MemberSet>& sets) {
+  std::size_t left = kMaxConstraintValues;
+  return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
+    const kube::NodeConstraints& its = set.shape.constraints;
+    return has_more_than(its.node_selector, left) || has_more_than(its.node_selector_terms, left) ||
+           has_more_than(its.tolerations, left) || has_more_than(its.preferred_terms, left);
+  });
 }
 
 }  // namespace
@@ -66,7 +77,8 @@ std::optional<NeverFits> find_never_fitting(const Json& object, const gang::Clus
   const auto job = job::decode_job(named);
   if (!job) return std::nullopt;
   const auto sets = sets_of(*job);
-  const auto plan = gang::plan_gang(sets, nodes);
+  if (constrains_too_much(sets)) return std::nullopt;
+  const auto plan = gang::plan_gang(sets, nodes.for_one_plan());
   const auto* no_fit = std::get_if<gang::NoFit>(&plan);
   if (no_fit == nullptr || !no_fit->never) return std::nullopt;
   std::string why = gang::explain(*no_fit);

@@ -24,15 +24,18 @@ Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
 }  // namespace
 
 Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs,
-                   const std::string& version) {
+                   const std::string& version, const std::function<bool()>& is_late) {
   Facts facts;
+  const auto ask = [&](const Json& object, std::string_view role) -> Result<job::FieldErrors> {
+    if (is_late()) return Error{Code::kTransient, "the API server takes too long"};
+    return ask_about(object, role, dry_runs, version);
+  };
   for (const std::string_view role : templates_to_ask(request)) {
-    auto errors = ask_about(request.object, role, dry_runs, version);
+    auto errors = ask(request.object, role);
     // What is stored matters only where it may excuse something.
     const bool has_errors = errors && !errors->empty();
-    auto stored = has_errors && !request.old_object.is_null()
-                      ? ask_about(request.old_object, role, dry_runs, version)
-                      : job::FieldErrors{};
+    auto stored = has_errors && !request.old_object.is_null() ? ask(request.old_object, role)
+                                                              : job::FieldErrors{};
     if (!errors || !stored) {
       const Error& error = errors ? stored.error() : errors.error();
       log_warn("the API server gave no verdict on a pod template", {{"error", error.message}});
@@ -68,10 +71,9 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
 
 void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts) {
   if (request.kind != job::kKind || !changes_spec(request)) return;
-  facts.never_fits = nodes.find_never_fitting(request.object);
-  if (facts.never_fits && !request.old_object.is_null()) {
-    facts.stored_never_fits = nodes.find_never_fitting(request.old_object);
-  }
+  auto verdict = nodes.find_never_fitting(request.object, request.old_object);
+  facts.never_fits = std::move(verdict.object);
+  facts.stored_never_fits = std::move(verdict.stored);
 }
 
 void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,

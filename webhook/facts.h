@@ -1,6 +1,7 @@
 // webhook/facts.h - what does the cluster say about the job of a review? Asks; review() decides.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "kube/model/admission.h"
@@ -11,9 +12,11 @@
 namespace nervex::webhook {
 
 // Asks the API server about the templates that the request brings or changes (templates_to_ask()).
-// `version`: of the cluster's OpenAPI. What nobody answers becomes a warning.
-Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs,
-                   const std::string& version);
+// `version`: of the cluster's OpenAPI. What nobody answers, or is not asked because it is late by
+// then, becomes a warning.
+Facts gather_facts(
+    const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs, const std::string& version,
+    const std::function<bool()>& is_late = [] { return false; });
 
 // Whether the user of a request that brings templates may create pods in its namespace, into
 // `facts`. AggregatorConfigs are not asked about: their authors are trusted (SECURITY.md).

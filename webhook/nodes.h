@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
@@ -12,6 +13,12 @@
 #include "webhook/capacity.h"
 
 namespace nervex::webhook {
+
+// What is asked for, and what is stored where that may excuse it.
+struct CapacityVerdict {
+  std::optional<NeverFits> object;
+  std::optional<NeverFits> stored;
+};
 
 // Watches nodes from Reflectors::start() on. Optional: a webhook that cannot see them goes on
 // without. Thread-safe once it is constructed.
@@ -22,17 +29,21 @@ class Nodes {
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  // find_never_fitting() on all nodes; nullopt before the first complete list. A view of them is
-  // kept for some seconds. One caller at a time: planning shares what it finds out about nodes.
-  std::optional<NeverFits> find_never_fitting(const Json& object);
+  // find_never_fitting() on all nodes, of which a view is kept for some seconds; of `stored` (null:
+  // there is none) only if `object` never fits. Finds nothing before the first complete list, nor
+  // when too many others are at it: a review must not wait for other users' jobs.
+  CapacityVerdict find_never_fitting(const Json& object, const Json& stored = Json());
 
  private:
+  std::shared_ptr<const gang::Cluster> view();
+
   const Clock& clock_;
   kube::Store<kube::Node> store_;
   Mutex mutex_;
   bool listed_ GUARDED_BY(mutex_) = false;
-  std::optional<gang::Cluster> view_ GUARDED_BY(mutex_);
+  std::shared_ptr<const gang::Cluster> view_ GUARDED_BY(mutex_);
   MonoTime viewed_ GUARDED_BY(mutex_){};
+  MemoryBudget plans_;  // of all plans at once
 };
 
 }  // namespace nervex::webhook

@@ -11,6 +11,9 @@ namespace {
 constexpr std::size_t kMaxBody = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
 constexpr std::size_t kBodyBytes = std::size_t{32} << 20U;
 constexpr std::chrono::milliseconds kReviewTimeout = std::chrono::seconds(2);
+// After which no template is asked about any more. A question takes kDryRunTimeout at most, or two
+// of them; with the one about access the review stays below the 5 s that its caller waits.
+constexpr std::chrono::milliseconds kFactsTime{1'500};
 
 void add_hook(HttpServer& server, const std::string& path, Hook hook, const Sources& sources,
               MemoryBudget& memory, Metrics& metrics) {
@@ -46,8 +49,11 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
           [&check, &dry_runs, &api, &configs, nodes, flags](const kube::AdmissionRequest& request,
                                                             Hook hook) {
             Facts facts;
+            const SystemClock clock;
+            const MonoTime until = clock.mono() + kFactsTime;
+            const auto is_late = [&] { return clock.mono() >= until; };
             if (!flags.dry_run_namespace.empty()) {
-              facts = gather_facts(request, dry_runs, check.version());
+              facts = gather_facts(request, dry_runs, check.version(), is_late);
             }
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || hook == Hook::kValidate)) {
@@ -55,7 +61,9 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             }
             if (hook == Hook::kMutate) return facts;  // once is enough
             if (flags.pod_access != Strictness::kOff) ask_pod_access(request, api, facts);
-            ask_aggregator_config(request, configs, flags.aggregator_config, facts);
+            if (!is_late()) {
+              ask_aggregator_config(request, configs, flags.aggregator_config, facts);
+            }
             return facts;
           },
       .server_user = flags.server_user,

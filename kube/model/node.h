@@ -1,8 +1,13 @@
 // kube/model/node.h - a node as a place for pods, and whether a pod may go there at all.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/clock.h"
@@ -59,17 +64,39 @@ enum class NodeFit {
   kVolumeElsewhere,  // a bound volume cannot be used there
 };
 
+// For who judges many nodes by the same constraints, which may list thousands of values: they are
+// looked up instead of read for each node. Borrows the constraints; the default one knows nothing.
+class ConstraintIndex {
+ public:
+  ConstraintIndex() = default;
+  explicit ConstraintIndex(const NodeConstraints& constraints);
+
+  bool lists(const Json& values, const std::string& value) const;
+  bool tolerates(const Json& tolerations, const Taint& taint) const;
+
+ private:
+  using Toleration = std::tuple<std::string, std::string, bool, std::string>;
+  void add_term(const Json& term);
+  void add_toleration(const Json& toleration);
+
+  std::unordered_map<const Json*, std::unordered_set<std::string_view>> values_;
+  std::optional<std::set<Toleration>> tolerations_;  // effect, key, any value?, value
+};
+
 // May a pod with these constraints go to this node, capacity aside? Rules of kube-scheduler 1.36
 // (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over
 // labels, matchFields over metadata.name.
-NodeFit judge(const Node& node, const NodeConstraints& constraints);
+NodeFit judge(const Node& node, const NodeConstraints& constraints,
+              const ConstraintIndex& index = {});
 
 // What the pod itself asks of the node is met: nodeSelector, affinity and volumes. The part of
 // judge() that no taint, cordon or outage changes.
-bool selects(const NodeConstraints& constraints, const Node& node);
+bool selects(const NodeConstraints& constraints, const Node& node,
+             const ConstraintIndex& index = {});
 
 // How much such a pod prefers this node: the weights of the preferred terms that it meets, added
 // up, as kube-scheduler 1.36 does.
-std::int64_t preference(const Node& node, const NodeConstraints& constraints);
+std::int64_t preference(const Node& node, const NodeConstraints& constraints,
+                        const ConstraintIndex& index = {});
 
 }  // namespace nervex::kube

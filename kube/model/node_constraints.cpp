@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "kube/model/node.h"
 
@@ -12,7 +13,7 @@ namespace {
 // kube-scheduler treats a cordoned node as one with this taint.
 const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
 
-bool tolerates(const Json& toleration, const Taint& taint) {
+bool is_met_by(const Taint& taint, const Json& toleration) {
   const std::string effect = string_at(toleration, {"effect"});
   const std::string key = string_at(toleration, {"key"});
   if (!effect.empty() && effect != taint.effect) return false;
@@ -20,11 +21,6 @@ bool tolerates(const Json& toleration, const Taint& taint) {
   const std::string op = string_at(toleration, {"operator"}, "Equal");
   if (op == "Exists") return true;
   return (op == "Equal" || op.empty()) && string_at(toleration, {"value"}) == taint.value;
-}
-
-bool is_tolerated(const Taint& taint, const Json& tolerations) {
-  return std::any_of(tolerations.begin(), tolerations.end(),
-                     [&](const Json& toleration) { return tolerates(toleration, taint); });
 }
 
 bool keeps_pods_away(const Taint& taint) {
@@ -47,11 +43,10 @@ bool is_greater_or_less(const std::string* actual, const Json& values, bool grea
   return greater ? *have > *bound : *have < *bound;
 }
 
-bool meets(const std::string* actual, const Json& requirement) {
+bool meets(const std::string* actual, const Json& requirement, const ConstraintIndex& index) {
   const std::string op = string_at(requirement, {"operator"});
   const Json& values = array_at(requirement, {"values"});
-  const bool is_listed =
-      actual != nullptr && std::find(values.begin(), values.end(), *actual) != values.end();
+  const bool is_listed = actual != nullptr && index.lists(values, *actual);
   if (op == "In") return is_listed;
   if (op == "NotIn") return !is_listed;  // true also where the label is absent
   if (op == "Exists") return actual != nullptr;
@@ -65,37 +60,40 @@ const std::string* label_of(const Node& node, const std::string& key) {
   return at == node.labels.end() ? nullptr : &at->second.str();
 }
 
-bool meets_term(const Node& node, const Json& term) {
+bool meets_term(const Node& node, const Json& term, const ConstraintIndex& index) {
   const Json& expressions = array_at(term, {"matchExpressions"});
   const Json& fields = array_at(term, {"matchFields"});
   if (expressions.empty() && fields.empty()) return false;  // an empty term selects nothing
   const auto by_label = [&](const Json& requirement) {
-    return meets(label_of(node, string_at(requirement, {"key"})), requirement);
+    return meets(label_of(node, string_at(requirement, {"key"})), requirement, index);
   };
   const auto by_field = [&](const Json& requirement) {  // metadata.name is the only field there is
-    return string_at(requirement, {"key"}) == "metadata.name" && meets(&node.name, requirement);
+    return string_at(requirement, {"key"}) == "metadata.name" &&
+           meets(&node.name, requirement, index);
   };
   return std::all_of(expressions.begin(), expressions.end(), by_label) &&
          std::all_of(fields.begin(), fields.end(), by_field);
 }
 
-bool is_selected(const Node& node, const NodeConstraints& constraints) {
+bool meets_any(const Node& node, const Json& terms, const ConstraintIndex& index) {
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const Json& term) { return meets_term(node, term, index); });
+}
+
+bool is_selected(const Node& node, const NodeConstraints& constraints,
+                 const ConstraintIndex& index) {
   for (const auto& [key, value] : constraints.node_selector.items()) {
     const std::string* actual = label_of(node, key);
     if (actual == nullptr || value != *actual) return false;
   }
   const Json& terms = constraints.node_selector_terms;
-  return terms.empty() || std::any_of(terms.begin(), terms.end(),
-                                      [&](const Json& term) { return meets_term(node, term); });
+  return terms.empty() || meets_any(node, terms, index);
 }
 
-bool reaches_volumes(const Node& node, const NodeConstraints& constraints) {
-  if (constraints.volume_terms.empty()) return true;
+bool reaches_volumes(const Node& node, const NodeConstraints& constraints,
+                     const ConstraintIndex& index) {
   return std::all_of(constraints.volume_terms.begin(), constraints.volume_terms.end(),
-                     [&](const Json& terms) {
-                       return std::any_of(terms.begin(), terms.end(),
-                                          [&](const Json& term) { return meets_term(node, term); });
-                     });
+                     [&](const Json& terms) { return meets_any(node, terms, index); });
 }
 
 }  // namespace
@@ -113,29 +111,82 @@ NodeConstraints constraints_of(const Json& pod_spec) {
   return constraints;
 }
 
-NodeFit judge(const Node& node, const NodeConstraints& constraints) {
+ConstraintIndex::ConstraintIndex(const NodeConstraints& constraints) : tolerations_(std::in_place) {
+  for (const Json& term : constraints.node_selector_terms) add_term(term);
+  for (const Json& terms : constraints.volume_terms) {
+    for (const Json& term : terms) add_term(term);
+  }
+  for (const Json& preferred : constraints.preferred_terms) {
+    if (const Json* term = find(preferred, {"preference"})) add_term(*term);
+  }
+  for (const Json& toleration : constraints.tolerations) add_toleration(toleration);
+}
+
+void ConstraintIndex::add_term(const Json& term) {
+  for (const char* part : {"matchExpressions", "matchFields"}) {
+    for (const Json& requirement : array_at(term, {part})) {
+      const Json& values = array_at(requirement, {"values"});
+      auto& texts = values_[&values];
+      for (const Json& value : values) {
+        if (value.is_string()) texts.insert(value.get_ref<const std::string&>());
+      }
+    }
+  }
+}
+
+void ConstraintIndex::add_toleration(const Json& toleration) {
+  const std::string op = string_at(toleration, {"operator"}, "Equal");
+  const bool is_any = op == "Exists";
+  if (!is_any && op != "Equal" && !op.empty()) return;
+  tolerations_->emplace(string_at(toleration, {"effect"}), string_at(toleration, {"key"}), is_any,
+                        is_any ? "" : string_at(toleration, {"value"}));
+}
+
+bool ConstraintIndex::lists(const Json& values, const std::string& value) const {
+  if (const auto at = values_.find(&values); at != values_.end()) return at->second.contains(value);
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool ConstraintIndex::tolerates(const Json& tolerations, const Taint& taint) const {
+  if (!tolerations_) {
+    return std::any_of(tolerations.begin(), tolerations.end(),
+                       [&](const Json& toleration) { return is_met_by(taint, toleration); });
+  }
+  for (const std::string& effect : {taint.effect, std::string()}) {
+    for (const std::string& key : {taint.key, std::string()}) {
+      if (tolerations_->contains({effect, key, true, ""}) ||
+          tolerations_->contains({effect, key, false, taint.value})) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+NodeFit judge(const Node& node, const NodeConstraints& constraints, const ConstraintIndex& index) {
   if (!node.ready) return NodeFit::kNotReady;
-  if (node.unschedulable && !is_tolerated(kUnschedulableTaint, constraints.tolerations)) {
+  if (node.unschedulable && !index.tolerates(constraints.tolerations, kUnschedulableTaint)) {
     return NodeFit::kUnschedulable;
   }
   for (const auto& taint : node.taints) {
-    if (keeps_pods_away(taint) && !is_tolerated(taint, constraints.tolerations)) {
+    if (keeps_pods_away(taint) && !index.tolerates(constraints.tolerations, taint)) {
       return NodeFit::kTainted;
     }
   }
-  if (!is_selected(node, constraints)) return NodeFit::kNotSelected;
-  return reaches_volumes(node, constraints) ? NodeFit::kAllowed : NodeFit::kVolumeElsewhere;
+  if (!is_selected(node, constraints, index)) return NodeFit::kNotSelected;
+  return reaches_volumes(node, constraints, index) ? NodeFit::kAllowed : NodeFit::kVolumeElsewhere;
 }
 
-bool selects(const NodeConstraints& constraints, const Node& node) {
-  return is_selected(node, constraints) && reaches_volumes(node, constraints);
+bool selects(const NodeConstraints& constraints, const Node& node, const ConstraintIndex& index) {
+  return is_selected(node, constraints, index) && reaches_volumes(node, constraints, index);
 }
 
-std::int64_t preference(const Node& node, const NodeConstraints& constraints) {
+std::int64_t preference(const Node& node, const NodeConstraints& constraints,
+                        const ConstraintIndex& index) {
   std::int64_t sum = 0;
   for (const Json& preferred : constraints.preferred_terms) {
     const Json* term = find(preferred, {"preference"});
-    if (term != nullptr && meets_term(node, *term)) sum += int_at(preferred, {"weight"});
+    if (term != nullptr && meets_term(node, *term, index)) sum += int_at(preferred, {"weight"});
   }
   return sum;
 }

@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators_adapters.hpp>
 #include <catch2/generators/catch_generators_random.hpp>
 
+#include <chrono>
 #include <limits>
 #include <random>
 
@@ -101,6 +102,7 @@ TEST_CASE("verdicts are what judge says of each node", "[gang][cluster][property
     const auto verdicts = cluster.verdicts(constraints);
     const Cluster copy = cluster;
     CHECK(copy.verdicts(constraints) == verdicts);  // kept
+    CHECK(copy.for_one_plan().verdicts(constraints) != verdicts);
     for (std::size_t n = 0; n < cluster.size(); ++n) {
       const kube::Node& node = cluster.node(n);
       CHECK(verdicts->fits[n] == kube::judge(node, constraints));

@@ -1,10 +1,20 @@
 #include "webhook/capacity.h"
 
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/wait_until.h"
 #include "tests/webhook/samples.h"
 #include "webhook/nodes.h"
@@ -55,6 +65,18 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
   reserved["spec"]["learner"]["minReplicas"] = 2;
   Json elsewhere = job_with_learners(1, "1");
   elsewhere["spec"]["learner"]["template"]["spec"]["nodeSelector"] = {{"zone", "c"}};
+  const auto constrained = [](const char* where, int count, const Json& value) {
+    Json job = job_with_learners(1, "16");
+    Json& spec = job["spec"]["learner"]["template"]["spec"];
+    spec[Json::json_pointer(where)] = Json::array();
+    for (int i = 0; i < count; ++i) spec[Json::json_pointer(where)].push_back(value);
+    return job;
+  };
+  const Json toleration = {{"key", "b"}, {"operator", "Exists"}};
+  const Json term = {
+      {"matchExpressions", Json::array({{{"key", "zone"}, {"operator", "Exists"}}})}};
+  const char* const terms =
+      "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
   const auto row = GENERATE_COPY(values<Row>({
       {"it fits", job_with_learners(3, "4"), "", ""},
       {"one pod is larger than any node", job_with_learners(1, "16"), "spec.learner.template",
@@ -64,6 +86,12 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
       {"what is to be reserved is too much", reserved, "spec.learner.template",
        "1 of 2 can never fit"},
       {"no node is selected, which a label on a node changes", elsewhere, "", ""},
+      {"it tolerates much", constrained("/tolerations", 300, toleration), "spec.learner.template",
+       "nvidia.com/gpu 16"},
+      {"it tolerates too much to be judged", constrained("/tolerations", 400, toleration), "", ""},
+      {"it names many terms", constrained(terms, 150, term), "spec.learner.template",
+       "nvidia.com/gpu 16"},
+      {"it names too many terms to be judged", constrained(terms, 250, term), "", ""},
       {"it cannot be read", Json{{"spec", 5}}, "", ""},
   }));
   INFO("when " << row.when);
@@ -119,15 +147,77 @@ TEST_CASE("nodes are judged by from their first complete list on", "[webhook][ca
   kube::Reflectors watches(api);
   Nodes nodes(watches, clock);
   const Json job = job_with_learners(1, "16");
-  CHECK_FALSE(nodes.find_never_fitting(job));
+  CHECK_FALSE(nodes.find_never_fitting(job).object);
   CHECK(watches.check_synced());  // nothing waits for nodes
   watches.start();
-  CHECK(testing::wait_until([&] { return nodes.find_never_fitting(job).has_value(); }));
+  CHECK(testing::wait_until([&] { return nodes.find_never_fitting(job).object.has_value(); }));
+  CHECK_FALSE(nodes.find_never_fitting(job).stored);
+  CHECK(nodes.find_never_fitting(job, job).stored);
+  CHECK_FALSE(nodes.find_never_fitting(job, job_with_learners(1, "8")).stored);
   api.add(kube::kNodes, "", node_json("b", "16"));
   CHECK(testing::wait_until([&] {
     clock.advance(std::chrono::seconds(5));
-    return !nodes.find_never_fitting(job);
+    return !nodes.find_never_fitting(job).object;
   }));
+  watches.stop();
+}
+
+namespace {
+
+Json tolerating(int count, const std::string& key) {
+  Json job = job_with_learners(1, "16");
+  Json& tolerations = job["spec"]["learner"]["template"]["spec"]["tolerations"];
+  for (int i = 0; i < count; ++i) {
+    tolerations.push_back({{"key", key + std::to_string(i)}, {"operator", "Exists"}});
+  }
+  return job;
+}
+
+Json kept_from(int count) {
+  Json job = job_with_learners(1, "1");
+  Json requirement = {{"key", "zone"}, {"operator", "NotIn"}, {"values", Json::array()}};
+  for (int i = 0; i < count; ++i) requirement["values"].push_back("x" + std::to_string(i));
+  const Json term = {{"matchExpressions", Json::array({requirement})}};
+  job["spec"]["learner"]["template"]["spec"]["affinity"]["nodeAffinity"] = {
+      {"requiredDuringSchedulingIgnoredDuringExecution",
+       {{"nodeSelectorTerms", Json::array({term})}}}};
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("nothing of a job stays in memory once it is judged", "[webhook][capacity][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  const gang::Cluster nodes = two_nodes();
+  const int count = GENERATE(300, 9'500);
+  find_never_fitting(tolerating(count, "first"), nodes);
+  const std::size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 90; ++i) find_never_fitting(tolerating(count, std::to_string(i)), nodes);
+  CHECK(mallinfo2().uordblks < before + (1 << 20));
+}
+
+TEST_CASE("jobs are judged side by side", "[webhook][capacity]") {
+  testing::FakeApi api;
+  testing::FakeClock clock;
+  api.add(kube::kNodes, "", node_json("a", "8"));
+  kube::Reflectors watches(api);
+  Nodes nodes(watches, clock);
+  watches.start();
+  const Json job = kept_from(100);
+  const Json never = tolerating(100, "x");
+  CHECK(testing::wait_until([&] { return nodes.find_never_fitting(never).object.has_value(); }));
+  std::atomic<int> wrong = 0;
+  std::vector<std::jthread> reviews;
+  for (int i = 0; i < 4; ++i) {
+    reviews.emplace_back([&] {
+      for (int k = 0; k < 20; ++k) {
+        nodes.find_never_fitting(never);
+        if (nodes.find_never_fitting(job).object) ++wrong;
+      }
+    });
+  }
+  reviews.clear();
+  CHECK(wrong == 0);
   watches.stop();
 }
 

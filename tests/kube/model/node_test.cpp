@@ -108,6 +108,16 @@ TEST_CASE("judge follows kube-scheduler's taints and cordons", "[kube][node]") {
        false,
        R"([{"key":"gpu","operator":"Exists"}])",
        NodeFit::kTainted},
+      {"no key tolerates its own value only",
+       {gpu, evict},
+       false,
+       R"([{"value":"yes"}])",
+       NodeFit::kTainted},
+      {"an empty operator means Equal, and what is no text is absent",
+       {gpu},
+       false,
+       R"([7, {"key":"gpu","operator":"","value":"yes","effect":null}])",
+       NodeFit::kAllowed},
       {"the node is cordoned", {}, true, "[]", NodeFit::kUnschedulable},
       {"the cordon is tolerated",
        {},
@@ -120,7 +130,9 @@ TEST_CASE("judge follows kube-scheduler's taints and cordons", "[kube][node]") {
   node.taints = row.taints;
   node.unschedulable = row.cordoned;
   const Json spec = {{"tolerations", *parse_json(row.tolerations)}};
-  CHECK(judge(node, constraints_of(spec)) == row.want);
+  const NodeConstraints constraints = constraints_of(spec);
+  CHECK(judge(node, constraints) == row.want);
+  CHECK(judge(node, constraints, ConstraintIndex(constraints)) == row.want);
 }
 
 TEST_CASE("judge says not ready before anything else", "[kube][node]") {
@@ -142,6 +154,8 @@ TEST_CASE("judge follows kube-scheduler's node selectors", "[kube][node]") {
        R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z0","z1"]}]}])", true},
       {"the value is not listed",
        R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z0"]}]}])", false},
+      {"what is no text is no value",
+       R"([{"matchExpressions":[{"key":"gen","operator":"In","values":[9,null,"8"]}]}])", false},
       {"the label is absent",
        R"([{"matchExpressions":[{"key":"x","operator":"In","values":["1"]}]}])", false},
       {"NotIn holds where the label is absent",
@@ -188,8 +202,10 @@ TEST_CASE("judge follows kube-scheduler's node selectors", "[kube][node]") {
                       {{"nodeAffinity",
                         {{"requiredDuringSchedulingIgnoredDuringExecution",
                           {{"nodeSelectorTerms", *parse_json(row.terms)}}}}}}}};
-  CHECK(judge(a_node(), constraints_of(spec)) ==
-        (row.allowed ? NodeFit::kAllowed : NodeFit::kNotSelected));
+  const NodeConstraints constraints = constraints_of(spec);
+  const NodeFit want = row.allowed ? NodeFit::kAllowed : NodeFit::kNotSelected;
+  CHECK(judge(a_node(), constraints) == want);
+  CHECK(judge(a_node(), constraints, ConstraintIndex(constraints)) == want);
 }
 
 TEST_CASE("judge wants every entry of nodeSelector", "[kube][node]") {
