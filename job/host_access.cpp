@@ -8,15 +8,18 @@ namespace {
 constexpr std::array<std::string_view, 4> kRolesWithTemplates{"coordinator", "collector", "learner",
                                                               "aggregator"};
 
-void report(std::string field, FieldErrors& found) {
+// The value is not shown, but tells one access from another (validate_update.cpp).
+void report(std::string field, const Json& value, FieldErrors& found) {
   if (found.size() >= kMaxErrors) return;
-  found.push_back({FieldErrorType::kForbidden, std::move(field), "", "gives access to the node"});
+  found.push_back({FieldErrorType::kForbidden, std::move(field), kube::to_text(value),
+                   "gives access to the node"});
 }
 
 void check_volumes(const Json& volumes, const std::string& path, FieldErrors& found) {
   for (std::size_t i = 0; i < volumes.size(); ++i) {
-    if (kube::find(volumes[i], {"hostPath"}) == nullptr) continue;
-    report(fmt::format("{}[{}].hostPath", path, i), found);
+    const Json* host_path = kube::find(volumes[i], {"hostPath"});
+    if (host_path == nullptr) continue;
+    report(fmt::format("{}[{}].hostPath", path, i), *host_path, found);
   }
 }
 
@@ -24,19 +27,18 @@ void check_security(const Json& owner, const std::string& path, FieldErrors& fou
   const Json* security = kube::find(owner, {"securityContext"});
   if (security == nullptr) return;
   if (kube::bool_at(*security, {"privileged"})) {
-    report(path + ".securityContext.privileged", found);
+    report(path + ".securityContext.privileged", true, found);
   }
-  if (!kube::array_at(*security, {"capabilities", "add"}).empty()) {
-    report(path + ".securityContext.capabilities.add", found);
-  }
+  const Json& added = kube::array_at(*security, {"capabilities", "add"});
+  if (!added.empty()) report(path + ".securityContext.capabilities.add", added, found);
   if (kube::bool_at(*security, {"windowsOptions", "hostProcess"})) {
-    report(path + ".securityContext.windowsOptions.hostProcess", found);
+    report(path + ".securityContext.windowsOptions.hostProcess", true, found);
   }
 }
 
 void check_pod(const Json& spec, const std::string& path, FieldErrors& found) {
   for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
-    if (kube::bool_at(spec, {field})) report(fmt::format("{}.{}", path, field), found);
+    if (kube::bool_at(spec, {field})) report(fmt::format("{}.{}", path, field), true, found);
   }
   check_volumes(kube::array_at(spec, {"volumes"}), path + ".volumes", found);
   check_security(spec, path, found);

@@ -45,8 +45,8 @@ std::string field_by_names(std::string_view field, const Json& object) {
 }
 
 std::string identity_of(const FieldError& error, const Json& object) {
-  return fmt::format("{}\n{}\n{}", cause_type(error.type), field_by_names(error.field, object),
-                     message_of(error));
+  return fmt::format("{}\n{}\n{}\n{}", cause_type(error.type), field_by_names(error.field, object),
+                     message_of(error), error.value);  // which is not in all messages
 }
 
 // ---- what may not change while the job runs

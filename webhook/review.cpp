@@ -165,14 +165,16 @@ job::FieldErrors config_errors(const Json& object, const SchemaCheck& schema) {
 
 // What is wrong with the object by itself. A field that two checks find is reported once.
 job::FieldErrors errors_of(const Json& object, const Rules& rules, bool config) {
-  job::FieldErrors errors =
-      config ? config_errors(object, rules.schema) : job::validate_job(object);
-  if (!config) append_unreported(errors, rules.schema.errors_of(object));
-  if (rules.host_access != Strictness::kRefuse) return errors;
+  if (config) return config_errors(object, rules.schema);
+  job::FieldErrors errors = job::validate_job(object);
+  append_unreported(errors, rules.schema.errors_of(object));
+  return errors;
+}
+
+job::FieldErrors forbidden_access(const Json& object) {
   job::FieldErrors found = job::find_host_access(object);
   for (auto& error : found) error.detail += ", which this cluster does not allow (--host-access)";
-  append_unreported(errors, std::move(found));
-  return errors;
+  return found;
 }
 
 // `field` is `other` or a part of it. Where `other` has no index it means every item: the API
@@ -214,14 +216,20 @@ job::FieldErrors all_errors(const AdmissionRequest& request, const Rules& rules,
   const Json& object = request.object;
   const Json& old_object = request.old_object;
   const bool config = is_config(request);
-  job::FieldErrors errors = errors_of(object, rules, config);
-  append_news(errors, facts.errors);
   const bool is_update = !old_object.is_null();
-  if (is_update && !errors.empty()) {
-    auto stored = errors_of(old_object, rules, config);
-    append_news(stored, facts.stored_errors);
-    errors = job::without_stored_errors(std::move(errors), object, stored, old_object);
+  // Each check excuses what it finds in the stored object, before one's errors are left out for
+  // another's: an excused error would else hide a new one.
+  const auto news = [&](job::FieldErrors errors, const auto& stored_errors) {
+    if (!is_update || errors.empty()) return errors;
+    return job::without_stored_errors(std::move(errors), object, stored_errors(), old_object);
+  };
+  job::FieldErrors errors =
+      news(errors_of(object, rules, config), [&] { return errors_of(old_object, rules, config); });
+  if (rules.host_access == Strictness::kRefuse) {
+    append_unreported(errors,
+                      news(forbidden_access(object), [&] { return forbidden_access(old_object); }));
   }
+  append_news(errors, news(facts.errors, [&] { return facts.stored_errors; }));
   if (config) return errors;
   if (rules.capacity == Strictness::kRefuse && ends_capacity(facts)) {
     errors.push_back({job::FieldErrorType::kForbidden, facts.never_fits->field, "",

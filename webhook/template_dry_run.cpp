@@ -18,8 +18,9 @@ constexpr const char* kName = "nervex-admission-dry-run";
 constexpr std::size_t kMaxVerdicts = 512;
 constexpr std::size_t kMaxWords = 500;
 constexpr std::size_t kMaxErrors = 100;  // of a verdict; nobody reads more at once
-// Who refused may be gone by then: an older API server, a policy.
+// Who refused may be gone by then: an older API server, a policy. And who accepted.
 constexpr std::chrono::seconds kRefusalLasts{60};
+constexpr std::chrono::minutes kAcceptanceLasts{10};
 // After an API server has not answered: callers of the webhook should not wait for it each time.
 constexpr std::chrono::seconds kPauseAfterFailure{5};
 
@@ -204,8 +205,8 @@ std::optional<TemplateVerdict> TemplateDryRuns::known(const std::string& key) co
   const auto at = verdicts_.find(key);
   if (at == verdicts_.end()) return std::nullopt;
   const auto& [verdict, since] = at->second;
-  const bool is_over = !verdict.errors.empty() && clock_.mono() >= since + kRefusalLasts;
-  return is_over ? std::nullopt : std::optional(verdict);
+  const std::chrono::seconds lasts = verdict.errors.empty() ? kAcceptanceLasts : kRefusalLasts;
+  return clock_.mono() >= since + lasts ? std::nullopt : std::optional(verdict);
 }
 
 void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdict) {
@@ -238,6 +239,9 @@ Result<TemplateVerdict> TemplateDryRuns::ask(const Json& pod_template, const std
     keep(key, *verdict);
     return verdict;
   }
+  // What this template alone may be the cause of, a policy's refusal say, is no reason to ask about
+  // no other one.
+  if (verdict.error().code != Code::kTransient) return verdict;
   const MutexLock lock(mutex_);
   failed_ = verdict.error();
   failed_at_ = clock_.mono();
@@ -256,7 +260,8 @@ Result<TemplateVerdict> TemplateDryRuns::post(const std::string& body,
                                 .on_refusal = [&](int status, std::string_view text) {
                                   refused = verdict_of(status, text);
                                 }});
-  if (reply) return TemplateVerdict{};
+  // Somebody has an object of this name: that is found out when all has been validated.
+  if (reply || reply.error().code == Code::kConflict) return TemplateVerdict{};
   if (refused) return *std::move(refused);
   return reply.error();
 }

@@ -59,8 +59,8 @@ class TemplateDryRuns {
   TemplateDryRuns& operator=(const TemplateDryRuns&) = delete;
 
   // What pod_template_to_ask() made. Verdicts are kept: under another `version` of the cluster's
-  // OpenAPI they count no more, and refusals are asked for again after a minute. An Error: there
-  // was no verdict; then none is asked for a while.
+  // OpenAPI they count no more; refusals are asked for again after a minute, acceptances after ten.
+  // An Error: there was no verdict; if the API server did not answer, none is asked for a while.
   Result<TemplateVerdict> ask(const Json& pod_template, const std::string& version);
 
  private:

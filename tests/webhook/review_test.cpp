@@ -411,6 +411,51 @@ TEST_CASE("access to the node is warned of, refused or nothing said", "[webhook]
   CHECK(review(update(job, changed), Hook::kValidate, with(Strictness::kRefuse)).response.allowed);
 }
 
+TEST_CASE("access to the node that is stored excuses no other", "[webhook][review]") {
+  const Rules rules{*job_check(), kServer, Strictness::kRefuse, Strictness::kOff};
+  Json job = a_job();
+  job["spec"]["volumes"][0] = {{"name", "data"}, {"hostPath", {{"path", "/data"}}}};
+  Json& container = job["spec"]["coordinator"]["template"]["spec"]["containers"][0];
+  container["securityContext"]["capabilities"]["add"] = {"IPC_LOCK"};
+  const auto field = [&](const Json& changed) {
+    const auto answer = review(update(job, changed), Hook::kValidate, rules).response;
+    return answer.details.causes.empty() ? std::string() : answer.details.causes[0].field;
+  };
+  Json changed = job;
+  changed["spec"]["coordinator"]["template"]["spec"]["containers"][0]["image"] = "j";
+  CHECK(field(changed).empty());
+  changed["spec"]["volumes"][0]["hostPath"]["path"] = "/";
+  CHECK(field(changed) == "spec.volumes[0].hostPath");
+  changed = job;
+  changed["spec"]["coordinator"]["template"]["spec"]["containers"][0]["securityContext"]
+         ["capabilities"]["add"] = {"SYS_ADMIN"};
+  CHECK(field(changed) ==
+        "spec.coordinator.template.spec.containers[0].securityContext.capabilities.add");
+}
+
+TEST_CASE("an error that is stored hides no new one", "[webhook][review]") {
+  const Rules rules{*job_check(), kServer, Strictness::kOff, Strictness::kOff};
+  Json job = a_job();
+  Json& container = job["spec"]["coordinator"]["template"]["spec"]["containers"][0];
+  container["image"] = "";
+  Json changed = job;
+  changed["spec"]["group"] = "h";
+  Facts facts;  // of the API server: in a place that ours lies within
+  const std::string field = "spec.coordinator.template.spec.containers[0]";
+  facts.errors = {{job::FieldErrorType::kInvalid, field, "", "something else"}};
+  const auto answer = [&] {
+    return review(update(job, changed), Hook::kValidate, rules, facts).response;
+  };
+  REQUIRE(answer().details.causes.size() == 1);
+  CHECK(answer().details.causes[0].field == field);
+
+  SECTION("and one that goes blames nobody for another that stays") {
+    facts.stored_errors = facts.errors;
+    changed["spec"]["coordinator"]["template"]["spec"]["containers"][0]["image"] = "i";
+    CHECK(answer().allowed);
+  }
+}
+
 TEST_CASE("a user who may not create pods creates no job", "[webhook][review]") {
   const auto answer = [](Strictness pod_access, const Facts& facts) {
     auto request = create(a_job());

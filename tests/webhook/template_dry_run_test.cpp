@@ -24,7 +24,11 @@ class Verdicts final : public kube::Api {
     if (status == 0) return Error{Code::kTransient, "connection refused"};
     if (status == 201) return std::string("{}");
     if (request.on_refusal) request.on_refusal(status, body);
-    return Error{status == 403 ? Code::kForbidden : Code::kInvalid, "refused"};
+    return Error{status == 403   ? Code::kForbidden
+                 : status == 409 ? Code::kConflict
+                 : status >= 500 ? Code::kTransient
+                                 : Code::kInvalid,
+                 "refused"};
   }
   Result<Nothing> stream(const std::string&, const std::function<bool(std::string_view)>&,
                          std::stop_token) override {
@@ -84,8 +88,12 @@ TEST_CASE("equal templates of different jobs and roles ask the same", "[webhook]
   Json other = job;
   other["metadata"]["name"] = "other";
   CHECK(pod_template_to_ask(other, "learner") == asked);
-  CHECK(pod_template_to_ask(job, "coordinator") == asked);
   CHECK(pod_template_to_ask(a_job(), "learner").is_null());
+  // But for what the controller fills in.
+  Json coordinator = pod_template_to_ask(job, "coordinator");
+  CHECK(coordinator["template"]["spec"]["restartPolicy"] == "Never");
+  coordinator["template"]["spec"].erase("restartPolicy");
+  CHECK(coordinator == asked);
 }
 
 TEST_CASE("any shape of a job can be asked about", "[webhook][dry_run][property]") {
@@ -266,7 +274,7 @@ TEST_CASE("without a verdict the job is warned, and the API server left alone fo
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
-  api.status = GENERATE(0, 403, 500);
+  api.status = GENERATE(0, 500);
   api.body = invalid("template.spec");
   const auto request = request_for(a_job());
   const Facts facts = gather_facts(request, dry_runs, "1");
@@ -283,6 +291,52 @@ TEST_CASE("without a verdict the job is warned, and the API server left alone fo
   clock.advance(std::chrono::seconds(5));
   CHECK(gather_facts(request, dry_runs, "1").warnings.empty());
   CHECK(api.asked == 3);
+}
+
+TEST_CASE("a template that a policy refuses keeps no other from being asked about",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = 403;
+  CHECK(gather_facts(request_for(a_job()), dry_runs, "1").warnings.size() == 1);
+  api.status = 422;
+  api.body = invalid("template.spec");
+  Json other = a_job();
+  other["spec"]["coordinator"]["template"]["spec"]["containers"][0]["image"] = "j";
+  CHECK_FALSE(gather_facts(request_for(other), dry_runs, "1").errors.empty());
+}
+
+TEST_CASE("an object of the name that is asked about is in nobody's way", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = 409;  // comes after validation
+  const Facts facts = gather_facts(request_for(a_job()), dry_runs, "1");
+  CHECK((facts.warnings.empty() && facts.errors.empty()));
+}
+
+TEST_CASE("what accepted is asked again after ten minutes", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  const auto request = request_for(a_job());
+  gather_facts(request, dry_runs, "1");
+  api.status = 422;
+  api.body = invalid("template.spec");
+  clock.advance(std::chrono::minutes(10));
+  CHECK_FALSE(gather_facts(request, dry_runs, "1").errors.empty());
+}
+
+TEST_CASE("no template is asked about when it is late", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  int left = 1;
+  const Facts facts =
+      gather_facts(request_for(a_job()), dry_runs, "1", [&left] { return left-- == 0; });
+  CHECK(api.asked == 1);  // of two
+  CHECK(facts.warnings.size() == 1);
 }
 
 TEST_CASE("an update asks about the templates that it changes", "[webhook][dry_run]") {
