@@ -71,11 +71,14 @@ bool is_same(const Json& a, const Json& b) {
   return true;
 }
 
-// The coordinator runs, and will go on: pods of the attempt exist, and pods are never changed.
-// While the job waits anything may change, for that is how it is made to fit; and with `suspend`
-// the pods are deleted, so that the next attempt is made of the new templates.
+// Pods of the attempt exist, or are about to, and pods are never changed: a gang would be half of
+// the old templates. While the job waits anything may change, for that is how it is made to fit;
+// and with `suspend` the pods are deleted, so that the next attempt is made of the new templates.
 bool keeps_running(const Json& object, const Json& old_object) {
-  return kube::string_at(old_object, {"status", "phase"}) == to_string(Phase::kRunning) &&
+  const std::string phase = kube::string_at(old_object, {"status", "phase"});
+  const bool starts = phase == to_string(Phase::kCreated) &&
+                      kube::string_at(old_object, {"status", "reason"}) == "Starting";
+  return (starts || phase == to_string(Phase::kRunning)) &&
          !kube::bool_at(object, {"spec", "suspend"});
 }
 

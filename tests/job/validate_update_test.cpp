@@ -85,6 +85,18 @@ TEST_CASE("what pods are made of does not change while the job runs", "[job][val
   CHECK(messages(check_update(edited(job_in(), row.patch), job_in())) == row.want);
 }
 
+TEST_CASE("what pods are made of does not change while they are being created",
+          "[job][validate][update]") {
+  Json job = job_in("Created");
+  const std::string image = R"([{"op": "replace", "value": "j",
+                                 "path": "/spec/learner/template/spec/containers/0/image"}])";
+  job["status"]["reason"] = "Starting";
+  CHECK(messages(check_update(edited(job, image), job)) ==
+        Messages{fixed("spec.learner.template")});
+  job["status"]["reason"] = GENERATE("Queued", "FailedCreate", "Suspended");
+  CHECK(check_update(edited(job, image), job).empty());
+}
+
 TEST_CASE("a suspension is not taken back before the attempt has ended",
           "[job][validate][update]") {
   const std::string resume = R"([{"op": "replace", "path": "/spec/suspend", "value": false}])";
