@@ -101,6 +101,8 @@ NOT_BY_THE_SERVER = {
     "the next ordinal away": ({"spec": {"requests": {"next": None}}}, "may only grow"),
     "a replica of another role": ({"spec": {"requests": {"entries": [entry(3, role="coordinator")]}}}, "role must be"),
     "more pods than a job has": ({"spec": {"requests": {"entries": [entry(3, count=5001)]}}}, "5001 pods would be"),
+    "more pods than a job has, for its next attempt":
+        ({"spec": {"requests": {"entries": [{**entry(3, count=5001), "attempt": 2}]}}}, "5001 pods would be"),
     "more pods of learners than a job has":
         ({"spec": {"requests": {"entries": [entry(3, role="learner", count=1700, gpuSplit=[8, 2])]}}},
          "5100 pods would be"),
@@ -130,10 +132,10 @@ def test_nervex_server_has_no_right_to_create_jobs(server_jobs):
 
 
 def test_an_earlier_attempt_does_not_count_against_the_limit(jobs, server_jobs, custom):
-    """The job has not begun: status.attempt says nothing yet, so all entries count; of a job that has, only its own."""
+    """Before the job has begun status.attempt says nothing, so all entries count; then its own and later ones."""
     jobs.create(job("older"))
     jobs.wait_phase("older", "Running")
-    old = [{**entry(7, count=5001), "attempt": 9}]
+    old = [{**entry(7, count=5001), "attempt": 0}]
     assert len(server_jobs.patch("older", {"spec": {"requests": {"entries": old}}})["spec"]["requests"]["entries"]) == 1
 
 
