@@ -196,9 +196,6 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
       if (each.is_object()) append_environment(each, environment);
     }
   }
-  if (order.role == Role::kCoordinator && kube::string_at(spec, {"restartPolicy"}).empty()) {
-    spec["restartPolicy"] = "Never";
-  }
   if (context.server_token) add_server_token(spec);
   spec["schedulerName"] = kSchedulerName;
   if (order.has_node_name) {

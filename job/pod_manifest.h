@@ -40,8 +40,9 @@ struct PodContext {
 // none.
 const Json& template_of(const Job& job, Role role, const PodContext& context);
 
-// The template with the job's volumes, priority class and an entry's resources: what both the
-// PodGroup's requests and the pod are made from. Of a multi-GPU learner's entry every ddp-learner
+// The template with the job's volumes, priority class and an entry's resources, and the restart
+// policy Never for a coordinator without one: what the PodGroup's requests, the pod and the
+// webhook's dry run are made from. Of a multi-GPU learner's entry every ddp-learner
 // gets the cpus and the memory, and of the GPUs the share of `slot`; its aggregator gets nothing.
 Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
               const PodContext& context);

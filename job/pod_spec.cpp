@@ -97,6 +97,9 @@ Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
   if (!job.spec.priority_class_name.empty()) {
     spec["priorityClassName"] = job.spec.priority_class_name;
   }
+  if (role == Role::kCoordinator && kube::string_at(spec, {"restartPolicy"}).empty()) {
+    spec["restartPolicy"] = "Never";
+  }
   turn_node_name_into_constraint(spec);
   return spec;
 }

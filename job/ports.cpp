@@ -61,6 +61,17 @@ Result<Nothing> check_gpu_ports(int main_port, const std::vector<int>& gpu_split
   return ok();
 }
 
+int added_main_port(const Json& pod_spec, Role role) {
+  const int main = main_container(pod_spec);
+  if (main < 0) return 0;
+  const Json& container = kube::array_at(pod_spec, {"containers"})[static_cast<std::size_t>(main)];
+  for (const auto& port : kube::array_at(container, {"ports"})) {
+    const bool is_main = kube::string_at(port, {"name"}) == kMainPort;
+    if (is_main && kube::int_at(port, {"containerPort"}) != 0) return 0;
+  }
+  return default_port(role);
+}
+
 void declare_ports(Json& container, const std::vector<Port>& ports) {
   Json all = Json::array();
   bool has_main = false;

@@ -35,6 +35,10 @@ std::vector<int> gpu_ports_of(int main_port, const DdpPlace& place);
 // the first pod's. kInvalid says which rank is in the way of what.
 Result<Nothing> check_gpu_ports(int main_port, const std::vector<int>& gpu_split);
 
+// The number at which declare_ports() adds nervex-port to the main container of such a pod; 0: the
+// container declares its own.
+int added_main_port(const Json& pod_spec, Role role);
+
 // Declares them on the main container of a pod. Ports of the user's stay, but for those with one of
 // our names; the same number may stand there under two names.
 void declare_ports(Json& container, const std::vector<Port>& ports);

@@ -180,7 +180,8 @@ void check_templates(const Json& object, FieldErrors& errors) {
     const std::string path = fmt::format("spec.{}.template", role);
     check_misplaced_replicas(*pod_template, role, errors);
     validate_template(*pod_template, path, errors);
-    check_pod_template(*pod_template, path, kube::array_at(object, {"spec", "volumes"}), errors);
+    check_pod_template(*pod_template, path, kube::array_at(object, {"spec", "volumes"}), errors,
+                       parse_role(role).value_or(Role::kLearner));
   }
 }
 

@@ -18,13 +18,17 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kStandard{"cpu", "memory", "ephemeral-storage"};
 
-// Things that are counted and never shared between pods.
+bool has_domain(std::string_view resource) { return resource.find('/') != resource.npos; }
+
+// Things that are counted and never shared between pods. Those of Kubernetes' own domains, such as
+// kubernetes.io/batch-cpu, are shared like cpu.
 bool is_device(std::string_view resource) {
-  return resource.find('/') != std::string_view::npos || resource.starts_with("hugepages-");
+  const bool is_native = resource.find("kubernetes.io/") != std::string_view::npos;
+  return (has_domain(resource) && !is_native) || resource.starts_with("hugepages-");
 }
 
 bool is_known(std::string_view resource) {
-  return is_device(resource) ||
+  return has_domain(resource) || is_device(resource) ||
          std::find(kStandard.begin(), kStandard.end(), resource) != kStandard.end();
 }
 
@@ -71,12 +75,22 @@ Result<Nothing> check_amount(const std::string& resource, const std::string& tex
   return ok();
 }
 
-void check_amounts(const Json& list, const std::string& path, FieldErrors& errors) {
+// A limit of any size, such as 10Ei, is right: the API server counts it as the most that it can.
+// Without a request it would be one as well, which no node has.
+bool is_limit_of_any_size(const std::string& resource, const std::string& text,
+                          const Json& requests) {
+  return !is_device(resource) && is_known(resource) && kube::is_quantity(text) &&
+         !text.starts_with('-') && amount_of(requests, resource).has_value();
+}
+
+// `requests`: what is requested beside a list of limits; null for the requests themselves.
+void check_amounts(const Json& list, const Json& requests, const std::string& path,
+                   FieldErrors& errors) {
   if (!list.is_object()) return;
   for (const auto& [resource, value] : list.items()) {
     if (errors.size() >= kMaxErrors) return;
     const auto text = text_of(value);
-    if (!text) continue;
+    if (!text || is_limit_of_any_size(resource, *text, requests)) continue;
     if (const auto valid = check_amount(resource, *text); !valid) {
       errors.push_back({FieldErrorType::kInvalid, fmt::format("{}[{}]", path, resource),
                         shown_value(value), valid.error().message});
@@ -110,8 +124,8 @@ void validate_resources(const Json& resources, const std::string& path, FieldErr
   if (!resources.is_object()) return;
   const Json requests = resources.value("requests", Json());
   const Json limits = resources.value("limits", Json());
-  check_amounts(limits, path + ".limits", errors);
-  check_amounts(requests, path + ".requests", errors);
+  check_amounts(limits, requests, path + ".limits", errors);
+  check_amounts(requests, Json(), path + ".requests", errors);
   if (!requests.is_object()) return;
   for (const auto& [resource, value] : requests.items()) {
     if (errors.size() >= kMaxErrors) return;

@@ -193,6 +193,20 @@ void warn_of_schedulers(const Json&, const Json& spec, Warnings& warnings) {
   }
 }
 
+// Right only if they equal those of the class, which the cluster alone knows: otherwise its
+// admission refuses each pod. People copy them from a running one.
+void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings) {
+  for (const std::string_view role : job::kTemplateRoles) {
+    for (const std::string_view field : {"priority", "preemptionPolicy"}) {
+      if (kube::find(spec, {role, "template", "spec", field}) == nullptr) continue;
+      warnings.push_back(
+          fmt::format("spec.{}.template.spec.{}: the cluster fills it in from the "
+                      "class: leave it out",
+                      role, field));
+    }
+  }
+}
+
 using Check = void (*)(const Json& object, const Json& spec, Warnings& warnings);
 void warn_of_variables_twice(const Json& object, const Json&, Warnings& warnings) {
   for (auto& text : job::template_warnings(object)) warnings.push_back(std::move(text));
@@ -202,7 +216,7 @@ struct NamedCheck {
   std::string_view name;  // for people who look for it
   Check check;
 };
-constexpr std::array<NamedCheck, 9> kChecks{{
+constexpr std::array<NamedCheck, 10> kChecks{{
     {"coordinator-restarts", warn_of_restarts},
     {"held-capacity-of-no-time", warn_of_held_capacity},
     {"not-planned", warn_of_unplanned},
@@ -211,6 +225,7 @@ constexpr std::array<NamedCheck, 9> kChecks{{
     {"reserved-variables", warn_of_reserved_variables},
     {"ignored-ports", warn_of_ignored_ports},
     {"foreign-scheduler", warn_of_schedulers},
+    {"copied-priorities", warn_of_copied_priorities},
     {"variables-twice", warn_of_variables_twice},
 }};
 

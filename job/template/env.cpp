@@ -6,6 +6,7 @@
 
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
+#include "kube/model/quantity.h"
 
 namespace nervex::job::pod_template {
 namespace {
@@ -137,6 +138,26 @@ void check_field_ref(const Place& ref, bool in_volume) {
   }
 }
 
+namespace {
+
+// 1, 1k, 1Mi: one of a unit, however it is written: 1000000 is 1M, but 1024 is not 1Ki, and 1e6
+// stays as it is. For cpu 1m and 1.
+bool is_unit(const std::string& text, bool cpu) {
+  const bool binary = text.ends_with('i');
+  const auto amount = kube::parse_quantity(text, cpu ? kube::Scale::kMilli : kube::Scale::kOne);
+  if (!amount) return false;
+  if (cpu) return *amount == 1 || *amount == 1000;
+  if (!kube::is_whole(text)) return false;
+  const std::int64_t step = binary && *amount >= 1024 ? 1024 : 1000;
+  std::int64_t rest = *amount;
+  while (rest != 0 && rest % step == 0) rest /= step;
+  const auto e = text.find_first_of("eE");  // the last letter of 1E, which is a unit
+  const bool has_exponent = e != std::string::npos && e + 1 < text.size();
+  return rest == 1 && (*amount == 1 || binary || !has_exponent);
+}
+
+}  // namespace
+
 void check_resource_field_ref(const Place& ref, bool in_volume) {
   const Place container = ref.at("containerName");
   const Place resource = ref.at("resource");
@@ -154,11 +175,7 @@ void check_resource_field_ref(const Place& ref, bool in_volume) {
       divisor.value().is_number() ? kube::to_text(divisor.value()) : divisor.text();
   if (text.empty() || text == "0" || name.empty()) return;
   const bool cpu = name.ends_with(".cpu");
-  constexpr std::array<std::string_view, 13> kForBytes{
-      "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
-  const bool known = cpu ? text == "1" || text == "1m" || text == "1000m"
-                         : std::find(kForBytes.begin(), kForBytes.end(), text) != kForBytes.end();
-  if (known) return;
+  if (is_unit(text, cpu)) return;
   divisor.invalid(name, cpu ? "only divisor's values 1m and 1 are supported with the cpu resource"
                             : "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, "
                               "1Ti, 1Pi, 1Ei are supported");

@@ -88,8 +88,9 @@ void Place::duplicate() const {
   errors_.push_back({FieldErrorType::kDuplicate, path(), shown_value(value_), ""});
 }
 
-void Place::duplicate(std::string_view shown) const {
-  errors_.push_back({FieldErrorType::kDuplicate, path(), shown_value(Json(shown)), ""});
+void Place::duplicate(std::string_view shown, std::string detail) const {
+  errors_.push_back(
+      {FieldErrorType::kDuplicate, path(), shown_value(Json(shown)), std::move(detail)});
 }
 
 void Place::too_long(std::size_t limit) const {

@@ -70,7 +70,7 @@ class Place {
   void invalid(const Json& shown, std::string detail) const;
   void forbidden(std::string detail) const;
   void duplicate() const;
-  void duplicate(std::string_view shown) const;
+  void duplicate(std::string_view shown, std::string detail = "") const;
   void too_long(std::size_t limit) const;
   void not_found(std::string detail) const;
   void not_found(const Json& shown, std::string detail) const;

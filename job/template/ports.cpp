@@ -1,6 +1,7 @@
 // Ports of containers and of the node.
 #include <fmt/format.h>
 
+#include "job/ports.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 
@@ -19,15 +20,42 @@ std::string host_port_key(const Json& port, std::int64_t number) {
 }
 
 // With the network of the host, a port that names none on the host gets its own number there.
+std::int64_t number_on_host(const Json& port, bool host_network) {
+  const auto number = kube::int_at(port, {"hostPort"});
+  return number == 0 && host_network ? kube::int_at(port, {"containerPort"}) : number;
+}
+
 void check_unique_host_ports(const Place& container, bool host_network, Seen& seen) {
   const Place ports = container.at("ports");
   ports.each_item([&](const Place& port) {
     const Place host_port = port.at("hostPort");
-    auto number = host_port.integer().value_or(0);
-    if (number == 0 && host_network) number = kube::int_at(port.value(), {"containerPort"});
+    const auto number = number_on_host(port.value(), host_network);
     if (number == 0) return;
     const std::string key = host_port_key(port.value(), number);
     if (!seen.insert(key).second) host_port.duplicate(key);
+  });
+}
+
+// The controller's own port is one of the host's only in the host's network. The error is at the
+// port that its author can change.
+void check_added_port(const Place& containers, const Facts& facts) {
+  if (!facts.host_network || facts.added_port == 0) return;
+  const std::string added = fmt::format("TCP//{}", facts.added_port);
+  int index = 0;
+  containers.each_item([&](const Place& container) {
+    const bool is_main = index++ == facts.main_container;
+    const Place ports = container.at("ports");
+    ports.each_item([&](const Place& port) {
+      if (host_port_key(port.value(), number_on_host(port.value(), true)) != added) return;
+      port.at("containerPort")
+          .duplicate(added, is_main ? fmt::format("the controller adds the port {} with this "
+                                                  "number: give this one that name",
+                                                  kMainPort)
+                                    : fmt::format("the controller adds the port {} with this "
+                                                  "number to containers[{}]: choose another, or "
+                                                  "declare {} there with another",
+                                                  kMainPort, facts.main_container, kMainPort));
+    });
   });
 }
 
@@ -71,6 +99,7 @@ void check_host_ports(const Place& spec, const Facts& facts) {
   Seen seen;
   containers.each_item(
       [&](const Place& one) { check_unique_host_ports(one, facts.host_network, seen); });
+  check_added_port(containers, facts);
   // Init containers run one after the other: each is looked at by itself.
   const Place init_containers = spec.at("initContainers");
   init_containers.each_item([&](const Place& one) {

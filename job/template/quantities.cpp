@@ -97,8 +97,16 @@ void check_claims(const Place& container, const Facts& facts) {
   });
 }
 
+// People copy it from a running pod. Without a class the admission plugin RuntimeClass refuses
+// every pod that has it; whether it is that of a class only the cluster knows.
 void check_overhead(const Place& spec, const Facts&) {
   const Place overhead = spec.at("overhead");
+  const Place runtime_class = spec.at("runtimeClassName");
+  if (overhead.is_object() && !overhead.value().empty() && runtime_class.text().empty()) {
+    return overhead.forbidden(
+        "is filled in by the cluster from the RuntimeClass, and there is no `runtimeClassName`: "
+        "leave it out");
+  }
   overhead.each_entry([](const std::string&, const Place& amount) { check_quantity(amount); });
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "job/pod_manifest.h"
+#include "job/ports.h"
 #include "job/template/syntax.h"
 
 namespace nervex::job {
@@ -25,6 +27,21 @@ void check_pod(const Place& spec, const Facts&) {
   restart.one_of({"Always", "OnFailure", "Never"});
   const Place preemption = spec.at("preemptionPolicy");
   preemption.one_of({"PreemptLowerPriority", "Never"});
+}
+
+// The admission plugin Priority computes it from the class, and refuses pods that say another. Up
+// to 1000000000 any class may have it, also one that is the cluster's default: that is a warning.
+// Beyond there are only the two classes of Kubernetes itself.
+void check_priority(const Place& spec, const Facts&) {
+  constexpr std::int64_t kHighestOfUsers = 1'000'000'000;
+  constexpr std::int64_t kClusterCritical = 2'000'000'000;
+  constexpr std::int64_t kNodeCritical = 2'000'001'000;
+  const Place priority = spec.at("priority");
+  const auto number = priority.integer().value_or(0);
+  if (number <= kHighestOfUsers || number == kClusterCritical || number == kNodeCritical) return;
+  priority.invalid(
+      "is filled in by the cluster from `priorityClassName`, and no class has this value: leave it "
+      "out");
 }
 
 void check_os(const Place& spec, const Facts&) {
@@ -74,6 +91,7 @@ void check_resource_claims(const Place& spec, const Facts&) {
 
 constexpr std::array kRules{
     NamedRule{"the pod", check_pod},
+    NamedRule{"priority", check_priority},
     NamedRule{"operating system", check_os},
     NamedRule{"ephemeral containers", check_no_ephemeral_containers},
     NamedRule{"volumes", check_volumes},
@@ -104,7 +122,7 @@ void gather_volumes(const Json& volumes, Facts& facts) {
   }
 }
 
-Facts facts_of(const Json& spec, const Json& job_volumes) {
+Facts facts_of(const Json& spec, const Json& job_volumes, Role role) {
   Facts facts;
   gather_volumes(kube::array_at(spec, {"volumes"}), facts);
   gather_volumes(job_volumes, facts);
@@ -112,6 +130,8 @@ Facts facts_of(const Json& spec, const Json& job_volumes) {
     facts.claims.insert(kube::string_at(claim, {"name"}));
   }
   facts.host_network = kube::bool_at(spec, {"hostNetwork"});
+  facts.main_container = main_container(spec);
+  facts.added_port = added_main_port(spec, role);
   facts.host_users = kube::bool_at(spec, {"hostUsers"}, true);
   facts.grace_seconds = kube::int_at(spec, {"terminationGracePeriodSeconds"}, 30);
   return facts;
@@ -121,7 +141,7 @@ Facts facts_of(const Json& spec, const Json& job_volumes) {
 }  // namespace pod_template
 
 void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
-                        FieldErrors& errors) {
+                        FieldErrors& errors, Role role) {
   using pod_template::Place;
   const Place root(pod_template, path, errors);
   const Place metadata = root.at("metadata");
@@ -131,7 +151,7 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
   pod_template::check_annotations(annotations);
   const Place spec = root.at("spec");
   if (!spec.is_object()) return;
-  const auto facts = pod_template::facts_of(spec.value(), job_volumes);
+  const auto facts = pod_template::facts_of(spec.value(), job_volumes, role);
   for (const auto& rule : pod_template::kRules) {
     if (spec.is_full()) return;
     rule.check(spec, facts);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "job/template/place.h"
+#include "job/types.h"
 #include "job/validate.h"
 #include "kube/model/json.h"
 
@@ -21,8 +22,9 @@ namespace nervex::job {
 
 // Checks a PodTemplateSpec that stands at `path`. `job_volumes` (null: none) are those of the job,
 // which every pod of its roles has as well; what is wrong with them is check_volume_sources()'s.
+// `role`: whose port the controller adds; said for all but the template of an AggregatorConfig.
 void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
-                        FieldErrors& errors);
+                        FieldErrors& errors, Role role = Role::kAggregator);
 
 // Checks the sources of the volumes in the list that stands at `path`.
 void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors);
@@ -37,6 +39,8 @@ struct Facts {
   std::map<std::string, bool, std::less<>> volumes;  // by name: a claim, which may be a device
   std::set<std::string, std::less<>> claims;         // spec.resourceClaims
   bool host_network = false;
+  int main_container = -1;
+  int added_port = 0;  // of the controller, on the main container; 0: none
   bool host_users = true;
   std::int64_t grace_seconds = 30;
 };

@@ -159,6 +159,8 @@ Result<std::int64_t> parse_quantity(std::string_view text, Scale scale) {
   return amount->negative ? -value : value;
 }
 
+bool is_quantity(std::string_view text) { return take_apart(text).has_value(); }
+
 bool is_whole(std::string_view text) {
   auto parts = take_apart(text);
   if (!parts) return false;

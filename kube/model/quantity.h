@@ -18,6 +18,9 @@ enum class Scale { kOne, kMilli };
 // ("1500m" at kOne is 2). kInvalid: not a quantity, or beyond int64.
 Result<std::int64_t> parse_quantity(std::string_view text, Scale scale);
 
+// Also of amounts beyond int64, which the API server takes.
+bool is_quantity(std::string_view text);
+
 // True if the amount is a whole number: what extended resources (nvidia.com/gpu) demand. `text`
 // must be a valid quantity, else false.
 bool is_whole(std::string_view text);

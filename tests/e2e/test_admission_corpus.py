@@ -76,10 +76,21 @@ def cluster_says(core, namespace):
         # What only pods are refused for. Accounts and classes of the cluster are another matter.
         spec = {key: value for key, value in template["spec"].items()
                 if key not in ("serviceAccountName", "runtimeClassName")}
-        pod = {"metadata": {**template.get("metadata", {}), "name": "corpus"}, "spec": spec}
+        pod = {"metadata": {**template.get("metadata", {}), "name": "corpus"}, "spec": with_main_port(spec)}
         found = fields(core.create_namespaced_pod, namespace, pod, dry_run="All", field_validation="Strict")
         return {field and f"spec.learner.template.{field}": says for field, says in found.items()}
     return ask
+
+
+def with_main_port(spec):
+    """The pod spec with the port that the controller adds to the main container, which is the first one here."""
+    first = spec["containers"][0] if isinstance(spec.get("containers"), list) and spec["containers"] else None
+    ports = first.setdefault("ports", []) if isinstance(first, dict) else None
+    if not isinstance(ports, list):
+        return spec
+    if not any(isinstance(port, dict) and port.get("name") == "nervex-port" for port in ports):
+        ports.append({"name": "nervex-port", "containerPort": 22271, "protocol": "TCP"})
+    return spec
 
 
 # The API server names less than the field there, or the list of the job is a part of the template's to it.
@@ -91,7 +102,10 @@ def is_named(field, theirs):
                for one in theirs)
 
 
-COARSER = {"a spread by a key that it selects by"}  # the path is [0][0] there
+COARSER = {"a spread by a key that it selects by",  # the path is [0][0] there
+           # the controller's own port is the second of two there, ours is the user's
+           "a port of the host that the controller adds too",
+           "a sidecar's port of the host that the controller adds to the main container"}
 
 
 @pytest.mark.parametrize("row", WRONG, ids=[row["when"] for row in WRONG])

@@ -37,6 +37,18 @@ TEST_CASE("every other role has its main port alone", "[job][ports]") {
   CHECK(ports_of(job, role, {4096, 0}, &entry, {}) == std::vector<Port>{{"nervex-port", want}});
 }
 
+TEST_CASE("the port that is added to a main container is told", "[job][ports]") {
+  const auto pod = [](const char* ports) {
+    return Json{{"containers", {{{"name", "c"}, {"ports", Json::parse(ports)}}}}};
+  };
+  CHECK(added_main_port(pod("[]"), Role::kAggregator) == 22272);
+  CHECK(added_main_port(pod(R"([{"name": "web", "containerPort": 80}])"), Role::kCoordinator) ==
+        22273);
+  CHECK(added_main_port(pod(R"([{"name": "nervex-port", "containerPort": 80}])"),
+                        Role::kCoordinator) == 0);
+  CHECK(added_main_port(Json::object(), Role::kCoordinator) == 0);
+}
+
 // Fault 9 of the predecessor: local ranks, so that two pods advertised the same ones.
 TEST_CASE("a GPU's port follows from its rank among all of the learner", "[job][ports]") {
   const RequestEntry entry = an_entry_of({3, 2});

@@ -99,6 +99,14 @@ TEST_CASE("a job is warned of what is silently done to its templates", "[webhook
       {"another scheduler is named",
        R"([{"op": "add", "path": "/spec/coordinator/template/spec/schedulerName", "value": "x"}])",
        {"spec.coordinator.template.spec.schedulerName: replaced by nervex-scheduler"}},
+      {"a priority is copied from a running pod",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/priority", "value": 0},
+           {"op": "add", "path": "/spec/coordinator/template/spec/preemptionPolicy",
+            "value": "PreemptLowerPriority"}])",
+       {"spec.coordinator.template.spec.priority: the cluster fills it in from the class: leave it "
+        "out",
+        "spec.coordinator.template.spec.preemptionPolicy: the cluster fills it in from the class: "
+        "leave it out"}},
       {"our scheduler is named",
        R"([{"op": "add", "path": "/spec/coordinator/template/spec/schedulerName",
             "value": "nervex-scheduler"}])",

@@ -86,6 +86,14 @@ TEST_CASE("parse_quantity refuses what is no quantity or does not fit", "[kube][
   CHECK(got.error().code == Code::kInvalid);
 }
 
+TEST_CASE("is_quantity takes amounts of any size", "[kube][quantity]") {
+  CHECK(is_quantity("10Ei"));
+  CHECK(is_quantity("1e19"));
+  CHECK(is_quantity("-1m"));
+  CHECK_FALSE(is_quantity("4GB"));
+  CHECK_FALSE(is_quantity(""));
+}
+
 TEST_CASE("is_whole tells whether an extended resource may ask for it", "[kube][quantity]") {
   CHECK(is_whole("8"));
   CHECK(is_whole("8000m"));
