@@ -24,9 +24,9 @@ struct Flags {
   std::chrono::milliseconds retry_delay{10'000};
 
   // So many requests are under way at most, and nobody waits for a connection: each worker may
-  // read, and there is the thread that writes Events.
+  // read, and there are the threads that write Events and EndpointSlices.
   std::size_t connections() const {
-    return static_cast<std::size_t>(workers + concurrent_writes) + 1;
+    return static_cast<std::size_t>(workers + concurrent_writes) + 2;
   }
 };
 

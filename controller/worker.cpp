@@ -75,11 +75,12 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
 
 }  // namespace
 
-Worker::Worker(kube::Api& api, Stores& stores, kube::WorkQueue& queue, Performer& performer,
+Worker::Worker(kube::Api& api, Stores& stores, Queues& queues, Performer& performer,
                const Clock& clock, ObserveOptions options)
     : api_(api),
       stores_(stores),
-      queue_(queue),
+      queue_(queues.jobs),
+      slice_queue_(queues.endpoint_slices),
       performer_(performer),
       clock_(clock),
       options_(std::move(options)) {}
@@ -147,7 +148,9 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (status_update(decision.actions) != decision.actions.end()) {
     stores_.status_writes.note_write(key, clock_.mono());
   }
-  if (const auto failed = performer_.perform(seen->job, decision.actions)) {
+  const auto failed = performer_.perform(seen->job, decision.actions);
+  queue_slices(key, decision.actions);
+  if (failed) {
     report(key, *failed);
     return failed->error;
   }
@@ -157,6 +160,18 @@ Result<Outcome> Worker::work(const std::string& key) {
     queue_.add_after(key, kPodEventDelay);
   }
   return Outcome::kRequeue;
+}
+
+// What this process writes is in the caches before the watch reports it, and so no change any more.
+void Worker::queue_slices(const std::string& key, const Actions& actions) const {
+  slice_queue_.add_after(key, kEndpointSliceDelay);
+  const bool has_written_service =
+      std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+        return std::holds_alternative<CreateSharedService>(action) ||
+               std::holds_alternative<UpdateSharedService>(action);
+      });
+  if (!has_written_service) return;
+  add_namespace(stores_, kube::NamespacedName::parse(key).ns, slice_queue_);
 }
 
 // Pods of a job that was deleted wait for nobody's record, and nobody else releases them.
@@ -240,42 +255,43 @@ void RoundMetrics::count(Outcome outcome, std::chrono::nanoseconds took) const {
   }
 }
 
+void RoundMetrics::process(Worker& worker, const std::string& key) const {
+  const CountedIn active = begin();
+  const SystemClock clock;
+  const MonoTime began = clock.mono();
+  const Outcome outcome = worker.process(key);
+  count(outcome, clock.mono() - began);
+}
+
 // -- threads
 
-Runner::Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
-               kube::Reflectors& caches, const RoundMetrics& metrics)
-    : queue_(queue), worker_(worker), leadership_(leadership), caches_(caches), metrics_(metrics) {}
+Runner::Runner(kube::Leadership& leadership, kube::Reflectors& caches)
+    : leadership_(leadership), caches_(caches) {}
 
 Runner::~Runner() { stop(); }
 
-void Runner::start(int threads) {
+void Runner::start(kube::WorkQueue& queue, int threads, Process process) {
+  queues_.push_back(&queue);
   for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back([this](const std::stop_token& stop) { run(stop); });
+    threads_.emplace_back(
+        [this, &queue, process](const std::stop_token& stop) { run(stop, queue, process); });
   }
 }
 
 void Runner::stop() {
   for (auto& thread : threads_) thread.request_stop();
-  queue_.shut_down();
+  for (auto* queue : queues_) queue->shut_down();
   threads_.clear();  // they join
 }
 
-void Runner::run(const std::stop_token& stop) {
+void Runner::run(const std::stop_token& stop, kube::WorkQueue& queue, const Process& process) {
   if (!leadership_.wait(stop)) return;
   std::call_once(refreshed_, [this] { caches_.refresh(); });
   if (!caches_.wait_until_current(stop)) return;
-  while (auto key = queue_.next()) {
-    work_on(*key);
-    queue_.done(*key);
+  while (auto key = queue.next()) {
+    process(*key);
+    queue.done(*key);
   }
-}
-
-void Runner::work_on(const std::string& key) {
-  const CountedIn active = metrics_.begin();
-  const SystemClock clock;
-  const MonoTime began = clock.mono();
-  const Outcome outcome = worker_.process(key);
-  metrics_.count(outcome, clock.mono() - began);
 }
 
 }  // namespace nervex::controller

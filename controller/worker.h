@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -31,8 +32,8 @@ enum class Outcome {
 // Thread-safe; the queue sees to it that one job is never in two threads.
 class Worker {
  public:
-  Worker(kube::Api& api, Stores& stores, kube::WorkQueue& queue, Performer& performer,
-         const Clock& clock, ObserveOptions options);
+  Worker(kube::Api& api, Stores& stores, Queues& queues, Performer& performer, const Clock& clock,
+         ObserveOptions options);
 
   // One round for the job `key`. Never throws. Failures are logged and the key comes again with the
   // queue's back-off; what the API server refuses for good is written on the job too.
@@ -43,6 +44,7 @@ class Worker {
   Result<Nothing> release_orphans(const std::string& key);
   // The namespace's Service goes with the last job of the namespace.
   Result<Nothing> remove_unused_service(const std::string& ns);
+  void queue_slices(const std::string& key, const Actions& actions) const;
   void coalesce_status(const job::Job& job, Decision& decision) const;
   // Reports the failure on the job.
   void report(const std::string& key, const Failure& failure);
@@ -50,6 +52,7 @@ class Worker {
   kube::Api& api_;
   Stores& stores_;
   kube::WorkQueue& queue_;
+  kube::WorkQueue& slice_queue_;
   Performer& performer_;
   const Clock& clock_;
   const ObserveOptions options_;
@@ -67,6 +70,8 @@ class RoundMetrics {
   // While a round is under way.
   CountedIn begin() const { return CountedIn(active_); }
   void count(Outcome outcome, std::chrono::nanoseconds took) const;
+  // worker.process(), counted.
+  void process(Worker& worker, const std::string& key) const;
 
  private:
   const Counter success_;
@@ -80,32 +85,31 @@ class RoundMetrics {
 
 // -- which threads do the work, and when may they begin?
 
-// Workers from start() until stop(). None decides anything before this process leads and all caches
+// Threads from start() until stop(). None decides anything before this process leads and all caches
 // have been brought up to date since: a cache that is half full makes pods twice,
 // and one that lacks the last writes of the leader before us deletes pods that are wanted.
-// Meanwhile the queue collects what the watches report.
+// Meanwhile the queues collect what the watches report.
 class Runner {
  public:
-  Runner(kube::WorkQueue& queue, Worker& worker, kube::Leadership& leadership,
-         kube::Reflectors& caches, const RoundMetrics& metrics);
+  using Process = std::function<void(const std::string& key)>;
+
+  Runner(kube::Leadership& leadership, kube::Reflectors& caches);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  void start(int threads);
+  // Gives each key of the queue to `process`, on so many threads. For each queue once.
+  void start(kube::WorkQueue& queue, int threads, Process process);
   // No round begins any more; waits for those under way. Idempotent.
   void stop();
 
  private:
-  void run(const std::stop_token& stop);
-  void work_on(const std::string& key);
+  void run(const std::stop_token& stop, kube::WorkQueue& queue, const Process& process);
 
-  kube::WorkQueue& queue_;
-  Worker& worker_;
   kube::Leadership& leadership_;
   kube::Reflectors& caches_;
   std::once_flag refreshed_;
-  const RoundMetrics& metrics_;
+  std::vector<kube::WorkQueue*> queues_;
   std::vector<std::jthread> threads_;
 };
 

@@ -226,7 +226,12 @@ Json shared_service_manifest(const std::string& ns) {
       {"apiVersion", "v1"},
       {"kind", "Service"},
       {"metadata", {{"name", ns}, {"namespace", ns}, {"labels", labels}}},
-      {"spec", {{"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}}}};
+      {"spec",
+       {{"clusterIP", "None"},
+        // A pod's first address alone. Without a selector the default would be both families, also
+        // where the cluster has one, and then nobody could give the Service a selector again.
+        {"ipFamilyPolicy", "SingleStack"},
+        {"publishNotReadyAddresses", true}}}};
 }
 
 Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,

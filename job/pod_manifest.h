@@ -72,8 +72,8 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
 // hostname, a subdomain or setHostnameAsFQDN: these stay as they are, and say otherwise.
 bool can_share_name(const Json& pod_template_or_spec);
 
-// The namespace's headless Service, of the namespace's name: it selects the pods of all jobs there,
-// has no owner and no ports, of which headless Services need none.
+// The namespace's headless Service, of the namespace's name: it has no owner, no ports, of which
+// headless Services need none, and no selector, so that its EndpointSlices are the controller's.
 Json shared_service_manifest(const std::string& ns);
 // The pod's own headless Service, of the pod's name.
 Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* entry,

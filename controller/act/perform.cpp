@@ -82,6 +82,11 @@ struct Perform {
     failed.is_of_shared_service = true;
     return failed;
   }
+  std::optional<Failure> operator()(const UpdateSharedService& action) const {
+    auto failed = one(kFailedCreate, [&] { return writes.update_shared_service(action); });
+    if (failed) failed->is_of_shared_service = true;
+    return failed;
+  }
   std::optional<Failure> operator()(const CreatePods& action) const {
     return create_each(action.manifests, &Writes::create_pod);
   }

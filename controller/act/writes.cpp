@@ -173,6 +173,20 @@ Result<bool> Writes::create_shared_service(const Json& manifest) {
   return failure("create", "service", ns + "/" + name, "",
                  {Code::kConflict, "an earlier one of that name has to go first"});
 }
+// A merge patch: what the API server has added to the spec stays.
+Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update) {
+  Json spec = {{"selector", nullptr}, {"ports", nullptr}};
+  spec.update(update.manifest["spec"]);
+  const Json body = {{"metadata", guard(update.uid, update.resource_version)},
+                     {"spec", std::move(spec)}};
+  const std::string name = name_of(update.manifest);
+  const auto updated = kube::merge_patch(api_, kube::kServices, job_.meta.ns, name, body);
+  if (!updated) {
+    return with_context("update service " + job_.meta.ns + "/" + name, updated.error());
+  }
+  fold(services(), *updated);
+  return ok();
+}
 Result<Nothing> Writes::create_pod_group(const Json& manifest) {
   return create(pod_groups(), manifest);
 }

@@ -22,6 +22,8 @@ class Writes {
   Result<Nothing> create_service(const Json& manifest);
   // False: its name is taken by a Service of somebody else. Ours may be another job's doing.
   Result<bool> create_shared_service(const Json& manifest);
+  // kConflict: it is not the version that was decided on.
+  Result<Nothing> update_shared_service(const UpdateSharedService& update);
   Result<Nothing> create_pod_group(const Json& manifest);
 
   // The live pods that were read are in the cache then. kConflict: one that has not finished fills

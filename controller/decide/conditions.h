@@ -60,6 +60,7 @@ inline constexpr std::string_view kSuccessfulCreate = "SuccessfulCreate";
 inline constexpr std::string_view kFailedCreate = "FailedCreate";
 inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
 inline constexpr std::string_view kFailedDelete = "FailedDelete";
+inline constexpr std::string_view kFailedToUpdateEndpointSlices = "FailedToUpdateEndpointSlices";
 inline constexpr std::string_view kPodsLost = "PodsLost";  // taken away, and replaced
 
 // status.reason, where it is not a condition's.

@@ -22,7 +22,8 @@ Result<Service> decode_service(std::string_view json) {
   const auto object = kube::parse_json(json);
   if (!object) return with_context("service", object.error());
   Service service{kube::decode_meta(*object), service_shape(*object),
-                  !kube::array_at(*object, {"metadata", "ownerReferences"}).empty()};
+                  !kube::array_at(*object, {"metadata", "ownerReferences"}).empty(),
+                  kube::string_at(*object, {"spec", "clusterIP"}) == "None"};
   service.meta.annotations.clear();  // the user's; of no use here
   if (service.meta.name.empty()) return Error{Code::kInvalid, "service: metadata.name is missing"};
   return service;

@@ -28,6 +28,7 @@ struct Service {
   kube::Meta meta;
   std::uint64_t shape = 0;  // service_shape()
   bool has_owner = false;   // be it its controller or not
+  bool is_headless = false;
   bool operator==(const Service&) const = default;
 };
 Result<Service> decode_service(std::string_view json);

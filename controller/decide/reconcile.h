@@ -47,6 +47,13 @@ struct CreateSharedService {
   Json manifest;
   bool operator==(const CreateSharedService&) const = default;
 };
+// Gives exactly this version of it the spec of the manifest.
+struct UpdateSharedService {
+  std::string uid;
+  std::string resource_version;
+  Json manifest;
+  bool operator==(const UpdateSharedService&) const = default;
+};
 struct CreatePods {
   std::vector<Json> manifests;
   bool operator==(const CreatePods&) const = default;
@@ -112,9 +119,10 @@ struct DryRunPods {
   bool operator==(const DryRunPods&) const = default;
 };
 
-using Action = std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreateSharedService,
-                            CreatePods, ConfirmFree, DeletePodGroups, DeletePods, ReleasePods,
-                            DeleteServices, UpdateStatus, DeleteJob, RecordEvent, DryRunPods>;
+using Action =
+    std::variant<CreatePodGroup, PatchPodGroup, CreateServices, CreateSharedService,
+                 UpdateSharedService, CreatePods, ConfirmFree, DeletePodGroups, DeletePods,
+                 ReleasePods, DeleteServices, UpdateStatus, DeleteJob, RecordEvent, DryRunPods>;
 using Actions = std::vector<Action>;
 
 // -- what is to be done now?

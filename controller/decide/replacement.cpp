@@ -22,7 +22,7 @@ using job::Role;
 using std::chrono::seconds;
 
 constexpr seconds kFirstDelay{10};
-constexpr seconds kLongestDelay{300};
+constexpr seconds kLongestReplacementDelay{300};
 
 // By role and ordinal: the incarnation that is the least one.
 using Incarnations = std::map<std::pair<Role, int>, int>;
@@ -47,7 +47,7 @@ void sort_by_slot(std::vector<T>& items) {
 // How long after it was made a pod of that incarnation is replaced at the soonest.
 seconds delay_of(int incarnation) {
   if (incarnation == 0) return seconds::zero();
-  return std::min(kLongestDelay, kFirstDelay * (1 << std::min(incarnation - 1, 10)));
+  return std::min(kLongestReplacementDelay, kFirstDelay * (1 << std::min(incarnation - 1, 10)));
 }
 
 std::string words_about(const kube::Pod& pod) {

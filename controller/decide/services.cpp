@@ -76,6 +76,10 @@ Actions shared_service_steps(const Round& round) {
   Actions steps;
   if (there != nullptr && !there->meta.deleting) {
     if (there->shape == service_shape(manifest)) return {};
+    if (there->is_headless) {  // then names go on resolving meanwhile
+      return {
+          UpdateSharedService{there->meta.uid, there->meta.resource_version, std::move(manifest)}};
+    }
     steps.push_back(
         DeleteServices{{{there->meta.name, there->meta.uid, false, there->meta.resource_version}}});
   }

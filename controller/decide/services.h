@@ -37,8 +37,9 @@ void report_services(const Round& round, job::Status& status);
 
 // -- the namespace's Service
 
-// Makes it, or makes it again if its spec is not ours any more. Nothing if the attempt's mode is
-// not Shared.
+// Makes it, or restores its spec if that is not ours any more: it is deleted for that and made
+// again if it is not even headless, which cannot be changed. Nothing if the attempt's mode is not
+// Shared.
 Actions shared_service_steps(const Round& round);
 
 // One that is ours in a namespace without any job: to be deleted in exactly this version. A job

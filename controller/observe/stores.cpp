@@ -17,6 +17,11 @@ std::string by_job(const T& object) {
   return owner_job_uid(object.meta);
 }
 
+std::string by_job_label(const EndpointSlice& slice) {
+  const std::string& job = kube::label(slice.meta, job::kJobLabel);
+  return is_ours(slice) && !job.empty() ? slice.meta.ns + "/" + job : orphans_key(slice.meta.ns);
+}
+
 // Pods whose job is gone have to be found, too.
 std::string by_job_key(const kube::Pod& pod) {
   std::string key = owner_job_key(pod.meta);
@@ -29,6 +34,7 @@ Stores::Stores()
     : jobs([](const job::Job& job) { return job.meta.ns.str(); }),
       pods(by_job_key),
       services(by_job<Service>),
+      endpoint_slices(by_job_label),
       pod_groups(by_job<gang::PodGroup>) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
@@ -82,12 +88,15 @@ void remember_disrupted(Stores& stores, const kube::Pod& gone) {
   stores.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 
-Changed<kube::Pod> pod_changed(Stores& stores, kube::WorkQueue& queue,
-                               std::chrono::milliseconds delay) {
-  return [&stores, &queue, delay](const auto& before, const auto& after) {
+Changed<kube::Pod> pod_changed(Stores& stores, Queues& queues, std::chrono::milliseconds delay) {
+  return [&stores, &queue = queues.jobs, &slices = queues.endpoint_slices, delay](
+             const auto& before, const auto& after) {
     if (after == nullptr) remember_disrupted(stores, *before);
     add_unless_empty(queue, former_owner_key(before, after));
     std::string key = owner_job_key(after ? after->meta : before->meta);
+    if (!key.empty() && changes_endpoint(before.get(), after.get())) {
+      slices.add_after(key, kEndpointSliceDelay);
+    }
     if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
     if (key.empty()) return;
     if (after != nullptr && can_be_coalesced(*after)) {
@@ -99,31 +108,46 @@ Changed<kube::Pod> pod_changed(Stores& stores, kube::WorkQueue& queue,
 }
 
 // The namespace's Service: every job there may need it, and if there is none any more nobody does.
-Changed<Service> service_changed(Stores& stores, kube::WorkQueue& queue) {
-  return [&stores, &queue, owner = add_owner_to<Service>(queue)](const auto& before,
-                                                                 const auto& after) {
+Changed<Service> service_changed(Stores& stores, Queues& queues) {
+  return [&stores, &queues, owner = add_owner_to<Service>(queues.jobs)](const auto& before,
+                                                                        const auto& after) {
     owner(before, after);
     const kube::Meta& meta = (after ? after : before)->meta;
-    if (meta.name != meta.ns.str() || before == after) return;
-    queue.add(orphans_key(meta.ns));
-    for (const auto& job : stores.jobs.by_index(meta.ns)) queue.add(job->meta.key());
+    if (meta.name != meta.ns.str()) return;
+    add_namespace(stores, meta.ns, queues.jobs);
+    add_namespace(stores, meta.ns, queues.endpoint_slices);
   };
 }
 
-Changed<job::Job> job_changed(Stores& stores, kube::WorkQueue& queue) {
-  return [&stores, &queue](const auto& before, const auto& after) {
+Changed<EndpointSlice> slice_changed(kube::WorkQueue& queue) {
+  return [&queue](const auto& before, const auto& after) {
+    for (const auto& slice : {before, after}) {
+      if (slice != nullptr) queue.add(by_job_label(*slice));
+    }
+  };
+}
+
+Changed<job::Job> job_changed(Stores& stores, Queues& queues) {
+  return [&stores, &queue = queues.jobs, &slices = queues.endpoint_slices](const auto& before,
+                                                                           const auto& after) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
       stores.cleared_attempts.forget(job.meta.uid);
       stores.dry_runs.forget(job.meta.uid);
       stores.disrupted_coordinators.erase(job.meta.ns + "/" +
                                           job::pod_name(job, job::Role::kCoordinator, {}));
+      slices.add(job.meta.key());
     }
     queue.add(job.meta.key());
   };
 }
 
 }  // namespace
+
+void add_namespace(const Stores& stores, const std::string& ns, kube::WorkQueue& queue) {
+  queue.add(orphans_key(ns));
+  for (const auto& job : stores.jobs.by_index(ns)) queue.add(job->meta.key());
+}
 
 // -- dry runs
 
@@ -205,16 +229,20 @@ void StatusWriteLimiter::forget(const std::string& job) {
   jobs_.erase(job);
 }
 
-void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
+void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
                  std::chrono::milliseconds pod_event_delay) {
+  kube::WorkQueue& queue = queues.jobs;
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
-              kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queue)));
+              kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queues)));
   watches.add("pods", path_of_ours(kube::kPods), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod,
-                                         pod_changed(stores, queue, pod_event_delay)));
+                                         pod_changed(stores, queues, pod_event_delay)));
   watches.add(
       "services", path_of_ours(kube::kServices), stores.services,
-      kube::sink_into<Service>(stores.services, decode_service, service_changed(stores, queue)));
+      kube::sink_into<Service>(stores.services, decode_service, service_changed(stores, queues)));
+  watches.add("endpointslices", path_of_ours(kEndpointSlices), stores.endpoint_slices,
+              kube::sink_into<EndpointSlice>(stores.endpoint_slices, decode_endpoint_slice,
+                                             slice_changed(queues.endpoint_slices)));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.pod_groups,
               kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group,
                                               add_owner_to<gang::PodGroup>(queue)));

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "controller/decide/endpoint_slices.h"
 #include "controller/decide/observed.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
@@ -120,7 +121,8 @@ class StatusWriteLimiter {
 // finalizer and no job as their owner, which have it in their index too. No job is called so.
 inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
-// Jobs are indexed by namespace, pods by the key of the owning job, the others by its uid.
+// Jobs are indexed by namespace; pods by the key of the owning job, and slices by that of the job
+// whose pods they name, those that no job has by orphans_key(); the others by the owner's uid.
 // Thread-safe, as the stores are.
 struct Stores {
   Stores();
@@ -128,6 +130,7 @@ struct Stores {
   kube::Store<job::Job> jobs;
   kube::Store<kube::Pod> pods;
   kube::Store<Service> services;
+  kube::Store<EndpointSlice> endpoint_slices;  // of namespaces' Services
   kube::Store<gang::PodGroup> pod_groups;
   kube::Store<AggregatorConfig> aggregator_configs;
   kube::Store<PriorityClass> priority_classes;
@@ -153,10 +156,26 @@ bool can_be_coalesced(const kube::Pod& after);
 // Changes of pods that can be coalesced are looked at together, so long after the first of them.
 inline constexpr std::chrono::milliseconds kPodEventDelay{200};
 
+// A job's EndpointSlices are looked at so long after the first change of its pods' addresses: what
+// comes meanwhile is written with it.
+inline constexpr std::chrono::milliseconds kEndpointSliceDelay{250};
+
+struct Queues {
+  explicit Queues(const Clock& clock) : jobs(clock), endpoint_slices(clock) {}
+
+  kube::WorkQueue jobs;  // and orphans_key()
+  // Jobs whose EndpointSlices may have to be written, and orphans_key() of namespaces with slices
+  // of no job.
+  kube::WorkQueue endpoint_slices;
+};
+
+// The namespace's orphans_key() and all its jobs: for who has changed what they share.
+void add_namespace(const Stores& stores, const std::string& ns, kube::WorkQueue& queue);
+
 // Adds every kind of `stores`. Each change puts the key of the owning job into the queue; a change
 // of an AggregatorConfig or a PriorityClass those of all jobs. Changes of pods that at most move
 // counts come into the queue after `pod_event_delay`.
-void add_watches(kube::Reflectors& watches, Stores& stores, kube::WorkQueue& queue,
+void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
                  std::chrono::milliseconds pod_event_delay = kPodEventDelay);
 
 }  // namespace nervex::controller

@@ -50,6 +50,7 @@ struct Draft {
   std::string restart_policy;  // of the pod
   std::string_view hostname;   // texts of the scan
   std::string_view subdomain;
+  std::string_view ip;
   StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
 };
 
@@ -341,6 +342,8 @@ void scan_status(Value value, Draft& draft) {
       pod.message = text_of(item);
     } else if (key == "startTime") {
       pod.has_start_time = !text_of(item).empty();
+    } else if (key == "podIP") {
+      draft.ip = text_of(item);
     } else if (key == "nominatedNodeName") {
       pod.nominated_node = text_of(item);
     } else if (key == "conditions") {
@@ -460,6 +463,7 @@ Pod complete(Draft draft) {
     }
     compare_with_deletion(draft);
     pod.containers = std::move(draft.containers);
+    pod.ip = draft.ip;
   } else {
     pod.message = {};
   }

@@ -47,6 +47,7 @@ struct Pod {
   SharedString scheduler_name;
   SharedString node;            // empty: not bound
   SharedString nominated_node;  // a hint, set by who may patch pods/status
+  SharedString ip;              // status.podIP; of kept pods
   PodPhase phase = PodPhase::kPending;
   SharedString reason;         // status.reason: "Evicted", "OutOfcpu"
   SharedString message;        // status.message
@@ -56,7 +57,7 @@ struct Pod {
   bool ready = false;              // condition Ready
   bool disruption_target = false;  // condition DisruptionTarget is True
   // spec.hostname is its name and spec.subdomain its namespace: a headless Service of the
-  // namespace's name that selects the pod gives it a name in DNS.
+  // namespace's name gives it a name in DNS.
   bool is_named_by_namespace = false;
   SharedString disruption_reason;    // of that condition: "EvictionByEvictionAPI"
   SharedString node_lost;            // message of kNodeLostCondition; empty: it is not True
@@ -83,7 +84,8 @@ struct PodFilter {
   std::vector<std::string> label_keys;       // kept if present
   std::vector<std::string> annotation_keys;  // kept if present
   std::string finalizer;                     // Pod::has_finalizer tells whether the pod has it
-  std::string detail_label;  // container states and messages are kept only of pods with this label
+  // Container states, messages and the address are kept only of pods with this label.
+  std::string detail_label;
   // What the scheduler said last is kept of pods with this annotation, too. "": of no others.
   std::string scheduling_annotation{};
   // The same, and Pod::detail, of pods with this label. "": of no others.

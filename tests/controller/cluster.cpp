@@ -62,13 +62,14 @@ gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
 
 Process::Process(kube::Api& api, const Clock& clock, bool shared_services,
                  std::chrono::milliseconds status_update_period, bool direct_placement)
-    : queue(clock),
+    : queues(clock),
       events(api, clock, "nervex-controller"),
       pool(0),
       performer(api, stores, events, pool),
-      worker(api, stores, queue, performer, clock,
+      worker(api, stores, queues, performer, clock,
              options_of(shared_services, status_update_period, direct_placement)),
-      dry_runs(api, stores, queue, clock,
+      slices(api, stores, queues.endpoint_slices, events, clock),
+      dry_runs(api, stores, queues.jobs, clock,
                options_of(shared_services, status_update_period, direct_placement)) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
@@ -90,6 +91,9 @@ void Cluster::sync_some(unsigned kinds) {
   if (kinds & 1U) fill(stores.jobs, api, kube::kNervexJobs, job::parse_job);
   if (kinds & 2U) fill(stores.pods, api, kube::kPods, controller::decode_pod);
   if (kinds & 4U) fill(stores.services, api, kube::kServices, controller::decode_service);
+  if (kinds & 4U)
+    fill(stores.endpoint_slices, api, controller::kEndpointSlices,
+         controller::decode_endpoint_slice);
   if (kinds & 8U) {
     fill(stores.pod_groups, api, kube::kPodGroups, gang::parse_pod_group);
   }
@@ -187,12 +191,15 @@ void Cluster::commit_gangs() {
 
 void Cluster::run_pods() {
   commit_gangs();
+  int address = 0;  // each pod keeps its own
   for (const auto& pod : api.list(kube::kPods)) {
+    ++address;
     if (string_at(pod, {"status", "phase"}) != "Pending") continue;
     api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
                {{"spec", {{"nodeName", "n1"}}},
                 {"status",
                  {{"phase", "Running"},
+                  {"podIP", fmt::format("10.0.0.{}", address)},
                   {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
   }
 }

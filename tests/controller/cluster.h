@@ -6,6 +6,7 @@
 #include <string>
 
 #include "controller/act/dry_run.h"
+#include "controller/act/endpoint_slices.h"
 #include "controller/worker.h"
 #include "job/types.h"
 #include "tests/support/fake_api.h"
@@ -23,12 +24,13 @@ struct Process {
           bool direct_placement = false);
 
   controller::Stores stores;
-  kube::WorkQueue queue;
+  controller::Queues queues;
   kube::EventRecorder events;
   controller::WritePool pool;  // writes one after the other, so that faults are repeatable
   controller::Performer performer;
   controller::Worker worker;
-  controller::PodDryRuns dry_runs;  // without its thread: tests say when it answers
+  controller::EndpointSliceWriter slices;  // without its thread, as the next
+  controller::PodDryRuns dry_runs;         // tests say when it answers
 };
 
 class Cluster {

@@ -114,6 +114,12 @@ void World::perform(const CreateSharedService& action) {
   created.push_back("service " + name_of(action.manifest));
 }
 
+void World::perform(const UpdateSharedService& action) {
+  auto service = decode_service(kube::to_text(action.manifest));
+  service->meta.uid = action.uid;
+  seen.shared_service = std::make_shared<const Service>(*std::move(service));
+}
+
 void World::perform(const CreatePods& action) {
   for (const auto& manifest : action.manifests) {
     auto pod = decode_pod(kube::to_text(manifest));

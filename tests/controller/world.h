@@ -67,6 +67,7 @@ class World {
   void perform(const controller::PatchPodGroup& action);
   void perform(const controller::CreateServices& action);
   void perform(const controller::CreateSharedService& action);
+  void perform(const controller::UpdateSharedService& action);
   void perform(const controller::CreatePods& action);
   void perform(const controller::ConfirmFree& action);
   void perform(const controller::DeletePodGroups& action);

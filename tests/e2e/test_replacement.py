@@ -241,8 +241,9 @@ def test_a_namespaces_service_that_was_edited_is_put_right(jobs, core, namespace
     def look():
         service = jobs.shared_service()
         spec = service and service.spec
-        return bool(spec and "pod-name" not in spec.selector and spec.publish_not_ready_addresses), spec
-    wait_for(look, "the service's own selector")
+        return bool(spec and not spec.selector and spec.publish_not_ready_addresses), spec
+    wait_for(look, "the service without a selector")
+    jobs.wait_names(NAME, len(running))
     assert uids(jobs.pods(NAME)) == uids(running)
 
 

@@ -1,6 +1,8 @@
 """What names pods in DNS: one Service per namespace, or where that cannot be one for each pod. That both do is
 shown beside the contract's rows (test_controller.py, test_job_life.py, test_multi_gpu.py)."""
 
+import json
+
 import kubernetes
 import pytest
 from support.jobs import Jobs, job, template
@@ -101,6 +103,91 @@ def test_a_namespace_that_begins_with_a_digit(core, custom):
         assert (jobs.condition(NAME, "PerPodServices") is None) == relaxed
     finally:
         core.delete_namespace(name, grace_period_seconds=0)
+
+
+# -- whose are its EndpointSlices?
+
+KUBERNETES = "endpointslice-controller.k8s.io"
+
+
+@pytest.fixture
+def slices(core, namespace):
+    """Those of the namespace's Service: a function of who manages them, None for everybody."""
+    api = kubernetes.client.DiscoveryV1Api(core.api_client)
+
+    def look(manager=None):
+        selector = f"kubernetes.io/service-name={namespace}"
+        if manager:
+            selector += f",endpointslice.kubernetes.io/managed-by={manager}"
+        # As text: the client refuses slices without endpoints.
+        reply = api.list_namespaced_endpoint_slice(namespace, label_selector=selector, _preload_content=False)
+        return json.loads(reply.data)["items"]
+
+    def delete(one):
+        api.delete_namespaced_endpoint_slice(one["metadata"]["name"], namespace)
+
+    def patch(one, body):
+        api.patch_namespaced_endpoint_slice(one["metadata"]["name"], namespace, body)
+    look.delete, look.patch = delete, patch
+    return look
+
+
+def test_they_are_the_controllers_and_go_with_the_job(jobs, slices):
+    start(jobs, job("one"), 2)
+    start(jobs, job("two"), 2)
+    jobs.wait_names("one", 2)
+    jobs.wait_names("two", 2)
+    assert len(slices("nervex-controller")) == len(slices()) == 2
+    slices.delete(slices()[0])
+    wait_for(lambda: len(slices()) == 2, "the slice to come back")
+    jobs.delete("one")
+    wait_for(lambda: len(slices()) == 1, "the slice to go with its job")
+    jobs.wait_names("two", 2)
+
+
+@pytest.mark.parametrize("label", ["group-name", "nervexjob-name", "service.kubernetes.io/headless"])
+def test_one_whose_labels_were_taken_gets_them_back(jobs, slices, label):
+    """Without some of them no watch of ours sees it any more: it is found by its name."""
+    start(jobs, job(NAME), 2)
+    jobs.wait_names(NAME, 2)
+    (before,) = slices()
+    slices.patch(before, {"metadata": {"labels": {label: None}}})
+    wait_for(lambda: (slices()[0]["metadata"]["labels"] == before["metadata"]["labels"], slices()), "its labels")
+    jobs.wait_names(NAME, 2)
+
+
+def test_they_follow_pods_that_come_and_go_while_no_controller_runs(jobs, core, namespace, programs, node_agent):
+    start(jobs, collectors(1), 3)
+    jobs.wait_names(NAME, 3)
+    programs.stop("controller")
+    (gone,) = [one.metadata.name for one in jobs.pods(NAME) if one.metadata.labels["replica-type"] == "collector"]
+    node_agent.set_phase(gone, "Failed")
+    programs.start("controller")
+    wait_for(lambda: (gone not in jobs.addresses(), jobs.addresses()), "the name of the pod that failed to go")
+    assert f"{NAME}-coordinator" in jobs.addresses()
+
+
+def test_an_upgrade_takes_names_over_from_kubernetes_without_a_gap(jobs, core, namespace, programs, slices):
+    """In 0.1 the Service had a selector, so that the controller manager wrote slices and an Endpoints object."""
+    start(jobs, collectors(1), 3)
+    programs.stop("controller")
+    service = jobs.shared_service()
+    core.patch_namespaced_service(namespace, namespace, {"spec": {"selector": dict(service.metadata.labels)}})
+    for one in slices("nervex-controller"):
+        slices.delete(one)
+    wait_for(lambda: slices(KUBERNETES), "the slices of the controller manager")
+    jobs.wait_names(NAME, 3)
+    programs.start("controller")
+
+    def taken_over():
+        assert len(jobs.addresses()) == 3, "a name was gone meanwhile"
+        objects = core.list_namespaced_endpoints(namespace, _preload_content=False)
+        left = [one["metadata"]["name"] for one in json.loads(objects.data)["items"]]
+        return not left and len(slices()) == len(slices("nervex-controller")) == 1, (left, slices())
+    wait_for(taken_over, "our slice alone")
+    always(lambda: (taken_over()[0], slices()), "our slice alone")
+    assert jobs.shared_service().metadata.uid == service.metadata.uid
+    jobs.wait_names(NAME, 3)
 
 
 # -- whose names are others

@@ -180,13 +180,13 @@ TEST_CASE("a service is headless and leads to its pod, ready or not", "[job][pod
     "ports":[{"name":"nervex-port","port":22270,"targetPort":22270,"protocol":"TCP"}]})"));
 }
 
-TEST_CASE("a namespace's service is headless, nobody's, and leads to the pods of all jobs",
+TEST_CASE("a namespace's service is headless, nobody's, and selects no pods",
           "[job][pod_manifest]") {
   const Json service = shared_service_manifest("rl");
   CHECK(service["metadata"] == Json::parse(R"({"name":"rl","namespace":"rl","labels":{
     "group-name":"nervex.sensetime.com","controller-name":"nervex-operator"}})"));
   CHECK(service["spec"] == Json::parse(R"({"clusterIP":"None","publishNotReadyAddresses":true,
-    "selector":{"group-name":"nervex.sensetime.com","controller-name":"nervex-operator"}})"));
+    "ipFamilyPolicy":"SingleStack"})"));
 }
 
 TEST_CASE("a pod takes its name from the namespace's service unless its template has another",

@@ -126,7 +126,9 @@ void Rules::before(const kube::ApiRequest& request, const controller::Stores& st
   if (request.method == "DELETE") check_deletion(request, path);
   const auto body = kube::parse_json(request.body);
   const bool is_final_now = job_before_ && is_final(job_before_->status.phase);
-  const bool is_creation = request.method == "POST" && path.name.empty();
+  // Pods that are kept when a job ends keep their names.
+  const bool is_creation =
+      request.method == "POST" && path.name.empty() && path.plural != "endpointslices";
   if (is_creation && path.plural == "pods") check_creation(*body, stores);
   if (is_creation && is_final_now && path.plural != "selfsubjectaccessreviews") {
     breach("creates a " + path.plural + " of a job that has ended: " + request.body.substr(0, 200));
@@ -158,7 +160,7 @@ void Rules::after(const kube::ApiRequest& request) {
 
 // Rule 4: nothing is deleted by name alone, nor what belongs to somebody else.
 void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path) {
-  if (path.plural == "nervexjobs") return;
+  if (path.plural == "nervexjobs" || path.plural == "endpointslices") return;
   const kube::ResourceKind& kind = path.plural == "pods"       ? kube::kPods
                                    : path.plural == "services" ? kube::kServices
                                                                : kube::kPodGroups;
@@ -477,6 +479,7 @@ bool Rules::is_wanted_by_spec(const LivePod& of) const {
 
 void Rules::at_rest() {
   look();
+  check_names();
   const auto job = live_job();
   if (!job || is_final(job->status.phase)) return;
   config_is_known_ = true;
@@ -486,6 +489,25 @@ void Rules::at_rest() {
   check_gangs_are_whole(*job, *group);
   check_reserved_is_placed(*group);
   check_ends_are_counted(*job, *group);
+}
+
+void Rules::check_names() {
+  std::multimap<std::string, std::string> wanted;
+  std::multimap<std::string, std::string> found;
+  const auto job = live_job();
+  for (const Json& object : api_.list(kube::kPods, ns_)) {
+    const kube::Pod pod = *controller::decode_pod(kube::to_text(object));
+    const bool is_of_job = job && controller::owner_job_uid(pod.meta) == job->meta.uid;
+    if (!is_of_job || !pod.is_named_by_namespace || pod.is_finished() || pod.ip.empty()) continue;
+    wanted.emplace(pod.meta.name, pod.ip.str());
+  }
+  for (const Json& slice : api_.list(controller::kEndpointSlices, ns_)) {
+    for (const Json& endpoint : slice["endpoints"]) {
+      found.emplace(endpoint["hostname"], endpoint["addresses"][0]);
+    }
+  }
+  if (found == wanted) return;
+  breach(fmt::format("{} names resolve for {} pods", found.size(), wanted.size()));
 }
 
 // A pod on a node that went is in its place until it is marked. The job's own aggregator is no part

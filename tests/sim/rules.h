@@ -82,6 +82,8 @@ class Rules {
   // Of a coordinator that has just been bound: the kubelets have begun with all pods of its gang
   // that were created with their node.
   void check_fence(const LivePod& coordinator, const gang::PodGroup& group);
+  // Each pod that the namespace names has its address in DNS, and nothing else has one.
+  void check_names();
   void check_ends_are_counted(const job::Job& job, const gang::PodGroup& group);
   bool is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang,
                   std::string& missing) const;

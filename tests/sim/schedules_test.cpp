@@ -385,7 +385,7 @@ TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
              "a pod with a node name is refused", "coordinator bound after a direct pod"},
             [](Suite& suite) {
               std::vector<Event> events = ordinary_and({3, refuse_pods});
-              events.push_back({1, [](Suite& of) { seldom(of, refuse_node_names); }});
+              events.push_back({2, [](Suite& of) { seldom(of, refuse_node_names); }});
               live(suite, events, 80);
               check_end(suite);
             });
@@ -419,7 +419,7 @@ TEST_CASE("a job lives through lost nodes, thieves and kills, and no gang is in 
       "base gang committed",        "growth gang committed", "thief",        "pod rejected",
       "extender killed at a write", "kube-scheduler killed", "node flaps",   "gang in part",
       "controller restarted",       "extender restarted",    "gang given up"};
-  for_seeds(20, events, [](Suite& suite) {
+  for_seeds(40, events, [](Suite& suite) {
     const std::vector<Event> happens = {{4, schedule},
                                         {4, change_a_node},
                                         {2, [](Suite& of) { of.add_thief(of.a_node()); }},

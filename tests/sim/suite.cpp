@@ -127,18 +127,22 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
   process_ = std::make_unique<Process>(reviewed_, clock, shared_services_, status_update_period_,
                                        direct_placement_);
   controller::Stores& stores = process_->stores;
-  kube::WorkQueue& queue = process_->queue;
+  kube::WorkQueue& queue = process_->queues.jobs;
+  kube::WorkQueue& slices = process_->queues.endpoint_slices;
   const auto add_owners = [&queue](const auto& before, const auto& after) {
     for (const auto& object : {before, after}) {
       const std::string key = object ? controller::owner_job_key(object->meta) : "";
       if (!key.empty()) queue.add(key);
     }
   };
-  const auto service_changed = [&queue, add_owners](const auto& before, const auto& after) {
+  const auto service_changed = [&queue, &slices, add_owners](const auto& before,
+                                                             const auto& after) {
     add_owners(before, after);
-    if ((after ? after : before)->meta.name == kNamespace) queue.add(kJobKey);
+    if ((after ? after : before)->meta.name != kNamespace) return;
+    queue.add(kJobKey);
+    slices.add(kJobKey);
   };
-  const auto pod_changed = [&stores, &queue](const auto& before, const auto& after) {
+  const auto pod_changed = [&stores, &queue, &slices](const auto& before, const auto& after) {
     const bool was_coordinator =
         after == nullptr && job::role_of(*before) == job::Role::kCoordinator;
     if (was_coordinator && before->disruption_target) {
@@ -146,6 +150,9 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
     }
     const std::string key = controller::owner_job_key((after ? after : before)->meta);
     if (key.empty()) return;
+    if (controller::changes_endpoint(before.get(), after.get())) {
+      slices.add_after(key, controller::kEndpointSliceDelay);
+    }
     if (after != nullptr && controller::can_be_coalesced(*after)) {
       queue.add_after(key, std::chrono::milliseconds(200));
     } else {
@@ -173,6 +180,10 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
                                                       for (const auto& key : stores.jobs.keys())
                                                         queue.add(key);
                                                     }));
+  add(ours(controller::kEndpointSlices),
+      kube::sink_into<controller::EndpointSlice>(
+          stores.endpoint_slices, controller::decode_endpoint_slice,
+          [&slices](const auto&, const auto&) { slices.add(kJobKey); }));
   const std::int64_t now = api.resource_version();
   for (std::size_t i = 0; i < feeds_.size(); ++i) {
     feeds_[i]->list(std::max<std::int64_t>(1, now - (i < behind.size() ? behind[i] : 0)));
@@ -205,12 +216,13 @@ int Suite::work(int most) {
   if (!is_fresh) return 0;
   int rounds = 0;
   try {
-    while (rounds < most && process_->queue.size() > 0) {
-      const auto key = process_->queue.next();
+    while (rounds < most && process_->queues.jobs.size() > 0) {
+      const auto key = process_->queues.jobs.next();
       ++rounds;
       process_->worker.process(*key);
-      process_->queue.done(*key);
+      process_->queues.jobs.done(*key);
     }
+    look_at_slices();
   } catch (const Killed&) {
     note("the controller is killed");
     end_faults();
@@ -220,9 +232,19 @@ int Suite::work(int most) {
   return rounds;
 }
 
+void Suite::look_at_slices() {
+  kube::WorkQueue& queue = process_->queues.endpoint_slices;
+  while (queue.size() > 0) {
+    const auto key = queue.next();
+    process_->slices.process(*key);
+    queue.done(*key);
+  }
+}
+
 bool Suite::work_anyway() {
   const std::int64_t before = api.resource_version();
   process_->worker.process(kJobKey);
+  process_->slices.process(kJobKey);
   rules.look();
   return api.resource_version() != before;
 }
@@ -358,6 +380,7 @@ void Suite::run_pods() {
     api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
                {{"status",
                  {{"phase", "Running"},
+                  {"podIP", fmt::format("10.{}.0.1", ++addresses_)},
                   {"startTime", to_rfc3339(clock.now())},
                   {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
   }

@@ -22,7 +22,15 @@
 namespace nervex::testing {
 
 // The kinds that the controller watches, in the order of its feeds.
-enum Watched { kJobFeed, kPodFeed, kServiceFeed, kPodGroupFeed, kConfigFeed, kFeeds };
+enum Watched {
+  kJobFeed,
+  kPodFeed,
+  kServiceFeed,
+  kPodGroupFeed,
+  kConfigFeed,
+  kEndpointSliceFeed,
+  kFeeds
+};
 
 class Suite {
  public:
@@ -124,6 +132,7 @@ class Suite {
   void connect();
   void add_strangers();
   void check_strangers();
+  void look_at_slices();
   kube::Resources free_on(const std::string& node) const;
 
   std::mt19937 rng_;
@@ -132,6 +141,7 @@ class Suite {
   const bool direct_placement_;                           // --direct-placement, of every third
   bool refuses_node_names_ = false;
   MonoTime kept_up_{};
+  int addresses_ = 0;          // that kubelets have given
   std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
   int thieves_ = 0;
   int extender_writes_left_ = -1;  // until the one that it is killed at

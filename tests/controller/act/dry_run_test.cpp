@@ -59,7 +59,7 @@ TEST_CASE("a refusal of the dry run is on the job in the next round", "[controll
   WaitingCluster cluster;
   cluster.api.fail_next("POST", "/pods?dryRun=All", kAccountRefused, Applied::kNo, 3);
   REQUIRE(cluster.answer());
-  const auto key = cluster.controller->queue.next();  // the answer brings the job up
+  const auto key = cluster.controller->queues.jobs.next();  // the answer brings the job up
   CHECK(key == kJobKey);
   CHECK(cluster.settle() >= 0);
   CHECK(cluster.is_refused());

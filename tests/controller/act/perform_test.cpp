@@ -108,7 +108,7 @@ TEST_CASE("a name held by somebody else is reported and left alone", "[controlle
     cluster.try_again();
     CHECK(cluster.names(kube::kPods).size() == 2);
     CHECK(cluster.job().status.reason == "Starting");
-    CHECK(cluster.controller->queue.failures(kJobKey) == 0);
+    CHECK(cluster.controller->queues.jobs.failures(kJobKey) == 0);
   }
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("a large job is created in several rounds, its coordinator in the last
   const auto few = cluster.names(kube::kPods);
   CHECK(few.size() == 250);
   CHECK(std::count(few.begin(), few.end(), "dqn-coordinator") == 0);
-  CHECK(cluster.controller->queue.size() == 1);  // it goes on at once
+  CHECK(cluster.controller->queues.jobs.size() == 1);  // it goes on at once
   CHECK(cluster.settle() >= 0);
   CHECK(cluster.names(kube::kPods).size() == 601);
   const auto created = cluster.api.writes("POST", "/pods");

@@ -125,6 +125,15 @@ TEST_CASE("a job makes the namespace's Service before its first pods", "[control
       service["spec"]["selector"] = {{"app", "another"}};
     });
     const Actions actions = reconcile(world.seen).actions;
+    REQUIRE(actions.size() == 1);
+    CHECK(std::get<UpdateSharedService>(actions[0]).resource_version == "7");
+    world.apply(actions);
+    CHECK(world.settle() == 0);
+  }
+  SECTION("and when somebody replaces it by one that is not headless") {
+    world.seen.shared_service =
+        a_shared_service([](Json& service) { service["spec"]["clusterIP"] = "10.0.0.7"; });
+    const Actions actions = reconcile(world.seen).actions;
     REQUIRE(actions.size() == 2);
     CHECK(std::get<DeleteServices>(actions[0]).targets ==
           std::vector<Target>{{"rl", "uid-shared", false, "7"}});

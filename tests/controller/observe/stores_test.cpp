@@ -121,15 +121,16 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   Cluster cluster;
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, parts.stores, parts.queue, std::chrono::milliseconds(0));
+  add_watches(watches, parts.stores, parts.queues, std::chrono::milliseconds(0));
   const SystemClock clock;
   Metrics metrics;
   const RoundMetrics rounds(metrics, 3);
   kube::Leadership leadership(cluster.api, clock, std::nullopt, [] {});
-  Runner runner(parts.queue, parts.worker, leadership, watches, rounds);
+  Runner runner(leadership, watches);
   CHECK_FALSE(watches.check_synced());
   watches.start();
-  runner.start(3);
+  runner.start(parts.queues.jobs, 3,
+               [&](const std::string& key) { rounds.process(parts.worker, key); });
   cluster.create_job(2, 1);
   REQUIRE(comes_true(
       [&] { return watches.check_synced().has_value() && parts.stores.jobs.size() == 1; }));
@@ -170,9 +171,9 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   cluster.plan();
   cluster.settle();
   Stores stores;
-  kube::WorkQueue queue(cluster.clock);
+  Queues queues(cluster.clock);
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, stores, queue, std::chrono::milliseconds(0));
+  add_watches(watches, stores, queues, std::chrono::milliseconds(0));
   watches.start();
   REQUIRE(
       comes_true([&] { return watches.check_synced().has_value() && stores.pods.size() == 2; }));
@@ -206,17 +207,17 @@ TEST_CASE("an object that changes hands brings up the job that had it", "[contro
   cluster.api.add(kind, "rl", owned_by("dqn"));
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, parts.stores, parts.queue, std::chrono::milliseconds(0));
+  add_watches(watches, parts.stores, parts.queues, std::chrono::milliseconds(0));
   watches.start();
-  CHECK(parts.queue.next() == "rl/dqn");
-  parts.queue.done("rl/dqn");
-  REQUIRE(parts.queue.size() == 0);
+  CHECK(parts.queues.jobs.next() == "rl/dqn");
+  parts.queues.jobs.done("rl/dqn");
+  REQUIRE(parts.queues.jobs.size() == 0);
   SECTION("it is orphaned") {
     cluster.api.change(kind, "rl", "x", {{"metadata", {{"ownerReferences", nullptr}}}});
   }
   SECTION("it is somebody else's") { cluster.api.change(kind, "rl", "x", owned_by("another")); }
-  REQUIRE(comes_true([&] { return parts.queue.size() > 0; }));
-  CHECK(parts.queue.next() == "rl/dqn");
+  REQUIRE(comes_true([&] { return parts.queues.jobs.size() > 0; }));
+  CHECK(parts.queues.jobs.next() == "rl/dqn");
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][gol
   want.meta.annotations = {{"nervex.sensetime.com/slot", "learner/0"}};
   want.scheduler_name = "nervex-scheduler";
   want.node = "gpu-07";
+  want.ip = "10.1.7.3";
   want.phase = PodPhase::kRunning;
   want.ready = true;
   want.has_start_time = true;
@@ -61,7 +62,7 @@ TEST_CASE("of other people's pods only what occupies a node is kept", "[kube][po
   const auto pod = decode_pod(
       R"({"metadata":{"name":"p","namespace":"b","labels":{"app":"x"},"annotations":{"a":"b"}},
           "spec":{"nodeName":"n","containers":[{"resources":{"requests":{"cpu":"1"}}}]},
-          "status":{"phase":"Failed","reason":"Evicted","message":"low on memory",
+          "status":{"phase":"Failed","reason":"Evicted","message":"low on memory","podIP":"10.0.0.1",
             "conditions":[{"type":"PodScheduled","status":"False","message":"0/3 nodes"}],
             "containerStatuses":[{"name":"c","state":{"terminated":{"exitCode":1}}}]}})",
       kOurs);
@@ -71,6 +72,7 @@ TEST_CASE("of other people's pods only what occupies a node is kept", "[kube][po
   CHECK(pod->meta.annotations.empty());
   CHECK(pod->containers.empty());
   CHECK(pod->message.empty());
+  CHECK(pod->ip.empty());
   CHECK(pod->unscheduled_message.empty());
   CHECK(pod->reason == "Evicted");
   CHECK(pod->requests == Resources{{"cpu", 1000}, {"pods", 1}});

@@ -1,0 +1,205 @@
+#include "controller/act/endpoint_slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "controller/decide/conditions.h"
+#include "controller/decide/creation_failures.h"
+#include "controller/decide/endpoint_slices.h"
+#include "controller/decide/services.h"
+#include "job/names.h"
+#include "job/pod_manifest.h"
+
+namespace nervex::controller {
+
+namespace {
+
+// While pods of the namespace wait for a slice of ours.
+constexpr std::chrono::seconds kLeftoverDelay{1};
+
+Result<Nothing> failure(std::string_view verb, const std::string& key, const Error& error) {
+  return with_context(fmt::format("{} endpointslice {}", verb, key), error);
+}
+
+void fold(kube::Store<EndpointSlice>& store, const Json& object) {
+  auto slice = decode_endpoint_slice(kube::to_text(object));
+  if (!slice) return;  // the watch will show it
+  const std::string key = slice->meta.key();
+  store.update(key, *std::move(slice));
+}
+
+}  // namespace
+
+EndpointSliceWriter::EndpointSliceWriter(kube::Api& api, Stores& stores, kube::WorkQueue& queue,
+                                         kube::EventRecorder& events, const Clock& clock)
+    : api_(api), stores_(stores), queue_(queue), events_(events), clock_(clock) {}
+
+void EndpointSliceWriter::process(const std::string& key) {
+  Result<Nothing> done = ok();
+  try {
+    done = work(key);
+  } catch (const std::exception& e) {  // a library's; the next time may go better
+    done = Error{Code::kInternal, e.what()};
+  }
+  if (done) return queue_.forget(key);
+  report(key, done.error());
+  queue_.add_failed(key, done.error().retry_after.value_or(std::chrono::seconds(0)));
+}
+
+Result<Nothing> EndpointSliceWriter::work(const std::string& key) {
+  const auto [ns, name] = kube::NamespacedName::parse(key);
+  return name.empty() ? remove_leftovers(ns) : write_slices_of(key);
+}
+
+Result<Nothing> EndpointSliceWriter::write_slices_of(const std::string& job) {
+  const EndpointSliceWrites writes = writes_for(job);
+  const std::string ns = kube::NamespacedName::parse(job).ns;
+  if (stores_.jobs.get(job) == nullptr) {
+    written_.erase(job);
+    return write(ns, writes);
+  }
+  if (writes.empty()) return ok();
+  const MonoTime now = clock_.mono();
+  const MonoTime due = written_.try_emplace(job, now).first->second + kPeriod;
+  if (writes.is_partial && due > now) {
+    queue_.add_after(job, std::chrono::ceil<std::chrono::milliseconds>(due - now));
+    return ok();
+  }
+  auto done = write(ns, writes);
+  if (done) written_[job] = now;
+  return done;
+}
+
+EndpointSliceWrites EndpointSliceWriter::writes_for(const std::string& key) const {
+  const auto job = stores_.jobs.get(key);
+  const std::string ns = kube::NamespacedName::parse(key).ns;
+  auto pods = job ? stores_.pods.by_index(key) : Ptrs<kube::Pod>();
+  std::erase_if(pods, [&](const auto& pod) { return owner_job_uid(pod->meta) != job->meta.uid; });
+  const auto service = stores_.services.get(ns + "/" + ns);
+  return endpoint_slice_writes(job.get(), pods, service.get(),
+                               stores_.endpoint_slices.by_index(key));
+}
+
+// All are tried, those that make room first; the first error is told.
+Result<Nothing> EndpointSliceWriter::write(const std::string& ns,
+                                           const EndpointSliceWrites& writes) {
+  Result<Nothing> all = ok();
+  const auto note = [&all](Result<Nothing> one) {
+    if (!one && all) all = std::move(one);
+  };
+  for (const auto& target : writes.remove) note(remove(ns, target));
+  for (const auto& manifest : writes.update) note(update(ns, manifest));
+  for (const auto& manifest : writes.create) note(create(ns, manifest));
+  return all;
+}
+
+Result<Nothing> EndpointSliceWriter::update(const std::string& ns, const Json& manifest) {
+  const auto updated = kube::update_object(api_, kEndpointSlices, ns, manifest);
+  if (!updated) {
+    return failure("update", ns + "/" + kube::decode_meta(manifest).name, updated.error());
+  }
+  fold(stores_.endpoint_slices, *updated);
+  return ok();
+}
+
+Result<Nothing> EndpointSliceWriter::create(const std::string& ns, const Json& manifest) {
+  const auto created = kube::create_object(api_, kEndpointSlices, ns, manifest);
+  if (created) {
+    fold(stores_.endpoint_slices, *created);
+    return ok();
+  }
+  const std::string name = kube::decode_meta(manifest).name;
+  const std::string key = ns + "/" + name;
+  if (created.error().code != Code::kConflict) return failure("create", key, created.error());
+  // An earlier reply was lost, somebody edited its labels so that it is not seen, or it is not
+  // ours.
+  const auto live = kube::get_object(api_, kEndpointSlices, ns, name);
+  if (!live) {
+    if (live.error().code != Code::kNotFound) return failure("create", key, live.error());
+    return failure("create", key, {Code::kConflict, "the name was taken and is free again"});
+  }
+  const auto there = decode_endpoint_slice(kube::to_text(*live));
+  if (!there || !is_ours(*there)) {
+    return failure("create", key, {Code::kForbidden, "the name is somebody else's: delete it"});
+  }
+  Json replacement = manifest;
+  replacement["metadata"]["resourceVersion"] = there->meta.resource_version;
+  return update(ns, replacement);
+}
+
+Result<Nothing> EndpointSliceWriter::remove(const std::string& ns, const Target& target) {
+  const std::string key = ns + "/" + target.name;
+  kube::DeleteOptions options;
+  options.resource_version = target.resource_version;
+  const auto deleted =
+      kube::delete_object(api_, kEndpointSlices, ns, target.name, target.uid, options);
+  if (!deleted) return failure("delete", key, deleted.error());
+  auto left = decode_endpoint_slice(kube::to_text(deleted->answer));
+  if (left && left->meta.uid == target.uid && left->meta.deleting) {  // somebody's finalizer
+    stores_.endpoint_slices.update(key, *std::move(left));
+  } else {
+    stores_.endpoint_slices.forget(key, target.uid);
+  }
+  return ok();
+}
+
+Result<Nothing> EndpointSliceWriter::remove_leftovers(const std::string& ns) {
+  auto slices = stores_.endpoint_slices.by_index(orphans_key(ns));
+  std::erase_if(slices, [](const auto& slice) { return !is_leftover(*slice); });
+  if (slices.empty()) return ok();
+  const auto service = stores_.services.get(ns + "/" + ns);
+  // Its selector is still there, or it is not ours: then they are in use.
+  if (!service || !is_shared_service(*service) ||
+      service->shape != service_shape(job::shared_service_manifest(ns))) {
+    return ok();
+  }
+  const auto jobs = stores_.jobs.by_index(ns);
+  // What changes after that does so in ours alone.
+  const bool all_are_named = std::all_of(jobs.begin(), jobs.end(), [this](const auto& job) {
+    return writes_for(job->meta.key()).create.empty();
+  });
+  if (!all_are_named) {
+    queue_.add_after(orphans_key(ns), kLeftoverDelay);
+    return ok();
+  }
+  // The Endpoints object first: the slices would be made again from it.
+  if (auto removed = remove_endpoints(ns); !removed) return removed;
+  for (const auto& slice : slices) {
+    if (auto removed = remove(ns, {slice->meta.name, slice->meta.uid}); !removed) return removed;
+  }
+  return ok();
+}
+
+Result<Nothing> EndpointSliceWriter::remove_endpoints(const std::string& ns) {
+  const auto live = kube::get_object(api_, kEndpoints, ns, ns);
+  if (!live && live.error().code == Code::kNotFound) return ok();
+  if (!live) return with_context(fmt::format("get endpoints {0}/{0}", ns), live.error());
+  const kube::Meta meta = kube::decode_meta(*live);
+  // Its labels were the Service's.
+  if (kube::label(meta, job::kGroupLabel) != job::kGroupLabelValue) return ok();
+  const auto deleted = kube::delete_object(api_, kEndpoints, ns, ns, meta.uid);
+  if (!deleted) return with_context(fmt::format("delete endpoints {0}/{0}", ns), deleted.error());
+  return ok();
+}
+
+void EndpointSliceWriter::report(const std::string& key, const Error& error) {
+  const auto log = error.code == Code::kConflict ? log_debug : log_warn;
+  log("endpointslices not written, requeued",
+      {{"job", key}, {"code", to_string(error.code)}, {"error", error.message}});
+  const int before = queue_.failures(key);
+  const bool is_news = is_worth_reporting(error.code, before) &&
+                       (before == 0 || !is_worth_reporting(error.code, before - 1));
+  const auto job = stores_.jobs.get(key);
+  if (!is_news || !job) return;
+  events_.record({std::string(job::kApiVersion), std::string(job::kKind), job->meta.ns,
+                  job->meta.name, job->meta.uid},
+                 warning_event(kFailedToUpdateEndpointSlices,
+                               "names of pods may not resolve: " + error.message)
+                     .event);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,301 @@
+#include "controller/act/endpoint_slices.h"
+
+#include <algorithm>
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "controller/decide/conditions.h"
+#include "job/names.h"
+#include "job/pod_manifest.h"
+#include "tests/controller/cluster.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using testing::Applied;
+using testing::Cluster;
+using testing::kJobKey;
+using Strings = std::vector<std::string>;
+
+const Error kConnectionReset{Code::kTransient, "connection reset"};
+constexpr const char* kKubernetes = "endpointslice-controller.k8s.io";
+
+// The job runs, its pods have addresses.
+struct NamedCluster : Cluster {
+  NamedCluster() : Cluster(true) {
+    create_job(1, 0);
+    plan_and_run();
+    api.clear_writes();
+  }
+  void process(const std::string& key = kJobKey) {
+    sync();
+    controller->slices.process(key);
+  }
+  std::vector<Json> slices() const { return api.list(kEndpointSlices); }
+  // name=address of all endpoints of our slices
+  Strings addresses() const {
+    Strings all;
+    for (const auto& slice : slices()) {
+      for (const auto& endpoint : slice["endpoints"]) {
+        all.push_back(endpoint["hostname"].get<std::string>() + "=" +
+                      endpoint["addresses"][0].get<std::string>());
+      }
+    }
+    return all;
+  }
+  Strings wanted() const {
+    Strings all;
+    for (const auto& pod : api.list(kube::kPods)) {
+      const std::string ip = kube::string_at(pod, {"status", "podIP"});
+      const std::string phase = kube::string_at(pod, {"status", "phase"});
+      if (!ip.empty() && phase == "Running") all.push_back(kube::decode_meta(pod).name + "=" + ip);
+    }
+    return all;
+  }
+  std::size_t writes() const {
+    return api.writes("POST", "/endpointslices").size() +
+           api.writes("PUT", "/endpointslices").size();
+  }
+};
+
+// Keys that are due.
+std::set<std::string> woken(Cluster& cluster) {
+  kube::WorkQueue& queue = cluster.controller->queues.endpoint_slices;
+  std::set<std::string> keys;
+  while (queue.size() > 0) {
+    const std::string key = *queue.next();
+    keys.insert(key);
+    queue.done(key);
+  }
+  return keys;
+}
+
+TEST_CASE("the names of a job's pods follow them", "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  REQUIRE(cluster.wanted().size() == 2);
+  cluster.process();
+  CHECK(cluster.addresses() == cluster.wanted());
+  CHECK(cluster.writes() == 1);
+  cluster.process();
+  CHECK(cluster.writes() == 1);
+
+  SECTION("what was written is in the cache before the watch reports it") {
+    cluster.end_pod("dqn-coordinator", true);
+    cluster.process();
+    cluster.controller->slices.process(kJobKey);  // without a sync
+    CHECK(cluster.writes() == 2);
+    CHECK(cluster.addresses() == cluster.wanted());
+  }
+  SECTION("a slice that somebody deletes comes back") {
+    cluster.api.remove(kEndpointSlices, "rl", kube::decode_meta(cluster.slices()[0]).name);
+    cluster.process();
+    CHECK(cluster.addresses() == cluster.wanted());
+  }
+  SECTION("they go with the job") {
+    cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
+    cluster.process();
+    CHECK(cluster.slices().empty());
+  }
+  SECTION("they go with the Service") {
+    const Json service = cluster.api.get(kube::kServices, "rl", "rl");
+    const std::string uid = kube::decode_meta(service).uid;
+    CHECK(cluster.slices()[0]["metadata"]["ownerReferences"][0]["uid"] == uid);
+    cluster.api.remove(kube::kServices, "rl", "rl");
+    cluster.process();
+    CHECK(cluster.slices().empty());
+  }
+}
+
+TEST_CASE("while a gang starts its names are written once in a while",
+          "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  const auto look = [&] {
+    cluster.sync();
+    cluster.controller->slices.process(kJobKey);
+    return cluster.writes();
+  };
+  const auto address = [&](const char* ip) {
+    cluster.api.change(kube::kPods, "rl", "dqn-coordinator", {{"status", {{"podIP", ip}}}});
+  };
+  address("");
+  CHECK(look() == 0);
+  cluster.clock.advance(EndpointSliceWriter::kPeriod);
+  CHECK(woken(cluster).contains(kJobKey));
+  CHECK(look() == 1);
+  CHECK(cluster.addresses().size() == 1);
+  SECTION("and at once when all have their addresses") {
+    address("10.0.0.9");
+    CHECK(look() == 2);
+    CHECK(cluster.addresses() == cluster.wanted());
+  }
+}
+
+TEST_CASE("a write of a slice that fails comes again", "[controller][endpoint_slices]") {
+  const std::string method = GENERATE("POST", "PUT", "DELETE");
+  const Applied applied = GENERATE(Applied::kYes, Applied::kNo);
+  INFO(method << ", applied " << (applied == Applied::kYes));
+  NamedCluster cluster;
+  if (method != "POST") {
+    cluster.process();
+    cluster.end_pod("dqn-coordinator", true);
+    if (method == "DELETE") cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
+  }
+  cluster.api.fail_next(method, "/endpointslices", kConnectionReset, applied);
+  cluster.process();
+  CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 1);
+  // Also with the cache as it was.
+  cluster.controller->slices.process(kJobKey);
+  cluster.process();
+  CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 0);
+  CHECK(cluster.addresses() == (method == "DELETE" ? Strings{} : cluster.wanted()));
+}
+
+TEST_CASE("a slice that changed meanwhile is decided on again", "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  cluster.process();
+  cluster.end_pod("dqn-coordinator", true);
+  cluster.sync();
+  const std::string name = kube::decode_meta(cluster.slices()[0]).name;
+  cluster.api.change(kEndpointSlices, "rl", name, {{"endpoints", Json::array()}});
+  cluster.controller->slices.process(kJobKey);
+  CHECK(cluster.addresses().empty());
+  cluster.process();
+  CHECK(cluster.addresses() == cluster.wanted());
+}
+
+TEST_CASE("a slice whose labels somebody edited gets them back", "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  cluster.process();
+  const Json before = cluster.slices()[0];
+  const std::string label = GENERATE(as<std::string>{}, "group-name", "nervexjob-name");
+  const Json value = GENERATE(Json(), Json("another"));
+  cluster.api.change(kEndpointSlices, "rl", kube::decode_meta(before).name,
+                     {{"metadata", {{"labels", {{label, value}}}}}});
+  cluster.sync();
+  // The watch is told of objects with our label alone.
+  const std::string key = kube::decode_meta(before).key();
+  const std::string version = std::to_string(cluster.api.resource_version());
+  if (label == "group-name") cluster.controller->stores.endpoint_slices.erase(key, version);
+  cluster.controller->slices.process(kJobKey);
+  CHECK(cluster.slices()[0]["metadata"]["labels"] == before["metadata"]["labels"]);
+  CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 0);
+}
+
+TEST_CASE("a slice that cannot be written keeps no other", "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  cluster.process();
+  cluster.api.change(kube::kPods, "rl", "dqn-coordinator", {{"status", {{"podIP", "fd00::1"}}}});
+  cluster.api.fail_next("POST", "/endpointslices", {Code::kForbidden, "exceeded quota"},
+                        Applied::kNo, 2);
+  cluster.process();
+  cluster.process();
+  CHECK(cluster.addresses().size() == 1);  // the old address of the coordinator is gone
+  const Strings events = cluster.event_reasons();
+  CHECK(std::count(events.begin(), events.end(), kFailedToUpdateEndpointSlices) == 1);
+  cluster.process();
+  CHECK(cluster.addresses() == cluster.wanted());
+}
+
+TEST_CASE("a Service that one job makes again wakes the names of all",
+          "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  woken(cluster);
+  cluster.api.add(kube::kNervexJobs, "rl",
+                  {{"metadata", {{"name", "two"}}},
+                   {"spec", {{"coordinator", {{"template", testing::a_template()}}}}}});
+  const bool is_edited = GENERATE(true, false);
+  if (is_edited) {
+    cluster.api.change(kube::kServices, "rl", "rl", {{"spec", {{"selector", {{"a", "b"}}}}}});
+  } else {
+    cluster.api.remove(kube::kServices, "rl", "rl");
+  }
+  cluster.sync();
+  cluster.controller->worker.process(kJobKey);  // the watch has nothing to tell of it any more
+  CHECK(woken(cluster) == std::set<std::string>{"rl/", kJobKey, "rl/two"});
+}
+
+TEST_CASE("a name of a slice that is somebody else's is told on the job",
+          "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  cluster.process();
+  const std::string name = kube::decode_meta(cluster.slices()[0]).name;
+  cluster.api.remove(kEndpointSlices, "rl", name);
+  const Json foreign = cluster.api.add(
+      kEndpointSlices, "rl",
+      {{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/service-name", "rl"}}}}}});
+  for (int i = 0; i < 3; ++i) cluster.process();
+  CHECK(cluster.api.get(kEndpointSlices, "rl", name) == foreign);
+  const Strings events = cluster.event_reasons();
+  CHECK(std::count(events.begin(), events.end(), kFailedToUpdateEndpointSlices) == 1);
+}
+
+// -- what Kubernetes' own controllers left
+
+// From before the Service lost its selector.
+struct UpgradedCluster : NamedCluster {
+  UpgradedCluster() {
+    const Json labels = {{job::kGroupLabel, job::kGroupLabelValue},
+                         {job::kControllerLabel, job::kControllerLabelValue}};
+    api.add(kEndpoints, "rl", {{"metadata", {{"name", "rl"}, {"labels", labels}}}});
+    for (const char* name : {"rl-abcde", "rl-fghij"}) {
+      Json of = labels;
+      of["kubernetes.io/service-name"] = "rl";
+      of["endpointslice.kubernetes.io/managed-by"] = kKubernetes;
+      api.add(kEndpointSlices, "rl", {{"metadata", {{"name", name}, {"labels", of}}}});
+    }
+  }
+  bool has_leftovers() const {
+    return !api.get(kEndpoints, "rl", "rl").is_null() ||
+           !api.get(kEndpointSlices, "rl", "rl-abcde").is_null();
+  }
+};
+
+TEST_CASE("what Kubernetes wrote goes when ours is there", "[controller][endpoint_slices]") {
+  UpgradedCluster cluster;
+  cluster.process(orphans_key("rl"));
+  CHECK(cluster.has_leftovers());  // else the pods would have no names for a while
+  cluster.process();
+  cluster.process(orphans_key("rl"));
+  CHECK_FALSE(cluster.has_leftovers());
+  CHECK(cluster.slices().size() == 1);
+  CHECK(cluster.addresses() == cluster.wanted());
+}
+
+TEST_CASE("what Kubernetes writes for a Service with a selector stays",
+          "[controller][endpoint_slices]") {
+  UpgradedCluster cluster;
+  const bool is_ours = GENERATE(true, false);
+  const Json patch = is_ours ? Json{{"spec", {{"selector", {{"app", "x"}}}}}}
+                             : Json{{"metadata", {{"labels", nullptr}}}};
+  cluster.api.change(kube::kServices, "rl", "rl", patch);
+  cluster.process();
+  cluster.process(orphans_key("rl"));
+  CHECK(cluster.has_leftovers());
+}
+
+TEST_CASE("an Endpoints object of somebody else stays", "[controller][endpoint_slices]") {
+  UpgradedCluster cluster;
+  cluster.api.change(kEndpoints, "rl", "rl", {{"metadata", {{"labels", nullptr}}}});
+  cluster.process();
+  cluster.process(orphans_key("rl"));
+  CHECK_FALSE(cluster.api.get(kEndpoints, "rl", "rl").is_null());
+  CHECK(cluster.slices().size() == 1);
+}
+
+TEST_CASE("an upgrade takes the selector of the Service and keeps the Service",
+          "[controller][services]") {
+  NamedCluster cluster;
+  const std::string uid = kube::decode_meta(cluster.api.get(kube::kServices, "rl", "rl")).uid;
+  cluster.api.change(kube::kServices, "rl", "rl",
+                     {{"spec", {{"selector", {{"group-name", "nervex.sensetime.com"}}}}}});
+  CHECK(cluster.settle() >= 0);
+  const Json service = cluster.api.get(kube::kServices, "rl", "rl");
+  CHECK(kube::decode_meta(service).uid == uid);
+  CHECK(kube::find(service, {"spec", "selector"}) == nullptr);
+}
+
+}  // namespace
+}  // namespace nervex::controller
