@@ -1,9 +1,11 @@
 """Simulated nodes beside the real one, in one cluster: gangs with GPUs next to containers that run."""
 
+import time
+
 from harness.console import wait_for
 from harness.realnode import install
-from jobs import (STAYS, condition, container, end_coordinator, nodes_of, on_simulated, pods, status, template, wait_phase,
-                  wait_ready)
+from jobs import (STAYS, condition, container, end_coordinator, nodes_of, on_simulated, pods, status, template, uids,
+                  wait_phase, wait_ready)
 
 
 def test_nothing_goes_to_a_simulated_node_that_does_not_ask_for_it(beside, create):
@@ -39,3 +41,21 @@ def test_gangs_with_gpus_and_a_coordinator_in_a_container_run_to_their_ends(besi
         wait_phase(beside, name, "Succeeded")
         wait_for(lambda: ([pod["metadata"]["labels"]["replica-type"] for pod in pods(beside, name)] == ["coordinator"],
                           "others are there"), "the workers to go", 60, 0.3)
+
+
+def test_two_thousand_pods_stand_beside_jobs_in_containers(beside, create, figures):
+    def in_containers(name):
+        create(name, coordinator=template(container(STAYS)), learner={**template(container(STAYS)), "replicas": 1})
+        wait_ready(beside, name, "2/2")
+    in_containers("before")
+    before = uids(beside, "before")
+    for number in range(2):
+        began = time.monotonic()
+        create(f"many-{number}", coordinator=on_simulated(), collector={**on_simulated(), "replicas": 999})
+        wait_ready(beside, f"many-{number}", "1000/1000", 300)
+        figures[f"gang {number + 1} of 1,000 simulated pods, created to all ready"] = f"{time.monotonic() - began:.1f} s"
+    assert uids(beside, "before") == before, "no container of another job was started again"
+    in_containers("after")
+    for name in ("before", "after"):
+        end_coordinator(beside, name)
+        wait_phase(beside, name, "Succeeded")
