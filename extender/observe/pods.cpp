@@ -4,7 +4,10 @@
 
 namespace nervex::extender {
 
-kube::PodFilter pod_filter() { return kube::with_foreign_groups(gang::with_slot_annotations({})); }
+const kube::PodFilter& pod_filter() {
+  static const kube::PodFilter kFilter = kube::with_foreign_groups(gang::with_slot_annotations({}));
+  return kFilter;
+}
 
 Result<kube::Pod> read_pod(kube::Api& api, const std::string& ns, const std::string& name,
                            const std::string& uid) {

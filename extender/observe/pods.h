@@ -10,7 +10,7 @@
 namespace nervex::extender {
 
 // The cache keeps of each pod the annotations of its slot, and the label of its foreign PodGroup.
-kube::PodFilter pod_filter();
+const kube::PodFilter& pod_filter();
 
 // The live pod. kNotFound also if the name belongs to another UID by now.
 Result<kube::Pod> read_pod(kube::Api& api, const std::string& ns, const std::string& name,

@@ -57,8 +57,7 @@ kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Plan
 kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
                              Planner& planner, LostNodes* lost_nodes) {
   kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
-      store,
-      [filter = pod_filter()](std::string_view json) { return kube::decode_pod(json, filter); },
+      store, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
       [&plans, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
         const Plans::Look look = plans.pod_changed(before, after);
         tell(holds, before, after);

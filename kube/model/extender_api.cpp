@@ -1,5 +1,7 @@
 #include "kube/model/extender_api.h"
 
+#include <utility>
+
 #include "kube/model/json.h"
 #include "kube/model/scan_parts.h"
 
@@ -53,14 +55,27 @@ Result<BindArgs> decode_bind_args(std::string_view body) {
 }
 
 std::string encode_filter_result(const FilterResult& result) {
-  Json failed = Json::object();
-  for (const auto& [node, why] : result.failed_and_unresolvable) failed[node] = why;
-  return to_text({{"NodeNames", result.node_names},
-                  {"FailedNodes", Json::object()},
-                  {"FailedAndUnresolvableNodes", std::move(failed)},
-                  {"Error", result.error}});
+  std::string text = R"({"NodeNames":)";
+  append_texts(text, result.node_names);
+  text += R"(,"FailedNodes":{},"FailedAndUnresolvableNodes":{)";
+  const char* separator = "";
+  for (const auto& [node, why] : result.failed_and_unresolvable) {
+    text += std::exchange(separator, ",");
+    append_text(text, node);
+    text += ':';
+    append_text(text, why);
+  }
+  text += R"(},"Error":)";
+  append_text(text, result.error);
+  text += '}';
+  return text;
 }
 
-std::string encode_bind_result(const std::string& error) { return to_text({{"Error", error}}); }
+std::string encode_bind_result(const std::string& error) {
+  std::string text = R"({"Error":)";
+  append_text(text, error);
+  text += '}';
+  return text;
+}
 
 }  // namespace nervex::kube

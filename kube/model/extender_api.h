@@ -21,7 +21,8 @@ struct FilterArgs {
 
 struct FilterResult {
   std::vector<std::string> node_names;
-  // name and why; never retried by preemption. One unfit node is enough to say "wait".
+  // name, which stands there once, and why; never retried by preemption. One unfit node is enough
+  // to say "wait".
   std::vector<std::pair<std::string, std::string>> failed_and_unresolvable;
   std::string error;  // "cannot tell yet": error back-off, not unschedulable
   bool operator==(const FilterResult&) const = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -82,6 +83,29 @@ JsonCount count_json(std::string_view text) {
 
 std::string to_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void append_text(std::string& out, std::string_view text) {
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+  if (!is_plain) {
+    out += to_text(Json(text));
+    return;
+  }
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+void append_texts(std::string& out, const std::vector<std::string>& texts) {
+  out += '[';
+  const char* separator = "";
+  for (const auto& text : texts) {
+    out += std::exchange(separator, ",");
+    append_text(out, text);
+  }
+  out += ']';
 }
 
 const Json* find(const Json& value, std::initializer_list<std::string_view> path) {

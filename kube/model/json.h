@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,12 @@ JsonCount count_json(std::string_view text);
 
 // Compact text. Bytes that are not UTF-8 are replaced, so this never throws.
 std::string to_text(const Json& value);
+
+// Appends `text` as a JSON string, in quotes, as to_text() writes it. For answers of a fixed form
+// on hot paths: their text costs a tenth of a DOM.
+void append_text(std::string& out, std::string_view text);
+// The same of a list: ["a","b"].
+void append_texts(std::string& out, const std::vector<std::string>& texts);
 
 // The value at a path of object keys, or nullptr where a step is absent, null or not an object.
 const Json* find(const Json& value, std::initializer_list<std::string_view> path);

@@ -1,26 +1,34 @@
 #include "server/http/envelope.h"
 
-#include <nlohmann/json.hpp>
+#include "kube/model/json.h"
 
 namespace nervex::server {
 namespace {
 
-using Ordered = nlohmann::ordered_json;  // the field order is a part of the contract
+using kube::append_text;
 
-Ordered to_json(const Listing& listing) {
-  return {{"namespace", listing.ns},
-          {"coordinator", listing.coordinator},
-          {"collectors", listing.collectors},
-          {"learners", listing.learners}};
+// The order of the fields is a part of the contract.
+void append(std::string& body, const Listing& listing) {
+  body += R"({"namespace":)";
+  append_text(body, listing.ns);
+  body += R"(,"coordinator":)";
+  append_text(body, listing.coordinator);
+  body += R"(,"collectors":)";
+  kube::append_texts(body, listing.collectors);
+  body += R"(,"learners":)";
+  kube::append_texts(body, listing.learners);
+  body += '}';
 }
 
-HttpReply reply(int status, bool success, std::string_view message, Ordered data) {
-  const Ordered body = {{"success", success},
-                        {"code", success ? 0 : 1},
-                        {"message", message},
-                        {"data", std::move(data)}};
-  // Messages repeat what callers sent: bytes that are not UTF-8 are replaced, so this cannot throw.
-  return {status, body.dump(-1, ' ', false, Ordered::error_handler_t::replace), "application/json"};
+// `data`: JSON.
+HttpReply reply(int status, bool success, std::string_view message, std::string_view data) {
+  std::string body = success ? R"({"success":true,"code":0,"message":)"
+                             : R"({"success":false,"code":1,"message":)";
+  append_text(body, message);
+  body += R"(,"data":)";
+  body += data;
+  body += '}';
+  return {status, std::move(body), "application/json"};
 }
 
 int status_of(Code code) {
@@ -45,27 +53,33 @@ int status_of(Code code) {
 }  // namespace
 
 HttpReply success(std::string_view message, const Listing& data) {
-  return reply(200, true, message, to_json(data));
+  std::string one;
+  append(one, data);
+  return reply(200, true, message, one);
 }
 
 HttpReply success(std::string_view message, const std::vector<Listing>& data) {
-  Ordered all = Ordered::array();
-  for (const auto& listing : data) all.push_back(to_json(listing));
-  return reply(200, true, message, std::move(all));
+  std::string all = "[";
+  for (const auto& listing : data) {
+    if (all.size() > 1) all += ',';
+    append(all, listing);
+  }
+  all += ']';
+  return reply(200, true, message, all);
 }
 
 HttpReply failure(const Error& error) {
-  return reply(status_of(error.code), false, error.message, nullptr);
+  return reply(status_of(error.code), false, error.message, "null");
 }
 
 HttpReply unauthenticated(std::string_view what) {
-  HttpReply refused = reply(401, false, what, nullptr);
+  HttpReply refused = reply(401, false, what, "null");
   refused.headers.emplace("WWW-Authenticate", "Bearer");
   return refused;
 }
 
 HttpReply not_implemented(std::string_view what, const std::string& allowed) {
-  HttpReply refused = reply(501, false, what, nullptr);
+  HttpReply refused = reply(501, false, what, "null");
   refused.headers.emplace("Allow", allowed);
   return refused;
 }
@@ -73,7 +87,7 @@ HttpReply not_implemented(std::string_view what, const std::string& allowed) {
 HttpReply refusal(int status, const std::string& reason) {
   if (status == 503) status = 200;
   if (status == 405) status = 501;
-  return reply(status, false, reason, nullptr);
+  return reply(status, false, reason, "null");
 }
 
 }  // namespace nervex::server

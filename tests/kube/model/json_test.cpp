@@ -46,6 +46,24 @@ TEST_CASE("parse_json counts depth only outside strings", "[kube][json]") {
   CHECK(parse_json(R"(["\"[[", "\\"])"));
 }
 
+TEST_CASE("append_text writes a string as to_text does", "[kube][json]") {
+  const auto text =
+      GENERATE(as<std::string>{}, "", "n1", "a b~", R"(the gang "g" waits)", "a\\b", "two\nlines",
+               std::string("nul\0", 4), "\x7f", "\u00e4\u20ac", "not UTF-8 \xff", "cut \xe2\x82");
+  std::string written = "before ";
+  append_text(written, text);
+  CHECK(written == "before " + to_text(Json(text)));
+}
+
+TEST_CASE("append_texts writes a list as to_text does", "[kube][json]") {
+  const auto texts =
+      GENERATE(as<std::vector<std::string>>{}, std::vector<std::string>{},
+               std::vector<std::string>{"a"}, std::vector<std::string>{"a", "", "\""});
+  std::string written;
+  append_texts(written, texts);
+  CHECK(written == to_text(Json(texts)));
+}
+
 // What nlohmann's own parser says; nullopt: it is no JSON.
 std::optional<Json> parse_slowly(const std::string& text) {
   const Json value = Json::parse(text, nullptr, false);

@@ -13,6 +13,12 @@ TEST_CASE("an answer has its fields in the contract's order", "[server][envelope
         R"("collectors":["j1-collector-x2b7k.default:80"],"learners":[]}})");
   CHECK(success("replicas listed", std::vector<Listing>{}).body ==
         R"({"success":true,"code":0,"message":"replicas listed","data":[]})");
+  CHECK(
+      success("replicas listed", std::vector<Listing>{job, {"b", "j2-coordinator", {}, {}}}).body ==
+      R"({"success":true,"code":0,"message":"replicas listed","data":[)"
+      R"({"namespace":"default","coordinator":"j1-coordinator",)"
+      R"("collectors":["j1-collector-x2b7k.default:80"],"learners":[]},)"
+      R"({"namespace":"b","coordinator":"j2-coordinator","collectors":[],"learners":[]}]})");
   CHECK(failure({Code::kNotFound, "no such pod"}).body ==
         R"({"success":false,"code":1,"message":"no such pod","data":null})");
 }
