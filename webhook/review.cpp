@@ -377,8 +377,11 @@ std::vector<std::string_view> templates_to_ask(const AdmissionRequest& request) 
 Reviewed review(AdmissionRequest request, Hook hook, const Rules& rules, const Facts& facts) {
   if (auto answer = answer_at_once(request, hook)) return {*std::move(answer)};
   const bool spec_changes = changes_spec(request);
-  return hook == Hook::kMutate ? mutate(request, rules, facts, spec_changes)
-                               : validate(request, rules, facts, spec_changes);
+  Reviewed reviewed = hook == Hook::kMutate ? mutate(request, rules, facts, spec_changes)
+                                            : validate(request, rules, facts, spec_changes);
+  kube::discard(request.object);
+  kube::discard(request.old_object);
+  return reviewed;
 }
 
 }  // namespace nervex::webhook

@@ -163,7 +163,7 @@ void warn_of_reserved_variables(const Json&, const Json& spec, Warnings& warning
   each_container(spec, [&](const Json& container, const std::string& path, bool) {
     const Json& variables = kube::array_at(container, {"env"});
     for (std::size_t i = 0; i < variables.size(); ++i) {
-      const std::string name = kube::string_at(variables[i], {"name"});
+      const std::string_view name = kube::text_at(variables[i], {"name"});
       if (std::find(kReservedVariables.begin(), kReservedVariables.end(), name) ==
           kReservedVariables.end()) {
         continue;

@@ -119,7 +119,7 @@ void Place::not_supported(const Json& shown,
 }
 
 bool Place::has_text() const {
-  if (is_there() && value_ != Json("")) return value_.is_string();
+  if (is_there() && !(value_.is_string() && text().empty())) return value_.is_string();
   required();
   return false;
 }

@@ -92,16 +92,23 @@ Result<AdmissionRequest> decode_review(std::string_view body) {
 }
 
 std::string encode_review(const std::string& uid, const AdmissionResponse& response) {
-  Json reply = {{"uid", uid}, {"allowed", response.allowed}};
-  if (!response.allowed) reply["status"] = encode_refusal(response);
+  std::string text = fmt::format(
+      R"({{"apiVersion":"{}","kind":"AdmissionReview","response":{{"uid":)", kApiVersion);
+  append_text(text, uid);
+  text += response.allowed ? R"(,"allowed":true)" : R"(,"allowed":false,"status":)";
+  if (!response.allowed) text += to_text(encode_refusal(response));
   if (response.allowed && response.patch.is_array() && !response.patch.empty()) {
-    reply["patchType"] = "JSONPatch";
-    reply["patch"] = base64_encode(to_text(response.patch));
+    text += R"(,"patchType":"JSONPatch","patch":")" + base64_encode(to_text(response.patch)) + '"';
   }
-  for (const auto& warning : response.warnings) {
-    reply["warnings"].push_back(cut_text(warning, kMaxWarning));
+  if (!response.warnings.empty()) {
+    std::vector<std::string> warnings;
+    for (const auto& warning : response.warnings)
+      warnings.push_back(cut_text(warning, kMaxWarning));
+    text += R"(,"warnings":)";
+    append_texts(text, warnings);
   }
-  return to_text({{"apiVersion", kApiVersion}, {"kind", "AdmissionReview"}, {"response", reply}});
+  text += "}}";
+  return text;
 }
 
 }  // namespace nervex::kube

@@ -81,6 +81,24 @@ JsonCount count_json(std::string_view text) {
   return count;
 }
 
+namespace {
+
+// From the leaves up: what has no children is freed as it is.
+void free_children(Json& value) {
+  if (!value.is_structured()) return;
+  for (Json& child : value) {
+    if (child.is_structured()) free_children(child);
+  }
+  value.clear();
+}
+
+}  // namespace
+
+void discard(Json& value) {
+  free_children(value);
+  value = nullptr;
+}
+
 std::string to_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -124,6 +142,12 @@ std::string string_at(const Json& value, std::initializer_list<std::string_view>
   const Json* at = find(value, path);
   return at != nullptr && at->is_string() ? at->get_ref<const std::string&>()
                                           : std::string(otherwise);
+}
+
+std::string_view text_at(const Json& value, std::initializer_list<std::string_view> path) {
+  const Json* at = find(value, path);
+  return at != nullptr && at->is_string() ? std::string_view(at->get_ref<const std::string&>())
+                                          : std::string_view();
 }
 
 std::int64_t int_at(const Json& value, std::initializer_list<std::string_view> path,

@@ -55,6 +55,16 @@ TEST_CASE("append_text writes a string as to_text does", "[kube][json]") {
   CHECK(written == "before " + to_text(Json(text)));
 }
 
+TEST_CASE("discard leaves nothing of a document", "[kube][json]") {
+  const auto text =
+      GENERATE(as<std::string>{}, "null", "1", R"("a")", "[]", "{}",
+               R"({"a":{"b":[1,{"c":"a text that is too long for its own place"}]},"d":[[]]})",
+               nested(1000));
+  Json value = *parse_json(text);
+  discard(value);
+  CHECK(value.is_null());
+}
+
 TEST_CASE("append_texts writes a list as to_text does", "[kube][json]") {
   const auto texts =
       GENERATE(as<std::vector<std::string>>{}, std::vector<std::string>{},
