@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from harness.console import Failure  # noqa: E402
+from harness.console import Failure, wait_for  # noqa: E402
 from harness.realnode import install, machine, packages, simulated  # noqa: E402
 from harness.realnode import node as nodes  # noqa: E402
 from harness.realnode.settings import Settings  # noqa: E402
@@ -72,7 +72,11 @@ def beside(suite):
     """The same, with simulated nodes in its cluster: gpu-node-0 to 3, cpu-node-0 to 19."""
     simulated.add(suite, gpu_nodes=4, cpu_nodes=20)
     yield suite
-    suite.kubectl("wait", "--for=delete", "pods", "-l", "group-name=nervex.sensetime.com", "--timeout=5m", timeout=330)
+
+    def look():  # `kubectl wait` would watch each of thousands of pods by itself
+        left = suite.kubectl("get", "pods", "-l", "group-name=nervex.sensetime.com", "-o", "name").stdout.split()
+        return not left, f"{len(left)} are there, such as {left[:3]}"
+    wait_for(look, "the jobs' pods to go", 300, 1)
     simulated.remove(suite)
 
 
