@@ -30,7 +30,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   if (!decoded) return problem(400, decoded.error().message);
   const std::string uid = decoded->uid;
   const Facts facts = sources.facts(*decoded, hook);
-  const auto rules_with = [&](const SchemaCheck& schema) {
+  const auto rules_with = [&](const job::SchemaCheck& schema) {
     return Rules{schema, sources.server_user, sources.host_access, sources.pod_access,
                  sources.capacity};
   };

@@ -13,10 +13,11 @@ namespace nervex::webhook {
 // Where reviews get from what they need.
 struct Sources {
   // The schema of now; null: it is not loaded yet.
-  std::function<std::shared_ptr<const SchemaCheck>()> check;
+  std::function<std::shared_ptr<const job::SchemaCheck>()> check;
   // Asked when `outdated` does not know a field: the schema of now, loaded again. May be the
   // same.
-  std::function<std::shared_ptr<const SchemaCheck>(const SchemaCheck& outdated)> newer_check;
+  std::function<std::shared_ptr<const job::SchemaCheck>(const job::SchemaCheck& outdated)>
+      newer_check;
   std::function<Facts(const kube::AdmissionRequest&, Hook)> facts;
   std::string server_user;  // who may write spec.requests
   Strictness host_access = Strictness::kWarn;

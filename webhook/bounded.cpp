@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "job/schema/schema_check.h"
 #include "kube/model/json.h"
 #include "kube/model/quick_parse.h"
 #include "webhook/answer.h"
-#include "webhook/schema_check.h"
 
 namespace nervex::webhook {
 namespace {
@@ -60,7 +60,7 @@ std::size_t review_memory(std::string_view body) {
   const std::size_t texts =
       body.size() <= kube::kMaxQuickJson ? std::max(kTexts, kube::kQuickJsonBytes) : kTexts;
   return kFixedBytes + kDocuments * document + texts * body.size() +
-         std::min(count.values, kMaxReportedValues) * kReportBytes;
+         std::min(count.values, job::kMaxReportedValues) * kReportBytes;
 }
 
 HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, HttpHandler review) {

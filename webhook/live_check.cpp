@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/memory_budget.h"
 #include "base/mutex.h"
+#include "job/schema/job_schema.h"
 #include "schemas/schemas.h"
-#include "webhook/job_schema.h"
 
 namespace nervex::webhook {
 
@@ -32,7 +32,7 @@ std::string version_in(const std::string& index) {
 
 }  // namespace
 
-std::shared_ptr<const SchemaCheck> LiveCheck::current() const {
+std::shared_ptr<const job::SchemaCheck> LiveCheck::current() const {
   const MutexLock lock(mutex_);
   return check_;
 }
@@ -63,7 +63,7 @@ Result<Nothing> LiveCheck::load() {
   return loaded;
 }
 
-std::shared_ptr<const SchemaCheck> LiveCheck::newer_than(const SchemaCheck& outdated) {
+std::shared_ptr<const job::SchemaCheck> LiveCheck::newer_than(const job::SchemaCheck& outdated) {
   {
     const MutexLock lock(mutex_);
     if (check_.get() != &outdated) return check_;
@@ -83,9 +83,9 @@ Result<Nothing> LiveCheck::load_now() {
     const MutexLock lock(mutex_);
     if (check_ != nullptr && !version.empty() && version == version_) return ok();
   }
-  const auto document = get(api_, kCoreOpenApiPath);
+  const auto document = get(api_, job::kCoreOpenApiPath);
   if (!document) return document.error();
-  auto made = make_job_check(schemas::nervex_job(), *document);
+  auto made = job::make_job_check(schemas::nervex_job(), *document);
   if (!made) return made.error();
   {
     const MutexLock lock(mutex_);

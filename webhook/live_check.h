@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "job/schema/schema_check.h"
 #include "kube/api.h"
-#include "webhook/schema_check.h"
 
 namespace nervex::webhook {
 
@@ -35,10 +35,10 @@ class LiveCheck {
   void keep_loaded(const std::stop_token& stop);
 
   // Null until the first load.
-  std::shared_ptr<const SchemaCheck> current() const;
+  std::shared_ptr<const job::SchemaCheck> current() const;
   // For who met a field that `outdated` does not know: current(), after a load() if it still is
   // `outdated` and nobody looked within kLookAgainAfter. Waits for the API server.
-  std::shared_ptr<const SchemaCheck> newer_than(const SchemaCheck& outdated);
+  std::shared_ptr<const job::SchemaCheck> newer_than(const job::SchemaCheck& outdated);
   // Tells the documents that checks are made from apart; "" if the API server does not.
   std::string version() const;
   // For /readyz: there is a check.
@@ -56,7 +56,7 @@ class LiveCheck {
   std::optional<MonoTime> looked_ GUARDED_BY(mutex_);
   // Of the document that the check was made from; "" if it has none.
   std::string version_ GUARDED_BY(mutex_);
-  std::shared_ptr<const SchemaCheck> check_ GUARDED_BY(mutex_);
+  std::shared_ptr<const job::SchemaCheck> check_ GUARDED_BY(mutex_);
 };
 
 }  // namespace nervex::webhook

@@ -134,7 +134,7 @@ void append_unreported(job::FieldErrors& errors, job::FieldErrors more) {
 }
 
 // An AggregatorConfig is a job with one template, to the schema: its errors by their place there.
-job::FieldErrors schema_errors_of_config(const Json& object, const SchemaCheck& schema) {
+job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCheck& schema) {
   constexpr std::string_view kThere = "spec.coordinator.template";
   Json as_job = {{"spec", {{"coordinator", Json::object()}}}};
   if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {
@@ -150,7 +150,7 @@ job::FieldErrors schema_errors_of_config(const Json& object, const SchemaCheck& 
   return errors;
 }
 
-job::FieldErrors config_errors(const Json& object, const SchemaCheck& schema) {
+job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schema) {
   job::FieldErrors errors;
   const std::string path = fmt::format("spec.{}.template", kConfigRole);
   if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {

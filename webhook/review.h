@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "job/schema/schema_check.h"
 #include "kube/model/admission.h"
 #include "kube/model/json.h"
 #include "webhook/capacity.h"
-#include "webhook/schema_check.h"
 
 namespace nervex::webhook {
 
@@ -23,7 +23,7 @@ enum class Hook { kMutate, kValidate };
 enum class Strictness { kOff, kWarn, kRefuse };
 
 struct Rules {
-  const SchemaCheck& schema;
+  const job::SchemaCheck& schema;
   std::string server_user;  // who may write spec.requests
   // Templates that reach into their nodes: hostPath, host namespaces, privileged, capabilities.
   Strictness host_access = Strictness::kWarn;

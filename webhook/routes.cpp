@@ -44,7 +44,8 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                 Metrics& metrics) {
   const Sources sources{
       .check = [&check] { return check.current(); },
-      .newer_check = [&check](const SchemaCheck& outdated) { return check.newer_than(outdated); },
+      .newer_check =
+          [&check](const job::SchemaCheck& outdated) { return check.newer_than(outdated); },
       .facts =
           [&check, &dry_runs, &api, &configs, nodes, flags](const kube::AdmissionRequest& request,
                                                             Hook hook) {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
+#include "job/schema/job_schema.h"
 #include "kube/model/json.h"
 #include "schemas/schemas.h"
-#include "webhook/job_schema.h"
 
 namespace nervex::testing {
 
@@ -21,11 +21,11 @@ inline void require(bool holds, const std::string& what) {
   std::abort();
 }
 
-inline std::shared_ptr<const webhook::SchemaCheck> job_check() {
+inline std::shared_ptr<const job::SchemaCheck> job_check() {
   static const auto kCheck = [] {
     std::ifstream file(NERVEX_SOURCE_DIR "/tests/golden/openapi-v1.36.3-pod-template.json");
     const std::string document(std::istreambuf_iterator<char>(file), {});
-    const auto made = webhook::make_job_check(schemas::nervex_job(), document);
+    const auto made = job::make_job_check(schemas::nervex_job(), document);
     require(made.has_value(), "the OpenAPI document is usable");
     return *made;
   }();

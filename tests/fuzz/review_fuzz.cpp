@@ -12,7 +12,7 @@ using webhook::Hook;
 
 webhook::Sources sources() {
   return {.check = [] { return job_check(); },
-          .newer_check = [](const webhook::SchemaCheck&) { return job_check(); },
+          .newer_check = [](const job::SchemaCheck&) { return job_check(); },
           .facts = [](const kube::AdmissionRequest&, Hook) { return webhook::Facts{}; },
           .server_user = "server",
           .host_access = webhook::Strictness::kWarn,

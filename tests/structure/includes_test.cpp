@@ -46,7 +46,7 @@ const std::set<std::string> kPureBase = {"base/clock.h", "base/duration.h", "bas
 // Libraries that only the named files may include: one adapter each.
 const std::map<std::string, std::set<std::string>> kAdapters = {
     {"httplib.h", {"base/http/exchange.cpp", "base/http/session.cpp"}},
-    {"valijson/", {"webhook/schema_check.cpp"}},
+    {"valijson/", {"job/schema/schema_check.cpp"}},
     {"yaml-cpp/", {"kube/config.cpp", "cli/manifests.cpp"}},
     {"prometheus/", {"base/metrics.cpp"}},
 };

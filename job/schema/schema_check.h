@@ -1,4 +1,4 @@
-// webhook/schema_check.h - does an object keep to its schema? The one door to valijson.
+// job/schema/schema_check.h - does an object keep to its schema? The one door to valijson.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include "job/validate.h"
 #include "kube/model/json.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 
 // Values that a report names at most: valijson keeps more than 1 kB per error and cannot be
 // stopped.
@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxReportedValues = 10'000;
 // One schema, made ready. Thread-safe.
 class SchemaCheck {
  public:
-  // `schema` in the dialect of webhook/job_schema.h. kInvalid if valijson cannot use it.
+  // `schema` in the dialect of job/schema/job_schema.h. kInvalid if valijson cannot use it.
   static Result<std::shared_ptr<const SchemaCheck>> compile(Json schema);
   ~SchemaCheck();
   SchemaCheck(const SchemaCheck&) = delete;
@@ -24,12 +24,12 @@ class SchemaCheck {
 
   // Everything that is wrong, the deepest error of each path, with null members as if they were
   // absent. Of a document with more than kMaxReportedValues only the first ones are named.
-  job::FieldErrors errors_of(const Json& object) const;
+  FieldErrors errors_of(const Json& object) const;
 
   // The two halves of it, which tests hold against each other. True: right; false: do not know.
   bool accepts(const Json& object) const;
   // Cost: about 50 µs per kB, most of it valijson's.
-  job::FieldErrors explain(const Json& object) const;
+  FieldErrors explain(const Json& object) const;
 
  private:
   struct Compiled;
@@ -38,4 +38,4 @@ class SchemaCheck {
   std::unique_ptr<Compiled> compiled_;
 };
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

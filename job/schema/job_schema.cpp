@@ -1,4 +1,4 @@
-#include "webhook/job_schema.h"
+#include "job/schema/job_schema.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "webhook/schema_tree.h"
+#include "job/schema/schema_tree.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
 
 constexpr std::string_view kComponents = "#/components/schemas/";
@@ -178,4 +178,4 @@ Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_s
   return SchemaCheck::compile(std::move(schema));
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

@@ -1,16 +1,21 @@
-#include "webhook/schema_check.h"
+#include "job/schema/schema_check.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "tests/webhook/samples.h"
+#include "tests/job/schema/samples.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
+
+using testing::a_job;
+using testing::job_check;
+using testing::job_with;
+using testing::with_odd_parts;
 
 constexpr const char* kMain = "/spec/coordinator/template/spec/containers/0";
 
-std::vector<std::string> texts(const job::FieldErrors& errors) {
+std::vector<std::string> texts(const FieldErrors& errors) {
   std::vector<std::string> result;
   for (const auto& error : errors) result.push_back(to_string(error));
   return result;
@@ -30,7 +35,7 @@ std::string name_guessed(const std::string& detail) {
 
 }  // namespace
 
-TEST_CASE("the schema check names every field that breaks the schema", "[webhook][schema]") {
+TEST_CASE("the schema check names every field that breaks the schema", "[job][schema]") {
   const std::string coordinator = "spec.coordinator.template.spec.containers[0]";
   struct Row {
     std::string when;
@@ -123,7 +128,7 @@ TEST_CASE("the schema check names every field that breaks the schema", "[webhook
 }
 
 TEST_CASE("an unknown field is reported with the known name closest to it, if one is close",
-          "[webhook][schema]") {
+          "[job][schema]") {
   const auto check = SchemaCheck::compile(Json::parse(R"({"type": "object", "properties": {
     "args": {}, "command": {}, "containers": {}, "env": {}, "envFrom": {}, "image": {}}})"));
   REQUIRE(check);
@@ -150,13 +155,13 @@ TEST_CASE("an unknown field is reported with the known name closest to it, if on
   CHECK(name_guessed(errors[0].detail) == row.want);
 }
 
-TEST_CASE("the schema check survives any type at any place", "[webhook][schema][property]") {
+TEST_CASE("the schema check survives any type at any place", "[job][schema][property]") {
   with_odd_parts(a_job(), [](const Json& changed) {
     for (const auto& error : job_check()->errors_of(changed)) CHECK_FALSE(error.field.empty());
   });
 }
 
-TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
+TEST_CASE("a report on a hostile job stays small", "[job][schema]") {
   Json job = a_job();
   Json& containers = job["spec"]["coordinator"]["template"]["spec"]["containers"];
   SECTION("wrong items at the beginning") {
@@ -195,4 +200,4 @@ TEST_CASE("a report on a hostile job stays small", "[webhook][schema]") {
   }
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

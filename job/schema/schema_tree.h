@@ -1,4 +1,5 @@
-// webhook/schema_tree.h - which schema describes this part of a value, and what is the part's path?
+// job/schema/schema_tree.h - which schema describes this part of a value, and what is the part's
+// path?
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 #include "kube/model/json.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 
 // Longer keys are cut in paths. Kubernetes' own have 317 characters at most: a label's prefix and
 // name.
@@ -22,7 +23,8 @@ struct SchemaPlace {
   std::string path;              // spec.containers[0].resources.limits[nvidia.com/gpu]
 };
 
-// Finds its way through one schema in the dialect of webhook/job_schema.h. Borrows it. Thread-safe.
+// Finds its way through one schema in the dialect of job/schema/job_schema.h. Borrows it.
+// Thread-safe.
 class SchemaTree {
  public:
   explicit SchemaTree(const Json& schema) : root_(schema) {}
@@ -41,4 +43,4 @@ class SchemaTree {
 // Objects here may have only the fields that the schema names.
 bool is_closed(const Json& schema);
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

@@ -1,4 +1,4 @@
-#include "webhook/flat_schema.h"
+#include "job/schema/flat_schema.h"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "webhook/schema_tree.h"
+#include "job/schema/schema_tree.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
 
 enum TypeBit : std::uint8_t {
@@ -88,7 +88,7 @@ FlatSchema::Index FlatSchema::add(const Json& schema, const Json& root, Definiti
   const auto index = static_cast<Index>(nodes_.size());
   nodes_.emplace_back();
   Node node;  // nodes_ grows below
-  node.is_closed = webhook::is_closed(schema);
+  node.is_closed = job::is_closed(schema);
   for (const auto& [keyword, value] : schema.items()) read(node, keyword, value, root, made);
   for (const Json& name : schema.value("required", Json::array())) {
     const auto field = std::find_if(node.fields.begin(), node.fields.end(),
@@ -209,4 +209,4 @@ bool FlatSchema::accepts_array(const Json& value, const Node& node) const {
                      [&](const Json& item) { return accepts(item, node.items); });
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

@@ -1,5 +1,5 @@
-// webhook/job_schema.h - what is the schema of a NerveXJob, its pod templates as this cluster knows
-// them?
+// job/schema/job_schema.h - what is the schema of a NerveXJob, its pod templates as this cluster
+// knows them?
 //
 // The dialect of what is made here: JSON Schema draft 7, with only type (also as a list),
 // properties, required, additionalProperties (as a schema), items, enum, format, the bounds of
@@ -13,10 +13,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "job/schema/schema_check.h"
 #include "kube/model/json.h"
-#include "webhook/schema_check.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 
 // Where the API server tells of Pod, PodTemplateSpec and Volume.
 inline constexpr std::string_view kCoreOpenApiPath = "/openapi/v3/api/v1";
@@ -40,4 +40,4 @@ Json convert_schema(const Json& open_api_schema);
 // of them is not there.
 Result<Json> convert_definitions(const Json& document, std::span<const std::string_view> roots);
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

@@ -1,10 +1,10 @@
-#include "webhook/schema_tree.h"
+#include "job/schema/schema_tree.h"
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
 
 // A path names the keys of everything that it lies in, and there may be a thousand paths.
@@ -56,4 +56,4 @@ bool is_closed(const Json& schema) {
          !schema.contains("x-kubernetes-preserve-unknown-fields");
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

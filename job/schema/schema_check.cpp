@@ -1,4 +1,4 @@
-#include "webhook/schema_check.h"
+#include "job/schema/schema_check.h"
 
 #include <algorithm>
 #include <exception>
@@ -15,17 +15,14 @@
 #include <valijson/validator.hpp>
 
 #include "base/text.h"
-#include "webhook/flat_schema.h"
-#include "webhook/schema_tree.h"
+#include "job/schema/flat_schema.h"
+#include "job/schema/schema_tree.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
 
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
 using ValijsonError = valijson::ValidationResults::Error;
-using job::FieldError;
-using job::FieldErrors;
-using job::FieldErrorType;
 
 // The value without the members that are null, at any depth: to the API server they are not there.
 // Items of arrays stay.
@@ -74,20 +71,20 @@ void check_integer(const Json& schema, const Json& value, const SchemaPlace& pla
   const bool beyond_32 = number > std::numeric_limits<std::int32_t>::max() ||
                          number < std::numeric_limits<std::int32_t>::min();
   if (beyond_64 || (format == "int32" && beyond_32)) {
-    errors.push_back({FieldErrorType::kInvalid, place.path, job::shown_value(value),
+    errors.push_back({FieldErrorType::kInvalid, place.path, shown_value(value),
                       fmt::format("must be a {}-bit integer", format.substr(3))});
   }
 }
 
 void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
           FieldErrors& errors) {
-  if (place.schema == nullptr || errors.size() >= job::kMaxErrors) return;
+  if (place.schema == nullptr || errors.size() >= kMaxErrors) return;
   const Json& schema = *place.schema;
   if (value.is_object()) {
     check_required(schema, value, place, tree, errors);
     for (const auto& [key, child] : value.items()) {
       const SchemaPlace member = tree.member(place, key);
-      if (member.schema == nullptr && is_closed(schema) && errors.size() < job::kMaxErrors) {
+      if (member.schema == nullptr && is_closed(schema) && errors.size() < kMaxErrors) {
         errors.push_back(
             {FieldErrorType::kUnknownField, member.path, "", unknown_field_text(schema, key)});
       }
@@ -102,7 +99,7 @@ void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
 }
 
 // What a JSON Schema validator reports badly or not at all: fields that are unknown, missing, or
-// too large for their integer type. Stops after job::kMaxErrors. Cost: one step per value that the
+// too large for their integer type. Stops after kMaxErrors. Cost: one step per value that the
 // schema describes.
 FieldErrors check_fields(const SchemaTree& tree, const Json& value) {
   FieldErrors errors;
@@ -211,7 +208,7 @@ std::string enum_text(const Json& allowed) {
 // `otherwise` is valijson's own description, for all other rules.
 FieldError explain_refusal(const SchemaPlace& place, const Json& value,
                            const std::string& otherwise) {
-  const std::string shown = job::shown_value(value);
+  const std::string shown = shown_value(value);
   if (place.schema == nullptr) return {FieldErrorType::kInvalid, place.path, shown, otherwise};
   if (auto text = wrong_type_text(*place.schema, value); !text.empty()) {
     return {FieldErrorType::kInvalid, place.path, shown, std::move(text)};
@@ -293,4 +290,4 @@ FieldErrors SchemaCheck::explain(const Json& object) const {
   return errors;
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

@@ -1,16 +1,20 @@
-#include "webhook/job_schema.h"
+#include "job/schema/job_schema.h"
 
 #include <array>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "tests/webhook/samples.h"
+#include "tests/job/schema/samples.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
+namespace {
 
-TEST_CASE("convert_schema keeps what a JSON Schema validator understands",
-          "[webhook][job_schema]") {
+using testing::core_open_api;
+
+}  // namespace
+
+TEST_CASE("convert_schema keeps what a JSON Schema validator understands", "[job][job_schema]") {
   struct Row {
     std::string when;
     std::string schema;
@@ -45,8 +49,7 @@ TEST_CASE("convert_schema keeps what a JSON Schema validator understands",
   CHECK(convert_schema(Json::parse(row.schema)) == Json::parse(row.want));
 }
 
-TEST_CASE("convert_definitions takes what the roots refer to and no more",
-          "[webhook][job_schema]") {
+TEST_CASE("convert_definitions takes what the roots refer to and no more", "[job][job_schema]") {
   const Json document = Json::parse(R"({"components": {"schemas": {
     "A": {"properties": {"b": {"allOf": [{"$ref": "#/components/schemas/B"}]}}},
     "B": {"items": {"$ref": "#/components/schemas/A"}},
@@ -65,10 +68,10 @@ TEST_CASE("convert_definitions takes what the roots refer to and no more",
   CHECK_FALSE(convert_definitions(Json::array(), roots));
 }
 
-TEST_CASE("a document that is no OpenAPI of the core group is refused", "[webhook][job_schema]") {
+TEST_CASE("a document that is no OpenAPI of the core group is refused", "[job][job_schema]") {
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "{}"));
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "<html>"));
   CHECK_FALSE(make_job_check("{}", core_open_api()));
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

@@ -1,4 +1,4 @@
-#include "webhook/flat_schema.h"
+#include "job/schema/flat_schema.h"
 
 #include <random>
 
@@ -6,15 +6,19 @@
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/job/corpus.h"
-#include "tests/webhook/samples.h"
+#include "tests/job/schema/samples.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
+
+using testing::a_job;
+using testing::job_check;
+using testing::with_odd_parts;
 
 // Whether the quick verdict may be what it is.
 void check_verdicts(const SchemaCheck& check, const Json& object) {
   if (!check.accepts(object)) return;  // it does not know
-  const job::FieldErrors errors = check.explain(object);
+  const FieldErrors errors = check.explain(object);
   INFO(to_string(errors));
   CHECK(errors.empty());
 }
@@ -53,7 +57,7 @@ Json shuffled(Json job, Random& random) {
 
 }  // namespace
 
-TEST_CASE("right jobs are accepted at first glance", "[webhook][flat_schema]") {
+TEST_CASE("right jobs are accepted at first glance", "[job][flat_schema]") {
   const auto check = job_check();
   CHECK(check->accepts(a_job()));
   for (const Json& row : testing::corpus_rows("right.json")) {
@@ -63,7 +67,7 @@ TEST_CASE("right jobs are accepted at first glance", "[webhook][flat_schema]") {
 }
 
 TEST_CASE("nothing is accepted at first glance that the check refuses",
-          "[webhook][flat_schema][property]") {
+          "[job][flat_schema][property]") {
   const auto check = job_check();
   for (const Json& row : testing::corpus_rows("wrong.json")) {
     INFO(row["when"]);
@@ -87,7 +91,7 @@ TEST_CASE("nothing is accepted at first glance that the check refuses",
   CHECK(accepted == right);
 }
 
-TEST_CASE("each keyword of the dialect is read as the check reads it", "[webhook][flat_schema]") {
+TEST_CASE("each keyword of the dialect is read as the check reads it", "[job][flat_schema]") {
   struct Row {
     std::string schema;
     std::string right;  // arrays of values
@@ -133,7 +137,7 @@ TEST_CASE("each keyword of the dialect is read as the check reads it", "[webhook
 }
 
 TEST_CASE("a schema that says more than the dialect has is left to the check",
-          "[webhook][flat_schema]") {
+          "[job][flat_schema]") {
   const auto schema = GENERATE(
       as<std::string>{}, R"({"pattern": "a"})", R"({"oneOf": [{"type": "string"}]})",
       R"({"type": "null"})", R"({"enum": [1]})", R"({"required": ["a"]})",
@@ -146,4 +150,4 @@ TEST_CASE("a schema that says more than the dialect has is left to the check",
   }
 }
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job

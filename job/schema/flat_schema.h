@@ -1,4 +1,4 @@
-// webhook/flat_schema.h - is this object right, at first glance?
+// job/schema/flat_schema.h - is this object right, at first glance?
 //
 // A right object is the usual case, and telling that much needs no words. So the schema is compiled
 // into a flat table once: references resolved, names sorted, required ones counted. One walk over
@@ -14,12 +14,12 @@
 
 #include "kube/model/json.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 
 // One schema, made ready. Immutable, so thread-safe.
 class FlatSchema {
  public:
-  // `schema` in the dialect of webhook/job_schema.h. What uses anything else is never right.
+  // `schema` in the dialect of job/schema/job_schema.h. What uses anything else is never right.
   explicit FlatSchema(const Json& schema);
 
   // True only if SchemaCheck finds nothing wrong. Allocates nothing.
@@ -65,4 +65,4 @@ class FlatSchema {
   std::vector<Node> nodes_;
 };
 
-}  // namespace nervex::webhook
+}  // namespace nervex::job
