@@ -13,10 +13,12 @@
 #include "cli/manifests.h"
 #include "cli/server_verdict.h"
 #include "cli/verdict.h"
+#include "job/schema/job_schema.h"
 #include "job/types.h"
 #include "kube/access_review.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "schemas/schemas.h"
 
 namespace nervex::cli {
 namespace {
@@ -60,7 +62,7 @@ CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
       "Says what the webhook would say about the NerveXJobs of a file, of a folder, or of the "
       "standard input (-), without a cluster or, with --server, by a dry run. Objects of other "
       "kinds are passed over. Without a cluster nobody knows which fields pods have and of which "
-      "types: only --server finds misspelt fields of templates.\n"
+      "types: only --server finds misspelt fields of templates and volumes.\n"
       "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, no NerveXJob, "
       "or no answer.");
   validate->add_option("-f,--filename", flags.files, "file, folder or -; repeatable")
@@ -95,8 +97,11 @@ int run_validate(const ValidateFlags& flags) {
     api.emplace(client.emplace(*config, "nervexctl"));
     if (ns.empty()) ns = config->ns;
   }
+  const auto schema = job::make_offline_job_check(schemas::nervex_job());
+  if (!schema) return fail_with("validate", schema.error());
   std::vector<Verdict> verdicts;
   std::vector<std::string> kinds;  // of what is no job
+  bool found = false;
   for (const auto& place : flags.files) {
     const auto files = files_of(place);
     if (!files) return fail_with("read " + place, files.error());
@@ -108,16 +113,21 @@ int run_validate(const ValidateFlags& flags) {
       for (const auto& [object, line] : *manifests) {
         if (!is_job(object)) {
           kinds.push_back(kube::string_at(object, {"kind"}, "an object without a kind"));
+          if (const auto finding = judge_kind(object)) {
+            verdicts.push_back({file, line, name_of(object), {*finding}, finding->is_error});
+          }
           continue;
         }
-        auto findings = flags.server ? ask_server(*api, ns, object) : Result(judge(object));
+        found = true;
+        auto findings =
+            flags.server ? ask_server(*api, ns, object) : Result(judge(object, **schema));
         if (!findings) return fail_with("ask about " + name_of(object), findings.error());
         verdicts.push_back({file, line, name_of(object), *std::move(findings)});
       }
     }
   }
   // A check that looked at nothing must not pass.
-  if (verdicts.empty()) {
+  if (!found) {
     return fail_with("validate", Error{Code::kInvalid, no_job_among(kinds)});
   }
   std::fputs(to_text(verdicts, flags.format).c_str(), stdout);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/text.h"
+#include "job/schema/job_schema.h"
 #include "job/template/rules.h"
 #include "job/types.h"
 
@@ -21,6 +22,7 @@ std::string line_of(const Finding& finding) {
 
 std::string as_text(const std::vector<Verdict>& verdicts) {
   std::string text;
+  std::size_t jobs = 0;
   std::size_t wrong = 0;
   for (const auto& verdict : verdicts) {
     bool refused = false;
@@ -30,10 +32,12 @@ std::string as_text(const std::vector<Verdict>& verdicts) {
                                     finding.is_error ? "" : "warning: ", line_of(finding)));
       text += '\n';
     }
+    if (!verdict.is_job) continue;
+    ++jobs;
     wrong += refused ? 1 : 0;
   }
-  return text + fmt::format("{} of {} jobs {} valid\n", verdicts.size() - wrong, verdicts.size(),
-                            verdicts.size() == 1 ? "is" : "are");
+  return text +
+         fmt::format("{} of {} jobs {} valid\n", jobs - wrong, jobs, jobs == 1 ? "is" : "are");
 }
 
 Json as_json(const std::vector<Verdict>& verdicts) {
@@ -80,6 +84,24 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
       {"runs", Json::array({{{"tool", {{"driver", driver}}}, {"results", std::move(results)}}})}};
 }
 
+constexpr std::string_view kGroupPrefix =
+    job::kApiVersion.substr(0, job::kApiVersion.find('/') + 1);
+
+bool is_misspelt(const std::string& kind) {
+  return kind != job::kKind && !closest_name(kind, {std::string(job::kKind)}).empty();
+}
+
+// What no schema says and no webhook gets to see: the API server has no such kind elsewhere.
+std::optional<Finding> wrong_version(const Json& object) {
+  const Json* version = kube::find(object, {"apiVersion"});
+  if (version == nullptr)
+    return Finding{"apiVersion", fmt::format("Required value: must be {}", job::kApiVersion)};
+  if (!version->is_string() || *version == job::kApiVersion) return std::nullopt;
+  return Finding{"apiVersion",
+                 fmt::format("Unsupported value: {}: a {} is of {}", job::shown_value(*version),
+                             job::kKind, job::kApiVersion)};
+}
+
 }  // namespace
 
 bool has_errors(const std::vector<Verdict>& verdicts) {
@@ -89,11 +111,12 @@ bool has_errors(const std::vector<Verdict>& verdicts) {
   });
 }
 
-std::vector<Finding> judge(const Json& object) {
+std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   std::vector<Finding> findings;
+  if (const auto wrong = wrong_version(object)) findings.push_back(*wrong);
   // As the mutating hook does: what it fills in is no fault.
   const Json defaulted = object.is_object() ? object.patch(job::default_patch(object)) : object;
-  for (const auto& error : job::validate_job(defaulted)) {
+  for (const auto& error : job::job_errors(defaulted, schema)) {
     findings.push_back({error.field, job::message_of(error)});
   }
   for (const auto& error : job::check_pod_count(defaulted, nullptr)) {
@@ -101,6 +124,14 @@ std::vector<Finding> judge(const Json& object) {
   }
   for (auto& text : job::template_warnings(defaulted)) findings.push_back({"", text, false});
   return findings;
+}
+
+std::optional<Finding> judge_kind(const Json& object) {
+  const std::string kind = kube::string_at(object, {"kind"});
+  if (!is_misspelt(kind)) return std::nullopt;
+  const bool is_ours = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
+  return Finding{"kind", fmt::format("{} is no {}: did you mean {}?", kind, job::kKind, job::kKind),
+                 is_ours};
 }
 
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body) {
@@ -120,7 +151,7 @@ std::string no_job_among(const std::vector<std::string>& kinds) {
   if (seen.empty()) return text;
   text += fmt::format(", only {}", printable(fmt::format("{}", fmt::join(seen, ", "))));
   for (const auto& kind : seen) {
-    if (closest_name(kind, {std::string(job::kKind)}).empty()) continue;
+    if (!is_misspelt(kind)) continue;
     return text + fmt::format(": did you mean kind: {}?", job::kKind);
   }
   return text;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/manifests.h"
+#include "job/schema/schema_check.h"
 #include "job/validate.h"
 
 namespace nervex::cli {
@@ -23,11 +24,17 @@ struct Verdict {     // of one NerveXJob
   int line = 1;
   std::string name;
   std::vector<Finding> findings;
+  bool is_job = true;  // false: its kind only resembles ours; not counted as a job
 };
 bool has_errors(const std::vector<Verdict>& verdicts);
 
-// By the rules of job/ alone, without a cluster.
-std::vector<Finding> judge(const Json& object);
+// What the webhook would say of a NerveXJob, as far as that can be known without a cluster, and
+// whether its apiVersion is ours. `schema`: job::make_offline_job_check().
+std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema);
+
+// Of an object of another kind: is the kind a misspelt NerveXJob? An error in our API group, which
+// has no such kind; a warning in others, whose kinds nobody here knows. nullopt: it is not.
+std::optional<Finding> judge_kind(const Json& object);
 
 // What a server that refused the job said: a metav1.Status. nullopt: it is about something else, so
 // that there is no verdict.

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <set>
 
 #include "base/text.h"
 #include "job/validate.h"
@@ -42,6 +44,14 @@ std::string body_of(const FieldError& error) {
 
 void append(FieldErrors& errors, FieldErrors more) {
   std::move(more.begin(), more.end(), std::back_inserter(errors));
+}
+
+void append_unreported(FieldErrors& errors, FieldErrors more) {
+  std::set<std::string, std::less<>> reported;
+  for (const auto& error : errors) reported.insert(error.field);
+  for (auto& error : more) {
+    if (!reported.contains(error.field)) errors.push_back(std::move(error));
+  }
 }
 
 std::string message_of(const FieldError& error) {

@@ -35,6 +35,8 @@ struct FieldError {
 };
 using FieldErrors = std::vector<FieldError>;
 void append(FieldErrors& errors, FieldErrors more);
+// Only those whose field none of `errors` tells of: a field that two checks find is reported once.
+void append_unreported(FieldErrors& errors, FieldErrors more);
 
 // `spec.cleanPodPolicy: Unsupported value: "hello": ...`, as the API server words it.
 std::string to_string(const FieldError& error);

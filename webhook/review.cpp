@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "job/host_access.h"
 #include "job/names.h"
+#include "job/schema/job_schema.h"
 #include "job/template/rules.h"
 #include "job/types.h"
 #include "job/validate.h"
@@ -125,14 +125,6 @@ bool same_spec_but_requests(const Json& object, const Json& old_object) {
          covers(*old_spec, *spec);
 }
 
-void append_unreported(job::FieldErrors& errors, job::FieldErrors more) {
-  std::set<std::string, std::less<>> reported;
-  for (const auto& error : errors) reported.insert(error.field);
-  for (auto& error : more) {
-    if (!reported.contains(error.field)) errors.push_back(std::move(error));
-  }
-}
-
 // An AggregatorConfig is a job with one template, to the schema: its errors by their place there.
 job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCheck& schema) {
   constexpr std::string_view kThere = "spec.coordinator.template";
@@ -163,12 +155,9 @@ job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schem
   return errors;
 }
 
-// What is wrong with the object by itself. A field that two checks find is reported once.
+// What is wrong with the object by itself.
 job::FieldErrors errors_of(const Json& object, const Rules& rules, bool config) {
-  if (config) return config_errors(object, rules.schema);
-  job::FieldErrors errors = job::validate_job(object);
-  append_unreported(errors, rules.schema.errors_of(object));
-  return errors;
+  return config ? config_errors(object, rules.schema) : job::job_errors(object, rules.schema);
 }
 
 job::FieldErrors forbidden_access(const Json& object) {

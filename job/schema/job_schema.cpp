@@ -146,26 +146,46 @@ void open_levels(Json& schema) {
 // The API server checks them against its own CRD, and only our programs write them: a version of
 // them that is newer than this one is not to keep a user from changing the job.
 void leave_out_written_by_programs(Json& schema) {
-  schema["properties"].erase("status");
-  schema["properties"]["spec"]["properties"].erase("requests");
+  schema["properties"]["status"] = Json::object();
+  schema["properties"]["spec"]["properties"]["requests"] = Json::object();
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
-                                                          std::string_view core_document) {
+// The CRD's schema, templates and volumes still open.
+Result<Json> own_schema(std::string_view job_schema) {
   const auto crd = kube::parse_json(job_schema);
   if (!crd) return with_context("schema of NerveXJob", crd.error());
-  const auto document = kube::parse_json(core_document);
-  if (!document) return with_context("OpenAPI document", document.error());
-  auto definitions = convert_definitions(*document, kRoots);
-  if (!definitions) return definitions.error();
-
   Json schema = convert_schema(*crd);
   if (!schema.contains(Json::json_pointer("/properties/spec/properties"))) {
     return Error{Code::kInvalid, "schema of NerveXJob: no properties of spec"};
   }
   leave_out_written_by_programs(schema);
+  return schema;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema) {
+  auto schema = own_schema(job_schema);
+  if (!schema) return schema.error();
+  return SchemaCheck::compile(*std::move(schema));
+}
+
+FieldErrors job_errors(const Json& object, const SchemaCheck& schema) {
+  FieldErrors errors = validate_job(object);
+  append_unreported(errors, schema.errors_of(object));
+  return errors;
+}
+
+Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
+                                                          std::string_view core_document) {
+  auto own = own_schema(job_schema);
+  if (!own) return own.error();
+  const auto document = kube::parse_json(core_document);
+  if (!document) return with_context("OpenAPI document", document.error());
+  auto definitions = convert_definitions(*document, kRoots);
+  if (!definitions) return definitions.error();
+
+  Json schema = *std::move(own);
   open_levels(schema);
   for (const auto& part : kOpenParts) {
     const Json::json_pointer pointer(part.pointer);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "job/schema/schema_check.h"
+#include "job/validate.h"
 #include "kube/model/json.h"
 
 namespace nervex::job {
@@ -28,6 +29,15 @@ inline constexpr std::string_view kCoreOpenApiPath = "/openapi/v3/api/v1";
 // with a CRD that is newer or older than it.
 Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
                                                           std::string_view core_document);
+
+// The same without a cluster, for a file before it is submitted. Only a cluster knows the fields of
+// templates and volumes: they are left open. All other levels but metadata, status and
+// spec.requests are closed: what is not in the schema is misspelt, or of a newer version than this
+// program. kInvalid as above.
+Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema);
+
+// What is wrong with a NerveXJob by itself: validate_job() and its schema, each field once.
+FieldErrors job_errors(const Json& object, const SchemaCheck& schema);
 
 // One OpenAPI v3 schema, as the API server publishes it or as a CRD holds it, in the dialect above:
 // - {allOf: [{$ref}], default, description} becomes the $ref;

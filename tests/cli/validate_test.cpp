@@ -1,6 +1,10 @@
 #include "cli/verdict.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "job/schema/job_schema.h"
+#include "schemas/schemas.h"
 
 namespace nervex::cli {
 namespace {
@@ -18,13 +22,19 @@ spec:
         - {name: main, image: i, resources: {limits: {memory: 4GB}}}
 )";
 
+std::vector<Finding> judged(const Json& object) {
+  static const auto kSchema = job::make_offline_job_check(schemas::nervex_job());
+  REQUIRE(kSchema);
+  return judge(object, **kSchema);
+}
+
 std::vector<Verdict> verdicts_of(std::string_view text) {
   std::vector<Verdict> verdicts;
   const auto manifests = parse_manifests(text);
   REQUIRE(manifests);
   for (const auto& [object, line] : *manifests) {
     verdicts.push_back(
-        {"job.yaml", line, kube::string_at(object, {"metadata", "name"}), judge(object)});
+        {"job.yaml", line, kube::string_at(object, {"metadata", "name"}), judged(object)});
   }
   return verdicts;
 }
@@ -133,6 +143,81 @@ TEST_CASE("a right job has no errors, and what the webhook fills in is none", "[
   const auto verdicts = verdicts_of(text);
   CHECK_FALSE(has_errors(verdicts));
   CHECK(to_text(verdicts, Format::kText) == "1 of 1 jobs is valid\n");
+}
+
+TEST_CASE("misspelt fields and wrong types of the job itself are found without a cluster",
+          "[cli][validate]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    std::vector<Finding> want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is wrong", "[]", {}},
+      {"a field of the spec is misspelt",
+       R"([{"op": "add", "path": "/spec/backofLimit", "value": 3}])",
+       {{"spec.backofLimit",
+         "Forbidden: unknown field `backofLimit`, did you mean `backoffLimit`?"}}},
+      {"a field of a role is misspelt",
+       R"([{"op": "add", "path": "/spec/collector", "value": {"replica": 0}}])",
+       {{"spec.collector.replica",
+         "Forbidden: unknown field `replica`, did you mean `replicas`?"}}},
+      {"a field of the job is misspelt",
+       R"([{"op": "add", "path": "/metdata", "value": {}}])",
+       {{"metdata", "Forbidden: unknown field `metdata`, did you mean `metadata`?"}}},
+      {"a type is wrong",
+       R"([{"op": "add", "path": "/spec/group", "value": 7}])",
+       {{"spec.group", "Invalid value: 7: must be a string: write it in quotes"}}},
+      {"templates, volumes and metadata have fields that only a cluster knows",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/new", "value": 1},
+           {"op": "add", "path": "/spec/volumes", "value": [{"name": "a", "emptyDir": {"new": 1}}]},
+           {"op": "add", "path": "/metadata/new", "value": 1}])",
+       {}},
+      {"it is a job as the cluster stores it",
+       R"([{"op": "add", "path": "/status", "value": {"phase": "Running", "new": 1}},
+           {"op": "add", "path": "/spec/requests", "value": {"entries": []}}])",
+       {}},
+      {"its version is of another group",
+       R"([{"op": "replace", "path": "/apiVersion", "value": "batch/v2"}])",
+       {{"apiVersion",
+         "Unsupported value: \"batch/v2\": a NerveXJob is of nervex.sensetime.com/v1alpha1"}}},
+      {"its version does not exist",
+       R"([{"op": "replace", "path": "/apiVersion", "value": "nervex.sensetime.com/v1beta1"}])",
+       {{"apiVersion",
+         "Unsupported value: \"nervex.sensetime.com/v1beta1\": a NerveXJob is of "
+         "nervex.sensetime.com/v1alpha1"}}},
+      {"it has no version",
+       R"([{"op": "remove", "path": "/apiVersion"}])",
+       {{"apiVersion", "Required value: must be nervex.sensetime.com/v1alpha1"}}},
+      {"its version is a number",
+       R"([{"op": "replace", "path": "/apiVersion", "value": 1}])",
+       {{"apiVersion", "Invalid value: 1: must be a string: write it in quotes"}}},
+  }));
+  INFO("when " << row.when);
+  Json job = parse_manifests(kJob)->at(0).object;
+  job["spec"].erase("cleanPodPolicy");
+  job["spec"]["coordinator"]["template"]["spec"]["containers"][0].erase("resources");
+  CHECK(judged(job.patch(Json::parse(row.patch))) == row.want);
+}
+
+TEST_CASE("a misspelt kind is told of, though a right job stands beside it", "[cli][validate]") {
+  const auto kind = [](const char* version, const char* name) {
+    return judge_kind({{"apiVersion", version}, {"kind", name}});
+  };
+  const std::string ours = "nervex.sensetime.com/v1alpha1";
+  const std::string guess = "NerveXjob is no NerveXJob: did you mean NerveXJob?";
+  CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // nobody has such a kind
+  CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
+  CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
+  CHECK_FALSE(kind("v1", "ConfigMap"));
+  CHECK_FALSE(kind("v1", ""));
+
+  // Another's kind is not counted among the jobs.
+  const std::vector<Verdict> verdicts{{"a.yaml", 1, "dqn", {}},
+                                      {"a.yaml", 9, "x", {{"kind", guess, false}}, false}};
+  CHECK_FALSE(has_errors(verdicts));
+  CHECK(to_text(verdicts, Format::kText) ==
+        "a.yaml:9: x: warning: kind: " + guess + "\n1 of 1 jobs is valid\n");
 }
 
 TEST_CASE("a refusal of the server gives its causes, and only a verdict counts",

@@ -72,6 +72,7 @@ TEST_CASE("a document that is no OpenAPI of the core group is refused", "[job][j
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "{}"));
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "<html>"));
   CHECK_FALSE(make_job_check("{}", core_open_api()));
+  CHECK_FALSE(make_offline_job_check("{}"));
 }
 
 }  // namespace nervex::job
