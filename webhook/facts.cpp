@@ -1,5 +1,6 @@
 #include "webhook/facts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,17 @@ Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
   const auto verdict = dry_runs.ask(pod_template, version);
   if (!verdict) return verdict.error();
   return errors_in_job(*verdict, object, role);
+}
+
+// Every role has the volumes of the job and its class: an error of them comes with each role, and
+// is told once. Errors of a role's own fields differ by their field.
+void append_unknown(job::FieldErrors& errors, job::FieldErrors more) {
+  const auto known = errors;
+  for (auto& error : more) {
+    if (std::find(known.begin(), known.end(), error) == known.end()) {
+      errors.push_back(std::move(error));
+    }
+  }
 }
 
 }  // namespace
@@ -44,8 +56,8 @@ Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_r
           "created");
       return facts;
     }
-    append(facts.errors, *std::move(errors));
-    append(facts.stored_errors, *std::move(stored));
+    append_unknown(facts.errors, *std::move(errors));
+    append_unknown(facts.stored_errors, *std::move(stored));
   }
   return facts;
 }

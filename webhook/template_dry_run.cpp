@@ -93,6 +93,22 @@ std::optional<VolumeField> volume_field(std::string_view field) {
   return found;
 }
 
+// Whether a template cannot be read because of volumes of the job alone, which come after its `own`
+// ones: all that `words` name, as in `unknown field "template.spec.volumes[2].x"`.
+bool is_about_job_volumes(std::string_view words, std::size_t own) {
+  constexpr std::string_view kTemplate = "template.";
+  bool found = false;
+  for (auto at = words.find(kTemplate); at != words.npos; at = words.find(kTemplate, at + 1)) {
+    const std::string_view named = words.substr(at);
+    const auto volume = volume_field(named);
+    // Of a wrong type it says no index: template.spec.volumes.name.
+    const bool has_no_index = named.starts_with("template.spec.volumes.");
+    if (!(volume && volume->index >= own) && !(has_no_index && own == 0)) return false;
+    found = true;
+  }
+  return found;
+}
+
 // Whether a mount is said to be of no volume although the template or the job has it: then the
 // volume itself is wrong, which another error tells.
 bool follows_from_volume(const job::FieldError& error, const Json& object, std::string_view role) {
@@ -171,6 +187,7 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
                                std::string_view role) {
   const std::size_t own =
       kube::array_at(object, {"spec", role, "template", "spec", "volumes"}).size();
+  const bool has_class = !kube::string_at(object, {"spec", "priorityClassName"}).empty();
   job::FieldErrors errors = verdict.errors;
   std::erase_if(errors,
                 [&](const auto& error) { return follows_from_volume(error, object, role); });
@@ -189,7 +206,12 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
       error.field = "template.spec.nodeName";
     }
     const auto volume = volume_field(error.field);
-    if (volume && volume->index >= own) {
+    if (verdict.is_unreadable && error.field == "template" &&
+        is_about_job_volumes(error.words, own)) {
+      error.field = "spec.volumes";
+    } else if (error.field == "template.spec.priorityClassName" && has_class) {
+      error.field = "spec.priorityClassName";  // which takes the place of the template's
+    } else if (volume && volume->index >= own) {
       error.field = fmt::format("spec.volumes[{}]{}", volume->index - own, volume->rest);
     } else {
       error.field = fmt::format("spec.{}.{}", role, error.field);

@@ -39,7 +39,8 @@ struct TemplateVerdict {
 // is about something else, such as a missing right or what a policy says. The first 100 errors.
 std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body);
 
-// The verdict's errors at their places in the job: spec.learner.template..., spec.volumes[0]...
+// The verdict's errors at their places in the job: spec.learner.template..., or what every role has
+// of the job, spec.volumes[0]... and spec.priorityClassName.
 job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& object,
                                std::string_view role);
 

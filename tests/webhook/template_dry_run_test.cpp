@@ -220,6 +220,64 @@ TEST_CASE("what our own checks tell of a field is not told twice", "[webhook][dr
             "[cpu]: Invalid value: \"2\": must not be more than the limit of 1"});
 }
 
+TEST_CASE("what every role has of the job is told once, at the job's own field",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  Json job = a_job();  // two roles
+  job["spec"]["priorityClassName"] = "high";
+  job["spec"]["coordinator"]["template"]["spec"]["volumes"] = {{{"name", "own"}, {"emptyDir", {}}}};
+  Json stored = job;
+  stored["spec"]["volumes"][0]["emptyDir"] = Json::object();
+  api.status = 422;
+  const auto causes = [&](const std::string& field, const kube::AdmissionRequest& request) {
+    api.body = invalid(field);
+    clock.advance(std::chrono::minutes(2));  // verdicts are asked for again
+    return causes_of(request, gather_facts(request, dry_runs, "1"));
+  };
+  const std::string words = ": Invalid value: 0: must be between 1 and 65535";
+  using Causes = std::vector<std::string>;
+  CHECK(causes("template.spec.priorityClassName", request_for(job)) ==
+        Causes{"spec.priorityClassName" + words});
+  CHECK(causes("template.spec.priorityClassName", request_for(job, stored)).empty());
+  // The coordinator has a volume of its own before those of the job.
+  CHECK(causes("template.spec.volumes[0].emptyDir", request_for(job)) ==
+        Causes{"spec.coordinator.template.spec.volumes[0].emptyDir" + words,
+               "spec.volumes[0].emptyDir" + words});
+  job["spec"]["coordinator"]["template"]["spec"].erase("volumes");
+  CHECK(causes("template.spec.volumes[0].emptyDir", request_for(job)) ==
+        Causes{"spec.volumes[0].emptyDir" + words});
+  // A role's own field is told for each of them.
+  CHECK(causes("template.spec.dnsPolicy", request_for(job)).size() == 2);
+  // The class of a template is the template's, if the job has none.
+  job["spec"].erase("priorityClassName");
+  CHECK(causes("template.spec.priorityClassName", request_for(job)).size() == 2);
+}
+
+TEST_CASE("a volume of the job that cannot be read is told once, in our words",
+          "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  Json job = a_job();  // two roles
+  job["spec"]["volumes"][0]["emptyDir"]["sizeLimt"] = "1Gi";
+  const std::string where = GENERATE("[0].emptyDir.sizeLimt", ".emptyDir");
+  const std::string decoding = "strict decoding error: unknown field \"template.spec.volumes";
+  api.status = 400;
+  api.body = Json{{"message", decoding + where + "\""}}.dump();
+  const auto request = request_for(job);
+  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+        std::vector<std::string>{
+            "spec.volumes[0].emptyDir.sizeLimt: Forbidden: unknown field `sizeLimt`, did you mean "
+            "`sizeLimit`?"});
+
+  // Something else cannot be read, too: nobody knows whose fault it is.
+  clock.advance(std::chrono::minutes(2));
+  api.body = Json{{"message", decoding + where + "\", unknown field \"template.spec.x\""}}.dump();
+  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")).size() == 3);
+}
+
 TEST_CASE("an unknown field hides nothing else", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
