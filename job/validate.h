@@ -83,7 +83,8 @@ inline constexpr std::string_view kFixedWhileRunning =
 
 // `errors` of `object` without those that `old_object` has as well, `stored`: what is stored must
 // not freeze a job, and an update of something else is not to blame for it. Each stored error
-// excuses one. Items of lists that have a name are the same where their names are.
+// excuses one. Items of lists that have a name are the same where their names are, and the places
+// of items that a message names (containers[1]) do not count.
 FieldErrors without_stored_errors(FieldErrors errors, const Json& object, const FieldErrors& stored,
                                   const Json& old_object);
 

@@ -1,6 +1,7 @@
 // What may an update change, and which of the errors were there before it?
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <set>
 
@@ -44,9 +45,34 @@ std::string field_by_names(std::string_view field, const Json& object) {
   return made;
 }
 
+// `message` with containers[] for containers[1]: items that come before move the ones that a
+// message names, too. What is in quotes is a value (but for the API server's `unknown field
+// "..."`), and so is a list such as [1].
+std::string without_places(std::string_view message) {
+  std::string made;
+  bool in_quotes = false;
+  bool in_value = false;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const char c = message[i];
+    const bool follows_name =
+        i > 0 &&
+        (std::isalnum(static_cast<unsigned char>(message[i - 1])) != 0 || message[i - 1] == ']');
+    if (c == '"') {
+      in_quotes = !in_quotes;
+      in_value = in_quotes && !made.ends_with("field ");
+    }
+    made += c;
+    if (in_quotes && c == '\\' && i + 1 < message.size()) made += message[++i];
+    if (in_value || c != '[' || !follows_name) continue;
+    const std::size_t end = message.find_first_not_of("0123456789", i + 1);
+    if (end != message.npos && message[end] == ']') i = end - 1;
+  }
+  return made;
+}
+
 std::string identity_of(const FieldError& error, const Json& object) {
   return fmt::format("{}\n{}\n{}\n{}", cause_type(error.type), field_by_names(error.field, object),
-                     message_of(error), error.value);  // which is not in all messages
+                     without_places(message_of(error)), error.value);  // not in all messages
 }
 
 // ---- what may not change while the job runs

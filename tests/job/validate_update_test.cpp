@@ -173,6 +173,16 @@ TEST_CASE("an update is not blamed for errors that are stored", "[job][validate]
        R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "world"}])",
        {R"(spec.cleanPodPolicy: Unsupported value: "world": Invalid CleanPodPolicy: must be one )"
         R"(of Running, All, None)"}},
+      {"the wrong item moves, and so does the one that its message names by its place",
+       R"([{"op": "add", "path": "/spec/learner/template/spec/hostNetwork", "value": true},
+           {"op": "add", "path": "/spec/learner/template/spec/containers/0",
+            "value": {"name": "sidecar", "image": "i",
+                      "ports": [{"containerPort": 22271, "hostPort": 22271}]}},
+           {"op": "replace", "path": "/spec/learner/template/spec/containers/1/name",
+            "value": "nervex-container"}])",
+       R"([{"op": "add", "path": "/spec/learner/template/spec/containers/0",
+            "value": {"name": "proxy", "image": "i"}}])",
+       {}},
       {"a name that stands twice comes a third time",
        R"([{"op": "add", "path": "/spec/volumes/-", "value": {"name": "data"}}])",
        R"([{"op": "add", "path": "/spec/volumes/-", "value": {"name": "data"}}])",
@@ -188,6 +198,42 @@ TEST_CASE("an update is not blamed for errors that are stored", "[job][validate]
   REQUIRE_FALSE(validate_job(stored).empty());
   CHECK(messages(without_stored_errors(validate_job(sent), sent, validate_job(stored), stored)) ==
         row.want);
+}
+
+TEST_CASE("places of items in a message make no other error of it, values do",
+          "[job][validate][update]") {
+  struct Row {
+    std::string when;
+    std::string stored;  // messages of one field
+    std::string sent;
+    bool is_same;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing changes", "conflicts with containers[1]", "conflicts with containers[1]", true},
+      {"items come before it", "conflicts with containers[1].ports[0]",
+       "conflicts with containers[12].ports[3]", true},
+      {"it is another item's", "conflicts with containers[1]", "conflicts with volumes[1]", false},
+      {"a value in quotes has brackets", R"(Invalid value: "a[1]": bad)",
+       R"(Invalid value: "a[2]": bad)", false},
+      {"a quote within the value", R"(Invalid value: "\"a[1]": bad)",
+       R"(Invalid value: "\"a[2]": bad)", false},
+      {"a place stands behind a value in quotes", R"(Invalid value: "a": as in items[1])",
+       R"(Invalid value: "a": as in items[2])", true},
+      {"a field in quotes moves", R"(unknown field "spec.containers[0].x")",
+       R"(unknown field "spec.containers[1].x")", true},
+      {"brackets hold a key", "see limits[cpu]", "see limits[memory]", false},
+      {"a value without quotes is a list", "Invalid value: [1]", "Invalid value: [2]", false},
+      {"a bracket is open", "see items[1", "see items[2", false},
+      {"a number changes", "must be above 1", "must be above 2", false},
+  }));
+  INFO("when " << row.when);
+  const auto error = [](const std::string& words) {
+    FieldError made{FieldErrorType::kInvalid, "spec.learner.template", "", ""};
+    made.words = words;
+    return FieldErrors{made};
+  };
+  const Json job = job_in();
+  CHECK(without_stored_errors(error(row.sent), job, error(row.stored), job).empty() == row.is_same);
 }
 
 }  // namespace nervex::job
