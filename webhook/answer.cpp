@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kube/model/admission.h"
+#include "webhook/review_memory.h"
 
 namespace nervex::webhook {
 namespace {
@@ -29,10 +30,12 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   auto decoded = kube::decode_review(request.body);
   if (!decoded) return problem(400, decoded.error().message);
   const std::string uid = decoded->uid;
-  const Facts facts = sources.facts(*decoded, hook);
+  const bool is_too_large =
+      is_too_large_to_change(*decoded, request.body.size(), sources.review_bytes);
+  const Facts facts = is_too_large ? Facts{} : sources.facts(*decoded, hook);
   const auto rules_with = [&](const job::SchemaCheck& schema) {
-    return Rules{schema, sources.server_user, sources.host_access, sources.pod_access,
-                 sources.capacity};
+    return Rules{schema,           sources.server_user, sources.host_access, sources.pod_access,
+                 sources.capacity, is_too_large};
   };
   auto reviewed = review(*std::move(decoded), hook, rules_with(*check), facts);
   if (reviewed.has_unknown_fields) {

@@ -1,6 +1,8 @@
 // webhook/answer.h - what does a caller of the webhook get to read? HTTP around review().
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +25,8 @@ struct Sources {
   Strictness host_access = Strictness::kWarn;
   Strictness pod_access = Strictness::kRefuse;
   Strictness capacity = Strictness::kWarn;
+  // What one review may take (webhook/review_memory.h).
+  std::size_t review_bytes = SIZE_MAX;
 };
 
 // Every review that can be judged is answered 200 with an AdmissionReview, refusals too. Otherwise

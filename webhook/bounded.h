@@ -1,21 +1,13 @@
-// webhook/bounded.h - how much memory may a review take, and how do all share a budget of it?
+// webhook/bounded.h - how do all reviews share a budget of memory?
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <stop_token>
-#include <string_view>
 
 #include "base/http/messages.h"
 #include "base/memory_budget.h"
 
 namespace nervex::webhook {
-
-// How much memory it may take to review this body, an upper bound, the body itself not counted: its
-// values as a document, the copies that are made of it, and the report of what is wrong. A text of
-// small arrays becomes 70 times as large. tests/webhook/bounded_test.cpp counts what reviews really
-// take. Cost: one look at each byte.
-std::size_t review_memory(std::string_view body);
 
 // `review` with at most the budget's memory in use by all reviews at once, by review_memory(). One
 // that finds none free within `timeout` is answered 503 with Retry-After: the API server asks again

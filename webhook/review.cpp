@@ -50,6 +50,16 @@ AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string 
           .warnings = {}};
 }
 
+// What can be created must be changeable: nobody could suspend it.
+AdmissionResponse refuse_size(const AdmissionRequest& request) {
+  return refuse(
+      request, 413,
+      fmt::format("{}.{} \"{}\" is too large: it could be stored, but not changed any "
+                  "more, since a review of an update holds the old and the new object: it "
+                  "has too many values, such as variables, labels or arguments",
+                  request.kind, kGroup, name_in(request)));
+}
+
 AdmissionResponse allow(std::vector<std::string> warnings = {}, Json patch = nullptr) {
   return {.allowed = true,
           .code = 0,
@@ -366,6 +376,7 @@ std::vector<std::string_view> templates_to_ask(const AdmissionRequest& request) 
 Reviewed review(AdmissionRequest request, Hook hook, const Rules& rules, const Facts& facts) {
   if (auto answer = answer_at_once(request, hook)) return {*std::move(answer)};
   const bool spec_changes = changes_spec(request);
+  if (spec_changes && rules.is_too_large) return {refuse_size(request)};
   Reviewed reviewed = hook == Hook::kMutate ? mutate(request, rules, facts, spec_changes)
                                             : validate(request, rules, facts, spec_changes);
   kube::discard(request.object);

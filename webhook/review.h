@@ -31,6 +31,8 @@ struct Rules {
   Strictness pod_access = Strictness::kRefuse;
   // Jobs that could not run even if all nodes were empty.
   Strictness capacity = Strictness::kWarn;
+  // Its object could be stored, but not be changed any more (webhook/review_memory.h).
+  bool is_too_large = false;
 };
 
 // What a review comes to.
@@ -61,8 +63,9 @@ bool changes_spec(const kube::AdmissionRequest& request);
 // those whose pods would look different.
 std::vector<std::string_view> templates_to_ask(const kube::AdmissionRequest& request);
 
-// Refusals carry code 422 and name every wrong field. Only the mutating hook answers with a patch;
-// applying it and asking again gives none. Never looks at anything but its arguments.
+// Refusals carry code 422 and name every wrong field, or 413 if the object is too large. Only the
+// mutating hook answers with a patch; applying it and asking again gives none. Never looks at
+// anything but its arguments.
 Reviewed review(kube::AdmissionRequest request, Hook hook, const Rules& rules,
                 const Facts& facts = {});
 

@@ -70,7 +70,8 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
       .server_user = flags.server_user,
       .host_access = flags.host_access,
       .pod_access = flags.pod_access,
-      .capacity = flags.capacity};
+      .capacity = flags.capacity,
+      .review_bytes = memory.bytes()};
   add_hook(server, "/mutate-nervex-sensetime-com-v1alpha1-nervexjob", Hook::kMutate, sources,
            memory, metrics);
   add_hook(server, "/validate-nervex-sensetime-com-v1alpha1-nervexjob", Hook::kValidate, sources,

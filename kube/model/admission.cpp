@@ -50,6 +50,8 @@ const char* reason_of(int code) {
   switch (code) {
     case 400:
       return "BadRequest";
+    case 413:
+      return "RequestEntityTooLarge";
     case 422:
       return "Invalid";
     case 500:

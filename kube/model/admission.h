@@ -47,7 +47,7 @@ struct StatusDetails {
 
 struct AdmissionResponse {
   bool allowed = true;
-  int code = 0;                       // of a refusal: 400, 403, 422
+  int code = 0;                       // of a refusal: 400, 403, 413, 422, 500
   std::string message;                // of a refusal
   StatusDetails details;              // of a refusal
   Json patch;                         // array of JSON Patch operations; null or empty: no patch

@@ -74,10 +74,23 @@ Result<Json> parse_json(std::string_view text, int max_depth) {
 
 JsonCount count_json(std::string_view text) {
   JsonCount count;
-  outside_strings(text, [&](char c) {
-    if (c == ',' || c == '[' || c == '{') ++count.values;
-    if (c == ':') ++count.members;
-  });
+  std::size_t texts = 0;      // keys, too
+  bool may_have_key = false;  // the value counted last: what is no JSON must not make it less
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      ++texts;
+      i = end_of_string(text, i);
+    } else if (c == ',' || c == '[' || c == '{') {
+      ++count.values;
+      if (c != ',') ++count.containers;
+      may_have_key = true;
+    } else if (c == ':' && may_have_key) {
+      ++count.members;
+      may_have_key = false;
+    }
+  }
+  count.strings = texts - std::min(texts, count.members);
   return count;
 }
 

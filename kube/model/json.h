@@ -27,7 +27,9 @@ Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 // What makes a text large in memory, counted without parsing it: of valid JSON no less than it has.
 struct JsonCount {
   std::size_t values = 1;
-  std::size_t members = 0;  // of objects: values that have a key
+  std::size_t members = 0;     // of objects: values that have a key
+  std::size_t containers = 0;  // values that are objects or arrays
+  std::size_t strings = 0;     // values that are texts
   bool operator==(const JsonCount&) const = default;
 };
 JsonCount count_json(std::string_view text);

@@ -18,6 +18,8 @@
 #include "tests/support/wait_until.h"
 #include "tests/webhook/samples.h"
 #include "webhook/answer.h"
+#include "webhook/review_memory.h"
+#include "webhook/routes.h"
 
 namespace {
 
@@ -206,6 +208,101 @@ TEST_CASE("an honest job is not taken for much larger than it is", "[webhook][me
   INFO(body.size() << " bytes: " << taken << " taken, " << review_memory(body) << " estimated");
   CHECK(taken <= review_memory(body));
   CHECK(review_memory(body) < (std::size_t{48} << 20));  // two of them at once, at least
+}
+
+namespace {
+
+// Right jobs with so many of something small, by what they have much of.
+Json large_job(const std::string& of_what, int count) {
+  Json job = a_job();
+  Json& coordinator = job["spec"]["coordinator"]["template"];
+  Json& container = coordinator["spec"]["containers"][0];
+  for (int i = 0; i < count; ++i) {
+    const std::string name = fmt::format("a{}", i);
+    if (of_what == "arguments") container["args"].push_back("a");
+    if (of_what == "labels") coordinator["metadata"]["labels"][name] = "1";
+    if (of_what == "variables") container["env"].push_back({{"name", name}, {"value", "1"}});
+    if (of_what == "tolerations") {
+      coordinator["spec"]["tolerations"].push_back({{"key", name}, {"operator", "Exists"}});
+    }
+  }
+  return job;
+}
+
+std::string update_to(const Json& job, const Json& stored) {
+  return Json{{"apiVersion", "admission.k8s.io/v1"},
+              {"kind", "AdmissionReview"},
+              {"request",
+               {{"uid", "u"},
+                {"operation", "UPDATE"},
+                {"kind", {{"kind", "NerveXJob"}}},
+                {"object", job},
+                {"oldObject", stored}}}}
+      .dump();
+}
+
+// What the API server hears of a review within `budget`, or the HTTP status if that is no review.
+Json response_to(const std::string& body, MemoryBudget& budget, Hook hook = Hook::kValidate) {
+  Sources sources = sources_with(job_check());
+  sources.review_bytes = budget.bytes();
+  const auto review = bounded(
+      budget, 0ms, [&](const HttpRequest& request) { return answer(request, hook, sources); });
+  const HttpReply reply = review(request_with(body));
+  if (reply.status != 200) return {{"allowed", false}, {"status", {{"code", reply.status}}}};
+  return Json::parse(reply.body)["response"];
+}
+
+}  // namespace
+
+TEST_CASE("what can be created can be changed, when it has run, too", "[webhook][bounded]") {
+  const std::string of_what = GENERATE("arguments", "labels", "variables", "tolerations");
+  MemoryBudget budget(kReviewBytes);
+  INFO(of_what);
+  int largest = 0;
+  for (int count = 30'000;; count = count * 5 / 4) {
+    const Json job = large_job(of_what, count);
+    const Json created = response_to(review_of(job.dump()), budget);
+    if (created["allowed"] == false) {
+      CHECK(created["status"]["code"] == 413);
+      break;
+    }
+    largest = count;
+    // As the controller and nervex-server may leave it.
+    Json stored = job;
+    for (int i = 0; i < 5000; ++i) {
+      stored["status"]["ended"].push_back(
+          {{"role", "collector"}, {"ordinal", i}, {"incarnation", 1}, {"succeeded", true}});
+      stored["spec"]["requests"]["entries"][0]["slots"].push_back({{"ordinal", i}});
+    }
+    Json suspended = stored;
+    suspended["spec"]["suspend"] = true;
+    const Json changed = response_to(update_to(suspended, stored), budget);
+    INFO(count << ": " << changed.dump().substr(0, 300));
+    CHECK(changed["allowed"] == true);
+  }
+  CHECK(largest >= 30'000);
+}
+
+TEST_CASE("a job does not grow until it cannot be changed, but may shrink", "[webhook][bounded]") {
+  const Json small = large_job("variables", 10);
+  const Json large = large_job("variables", 20'000);
+  const Json larger = large_job("variables", 20'100);
+  MemoryBudget budget(update_memory(large.dump()));
+  const auto hook = GENERATE(Hook::kMutate, Hook::kValidate);
+  CHECK(response_to(update_to(small, larger), budget, hook)["allowed"] == true);
+  Json suspended = larger;  // created by an older version
+  suspended["spec"]["suspend"] = true;
+  CHECK(response_to(update_to(suspended, larger), budget, hook)["allowed"] == true);
+  for (const Json& stored : {small, large}) {
+    const Json refused = response_to(update_to(larger, stored), budget, hook);
+    CHECK(refused["allowed"] == false);
+    CHECK(refused["status"]["code"] == 413);
+    CHECK(
+        refused["status"]["message"] ==
+        "NerveXJob.nervex.sensetime.com \"dqn\" is too large: it could be stored, but not changed "
+        "any more, since a review of an update holds the old and the new object: it has too many "
+        "values, such as variables, labels or arguments");
+  }
 }
 
 namespace {

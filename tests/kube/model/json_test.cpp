@@ -125,13 +125,14 @@ TEST_CASE("what a text holds is counted without parsing it", "[kube][json]") {
     JsonCount want;
   };
   const auto row = GENERATE(values<Row>({
-      {"1", {1, 0}},
-      {"[1,2]", {3, 0}},
-      {R"({"a":1,"b":[2,3]})", {5, 2}},
-      {R"("[,:{")", {1, 0}},
-      {R"({"a\\":"\",,\""})", {2, 1}},
-      {"", {1, 0}},
-      {"[[[", {4, 0}},
+      {"1", {1, 0, 0, 0}},
+      {"[1,2]", {3, 0, 1, 0}},
+      {R"({"a":1,"b":[2,"3"]})", {5, 2, 2, 1}},
+      {R"("[,:{")", {1, 0, 0, 1}},
+      {R"({"a\\":"\",,\""})", {2, 1, 1, 1}},
+      {"", {1, 0, 0, 0}},
+      {"[[[", {4, 0, 3, 0}},
+      {"[1,2::::", {3, 1, 1, 0}},  // what is no JSON does not make it less
   }));
   INFO(row.text);
   CHECK(count_json(row.text) == row.want);

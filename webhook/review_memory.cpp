@@ -1,0 +1,76 @@
+#include "webhook/review_memory.h"
+
+#include <algorithm>
+
+#include "job/schema/schema_check.h"
+#include "kube/model/json.h"
+#include "kube/model/quick_parse.h"
+
+namespace nervex::webhook {
+namespace {
+
+// The document, and the one without nulls or the patch.
+constexpr std::size_t kDocuments = 2;
+// Texts are in both, and in what is answered: a message, or a patch in base64.
+constexpr std::size_t kTexts = 6;
+// An item's own 16 bytes, twice as much where its array has grown.
+constexpr std::size_t kItemBytes = 32;
+// A node of the map, its key and value.
+constexpr std::size_t kMemberBytes = 96;
+// What a container or a text points to, be it empty.
+constexpr std::size_t kContainerBytes = 64;
+constexpr std::size_t kStringBytes = 48;
+// One wrong value in a report: what valijson says of it and of those around it, and what we do.
+constexpr std::size_t kReportBytes = 2'500;
+constexpr std::size_t kFixedBytes = 64 << 10;
+// What status, spec.requests and managedFields of a large job come to, old and new: 5,000 entries
+// of status.ended and as many slots make 19 MB.
+constexpr std::size_t kGrowthBytes = std::size_t{20} << 20U;
+// What an update may add to an object that is too large already: spec.suspend, for one.
+constexpr std::size_t kSmallChangeBytes = std::size_t{16} << 10U;
+// Of JSON that is nothing but "[]" or "{}" in arrays; all else has more bytes for what it takes.
+constexpr std::size_t kMostPerByte = (kItemBytes + kContainerBytes) / 2;
+
+std::size_t document_bytes(const kube::JsonCount& count) {
+  return (count.values - count.members) * kItemBytes + count.members * kMemberBytes +
+         count.containers * kContainerBytes + count.strings * kStringBytes;
+}
+
+std::size_t text_bytes(std::size_t size) {
+  return size * (size <= kube::kMaxQuickJson ? std::max(kTexts, kube::kQuickJsonBytes) : kTexts);
+}
+
+std::size_t report_bytes(std::size_t values) {
+  return std::min(values, job::kMaxReportedValues) * kReportBytes;
+}
+
+}  // namespace
+
+std::size_t review_memory(std::string_view body) {
+  const kube::JsonCount count = kube::count_json(body);
+  return kFixedBytes + kDocuments * document_bytes(count) + text_bytes(body.size()) +
+         report_bytes(count.values);
+}
+
+std::size_t update_memory(std::string_view object) {
+  const kube::JsonCount count = kube::count_json(object);
+  // A text of more than kMaxQuickJson takes less: an update may be on either side of that.
+  const std::size_t texts = std::max(text_bytes(2 * object.size()),
+                                     text_bytes(std::min(2 * object.size(), kube::kMaxQuickJson)));
+  return kFixedBytes + kDocuments * 2 * document_bytes(count) + texts +
+         report_bytes(2 * count.values) + kGrowthBytes;
+}
+
+bool is_too_large_to_change(const kube::AdmissionRequest& request, std::size_t body_bytes,
+                            std::size_t budget) {
+  const std::size_t at_most = kFixedBytes + kDocuments * 2 * kMostPerByte * body_bytes +
+                              2 * body_bytes * kube::kQuickJsonBytes +
+                              job::kMaxReportedValues * kReportBytes + kGrowthBytes;
+  if (at_most <= budget) return false;
+  const std::size_t bytes = update_memory(kube::to_text(request.object));
+  if (bytes <= budget) return false;
+  return request.old_object.is_null() ||
+         bytes > update_memory(kube::to_text(request.old_object)) + kSmallChangeBytes;
+}
+
+}  // namespace nervex::webhook
