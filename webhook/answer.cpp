@@ -32,7 +32,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   const std::string uid = decoded->uid;
   const bool is_too_large =
       is_too_large_to_change(*decoded, request.body.size(), sources.review_bytes);
-  const Facts facts = is_too_large ? Facts{} : sources.facts(*decoded, hook);
+  const Facts facts = is_too_large ? Facts{} : sources.facts(*decoded, hook, request.received);
   const auto rules_with = [&](const job::SchemaCheck& schema) {
     return Rules{schema,           sources.server_user, sources.host_access, sources.pod_access,
                  sources.capacity, is_too_large};
@@ -41,7 +41,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   if (reviewed.has_unknown_fields) {
     // The cluster may have been upgraded a moment ago. The review was taken apart, so it is decoded
     // once more.
-    const auto newer = sources.newer_check(*check);
+    const auto newer = sources.newer_check(*check, request.received);
     if (newer != check) {
       reviewed = review(*kube::decode_review(request.body), hook, rules_with(*newer), facts);
     }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/http/messages.h"
 #include "webhook/review.h"
 
@@ -17,10 +18,12 @@ struct Sources {
   // The schema of now; null: it is not loaded yet.
   std::function<std::shared_ptr<const job::SchemaCheck>()> check;
   // Asked when `outdated` does not know a field: the schema of now, loaded again. May be the
-  // same.
-  std::function<std::shared_ptr<const job::SchemaCheck>(const job::SchemaCheck& outdated)>
+  // same. `received`, here and below: since when the caller has been waiting; they must leave it
+  // the time to read the answer.
+  std::function<std::shared_ptr<const job::SchemaCheck>(const job::SchemaCheck& outdated,
+                                                        MonoTime received)>
       newer_check;
-  std::function<Facts(const kube::AdmissionRequest&, Hook)> facts;
+  std::function<Facts(const kube::AdmissionRequest&, Hook, MonoTime received)> facts;
   std::string server_user;  // who may write spec.requests
   Strictness host_access = Strictness::kWarn;
   Strictness pod_access = Strictness::kRefuse;

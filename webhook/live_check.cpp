@@ -47,6 +47,7 @@ bool LiveCheck::begin_loading() {
   const MutexLock lock(mutex_);
   if (is_loading_) return false;
   is_loading_ = true;
+  is_wanted_ = false;
   looked_ = clock_.mono();
   return true;
 }
@@ -54,6 +55,8 @@ bool LiveCheck::begin_loading() {
 void LiveCheck::end_loading() {
   const MutexLock lock(mutex_);
   is_loading_ = false;
+  ++loads_;
+  changed_.notify_all();
 }
 
 Result<Nothing> LiveCheck::load() {
@@ -63,16 +66,21 @@ Result<Nothing> LiveCheck::load() {
   return loaded;
 }
 
-std::shared_ptr<const job::SchemaCheck> LiveCheck::newer_than(const job::SchemaCheck& outdated) {
-  {
-    const MutexLock lock(mutex_);
-    if (check_.get() != &outdated) return check_;
-    if (looked_ && clock_.mono() < *looked_ + kLookAgainAfter) return check_;
+std::shared_ptr<const job::SchemaCheck> LiveCheck::newer_than(const job::SchemaCheck& outdated,
+                                                              std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const MutexLock lock(mutex_);
+  if (check_.get() != &outdated) return check_;
+  const bool is_recent = looked_ && clock_.mono() < *looked_ + kLookAgainAfter;
+  if (is_recent && !is_loading_) return check_;
+  // A load that is under way and began long ago may not have seen what is new.
+  const auto enough = loads_ + (is_loading_ && !is_recent ? 2 : 1);
+  is_wanted_ = is_wanted_ || !is_recent;
+  changed_.notify_all();
+  while (loads_ < enough && check_.get() == &outdated) {
+    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
   }
-  if (const auto loaded = load(); !loaded) {
-    log_warn("cannot look for a newer OpenAPI", {{"error", loaded.error().message}});
-  }
-  return current();
+  return check_;
 }
 
 Result<Nothing> LiveCheck::load_now() {
@@ -98,10 +106,16 @@ Result<Nothing> LiveCheck::load_now() {
 }
 
 void LiveCheck::keep_loaded(const std::stop_token& stop) {
-  do {
+  while (!stop.stop_requested()) {
     const auto loaded = load();
     if (!loaded) log_warn("cannot load the cluster's OpenAPI", {{"error", loaded.error().message}});
-  } while (!sleep_unless_stopped(current() != nullptr ? kReload : kRetry, stop));
+    wait_for_work(current() != nullptr ? kReload : kRetry, stop);
+  }
+}
+
+void LiveCheck::wait_for_work(std::chrono::milliseconds at_most, const std::stop_token& stop) {
+  const MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, stop, at_most, [this]() REQUIRES(mutex_) { return is_wanted_; });
 }
 
 Result<Nothing> LiveCheck::check_ready() const {

@@ -1,5 +1,8 @@
 #include "webhook/routes.h"
 
+#include <algorithm>
+
+#include "base/clock.h"
 #include "base/http/request_metrics.h"
 #include "webhook/answer.h"
 #include "webhook/bounded.h"
@@ -10,15 +13,21 @@ namespace {
 
 constexpr std::size_t kMaxBody = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
 constexpr std::size_t kBodyBytes = std::size_t{32} << 20U;
-constexpr std::chrono::milliseconds kReviewTimeout = std::chrono::seconds(2);
-// After which no template is asked about any more. A question takes kDryRunTimeout at most, or two
-// of them; with the one about access the review stays below the 5 s that its caller waits.
+constexpr std::chrono::milliseconds kMemoryTimeout = std::chrono::seconds(2);
+// Its caller waits 5 s, the time for memory included. So after kFactsTime no template is asked
+// about any more: a question takes kDryRunTimeout at most, or two of them, and the one about access
+// another. What is left until kReviewTime may be spent on a newer schema.
 constexpr std::chrono::milliseconds kFactsTime{1'500};
+constexpr std::chrono::milliseconds kReviewTime{4'500};
+
+std::chrono::milliseconds left_until(MonoTime deadline) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SystemClock().mono());
+}
 
 void add_hook(HttpServer& server, const std::string& path, Hook hook, const Sources& sources,
               MemoryBudget& memory, Metrics& metrics) {
   const HttpHandler handler = bounded(
-      memory, kReviewTimeout,
+      memory, kMemoryTimeout,
       [hook, sources](const HttpRequest& request) { return answer(request, hook, sources); });
   const RequestMetricNames names{
       "controller_runtime_webhook_requests_total", "controller_runtime_webhook_latency_seconds",
@@ -45,14 +54,15 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
   const Sources sources{
       .check = [&check] { return check.current(); },
       .newer_check =
-          [&check](const job::SchemaCheck& outdated) { return check.newer_than(outdated); },
+          [&check](const job::SchemaCheck& outdated, MonoTime received) {
+            return check.newer_than(
+                outdated, std::min(kLookAgainTimeout, left_until(received + kReviewTime)));
+          },
       .facts =
           [&check, &dry_runs, &api, &configs, nodes, flags](const kube::AdmissionRequest& request,
-                                                            Hook hook) {
+                                                            Hook hook, MonoTime received) {
             Facts facts;
-            const SystemClock clock;
-            const MonoTime until = clock.mono() + kFactsTime;
-            const auto is_late = [&] { return clock.mono() >= until; };
+            const auto is_late = [&] { return left_until(received + kFactsTime).count() <= 0; };
             if (!flags.dry_run_namespace.empty()) {
               facts = gather_facts(request, dry_runs, check.version(), is_late);
             }

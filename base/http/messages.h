@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
+
 namespace nervex {
 
 struct HttpRequest {
@@ -15,6 +17,8 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;     // names in lower case; of repeats any one
   std::string body;
   std::string peer;  // address of the caller
+  // When its first byte had come, which is when a caller with a time-out began to wait.
+  MonoTime received{};
   // For a handler that waits: the caller has closed the connection, as far as the system knows by
   // now, so that nobody reads a reply. On the handler's thread; a system call.
   std::function<bool()> has_caller_left = [] { return false; };

@@ -139,6 +139,7 @@ class ServedRequest {
 
   Caller& caller_;
   RequestStream stream_;
+  const MonoTime received_ = SystemClock().mono();
   httplib::Request* request_ = nullptr;  // once its head has been read
   httplib::Headers::node_type type_;     // its Content-Type
   Refused refused_;
@@ -191,6 +192,7 @@ HttpRequest ServedRequest::take_request() {
                       .headers = {},
                       .body = std::move(request_->body),
                       .peer = caller_.permit.peer(),
+                      .received = received_,
                       .has_caller_left = [this] { return caller_.connection.has_peer_left(); }};
   for (auto& [name, value] : request_->headers) {
     request.headers.emplace(to_lower(name), std::move(value));

@@ -12,8 +12,8 @@ using webhook::Hook;
 
 webhook::Sources sources() {
   return {.check = [] { return job_check(); },
-          .newer_check = [](const job::SchemaCheck&) { return job_check(); },
-          .facts = [](const kube::AdmissionRequest&, Hook) { return webhook::Facts{}; },
+          .newer_check = [](const job::SchemaCheck&, MonoTime) { return job_check(); },
+          .facts = [](const kube::AdmissionRequest&, Hook, MonoTime) { return webhook::Facts{}; },
           .server_user = "server",
           .host_access = webhook::Strictness::kWarn,
           .pod_access = webhook::Strictness::kRefuse,

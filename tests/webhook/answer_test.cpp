@@ -9,6 +9,8 @@
 namespace nervex::webhook {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string review_of(const Json& object) {
   return Json{{"apiVersion", "admission.k8s.io/v1"},
               {"kind", "AdmissionReview"},
@@ -71,7 +73,8 @@ TEST_CASE("what an old schema does not know is asked of a new one", "[webhook][a
   const auto new_check = GENERATE_COPY(*old_check, job_check());
   int asked = 0;
   Sources sources = sources_with(*old_check);
-  sources.newer_check = [&](const job::SchemaCheck& outdated) {
+  sources.newer_check = [&](const job::SchemaCheck& outdated, MonoTime received) {
+    CHECK(received == MonoTime(7s));
     CHECK(&outdated == old_check->get());
     ++asked;
     return new_check;
@@ -83,7 +86,8 @@ TEST_CASE("what an old schema does not know is asked of a new one", "[webhook][a
                               .query = {},
                               .headers = {},
                               .body = review_of(job),
-                              .peer = ""};
+                              .peer = "",
+                              .received = MonoTime(7s)};
     return Json::parse(answer(request, Hook::kValidate, sources).body)["response"];
   };
   CHECK(answered()["allowed"] == true);

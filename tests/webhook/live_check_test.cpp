@@ -1,5 +1,6 @@
 #include "webhook/live_check.h"
 
+#include <atomic>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,6 +14,7 @@
 namespace nervex::webhook {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::FakeApi;
 using testing::FakeClock;
 using testing::wait_until;
@@ -26,6 +28,41 @@ std::string index_with(const std::string& hash) {
          R"("api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=)" +
          hash + R"("}}})";
 }
+
+// Takes requests and does not answer them while it hangs.
+class HangingApi final : public kube::Api {
+ public:
+  explicit HangingApi(kube::Api& api) : api_(api) {}
+  Result<std::string> send(const kube::ApiRequest& request) override {
+    ++waiting;
+    wait_until([this] { return !hangs; });
+    --waiting;
+    return api_.send(request);
+  }
+  Result<Nothing> stream(const std::string& path,
+                         const std::function<bool(std::string_view line)>& on_line,
+                         std::stop_token stop) override {
+    return api_.stream(path, on_line, std::move(stop));
+  }
+
+  std::atomic<bool> hangs = false;
+  std::atomic<int> waiting = 0;
+
+ private:
+  kube::Api& api_;
+};
+
+// The thread that loads, once it has loaded.
+class Loader {
+ public:
+  explicit Loader(LiveCheck& check)
+      : thread_([&check](const std::stop_token& stop) { check.keep_loaded(stop); }) {
+    REQUIRE(wait_until([&check] { return check.check_ready().has_value(); }));
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 void serve(FakeApi& api, const std::string& hash) {
   api.serve(kIndex, index_with(hash));
@@ -112,28 +149,49 @@ TEST_CASE("a field that is not known has the index asked again, but not all the 
   FakeClock clock;
   serve(api, "A");
   LiveCheck check(api, clock);
-  REQUIRE(check.load());
+  const Loader loader(check);
   const auto first = check.current();
   const int before = api.requests();
   serve(api, "B");  // the cluster is upgraded
 
-  CHECK(check.newer_than(*first) == first);  // somebody looked a moment ago
+  CHECK(check.newer_than(*first, 60s) == first);  // somebody looked a moment ago
   CHECK(api.requests() == before);
   clock.advance(kLookAgainAfter);
-  const auto second = check.newer_than(*first);
+  const auto second = check.newer_than(*first, 60s);
   CHECK(second != first);
   const int loaded = api.requests();
-  CHECK(check.newer_than(*first) == second);  // who still has the old one gets the new one at once
+  CHECK(check.newer_than(*first, 60s) == second);  // who has the old one gets the new one at once
   clock.advance(kLookAgainAfter);
-  CHECK(check.newer_than(*second) == second);
+  CHECK(check.newer_than(*second, 60s) == second);
   CHECK(api.requests() == loaded + 1);  // the index alone
-  CHECK(check.newer_than(*second) == second);
+  CHECK(check.newer_than(*second, 60s) == second);
   CHECK(api.requests() == loaded + 1);
 
   clock.advance(kLookAgainAfter);
   api.fail_next("GET", kIndex, kAway);
   api.fail_next("GET", kDocument, kAway);
-  CHECK(check.newer_than(*second) == second);
+  CHECK(check.newer_than(*second, 60s) == second);
+}
+
+TEST_CASE("a review does not wait for an API server that hangs, the next one has its answer",
+          "[webhook][live]") {
+  FakeApi fake;
+  HangingApi api(fake);
+  FakeClock clock;
+  serve(fake, "A");
+  LiveCheck check(api, clock);
+  const Loader loader(check);
+  const auto first = check.current();
+  serve(fake, "B");
+  api.hangs = true;
+  clock.advance(kLookAgainAfter);
+  CHECK(check.newer_than(*first, 0ms) == first);
+  REQUIRE(wait_until([&] { return api.waiting == 1; }));
+  CHECK(check.newer_than(*first, 0ms) == first);   // while it is being loaded
+  CHECK(check.newer_than(*first, -1ms) == first);  // the review is late already
+  CHECK(api.waiting == 1);
+  api.hangs = false;
+  CHECK(check.newer_than(*first, 60s) != first);
 }
 
 TEST_CASE("loading goes on until the API server answers, and ends at once when stopped",

@@ -16,8 +16,8 @@ using testing::with_odd_parts;
 
 inline Sources sources_with(std::shared_ptr<const job::SchemaCheck> check) {
   return {.check = [check] { return check; },
-          .newer_check = [check](const job::SchemaCheck&) { return check; },
-          .facts = [](const kube::AdmissionRequest&, Hook) { return Facts{}; },
+          .newer_check = [check](const job::SchemaCheck&, MonoTime) { return check; },
+          .facts = [](const kube::AdmissionRequest&, Hook, MonoTime) { return Facts{}; },
           .server_user = "server"};
 }
 

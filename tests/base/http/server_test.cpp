@@ -86,6 +86,27 @@ TEST_CASE("A handler sees the request as it was sent, whatever the method", "[ba
   CHECK(seen.at("peer") == "127.0.0.1");
 }
 
+TEST_CASE("A handler knows since when its caller has been waiting", "[base][http]") {
+  const SystemClock clock;
+  MonoTime received;
+  MonoTime handled;
+  HttpServer server({});
+  server.handle("/", [&](const HttpRequest& request) {
+    received = request.received;
+    handled = clock.mono();
+    return HttpReply{};
+  });
+  REQUIRE(server.start().has_value());
+  auto socket = RawSocket::connect_to(server.port());
+  for (int again = 0; again < 2; ++again) {  // on one connection each request has its own time
+    const MonoTime before = clock.mono();
+    socket.send("GET / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+    socket.receive_until("\r\n\r\n");
+    CHECK(before <= received);
+    CHECK(received <= handled);
+  }
+}
+
 TEST_CASE("HEAD reaches the handler, and its reply has no body", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
