@@ -23,7 +23,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
     reply.headers.emplace("Allow", "POST");
     return reply;
   }
-  const auto check = sources.check();
+  auto check = sources.check();
   if (check == nullptr) {
     return problem(500, "nervex-webhook is not ready: the cluster's OpenAPI is not loaded yet");
   }
@@ -32,19 +32,35 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   const std::string uid = decoded->uid;
   const bool is_too_large =
       is_too_large_to_change(*decoded, request.body.size(), sources.review_bytes);
-  const Facts facts = is_too_large ? Facts{} : sources.facts(*decoded, hook, request.received);
-  const auto rules_with = [&](const job::SchemaCheck& schema) {
-    return Rules{schema,           sources.server_user, sources.host_access, sources.pod_access,
-                 sources.capacity, is_too_large};
+
+  Facts facts;
+  const auto gather = [&](const kube::AdmissionRequest& asked) {
+    if (!is_too_large) facts = sources.facts(asked, hook, request.received);
   };
-  auto reviewed = review(*std::move(decoded), hook, rules_with(*check), facts);
+  const auto judge = [&](kube::AdmissionRequest asked) {
+    return review(std::move(asked), hook,
+                  {*check, sources.server_user, sources.host_access, sources.pod_access,
+                   sources.capacity, is_too_large},
+                  facts);
+  };
+  // A review takes its request apart.
+  const auto decode_again = [&] { return *kube::decode_review(request.body); };
+
+  if (hook == Hook::kValidate) gather(*decoded);
+  auto reviewed = judge(*std::move(decoded));
   if (reviewed.has_unknown_fields) {
-    // The cluster may have been upgraded a moment ago. The review was taken apart, so it is decoded
-    // once more.
-    const auto newer = sources.newer_check(*check, request.received);
+    // The cluster may have been upgraded a moment ago.
+    auto newer = sources.newer_check(*check, request.received);
     if (newer != check) {
-      reviewed = review(*kube::decode_review(request.body), hook, rules_with(*newer), facts);
+      check = std::move(newer);
+      reviewed = judge(decode_again());
     }
+  }
+  if (hook == Hook::kMutate && !reviewed.response.allowed) {
+    // Refused, so the validating hook will not be asked: what the cluster says belongs to it, too.
+    auto asked = decode_again();
+    gather(asked);
+    reviewed = judge(std::move(asked));
   }
   return {.status = 200,
           .body = kube::encode_review(uid, reviewed.response),

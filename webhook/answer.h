@@ -23,6 +23,8 @@ struct Sources {
   std::function<std::shared_ptr<const job::SchemaCheck>(const job::SchemaCheck& outdated,
                                                         MonoTime received)>
       newer_check;
+  // Asked for the validating hook; for the mutating one only about what it refuses, so that all
+  // that is wrong is said at once.
   std::function<Facts(const kube::AdmissionRequest&, Hook, MonoTime received)> facts;
   std::string server_user;  // who may write spec.requests
   Strictness host_access = Strictness::kWarn;

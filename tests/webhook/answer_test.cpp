@@ -50,6 +50,37 @@ TEST_CASE("a review is answered with a review, whatever it says", "[webhook][ans
   CHECK(Json::parse(refused.body)["response"]["status"]["code"] == 422);
 }
 
+TEST_CASE(
+    "the cluster is asked once about a job that is right, and about one that is wrong at once",
+    "[webhook][answer]") {
+  int asked = 0;
+  Sources sources = sources_with(job_check());
+  sources.facts = [&](const kube::AdmissionRequest&, Hook, MonoTime) {
+    ++asked;
+    Facts facts;
+    facts.errors = {{job::FieldErrorType::kInvalid, "spec.coordinator.template.spec", "", "said"}};
+    return facts;
+  };
+  const auto causes = [&](const Json& job, Hook hook) {
+    HttpRequest request{.method = "POST",
+                        .path = "/",
+                        .query = {},
+                        .headers = {},
+                        .body = review_of(job),
+                        .peer = ""};
+    const Json response = Json::parse(answer(request, hook, sources).body)["response"];
+    return response["allowed"] == true ? 0 : response["status"]["details"]["causes"].size();
+  };
+  Json job = a_job();
+  CHECK(causes(job, Hook::kMutate) == 0);
+  CHECK(asked == 0);
+  CHECK(causes(job, Hook::kValidate) == 1);
+  CHECK(asked == 1);
+  job["spec"]["cleanPodPolicy"] = "hello";
+  CHECK(causes(job, Hook::kMutate) == 2);
+  CHECK(asked == 2);
+}
+
 TEST_CASE("what is no review gets a status of its own", "[webhook][answer]") {
   const auto body =
       GENERATE(as<std::string>{}, "", "{", "[]", "null", R"({"kind": "AdmissionReview"})",
