@@ -25,7 +25,7 @@ def version_2(root):
     """With the folder of a node, in which the kernel puts such files as soon as it is made."""
     file(f"{root}/cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma")
     file(f"{root}/cgroup.subtree_control", "cpu memory")
-    file(f"{root}/it/cgroup.controllers", "cpuset cpu io memory pids")
+    file(f"{root}/it/cgroup.controllers", "cpuset cpu io memory hugetlb pids")
     file(f"{root}/it/cgroup.subtree_control", "")
     return root
 
@@ -47,9 +47,9 @@ def test_version_2_is_known_by_its_single_hierarchy(version_2):
 def test_on_version_2_the_node_gets_a_folder_whose_children_have_the_controllers(version_2):
     cgroups.make("it")
     asked = cgroups.read(f"{version_2}/cgroup.subtree_control").split()
-    assert asked == ["+cpuset", "+pids", "+io"], "of the root only what is not enabled there yet"
+    assert asked == ["+cpuset", "+pids", "+hugetlb", "+io"], "of the root only what is not enabled there yet"
     assert cgroups.read(f"{version_2}/it/cgroup.subtree_control").split() == [
-        "+cpu", "+cpuset", "+memory", "+pids", "+io"]
+        "+cpu", "+cpuset", "+memory", "+pids", "+hugetlb", "+io"], "the kubelet refuses a root without hugetlb"
     assert cgroups.left("it") == [f"{version_2}/it"]
 
 

@@ -9,6 +9,8 @@ from harness.console import Failure
 
 ROOT = "/sys/fs/cgroup"
 NEEDED = ("cpu", "cpuset", "memory", "pids")
+# Of v2: what the kubelet wants below its root if the machine's root has it, and what containerd counts.
+WANTED = (*NEEDED, "hugetlb", "io")
 # Of v1: what runc and the kubelet put pods into, as far as the machine has it. "systemd" is a hierarchy by name only,
 # "unified" a v2 one beside those of v1, without controllers.
 V1 = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "hugetlb", "perf_event", "net_cls",
@@ -55,7 +57,7 @@ def _enable(folder):
     """Children of the folder get the controllers. Those of the root are often enabled already."""
     have = read(os.path.join(folder, "cgroup.controllers")).split()
     enabled = read(os.path.join(folder, "cgroup.subtree_control")).split()
-    wanted = [one for one in (*NEEDED, "io") if one in have and one not in enabled]
+    wanted = [one for one in WANTED if one in have and one not in enabled]
     if wanted:
         write(os.path.join(folder, "cgroup.subtree_control"), " ".join("+" + one for one in wanted))
 
