@@ -1,6 +1,7 @@
 #include "extender/observe/pods.h"
 
 #include "gang/slot.h"
+#include "kube/model/foreign_pod_group.h"
 
 namespace nervex::extender {
 
