@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <memory>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -97,8 +98,12 @@ int run_validate(const ValidateFlags& flags) {
     api.emplace(client.emplace(*config, "nervexctl"));
     if (ns.empty()) ns = config->ns;
   }
-  const auto schema = job::make_offline_job_check(schemas::nervex_job());
-  if (!schema) return fail_with("validate", schema.error());
+  std::shared_ptr<const job::SchemaCheck> schema;  // the server has its own
+  if (!flags.server) {
+    auto made = job::make_offline_job_check(schemas::nervex_job());
+    if (!made) return fail_with("validate", made.error());
+    schema = *std::move(made);
+  }
   std::vector<Verdict> verdicts;
   std::vector<std::string> kinds;  // of what is no job
   bool found = false;
@@ -120,7 +125,7 @@ int run_validate(const ValidateFlags& flags) {
         }
         found = true;
         auto findings =
-            flags.server ? ask_server(*api, ns, object) : Result(judge(object, **schema));
+            flags.server ? ask_server(*api, ns, object) : Result(judge(object, *schema));
         if (!findings) return fail_with("ask about " + name_of(object), findings.error());
         verdicts.push_back({file, line, name_of(object), *std::move(findings)});
       }
