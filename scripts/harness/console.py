@@ -50,15 +50,15 @@ def tail(path, lines=20):
     return "\n".join(text.splitlines()[-lines:]) or "(empty)"
 
 
-def patience():
+def timeout_factor():
     """How much longer to wait than usual: on an emulated machine, say."""
-    return float(os.environ.get("NERVEX_PATIENCE") or 1)
+    return float(os.environ.get("NERVEX_TIMEOUT_FACTOR") or 1)
 
 
 def wait_for(predicate, what, timeout, interval=0.05):
     """Asks `predicate` until it answers with (True, anything) and returns that anything; the second
-    part of the last answer goes into the message when time runs out. NERVEX_PATIENCE multiplies `timeout`."""
-    timeout *= patience()
+    part of the last answer goes into the message when time runs out. NERVEX_TIMEOUT_FACTOR multiplies `timeout`."""
+    timeout *= timeout_factor()
     deadline = time.monotonic() + timeout
     while True:
         done, seen = predicate()

@@ -12,7 +12,7 @@ import time
 import yaml
 
 from harness import control_plane, processes
-from harness.console import Failure, patience, say, step, wait_for
+from harness.console import Failure, say, step, timeout_factor, wait_for
 from harness.realnode import cgroups, config, images, machine, packages, pki, simulated
 from harness.realnode import settings as names
 from harness.settings import ROOT
@@ -67,7 +67,8 @@ class Node:
 
     def run(self, *command, body=None, check=True, timeout=120):
         """In all of its namespaces."""
-        done = subprocess.run(self.enter(*command), input=body, capture_output=True, text=True, timeout=timeout * patience())
+        done = subprocess.run(self.enter(*command), input=body, capture_output=True, text=True,
+                              timeout=timeout * timeout_factor())
         if check and done.returncode != 0:
             raise Failure(f"{' '.join(command[:6])}: {done.stderr.strip() or done.stdout.strip()}")
         return done
@@ -76,7 +77,7 @@ class Node:
         """In its network alone: files are the machine's."""
         command = self.enter(os.path.join(control_plane.programs_folder(), "kubectl"), "--kubeconfig", self.kubeconfig,
                              *arguments, namespaces=("--net",))
-        done = subprocess.run(command, input=body, capture_output=True, text=True, timeout=timeout * patience())
+        done = subprocess.run(command, input=body, capture_output=True, text=True, timeout=timeout * timeout_factor())
         if check and done.returncode != 0:
             raise Failure(f"kubectl {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
         return done
