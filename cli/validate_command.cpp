@@ -60,12 +60,14 @@ std::string name_of(const Json& object) {
 CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
   CLI::App* validate = app.add_subcommand(
       "validate",
-      "Says what the webhook would say about the NerveXJobs of a file, of a folder, or of the "
-      "standard input (-), without a cluster or, with --server, by a dry run. Objects of other "
-      "kinds are passed over. Without a cluster nobody knows which fields pods have and of which "
-      "types: only --server finds misspelt fields of templates and volumes.\n"
-      "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, no NerveXJob, "
-      "or no answer.");
+      fmt::format(
+          "Says what the webhook would say about the NerveXJobs of a file, of a folder, or of the "
+          "standard input (-), without a cluster or, with --server, by a dry run. Objects of other "
+          "kinds are passed over. Without a cluster the fields of templates and volumes are those "
+          "of Kubernetes {}.\n"
+          "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, no NerveXJob, "
+          "or no answer.",
+          schemas::kPodTemplateVersion));
   validate->add_option("-f,--filename", flags.files, "file, folder or -; repeatable")
       ->required()
       ->allow_extra_args(false);
@@ -100,7 +102,7 @@ int run_validate(const ValidateFlags& flags) {
   }
   std::shared_ptr<const job::SchemaCheck> schema;  // the server has its own
   if (!flags.server) {
-    auto made = job::make_offline_job_check(schemas::nervex_job());
+    auto made = job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
     if (!made) return fail_with("validate", made.error());
     schema = *std::move(made);
   }

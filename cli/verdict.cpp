@@ -11,6 +11,7 @@
 #include "job/schema/job_schema.h"
 #include "job/template/rules.h"
 #include "job/types.h"
+#include "schemas/schemas.h"
 
 namespace nervex::cli {
 namespace {
@@ -102,6 +103,18 @@ std::optional<Finding> wrong_version(const Json& object) {
                              job::kKind, job::kApiVersion)};
 }
 
+// Which fields pods have depends on the cluster.
+std::string worded(const job::FieldError& error) {
+  const bool is_of_pods = error.field.find(".template.") != std::string::npos ||
+                          error.field.starts_with("spec.volumes[");
+  std::string message = job::message_of(error);
+  if (error.type == job::FieldErrorType::kUnknownField && is_of_pods) {
+    message += fmt::format(" (not in Kubernetes {}; --server asks your cluster)",
+                           schemas::kPodTemplateVersion);
+  }
+  return message;
+}
+
 }  // namespace
 
 bool has_errors(const std::vector<Verdict>& verdicts) {
@@ -117,7 +130,7 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   // As the mutating hook does: what it fills in is no fault.
   const Json defaulted = object.is_object() ? object.patch(job::default_patch(object)) : object;
   for (const auto& error : job::job_errors(defaulted, schema)) {
-    findings.push_back({error.field, job::message_of(error)});
+    findings.push_back({error.field, worded(error)});
   }
   for (const auto& error : job::check_pod_count(defaulted, nullptr)) {
     findings.push_back({error.field, job::message_of(error)});

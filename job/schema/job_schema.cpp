@@ -119,7 +119,8 @@ namespace {
 
 constexpr std::string_view kPodTemplateSpec = "io.k8s.api.core.v1.PodTemplateSpec";
 constexpr std::string_view kVolume = "io.k8s.api.core.v1.Volume";
-constexpr std::array<std::string_view, 2> kRoots{kPodTemplateSpec, kVolume};
+constexpr std::string_view kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+constexpr std::array<std::string_view, 3> kRoots{kPodTemplateSpec, kVolume, kObjectMeta};
 
 // The parts of a job that the CRD leaves open, and what belongs there.
 struct OpenPart {
@@ -162,40 +163,50 @@ Result<Json> own_schema(std::string_view job_schema) {
   return schema;
 }
 
+Json reference_to(std::string_view definition) {
+  return {{"$ref", fmt::format("{}{}", kDefinitions, definition)}};
+}
+
+// `schema` is the CRD's; its open parts are filled from the document.
+Result<std::shared_ptr<const SchemaCheck>> fill_and_compile(Json schema,
+                                                            std::string_view core_document) {
+  const auto document = kube::parse_json(core_document);
+  if (!document) return with_context("OpenAPI document", document.error());
+  auto definitions = convert_definitions(*document, kRoots);
+  if (!definitions) return definitions.error();
+  for (const auto& part : kOpenParts) {
+    const Json::json_pointer pointer(part.pointer);
+    if (!schema.contains(pointer)) {
+      return Error{Code::kInvalid, fmt::format("schema of NerveXJob: no {}", part.pointer)};
+    }
+    schema[pointer] = reference_to(part.definition);
+  }
+  schema["definitions"] = *std::move(definitions);
+  return SchemaCheck::compile(std::move(schema));
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema) {
+Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
+                                                          std::string_view core_document) {
   auto schema = own_schema(job_schema);
   if (!schema) return schema.error();
-  return SchemaCheck::compile(*std::move(schema));
+  open_levels(*schema);
+  return fill_and_compile(*std::move(schema), core_document);
+}
+
+Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema,
+                                                                  std::string_view core_document) {
+  auto schema = own_schema(job_schema);
+  if (!schema) return schema.error();
+  (*schema)["properties"]["metadata"] = reference_to(kObjectMeta);
+  return fill_and_compile(*std::move(schema), core_document);
 }
 
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema) {
   FieldErrors errors = validate_job(object);
   append_unreported(errors, schema.errors_of(object));
   return errors;
-}
-
-Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
-                                                          std::string_view core_document) {
-  auto own = own_schema(job_schema);
-  if (!own) return own.error();
-  const auto document = kube::parse_json(core_document);
-  if (!document) return with_context("OpenAPI document", document.error());
-  auto definitions = convert_definitions(*document, kRoots);
-  if (!definitions) return definitions.error();
-
-  Json schema = *std::move(own);
-  open_levels(schema);
-  for (const auto& part : kOpenParts) {
-    const Json::json_pointer pointer(part.pointer);
-    if (!schema.contains(pointer)) {
-      return Error{Code::kInvalid, fmt::format("schema of NerveXJob: no {}", part.pointer)};
-    }
-    schema[pointer] = {{"$ref", fmt::format("#/definitions/{}", part.definition)}};
-  }
-  schema["definitions"] = *std::move(definitions);
-  return SchemaCheck::compile(std::move(schema));
 }
 
 }  // namespace nervex::job

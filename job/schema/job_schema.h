@@ -30,11 +30,11 @@ inline constexpr std::string_view kCoreOpenApiPath = "/openapi/v3/api/v1";
 Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_schema,
                                                           std::string_view core_document);
 
-// The same without a cluster, for a file before it is submitted. Only a cluster knows the fields of
-// templates and volumes: they are left open. All other levels but metadata, status and
-// spec.requests are closed: what is not in the schema is misspelt, or of a newer version than this
-// program. kInvalid as above.
-Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema);
+// The same for a file before it is submitted, when there is no cluster to ask: all levels but
+// status and spec.requests are closed, metadata too. What is not in the schemas is misspelt, or of
+// a newer version than they are. kInvalid as above.
+Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema,
+                                                                  std::string_view core_document);
 
 // What is wrong with a NerveXJob by itself: validate_job() and its schema, each field once.
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema);

@@ -23,7 +23,8 @@ spec:
 )";
 
 std::vector<Finding> judged(const Json& object) {
-  static const auto kSchema = job::make_offline_job_check(schemas::nervex_job());
+  static const auto kSchema =
+      job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
   REQUIRE(kSchema);
   return judge(object, **kSchema);
 }
@@ -145,8 +146,7 @@ TEST_CASE("a right job has no errors, and what the webhook fills in is none", "[
   CHECK(to_text(verdicts, Format::kText) == "1 of 1 jobs is valid\n");
 }
 
-TEST_CASE("misspelt fields and wrong types of the job itself are found without a cluster",
-          "[cli][validate]") {
+TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][validate]") {
   struct Row {
     std::string when;
     std::string patch;
@@ -168,11 +168,29 @@ TEST_CASE("misspelt fields and wrong types of the job itself are found without a
       {"a type is wrong",
        R"([{"op": "add", "path": "/spec/group", "value": 7}])",
        {{"spec.group", "Invalid value: 7: must be a string: write it in quotes"}}},
-      {"templates, volumes and metadata have fields that only a cluster knows",
-       R"([{"op": "add", "path": "/spec/coordinator/template/spec/new", "value": 1},
-           {"op": "add", "path": "/spec/volumes", "value": [{"name": "a", "emptyDir": {"new": 1}}]},
-           {"op": "add", "path": "/metadata/new", "value": 1}])",
+      {"a field of metadata is misspelt",
+       R"([{"op": "add", "path": "/metadata/lables", "value": {"a": "b"}}])",
+       {{"metadata.lables", "Forbidden: unknown field `lables`, did you mean `labels`?"}}},
+      {"metadata is what a cluster has stored",
+       R"([{"op": "add", "path": "/metadata/creationTimestamp", "value": null},
+           {"op": "add", "path": "/metadata/uid", "value": "4f"},
+           {"op": "add", "path": "/metadata/generation", "value": 3},
+           {"op": "add", "path": "/metadata/managedFields",
+            "value": [{"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1",
+                       "time": "2026-11-22T14:03:12Z", "fieldsV1": {"f:spec": {".": {}}}}]}])",
        {}},
+      {"fields of templates and volumes are misspelt, or newer than nervexctl",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/hostNetwrk", "value": true},
+           {"op": "add", "path": "/spec/volumes", "value": [{"name": "a", "emptyDir": {"new": 1}}]}])",
+       {{"spec.coordinator.template.spec.hostNetwrk",
+         "Forbidden: unknown field `hostNetwrk`, did you mean `hostNetwork`? (not in Kubernetes "
+         "1.36; --server asks your cluster)"},
+        {"spec.volumes[0].emptyDir.new",
+         "Forbidden: unknown field `new` (not in Kubernetes 1.36; --server asks your cluster)"}}},
+      {"a type in a template is wrong",
+       R"([{"op": "add", "path": "/spec/coordinator/template/spec/hostNetwork", "value": "yes"}])",
+       {{"spec.coordinator.template.spec.hostNetwork",
+         "Invalid value: \"yes\": must be a boolean"}}},
       {"it is a job as the cluster stores it",
        R"([{"op": "add", "path": "/status", "value": {"phase": "Running", "new": 1}},
            {"op": "add", "path": "/spec/requests", "value": {"entries": []}}])",

@@ -1,9 +1,7 @@
 // How much memory the real nervex-webhook takes at most, whatever it is sent. Its deployment gives
 // it 256 MiB, and one that is killed for taking more takes the other replica's load with it.
 #include <algorithm>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <thread>
 
@@ -13,6 +11,7 @@
 
 #include "base/http/client.h"
 #include "base/http/server.h"
+#include "schemas/schemas.h"
 #include "tests/programs/running.h"
 #include "tests/support/wait_until.h"
 
@@ -32,10 +31,8 @@ constexpr const char* kPath = "/validate-nervex-sensetime-com-v1alpha1-nervexjob
 class OpenApiServer {
  public:
   OpenApiServer() : server_({}) {
-    std::ifstream file(NERVEX_SOURCE_DIR "/tests/golden/openapi-v1.36.3-pod-template.json");
-    std::string document{std::istreambuf_iterator<char>(file), {}};
-    server_.handle("/openapi/v3/api/v1", [document = std::move(document)](const HttpRequest&) {
-      return HttpReply{200, document};
+    server_.handle("/openapi/v3/api/v1", [](const HttpRequest&) {
+      return HttpReply{200, std::string(schemas::pod_template())};
     });
     REQUIRE(server_.start());
   }

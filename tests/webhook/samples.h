@@ -9,12 +9,11 @@
 namespace nervex::webhook {
 
 using testing::a_job;
-using testing::core_open_api;
 using testing::job_check;
 using testing::job_with;
 using testing::with_odd_parts;
 
-inline Sources sources_with(std::shared_ptr<const job::SchemaCheck> check) {
+inline Sources sources_with(const std::shared_ptr<const job::SchemaCheck>& check) {
   return {.check = [check] { return check; },
           .newer_check = [check](const job::SchemaCheck&, MonoTime) { return check; },
           .facts = [](const kube::AdmissionRequest&, Hook, MonoTime) { return Facts{}; },

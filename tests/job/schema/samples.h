@@ -2,8 +2,6 @@
 #pragma once
 
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -15,15 +13,8 @@
 
 namespace nervex::testing {
 
-// The part of /openapi/v3/api/v1 of a kube-apiserver v1.36.3 that PodTemplateSpec refers to,
-// without descriptions: `kubectl get --raw /openapi/v3/api/v1`.
-inline std::string core_open_api() {
-  std::ifstream file(NERVEX_SOURCE_DIR "/tests/golden/openapi-v1.36.3-pod-template.json");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 inline std::shared_ptr<const job::SchemaCheck> job_check() {
-  static const auto check = job::make_job_check(schemas::nervex_job(), core_open_api());
+  static const auto check = job::make_job_check(schemas::nervex_job(), schemas::pod_template());
   REQUIRE(check.has_value());
   return *check;
 }
