@@ -1,9 +1,5 @@
 #include "base/memory_budget.h"
 
-#include <algorithm>
-
-#include <malloc.h>
-
 namespace nervex {
 
 std::optional<MemoryBudget::Share> MemoryBudget::take(std::size_t bytes,
@@ -17,13 +13,7 @@ std::optional<MemoryBudget::Share> MemoryBudget::take(std::size_t bytes,
     }
   }
   used_ += bytes;
-  peak_ = std::max(peak_, used_);
   return Share(*this, bytes);
-}
-
-std::size_t MemoryBudget::take_peak() {
-  const MutexLock lock(mutex_);
-  return std::exchange(peak_, used_);
 }
 
 void MemoryBudget::give_back(std::size_t bytes) {
@@ -33,17 +23,5 @@ void MemoryBudget::give_back(std::size_t bytes) {
   }
   freed_.notify_all();
 }
-
-void bound_malloc() {
-  constexpr int kMaxArenas = 2;  // as many as threads that get CPU time, mostly
-  constexpr int kMapAbove = 256 << 10;
-  constexpr int kKeepAtTop = 16 << 20;
-  mallopt(M_ARENA_MAX, kMaxArenas);
-  // Both set, or glibc raises them by what it sees being freed.
-  mallopt(M_MMAP_THRESHOLD, kMapAbove);
-  mallopt(M_TRIM_THRESHOLD, kKeepAtTop);
-}
-
-void return_free_memory() { malloc_trim(0); }
 
 }  // namespace nervex

@@ -1,5 +1,4 @@
-// base/memory_budget.h - may this piece of work take so much memory now? And what is done so that
-// memory which is free in the program is free in the system, too.
+// base/memory_budget.h - may this piece of work take so much memory now?
 #pragma once
 
 #include <chrono>
@@ -42,8 +41,6 @@ class MemoryBudget {
   // Waits for so much to be free, until `timeout` has passed. nullopt: it was not, or is more than
   // the whole budget, which is said at once.
   std::optional<Share> take(std::size_t bytes, std::chrono::milliseconds timeout);
-  // The most that was taken at any time since the last call.
-  std::size_t take_peak();
 
  private:
   void give_back(std::size_t bytes);
@@ -52,14 +49,6 @@ class MemoryBudget {
   Mutex mutex_;
   CondVar freed_;
   std::size_t used_ GUARDED_BY(mutex_) = 0;
-  std::size_t peak_ GUARDED_BY(mutex_) = 0;
 };
-
-// For the whole program, once, before it has threads. By default glibc keeps an arena for each of
-// many threads and gives little of what was freed in them back to the system: a burst of large
-// requests on many connections would then be held for ever.
-void bound_malloc();
-// Gives everything that is free back to the system. Costs a few milliseconds at 100 MiB.
-void return_free_memory();
 
 }  // namespace nervex

@@ -18,6 +18,7 @@ find_package(httplib 0.41 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson>=3.0)
 pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core>=1.0)
+find_library(JEMALLOC_LIBRARY libjemalloc_pic.a REQUIRED)
 find_path(VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)
 
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
@@ -28,6 +29,12 @@ target_include_directories(nervex_protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE
 add_library(nervex_valijson INTERFACE)
 target_include_directories(nervex_valijson SYSTEM INTERFACE ${VALIJSON_INCLUDE_DIR})
 target_compile_definitions(nervex_valijson INTERFACE VALIJSON_USE_EXCEPTIONS=1)
+
+# malloc for a program, in the program itself: all images share one layer of libraries. Sanitizers have one of their own.
+add_library(nervex_jemalloc INTERFACE)
+if(NOT NERVEX_SANITIZE)
+  target_link_libraries(nervex_jemalloc INTERFACE ${JEMALLOC_LIBRARY} Threads::Threads)
+endif()
 
 if(NERVEX_DEV)
   find_package(Catch2 3 REQUIRED)

@@ -11,7 +11,7 @@ cross_compiler=(g++-aarch64-linux-gnu)
 sysroot_packages=(
   libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev libgcc-s1 libstdc++6
   libssl3 libssl-dev libfmt9 libfmt-dev libspdlog1.10 libspdlog-dev libyaml-cpp0.7 libyaml-cpp-dev
-  libsimdjson14 libsimdjson-dev libprometheus-cpp-core1.0 prometheus-cpp-dev
+  libsimdjson14 libsimdjson-dev libjemalloc-dev libprometheus-cpp-core1.0 prometheus-cpp-dev
   nlohmann-json3-dev libcli11-dev libvalijson-dev libprotozero-dev
 )
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <stop_token>
 
 #include "base/http/messages.h"
 #include "base/memory_budget.h"
@@ -11,12 +10,8 @@ namespace nervex::webhook {
 
 // `review` with at most the budget's memory in use by all reviews at once, by review_memory(). One
 // that finds none free within `timeout` is answered 503 with Retry-After: the API server asks again
-// by itself, maybe another replica. One that needs more than there ever is gets 413. Waits, and
-// gives freed memory back to the system after large reviews. The budget must outlive the handler.
+// by itself, maybe another replica. One that needs more than there ever is gets 413. The budget
+// must outlive the handler.
 HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, HttpHandler review);
-
-// Gives what smaller reviews have left behind back to the system, every few seconds in which they
-// took more than a little: after each of them it would cost a tenth of their time.
-void keep_memory_small(MemoryBudget& budget, const std::stop_token& stop);
 
 }  // namespace nervex::webhook

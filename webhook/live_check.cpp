@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "job/schema/job_schema.h"
 #include "schemas/schemas.h"
@@ -101,7 +100,6 @@ Result<Nothing> LiveCheck::load_now() {
     version_ = version;
   }
   log_info("loaded the cluster's OpenAPI", {{"version", version}});
-  return_free_memory();  // the document was ten times as large as what is kept of it
   return ok();
 }
 

@@ -13,11 +13,16 @@
 
 using namespace nervex;  // NOLINT: main only
 
+// Read by jemalloc, in which a review's tree of JSON costs a fifth less of the whole than in
+// glibc's malloc. Two arenas: as many as threads that mostly get CPU time. What reviews have left
+// behind is the system's again within seconds, though no other review may come.
+extern "C" const char* const malloc_conf =
+    "narenas:2,background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
+
 int main(int argc, char** argv) {
   webhook::Flags flags;
   if (const auto code = webhook::parse(argc, argv, flags)) return *code;
 
-  bound_malloc();
   const auto manager = kube::Manager::create("nervex-webhook", flags.common);
   if (manager == nullptr) return kExitFailure;
   webhook::LiveCheck check(manager->client(), manager->clock());
@@ -35,8 +40,6 @@ int main(int argc, char** argv) {
   }
 
   MemoryBudget memory(webhook::kReviewBytes);
-  manager->add_thread(
-      [&memory](const std::stop_token& stop) { webhook::keep_memory_small(memory, stop); });
   HttpServer server(options);
   webhook::add_routes(server, check, dry_runs, quick, configs, nodes ? &*nodes : nullptr, flags,
                       memory, manager->metrics());

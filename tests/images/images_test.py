@@ -223,6 +223,7 @@ class ListOfContents(unittest.TestCase):
         linked = {one["relatedSpdxElement"] for one in self.document["relationships"] if one["relationshipType"] == "STATIC_LINK"}
         self.assertIn("SPDXRef-Package-cpp-httplib", linked)
         self.assertIn("SPDXRef-Package-nlohmann-json3-dev", linked)
+        self.assertIn("SPDXRef-Package-libjemalloc-dev", linked)  # in the webhook alone
 
     def test_references_lead_to_what_is_there(self):
         known = ["SPDXRef-DOCUMENT", *(one["SPDXID"] for one in self.document["packages"] + self.document["files"])]

@@ -363,18 +363,6 @@ TEST_CASE("a review waits for the memory that it needs", "[webhook][bounded]") {
   CHECK(answered == 5);
 }
 
-TEST_CASE("a budget tells the most that was taken since it was asked", "[webhook][bounded]") {
-  MemoryBudget budget(10);
-  CHECK(budget.take_peak() == 0);
-  {
-    const auto one = budget.take(3, 0ms);
-    const auto other = budget.take(4, 0ms);
-  }
-  const auto left = budget.take(2, 0ms);
-  CHECK(budget.take_peak() == 7);
-  CHECK(budget.take_peak() == 2);
-}
-
 TEST_CASE("a review that no budget allows is refused at once", "[webhook][bounded]") {
   MemoryBudget budget(review_memory(kLarge) - 1);
   const auto review = bounded(budget, 60s, [](const HttpRequest&) { return HttpReply{}; });

@@ -38,7 +38,8 @@ def document(image, digest, release, name, httplib):
     packages = {one.name: one for one in owners.values()}
     built_in = []
     if httplib:
-        built_in = [_debian(one) for one in debian.packages(suite.BUILT_IN, release.architecture.sysroot).values()]
+        linked = suite.BUILT_IN + suite.BUILT_IN_ALSO.get(name, ())
+        built_in = [_debian(one) for one in debian.packages(linked, release.architecture.sysroot).values()]
         built_in.append(_package("cpp-httplib", httplib, supplier="Organization: Debian", externalRefs=[{
             "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
             "referenceLocator": f"pkg:deb/debian/cpp-httplib@{httplib.replace('+', '%2B')}?arch=source"}]))
