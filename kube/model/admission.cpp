@@ -10,6 +10,9 @@ namespace nervex::kube {
 namespace {
 
 constexpr std::string_view kApiVersion = "admission.k8s.io/v1";
+// request.object.metadata.managedFields and oldObject's: who wrote which field, as large as the
+// fields' names together.
+constexpr MembersAt kUnused{"managedFields", 3};
 // The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
 constexpr std::size_t kMaxWarning = 120;
 
@@ -80,7 +83,7 @@ Json encode_refusal(const AdmissionResponse& response) {
 }  // namespace
 
 Result<AdmissionRequest> decode_review(std::string_view body) {
-  auto review = parse_json(body, kMaxReviewDepth);
+  auto review = parse_json(body, kMaxReviewDepth, kUnused);
   if (!review) return with_context("admission review", review.error());
   if (string_at(*review, {"kind"}) != "AdmissionReview" ||
       string_at(*review, {"apiVersion"}) != kApiVersion) {

@@ -57,7 +57,8 @@ struct AdmissionResponse {
 
 // Kubernetes' own objects have a third of it. Every level costs stack on each thread that reviews.
 inline constexpr int kMaxReviewDepth = 100;
-// kInvalid if this is no admission.k8s.io/v1 AdmissionReview with a request.
+// kInvalid if this is no admission.k8s.io/v1 AdmissionReview with a request. Objects may come
+// without their metadata.managedFields.
 Result<AdmissionRequest> decode_review(std::string_view body);
 // The review to send back for request `uid`; the patch goes base64 with patchType JSONPatch.
 std::string encode_review(const std::string& uid, const AdmissionResponse& response);

@@ -56,8 +56,8 @@ std::string_view shortened(std::string_view what) {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, int max_depth) {
-  if (auto value = quick_parse(text, max_depth)) return *std::move(value);
+Result<Json> parse_json(std::string_view text, int max_depth, MembersAt unused) {
+  if (auto value = quick_parse(text, max_depth, unused)) return *std::move(value);
   if (is_deeper_than(max_depth, text)) {
     return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", max_depth)};
   }

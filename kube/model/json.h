@@ -20,9 +20,16 @@ namespace kube {
 // Deeper documents are refused: copying and writing a DOM recurse.
 inline constexpr int kMaxJsonDepth = 1000;
 
+// Members of that name, of objects so many levels below the document.
+struct MembersAt {
+  std::string_view key;
+  int level = -1;
+};
+
 // Fails with kInvalid, saying where, on bad syntax, bad UTF-8 or too much depth. Of duplicate keys
-// the last one wins, as in Go. Never throws.
-Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
+// the last one wins, as in Go. `unused` may be missing from the result. Never throws.
+Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth,
+                        MembersAt unused = {});
 
 // What makes a text large in memory, counted without parsing it: of valid JSON no less than it has.
 struct JsonCount {

@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxQuickJson = std::size_t{1} << 20U;
 inline constexpr std::size_t kQuickJsonBytes = 16;
 
 // By simdjson, in half the time of nlohmann's own parser. nullopt: not JSON, nested deeper than
-// `max_depth`, longer than kMaxQuickJson, or with something unusual about it: ask nlohmann.
-std::optional<Json> quick_parse(std::string_view text, int max_depth);
+// `max_depth`, longer than kMaxQuickJson, or with something unusual about it: ask nlohmann. Without
+// the `unused` members.
+std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt unused = {});
 
 }  // namespace nervex::kube

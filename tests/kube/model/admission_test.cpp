@@ -55,6 +55,19 @@ TEST_CASE("decode_review reads who asks for what", "[kube][admission]") {
   CHECK(request->old_object == parsed(R"({"spec":{"suspend":false}})"));
 }
 
+TEST_CASE("a usual review is read without the managedFields of its objects", "[kube][admission]") {
+  Json review = parsed(kReview);
+  const Json object = {
+      {"metadata", {{"labels", {{"managedFields", "x"}}}, {"managedFields", {1, 2}}}}};
+  review["request"]["object"] = object;
+  review["request"]["oldObject"] = object;
+  const auto request = decode_review(to_text(review));
+  REQUIRE(request);
+  const Json want = {{"metadata", {{"labels", {{"managedFields", "x"}}}}}};
+  CHECK(request->object == want);
+  CHECK(request->old_object == want);
+}
+
 TEST_CASE("objects that a review does not carry are null", "[kube][admission]") {
   const auto request = decode_review(
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",
