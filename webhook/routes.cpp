@@ -32,7 +32,7 @@ void add_hook(HttpServer& server, const std::string& path, Hook hook, const Sour
   const RequestMetricNames names{
       "controller_runtime_webhook_requests_total", "controller_runtime_webhook_latency_seconds",
       "controller_runtime_webhook_requests_in_flight", "Admission reviews"};
-  server.handle(path, counted(metrics, names, {{"webhook", path}}, code_label, handler));
+  server.handle(path, counted(metrics, names, {{"webhook", path}}, handler));
 }
 
 }  // namespace

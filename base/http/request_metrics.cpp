@@ -1,5 +1,6 @@
 #include "base/http/request_metrics.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,41 +12,41 @@
 namespace nervex {
 namespace {
 
-// One counter for each value of the label that replies decide. Looking one up in Metrics takes more
-// time than reading a small request: names are checked, and texts hashed. Thread-safe.
+// One counter for each status and verb. Looking one up in Metrics takes more time than reading a
+// small request: names are checked, and texts hashed. Thread-safe.
 class RepliesTotal {
  public:
-  RepliesTotal(Metrics& metrics, const RequestMetricNames& names, MetricLabels labels)
-      : metrics_(metrics),
-        name_(names.total),
-        help_(names.help + "."),
-        labels_(std::move(labels)) {}
+  RepliesTotal(Metrics& metrics, RequestMetricNames names, MetricLabels labels)
+      : metrics_(metrics), names_(std::move(names)), labels_(std::move(labels)) {}
 
-  void add(MetricLabels decided) {
+  void add(const HttpRequest& request, int status) {
+    const auto& verbs = names_.verbs;
+    const auto verb = std::find(verbs.begin(), verbs.end(), request.method);
     const MutexLock lock(mutex_);
-    auto counter = counters_.find(decided);
+    auto counter = counters_.find({status, verb});
     if (counter == counters_.end()) {
-      MetricLabels all = decided;
-      all.insert(labels_.begin(), labels_.end());
-      const Counter made = metrics_.counter(name_, help_, all);
-      counter = counters_.emplace(std::move(decided), made).first;
+      MetricLabels all = labels_;
+      all.emplace("code", std::to_string(status));
+      if (!verbs.empty()) all.emplace("verb", verb != verbs.end() ? *verb : "other");
+      const Counter made = metrics_.counter(names_.total, names_.help + ".", all);
+      counter = counters_.emplace(Key(status, verb), made).first;
     }
     counter->second.add();
   }
 
  private:
+  using Key = std::pair<int, std::vector<std::string>::const_iterator>;
+
   Metrics& metrics_;
-  const std::string name_;
-  const std::string help_;
+  const RequestMetricNames names_;
   const MetricLabels labels_;
   Mutex mutex_;
-  std::map<MetricLabels, Counter> counters_ GUARDED_BY(mutex_);
+  std::map<Key, Counter> counters_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 HttpHandler counted(Metrics& metrics, const RequestMetricNames& names, const MetricLabels& labels,
-                    std::function<MetricLabels(const HttpRequest&, const HttpReply&)> label_of,
                     HttpHandler handler) {
   const Histogram seconds = metrics.histogram(names.seconds, names.help + ": time to the reply.",
                                               request_bounds(), labels);
@@ -53,11 +54,7 @@ HttpHandler counted(Metrics& metrics, const RequestMetricNames& names, const Met
   if (!names.in_flight.empty()) {
     in_flight = metrics.gauge(names.in_flight, names.help + " being answered.", labels);
   }
-  const auto count = [total = std::make_shared<RepliesTotal>(metrics, names, labels),
-                      label_of = std::move(label_of)](const HttpRequest& request,
-                                                      const HttpReply& reply) {
-    total->add(label_of(request, reply));
-  };
+  const auto total = std::make_shared<RepliesTotal>(metrics, names, labels);
   return [=, handler = std::move(handler)](const HttpRequest& request) {
     std::optional<CountedIn> under_way;
     if (in_flight) under_way.emplace(*in_flight);
@@ -65,18 +62,14 @@ HttpHandler counted(Metrics& metrics, const RequestMetricNames& names, const Met
     try {
       HttpReply reply = handler(request);
       seconds.observe(SystemClock().mono() - began);
-      count(request, reply);
+      total->add(request, reply.status);
       return reply;
     } catch (...) {
       seconds.observe(SystemClock().mono() - began);
-      count(request, HttpReply{500, ""});
+      total->add(request, 500);
       throw;
     }
   };
-}
-
-MetricLabels code_label(const HttpRequest& /*request*/, const HttpReply& reply) {
-  return {{"code", std::to_string(reply.status)}};
 }
 
 }  // namespace nervex

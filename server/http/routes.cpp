@@ -19,15 +19,6 @@ constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
 constexpr const char* kAllowed = "GET, POST, DELETE";
 
-// The method comes from the network: an unknown one is counted as "other".
-MetricLabels verb_and_code(const HttpRequest& request, const HttpReply& reply) {
-  MetricLabels labels = code_label(request, reply);
-  const std::string& method = request.method;
-  const bool is_known = method == "GET" || method == "POST" || method == "DELETE";
-  labels.emplace("verb", is_known ? method : "other");
-  return labels;
-}
-
 HttpReply refuse(const HttpRequest& request, const Error& error) {
   log_info("request refused", {{"method", request.method},
                                {"path", request.path},
@@ -144,12 +135,13 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
 
 void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
                 std::function<Result<Nothing>()> check_ready, Metrics& metrics) {
+  const RequestMetricNames names{"nervex_server_requests_total",
+                                 "nervex_server_request_duration_seconds",
+                                 "",
+                                 "Requests of the replicas API",
+                                 {"GET", "POST", "DELETE"}};
   const auto handle = [&](const char* path, HttpHandler handler) {
-    server.handle(
-        path, counted(metrics,
-                      {"nervex_server_requests_total", "nervex_server_request_duration_seconds", "",
-                       "Requests of the replicas API"},
-                      {}, verb_and_code, std::move(handler)));
+    server.handle(path, counted(metrics, names, {}, std::move(handler)));
   };
   const auto handle_when_ready = [&](const char* path, auto answer) {
     handle(path, [&replicas, &authorizer, check_ready, answer](const HttpRequest& request) {

@@ -114,12 +114,12 @@ TEST_CASE("requests are counted with what their reply says", "[base][metrics]") 
   Metrics metrics;
   const RequestMetricNames names{"r_total", "r_seconds", "r_in_flight", "Requests"};
   std::string during;
-  const auto handler = counted(metrics, names, {{"hook", "m"}}, code_label,
-                               [&](const HttpRequest& request) -> HttpReply {
-                                 during = metrics.text();
-                                 if (request.method == "THROW") throw std::runtime_error("no");
-                                 return {request.method == "GET" ? 200 : 405, ""};
-                               });
+  const auto handler =
+      counted(metrics, names, {{"hook", "m"}}, [&](const HttpRequest& request) -> HttpReply {
+        during = metrics.text();
+        if (request.method == "THROW") throw std::runtime_error("no");
+        return {request.method == "GET" ? 200 : 405, ""};
+      });
   HttpRequest request;
   for (const char* method : {"GET", "GET", "PUT"}) {
     request.method = method;
@@ -135,6 +135,24 @@ TEST_CASE("requests are counted with what their reply says", "[base][metrics]") 
   CHECK(has(text, "r_total{code=\"405\",hook=\"m\"} 1"));
   CHECK(has(text, "r_total{code=\"500\",hook=\"m\"} 1"));
   CHECK(has(text, "r_seconds_count{hook=\"m\"} 4"));
+}
+
+TEST_CASE("requests are counted by verbs that are known, and others together", "[base][metrics]") {
+  Metrics metrics;
+  const RequestMetricNames names{"r_total", "r_seconds", "", "Requests", {"GET", "POST"}};
+  const auto handler = counted(metrics, names, {}, [](const HttpRequest&) -> HttpReply {
+    return {200, ""};
+  });
+  HttpRequest request;
+  for (const char* method : {"GET", "PATCH", "POST", "x\ny", "GET"}) {
+    request.method = method;
+    handler(request);
+  }
+  const std::string text = metrics.text();
+  INFO(text);
+  CHECK(has(text, "r_total{code=\"200\",verb=\"GET\"} 2"));
+  CHECK(has(text, "r_total{code=\"200\",verb=\"POST\"} 1"));
+  CHECK(has(text, "r_total{code=\"200\",verb=\"other\"} 2"));
 }
 
 TEST_CASE("the check of the format finds what is wrong", "[support][metrics]") {
