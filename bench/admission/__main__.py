@@ -20,7 +20,7 @@ from admission import programs, report, reviews
 
 HOOKS = {"mutate": "/mutate-nervex-sensetime-com-v1alpha1-nervexjob",
          "validate": "/validate-nervex-sensetime-com-v1alpha1-nervexjob"}
-SIZES = {"4 kB": 4_000, "250 kB": 250_000}
+SIZES = {"4 kB": 4_200, "250 kB": 250_000}
 RATE = 1_000
 CALM = 10  # seconds after the last review, in which memory may be given back
 

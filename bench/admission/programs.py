@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OPENAPI = ROOT / "tests/golden/openapi-v1.36.3-pod-template.json"
+OPENAPI = ROOT / "schemas/pod-template.json"
 DRY_RUNS = ["--dry-run-namespace", "nervex-system"]
 # Each question to the cluster that has a flag is off.
 ALONE = ["--dry-run-namespace", "", "--pod-access", "off", "--capacity", "off"]

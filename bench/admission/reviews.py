@@ -37,7 +37,7 @@ def body(number, tag, variables):
         "requestResource": {"group": "nervex.sensetime.com", "version": "v1alpha1", "resource": "nervexjobs"},
         "name": name, "namespace": NAMESPACE, "operation": "CREATE",
         "userInfo": {"username": "alice@example.com", "groups": ["team-a", "system:authenticated"]},
-        "object": job(name, tag, variables), "oldObject": None, "dryRun": False,
+        "object": managed(job(name, tag, variables)), "oldObject": None, "dryRun": False,
         "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldValidation": "Strict"}}}
 
 
@@ -53,6 +53,19 @@ def job(name, tag, variables):
                      "learner": {"replicas": 2, "minReplicas": 0,
                                  "template": template("learner", tag, spread(variables - variables // 2), cpu="16",
                                                       memory="64Gi", gpus=8)}}}
+
+
+def managed(stored):
+    """The job with who wrote which field, which an API server adds before it asks."""
+    written = {"f:metadata": {"f:labels": fields_of(stored["metadata"]["labels"])}, "f:spec": fields_of(stored["spec"])}
+    stored["metadata"]["managedFields"] = [{"manager": "kubectl-create", "operation": "Update", "apiVersion": stored["apiVersion"],
+                                            "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": written}]
+    return stored
+
+
+def fields_of(value):
+    """Lists of a CRD count as one field."""
+    return {".": {}} | {f"f:{key}": fields_of(below) if isinstance(below, dict) else {} for key, below in value.items()}
 
 
 def spread(variables):

@@ -37,8 +37,8 @@ SCENARIOS = {one.name: one for one in (
     Scenario("10x64", 10, 64, 1000, "10 × 64 pods, 1,000 nodes"),
     Scenario("3x300", 3, 300, 5000, "3 × 300 pods, 5,000 nodes"),
 )}
-# How the cost grows with nodes, gangs, and pods of a gang (--sweep). Ours alone.
-SWEEP = ("1x64@100", "1x64@1000", "1x10@1000", "1x100@1000", "1x1000@1000", "1x5000@1000",
+# How the cost grows with nodes, gangs, and pods of a gang (--sweep). Ours alone. A role has 4,096 replicas at most.
+SWEEP = ("1x64@100", "1x64@1000", "1x10@1000", "1x100@1000", "1x1000@1000", "1x4000@1000",
          "10x10@1000", "100x10@1000", "1000x10@1000", "1x64@5000", "1x64@15000")
 # Chosen by name only: a check that all works, in a minute.
 SMALL = Scenario("small", 2, 8, 10, "2 × 8 pods, 10 nodes")

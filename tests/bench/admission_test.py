@@ -25,13 +25,13 @@ def results(ours=100.0, p99=1_000.0, resident=30.0):
 
 class Reviews(unittest.TestCase):
     def test_a_review_has_the_size_that_was_asked_for(self):
-        for size in (4_000, 250_000):
+        for size in (4_200, 250_000):
             text = reviews.review(3, size, "v1")
             self.assertTrue(size <= len(text) < size * 1.05, f"{len(text)} for {size}")
             self.assertEqual(json.loads(text)["request"]["name"], "dqn-0003")
 
     def test_no_two_jobs_share_a_template_where_that_is_asked_for(self):
-        templates = [json.loads(reviews.review(number, 4_000, f"r{number}"))["request"]["object"]["spec"]["learner"]
+        templates = [json.loads(reviews.review(number, 4_200, f"r{number}"))["request"]["object"]["spec"]["learner"]
                      for number in range(3)]
         self.assertEqual(len({json.dumps(one) for one in templates}), 3)
 
