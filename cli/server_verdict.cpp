@@ -6,14 +6,21 @@
 
 #include <fmt/format.h>
 
-#include "job/types.h"
+#include "job/aggregator_config.h"
 
 namespace nervex::cli {
 namespace {
 
 using Findings = std::vector<Finding>;
 
+// One of the two kinds that are judged.
+const kube::ResourceKind& resource_of(const Json& object) {
+  return kube::string_at(object, {"kind"}) == job::kAggregatorConfigKind ? kube::kAggregatorConfigs
+                                                                         : kube::kNervexJobs;
+}
+
 struct Question {
+  const kube::ResourceKind& resource;
   std::string_view method;
   std::string_view verb;  // "create"
   std::string path;
@@ -22,19 +29,19 @@ struct Question {
 
 Error not_allowed(const Question& question, const std::string& ns) {
   return {Code::kForbidden,
-          fmt::format("you may not {0} NerveXJobs in namespace {1}: name one of yours with -n, ask "
-                      "for the right ({0} nervexjobs.{2}), or leave out --server",
-                      question.verb, ns, kube::kNervexJobs.group)};
+          fmt::format("you may not {0} {2} in namespace {1}: name one of yours with -n, ask for "
+                      "the right ({0} {2}.{3}), or leave out --server",
+                      question.verb, ns, question.resource.plural, question.resource.group)};
 }
 
 Result<Findings> send(kube::Api& api, const Question& question, const std::string& ns,
-                      const Json& job) {
+                      const Json& object) {
   std::optional<Findings> refused;
   std::string message;
   kube::ApiRequest request;
   request.method = question.method;
   request.path = question.path + "?dryRun=All&fieldValidation=Strict";
-  request.body = kube::to_text(job);
+  request.body = kube::to_text(object);
   request.content_type = question.content_type;
   request.on_refusal = [&](int status, std::string_view body) {
     refused = findings_of_refusal(status, body);
@@ -54,22 +61,23 @@ Result<Findings> send(kube::Api& api, const Question& question, const std::strin
 
 }  // namespace
 
-Result<Findings> ask_server(kube::Api& api, const std::string& ns, const Json& job) {
-  const std::string own = kube::string_at(job, {"metadata", "namespace"});
+Result<Findings> ask_server(kube::Api& api, const std::string& ns, const Json& object) {
+  const kube::ResourceKind& resource = resource_of(object);
+  const std::string own = kube::string_at(object, {"metadata", "namespace"});
   const std::string& where = own.empty() ? ns : own;
   auto findings =
-      send(api, {"POST", "create", kube::api_path(kube::kNervexJobs, where), "application/json"},
-           where, job);
-  const std::string name = kube::string_at(job, {"metadata", "name"});
+      send(api, {resource, "POST", "create", kube::api_path(resource, where), "application/json"},
+           where, object);
+  const std::string name = kube::string_at(object, {"metadata", "name"});
   if (findings || findings.error().code != Code::kConflict || name.empty()) return findings;
-  Json change = job;  // its status is not what is judged
+  Json change = object;  // its status is not what is judged
   change.erase("status");
   findings = send(api,
-                  {"PATCH", "patch", kube::api_path(kube::kNervexJobs, where, name),
+                  {resource, "PATCH", "patch", kube::api_path(resource, where, name),
                    "application/merge-patch+json"},
                   where, change);
   if (findings) {
-    findings->push_back({"", "the job exists: this is the verdict on changing it", false});
+    findings->push_back({"", "it exists: this is the verdict on changing it", false});
   }
   return findings;
 }

@@ -1,4 +1,4 @@
-// cli/server_verdict.h - what does a cluster say about a job, if asked by a dry run?
+// cli/server_verdict.h - what does a cluster say about an object, if asked by a dry run?
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace nervex::cli {
 
-// What creating the job would be refused for; of a job that is there already, what changing it to
-// this would be. `ns`: for a job that names none. `api` must tell a missing right from a refusal by
-// admission (kube::AccessReviewApi). An Error: there is no verdict; it says what to do if the
-// caller's own rights are the reason.
-Result<std::vector<Finding>> ask_server(kube::Api& api, const std::string& ns, const Json& job);
+// What creating the NerveXJob or AggregatorConfig would be refused for; of one that is there
+// already, what changing it to this would be. `ns`: for an object that names none. `api` must tell
+// a missing right from a refusal by admission (kube::AccessReviewApi). An Error: there is no
+// verdict; it says what to do if the caller's own rights are the reason.
+Result<std::vector<Finding>> ask_server(kube::Api& api, const std::string& ns, const Json& object);
 
 }  // namespace nervex::cli

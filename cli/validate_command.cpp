@@ -14,6 +14,7 @@
 #include "cli/manifests.h"
 #include "cli/server_verdict.h"
 #include "cli/verdict.h"
+#include "job/aggregator_config.h"
 #include "job/schema/job_schema.h"
 #include "job/types.h"
 #include "kube/access_review.h"
@@ -48,7 +49,19 @@ Result<std::string> text_of(const std::string& file) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-bool is_job(const Json& object) { return kube::string_at(object, {"kind"}) == job::kKind; }
+using Schema = std::shared_ptr<const job::SchemaCheck>;
+
+// By kind.
+Result<std::map<std::string, Schema, std::less<>>> offline_schemas() {
+  auto of_jobs = job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
+  if (!of_jobs) return of_jobs.error();
+  auto of_configs =
+      job::make_offline_config_check(schemas::aggregator_config(), schemas::pod_template());
+  if (!of_configs) return of_configs.error();
+  return std::map<std::string, Schema, std::less<>>{
+      {std::string(job::kKind), *std::move(of_jobs)},
+      {std::string(job::kAggregatorConfigKind), *std::move(of_configs)}};
+}
 
 std::string name_of(const Json& object) {
   const std::string name = kube::string_at(object, {"metadata", "name"});
@@ -61,12 +74,13 @@ CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
   CLI::App* validate = app.add_subcommand(
       "validate",
       fmt::format(
-          "Says what the webhook would say about the NerveXJobs of a file, of a folder, or of the "
-          "standard input (-), without a cluster or, with --server, by a dry run. Objects of other "
-          "kinds are passed over. Without a cluster the fields of templates and volumes are those "
-          "of Kubernetes {}.\n"
-          "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, no NerveXJob, "
-          "or no answer.",
+          "Says what the webhook would say about the NerveXJobs and AggregatorConfigs of a file, "
+          "of "
+          "a folder, or of the standard input (-), without a cluster or, with --server, by a dry "
+          "run. Objects of other kinds are passed over. Without a cluster the fields of templates "
+          "and volumes are those of Kubernetes {}.\n"
+          "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, nothing to "
+          "check, or no answer.",
           schemas::kPodTemplateVersion));
   validate->add_option("-f,--filename", flags.files, "file, folder or -; repeatable")
       ->required()
@@ -77,10 +91,10 @@ CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
       ->type_name("FORMAT")
       ->default_str("text");
   validate->add_flag("--server", flags.server,
-                     "ask the cluster, by a dry run of creating each job, or of changing it if "
+                     "ask the cluster, by a dry run of creating each object, or of changing it if "
                      "there is one of that name");
   validate->add_option("-n,--namespace", flags.ns,
-                       "for jobs that name none (default: that of the kubeconfig)");
+                       "for objects that name none (default: that of the kubeconfig)");
   validate->add_option("--kubeconfig", flags.kubeconfig,
                        "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
   return validate;
@@ -100,14 +114,14 @@ int run_validate(const ValidateFlags& flags) {
     api.emplace(client.emplace(*config, "nervexctl"));
     if (ns.empty()) ns = config->ns;
   }
-  std::shared_ptr<const job::SchemaCheck> schema;  // the server has its own
+  std::map<std::string, Schema, std::less<>> schemas;  // the server has its own
   if (!flags.server) {
-    auto made = job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
+    auto made = offline_schemas();
     if (!made) return fail_with("validate", made.error());
-    schema = *std::move(made);
+    schemas = *std::move(made);
   }
   std::vector<Verdict> verdicts;
-  std::vector<std::string> kinds;  // of what is no job
+  std::vector<std::string> kinds;  // of what is passed over
   bool found = false;
   for (const auto& place : flags.files) {
     const auto files = files_of(place);
@@ -118,24 +132,25 @@ int run_validate(const ValidateFlags& flags) {
       const auto manifests = parse_manifests(*text);
       if (!manifests) return fail_with("read " + file, manifests.error());
       for (const auto& [object, line] : *manifests) {
-        if (!is_job(object)) {
-          kinds.push_back(kube::string_at(object, {"kind"}, "an object without a kind"));
+        const std::string kind = kube::string_at(object, {"kind"}, "an object without a kind");
+        if (!is_judged(object)) {
+          kinds.push_back(kind);
           if (const auto finding = judge_kind(object)) {
-            verdicts.push_back({file, line, name_of(object), {*finding}, finding->is_error});
+            verdicts.push_back({file, line, kind, name_of(object), {*finding}});
           }
           continue;
         }
         found = true;
         auto findings =
-            flags.server ? ask_server(*api, ns, object) : Result(judge(object, *schema));
+            flags.server ? ask_server(*api, ns, object) : Result(judge(object, *schemas.at(kind)));
         if (!findings) return fail_with("ask about " + name_of(object), findings.error());
-        verdicts.push_back({file, line, name_of(object), *std::move(findings)});
+        verdicts.push_back({file, line, kind, name_of(object), *std::move(findings)});
       }
     }
   }
   // A check that looked at nothing must not pass.
   if (!found) {
-    return fail_with("validate", Error{Code::kInvalid, no_job_among(kinds)});
+    return fail_with("validate", Error{Code::kInvalid, nothing_to_judge(kinds)});
   }
   std::fputs(to_text(verdicts, flags.format).c_str(), stdout);
   return has_errors(verdicts) ? kExitFailure : kExitOk;

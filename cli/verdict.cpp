@@ -1,6 +1,7 @@
 #include "cli/verdict.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/text.h"
+#include "job/aggregator_config.h"
 #include "job/schema/job_schema.h"
 #include "job/template/rules.h"
 #include "job/types.h"
@@ -16,6 +18,12 @@
 namespace nervex::cli {
 namespace {
 
+constexpr std::array<std::string_view, 2> kKinds{job::kKind, job::kAggregatorConfigKind};
+
+bool is_ours(std::string_view kind) {
+  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+}
+
 std::string line_of(const Finding& finding) {
   return finding.field.empty() ? finding.message
                                : fmt::format("{}: {}", finding.field, finding.message);
@@ -23,6 +31,7 @@ std::string line_of(const Finding& finding) {
 
 std::string as_text(const std::vector<Verdict>& verdicts) {
   std::string text;
+  std::size_t judged = 0;
   std::size_t jobs = 0;
   std::size_t wrong = 0;
   for (const auto& verdict : verdicts) {
@@ -33,12 +42,13 @@ std::string as_text(const std::vector<Verdict>& verdicts) {
                                     finding.is_error ? "" : "warning: ", line_of(finding)));
       text += '\n';
     }
-    if (!verdict.is_job) continue;
-    ++jobs;
+    if (!refused && !is_ours(verdict.kind)) continue;
+    ++judged;
+    jobs += verdict.kind == job::kKind ? 1 : 0;
     wrong += refused ? 1 : 0;
   }
-  return text +
-         fmt::format("{} of {} jobs {} valid\n", jobs - wrong, jobs, jobs == 1 ? "is" : "are");
+  return text + fmt::format("{} of {} {} {} valid\n", judged - wrong, judged,
+                            jobs == judged ? "jobs" : "objects", judged == 1 ? "is" : "are");
 }
 
 Json as_json(const std::vector<Verdict>& verdicts) {
@@ -52,12 +62,16 @@ Json as_json(const std::vector<Verdict>& verdicts) {
     }
     list.push_back({{"file", verdict.file},
                     {"line", verdict.line},
+                    {"kind", verdict.kind},
                     {"name", verdict.name},
                     {"valid", !has_errors({verdict})},
                     {"findings", std::move(findings)}});
   }
   return list;
 }
+
+constexpr const char* kInvalid = "invalid-object";
+constexpr const char* kDoubtful = "doubtful-object";
 
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0
 Json as_sarif(const std::vector<Verdict>& verdicts) {
@@ -71,14 +85,14 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
         place["logicalLocations"] =
             Json::array({{{"fullyQualifiedName", verdict.name + "." + finding.field}}});
       }
-      results.push_back({{"ruleId", finding.is_error ? "invalid-job" : "doubtful-job"},
+      results.push_back({{"ruleId", finding.is_error ? kInvalid : kDoubtful},
                          {"level", finding.is_error ? "error" : "warning"},
                          {"message", {{"text", verdict.name + ": " + line_of(finding)}}},
                          {"locations", Json::array({std::move(place)})}});
     }
   }
   const Json driver = {{"name", "nervexctl"},
-                       {"rules", Json::array({{{"id", "invalid-job"}}, {{"id", "doubtful-job"}}})}};
+                       {"rules", Json::array({{{"id", kInvalid}}, {{"id", kDoubtful}}})}};
   return {
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
@@ -88,19 +102,20 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
 constexpr std::string_view kGroupPrefix =
     job::kApiVersion.substr(0, job::kApiVersion.find('/') + 1);
 
-bool is_misspelt(const std::string& kind) {
-  return kind != job::kKind && !closest_name(kind, {std::string(job::kKind)}).empty();
+// The kind of ours that was meant; "" if none was, or it is right.
+std::string meant_kind(const std::string& kind) {
+  if (is_ours(kind)) return "";
+  return closest_name(kind, {kKinds.begin(), kKinds.end()});
 }
 
 // What no schema says and no webhook gets to see: the API server has no such kind elsewhere.
-std::optional<Finding> wrong_version(const Json& object) {
+std::optional<Finding> wrong_version(const Json& object, std::string_view kind) {
   const Json* version = kube::find(object, {"apiVersion"});
   if (version == nullptr)
     return Finding{"apiVersion", fmt::format("Required value: must be {}", job::kApiVersion)};
   if (!version->is_string() || *version == job::kApiVersion) return std::nullopt;
-  return Finding{"apiVersion",
-                 fmt::format("Unsupported value: {}: a {} is of {}", job::shown_value(*version),
-                             job::kKind, job::kApiVersion)};
+  return Finding{"apiVersion", fmt::format("Unsupported value: {}: {}s are of {}",
+                                           job::shown_value(*version), kind, job::kApiVersion)};
 }
 
 // Which fields pods have depends on the cluster.
@@ -124,9 +139,18 @@ bool has_errors(const std::vector<Verdict>& verdicts) {
   });
 }
 
+bool is_judged(const Json& object) { return is_ours(kube::string_at(object, {"kind"})); }
+
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
+  const std::string kind = kube::string_at(object, {"kind"});
   std::vector<Finding> findings;
-  if (const auto wrong = wrong_version(object)) findings.push_back(*wrong);
+  if (const auto wrong = wrong_version(object, kind)) findings.push_back(*wrong);
+  if (kind == job::kAggregatorConfigKind) {
+    job::FieldErrors errors = job::validate_aggregator_config(object);
+    job::append_unreported(errors, schema.errors_of(object));
+    for (const auto& error : errors) findings.push_back({error.field, worded(error)});
+    return findings;
+  }
   // As the mutating hook does: what it fills in is no fault.
   const Json defaulted = object.is_object() ? object.patch(job::default_patch(object)) : object;
   for (const auto& error : job::job_errors(defaulted, schema)) {
@@ -141,10 +165,11 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
 
 std::optional<Finding> judge_kind(const Json& object) {
   const std::string kind = kube::string_at(object, {"kind"});
-  if (!is_misspelt(kind)) return std::nullopt;
-  const bool is_ours = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
-  return Finding{"kind", fmt::format("{} is no {}: did you mean {}?", kind, job::kKind, job::kKind),
-                 is_ours};
+  const std::string meant = meant_kind(kind);
+  if (meant.empty()) return std::nullopt;
+  const bool in_our_group = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
+  return Finding{"kind", fmt::format("{} is no {}: did you mean {}?", kind, meant, meant),
+                 in_our_group};
 }
 
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body) {
@@ -158,14 +183,14 @@ std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::st
   return findings;
 }
 
-std::string no_job_among(const std::vector<std::string>& kinds) {
+std::string nothing_to_judge(const std::vector<std::string>& kinds) {
   const std::set<std::string> seen(kinds.begin(), kinds.end());
-  std::string text = fmt::format("there is no {}", job::kKind);
+  std::string text = fmt::format("there is no {}", fmt::join(kKinds, " and no "));
   if (seen.empty()) return text;
   text += fmt::format(", only {}", printable(fmt::format("{}", fmt::join(seen, ", "))));
   for (const auto& kind : seen) {
-    if (!is_misspelt(kind)) continue;
-    return text + fmt::format(": did you mean kind: {}?", job::kKind);
+    const std::string meant = meant_kind(kind);
+    if (!meant.empty()) return text + fmt::format(": did you mean kind: {}?", meant);
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// cli/verdict.h - what does `nervexctl validate` say about jobs? Pure.
+// cli/verdict.h - what does `nervexctl validate` say about NerveXJobs and AggregatorConfigs? Pure.
 #pragma once
 
 #include <optional>
@@ -19,29 +19,33 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-struct Verdict {     // of one NerveXJob
+struct Verdict {     // of one object
   std::string file;  // "-" for the standard input
   int line = 1;
+  std::string kind;  // one that only resembles ours is counted if it is an error
   std::string name;
   std::vector<Finding> findings;
-  bool is_job = true;  // false: its kind only resembles ours; not counted as a job
 };
 bool has_errors(const std::vector<Verdict>& verdicts);
 
-// What the webhook would say of a NerveXJob, as far as that can be known without a cluster, and
-// whether its apiVersion is ours. `schema`: job::make_offline_job_check().
+// A NerveXJob or an AggregatorConfig: objects that the webhook is asked about.
+bool is_judged(const Json& object);
+
+// What the webhook would say of such an object, as far as that can be known without a cluster, and
+// whether its apiVersion is ours. `schema`: of its kind, job::make_offline_job_check() or
+// make_offline_config_check().
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema);
 
-// Of an object of another kind: is the kind a misspelt NerveXJob? An error in our API group, which
+// Of an object of another kind: is it one of ours, misspelt? An error in our API group, which
 // has no such kind; a warning in others, whose kinds nobody here knows. nullopt: it is not.
 std::optional<Finding> judge_kind(const Json& object);
 
-// What a server that refused the job said: a metav1.Status. nullopt: it is about something else, so
-// that there is no verdict.
+// What a server that refused the object said: a metav1.Status. nullopt: it is about something else,
+// so that there is no verdict.
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body);
 
-// What to say if no object was a NerveXJob: `kinds` are those that were seen.
-std::string no_job_among(const std::vector<std::string>& kinds);
+// What to say if no object was to be judged: `kinds` are those that were seen.
+std::string nothing_to_judge(const std::vector<std::string>& kinds);
 
 enum class Format { kText, kJson, kSarif };
 // Text: `FILE:LINE: NAME: FIELD: MESSAGE`, one line each, and a line that counts. SARIF 2.1.0.

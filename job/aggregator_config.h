@@ -9,6 +9,8 @@
 
 namespace nervex::job {
 
+inline constexpr std::string_view kAggregatorConfigKind = "AggregatorConfig";
+
 struct AggregatorConfig {
   kube::Meta meta;
   kube::SharedJson pod_template;  // a PodTemplateSpec

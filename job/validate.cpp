@@ -257,6 +257,16 @@ FieldErrors validate_job(const Json& object) {
   return errors;
 }
 
+FieldErrors validate_aggregator_config(const Json& object) {
+  const std::string path = "spec.aggregator.template";
+  const Json* pod_template = kube::find(object, {"spec", "aggregator", "template"});
+  if (pod_template == nullptr) return {{FieldErrorType::kRequired, path, "", ""}};
+  FieldErrors errors;
+  validate_template(*pod_template, path, errors);
+  check_pod_template(*pod_template, path, Json(), errors);
+  return errors;
+}
+
 FieldErrors check_pod_count(const Json& object, const Json& old_object) {
   FieldErrors errors;
   const std::int64_t pods = base_pods(object);

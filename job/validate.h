@@ -61,6 +61,8 @@ inline constexpr std::array<std::string_view, 3> kTemplateRoles{"coordinator", "
 // devices, volumes named twice, base replicas against bounds. `object` is a NerveXJob as JSON,
 // maybe one that breaks its schema: nothing here assumes types.
 FieldErrors validate_job(const Json& object);
+// The same of an AggregatorConfig: its template.
+FieldErrors validate_aggregator_config(const Json& object);
 
 // Too many pods: coordinator, aggregator (unless OnDemand), and of collectors and learners replicas
 // or minReplicas, whichever is more, may be kMaxPodsPerJob together. Names each field that counts.

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "job/aggregator_config.h"
 #include "job/host_access.h"
 #include "job/names.h"
 #include "job/schema/job_schema.h"
-#include "job/template/rules.h"
 #include "job/types.h"
 #include "job/validate.h"
 
@@ -23,10 +23,11 @@ using kube::AdmissionResponse;
 
 constexpr std::string_view kGroup = job::kApiVersion.substr(0, job::kApiVersion.find('/'));
 constexpr const char* kRequests = "requests";
-constexpr std::string_view kConfigKind = "AggregatorConfig";
 constexpr std::string_view kConfigRole = "aggregator";
 
-bool is_config(const AdmissionRequest& request) { return request.kind == kConfigKind; }
+bool is_config(const AdmissionRequest& request) {
+  return request.kind == job::kAggregatorConfigKind;
+}
 
 std::string name_in(const AdmissionRequest& request) {
   constexpr std::size_t kMaxShown = 253;  // what is longer is no name
@@ -153,14 +154,7 @@ job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCh
 }
 
 job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schema) {
-  job::FieldErrors errors;
-  const std::string path = fmt::format("spec.{}.template", kConfigRole);
-  if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {
-    job::validate_template(*found, path, errors);
-    job::check_pod_template(*found, path, Json(), errors);
-  } else {
-    errors.push_back({job::FieldErrorType::kRequired, path, "", ""});
-  }
+  job::FieldErrors errors = job::validate_aggregator_config(object);
   append_unreported(errors, schema_errors_of_config(object, schema));
   return errors;
 }

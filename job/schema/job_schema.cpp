@@ -122,17 +122,19 @@ constexpr std::string_view kVolume = "io.k8s.api.core.v1.Volume";
 constexpr std::string_view kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 constexpr std::array<std::string_view, 3> kRoots{kPodTemplateSpec, kVolume, kObjectMeta};
 
-// The parts of a job that the CRD leaves open, and what belongs there.
+// The parts of an object that its CRD leaves open, and what belongs there.
 struct OpenPart {
   const char* pointer;
   std::string_view definition;
 };
-constexpr std::array<OpenPart, 4> kOpenParts{{
+constexpr std::array<OpenPart, 4> kOpenInJob{{
     {"/properties/spec/properties/coordinator/properties/template", kPodTemplateSpec},
     {"/properties/spec/properties/collector/properties/template", kPodTemplateSpec},
     {"/properties/spec/properties/learner/properties/template", kPodTemplateSpec},
     {"/properties/spec/properties/volumes/items", kVolume},
 }};
+constexpr std::array<OpenPart, 1> kOpenInConfig{
+    {{"/properties/spec/properties/aggregator/properties/template", kPodTemplateSpec}}};
 
 // Objects may have other fields than those that the schema names. The API server prunes what its
 // own CRD does not know, so what is left comes from a newer CRD, maybe as a default.
@@ -148,16 +150,17 @@ void open_levels(Json& schema) {
 // them that is newer than this one is not to keep a user from changing the job.
 void leave_out_written_by_programs(Json& schema) {
   schema["properties"]["status"] = Json::object();
-  schema["properties"]["spec"]["properties"]["requests"] = Json::object();
+  Json& spec = schema["properties"]["spec"]["properties"];
+  if (spec.contains("requests")) spec["requests"] = Json::object();
 }
 
 // The CRD's schema, templates and volumes still open.
-Result<Json> own_schema(std::string_view job_schema) {
-  const auto crd = kube::parse_json(job_schema);
-  if (!crd) return with_context("schema of NerveXJob", crd.error());
+Result<Json> own_schema(std::string_view crd_schema) {
+  const auto crd = kube::parse_json(crd_schema);
+  if (!crd) return with_context("schema of the CRD", crd.error());
   Json schema = convert_schema(*crd);
   if (!schema.contains(Json::json_pointer("/properties/spec/properties"))) {
-    return Error{Code::kInvalid, "schema of NerveXJob: no properties of spec"};
+    return Error{Code::kInvalid, "schema of the CRD: no properties of spec"};
   }
   leave_out_written_by_programs(schema);
   return schema;
@@ -169,20 +172,30 @@ Json reference_to(std::string_view definition) {
 
 // `schema` is the CRD's; its open parts are filled from the document.
 Result<std::shared_ptr<const SchemaCheck>> fill_and_compile(Json schema,
+                                                            std::span<const OpenPart> open_parts,
                                                             std::string_view core_document) {
   const auto document = kube::parse_json(core_document);
   if (!document) return with_context("OpenAPI document", document.error());
   auto definitions = convert_definitions(*document, kRoots);
   if (!definitions) return definitions.error();
-  for (const auto& part : kOpenParts) {
+  for (const auto& part : open_parts) {
     const Json::json_pointer pointer(part.pointer);
     if (!schema.contains(pointer)) {
-      return Error{Code::kInvalid, fmt::format("schema of NerveXJob: no {}", part.pointer)};
+      return Error{Code::kInvalid, fmt::format("schema of the CRD: no {}", part.pointer)};
     }
     schema[pointer] = reference_to(part.definition);
   }
   schema["definitions"] = *std::move(definitions);
   return SchemaCheck::compile(std::move(schema));
+}
+
+Result<std::shared_ptr<const SchemaCheck>> closed_check(std::string_view crd_schema,
+                                                        std::span<const OpenPart> open_parts,
+                                                        std::string_view core_document) {
+  auto schema = own_schema(crd_schema);
+  if (!schema) return schema.error();
+  (*schema)["properties"]["metadata"] = reference_to(kObjectMeta);
+  return fill_and_compile(*std::move(schema), open_parts, core_document);
 }
 
 }  // namespace
@@ -192,15 +205,17 @@ Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_s
   auto schema = own_schema(job_schema);
   if (!schema) return schema.error();
   open_levels(*schema);
-  return fill_and_compile(*std::move(schema), core_document);
+  return fill_and_compile(*std::move(schema), kOpenInJob, core_document);
 }
 
 Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema,
                                                                   std::string_view core_document) {
-  auto schema = own_schema(job_schema);
-  if (!schema) return schema.error();
-  (*schema)["properties"]["metadata"] = reference_to(kObjectMeta);
-  return fill_and_compile(*std::move(schema), core_document);
+  return closed_check(job_schema, kOpenInJob, core_document);
+}
+
+Result<std::shared_ptr<const SchemaCheck>> make_offline_config_check(
+    std::string_view config_schema, std::string_view core_document) {
+  return closed_check(config_schema, kOpenInConfig, core_document);
 }
 
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema) {

@@ -1,5 +1,5 @@
-// job/schema/job_schema.h - what is the schema of a NerveXJob, its pod templates as this cluster
-// knows them?
+// job/schema/job_schema.h - what is the schema of a NerveXJob or an AggregatorConfig, its pod
+// templates as this cluster knows them?
 //
 // The dialect of what is made here: JSON Schema draft 7, with only type (also as a list),
 // properties, required, additionalProperties (as a schema), items, enum, format, the bounds of
@@ -35,6 +35,9 @@ Result<std::shared_ptr<const SchemaCheck>> make_job_check(std::string_view job_s
 // a newer version than they are. kInvalid as above.
 Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_view job_schema,
                                                                   std::string_view core_document);
+// The same for an AggregatorConfig, whose CRD's schema is `config_schema`.
+Result<std::shared_ptr<const SchemaCheck>> make_offline_config_check(
+    std::string_view config_schema, std::string_view core_document);
 
 // What is wrong with a NerveXJob by itself: validate_job() and its schema, each field once.
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema);

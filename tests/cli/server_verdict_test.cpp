@@ -62,7 +62,7 @@ TEST_CASE("a job that exists is judged as a change of it", "[cli][validate]") {
   answers.post = {409, "nervexjobs \"dqn\" already exists"};
   auto said = ask(answers);
   REQUIRE(said);
-  CHECK(*said == Findings{{"", "the job exists: this is the verdict on changing it", false}});
+  CHECK(*said == Findings{{"", "it exists: this is the verdict on changing it", false}});
   CHECK(answers.asked == std::vector<std::string>{"POST " + kJobs, "PATCH " + kJobs + "/dqn"});
   CHECK_FALSE(answers.bodies.at(1).contains("status"));
   CHECK(answers.dry);
@@ -73,6 +73,19 @@ TEST_CASE("a job that exists is judged as a change of it", "[cli][validate]") {
   CHECK(said->at(0) == Finding{"", answers.patch.message});
 }
 
+TEST_CASE("an AggregatorConfig is asked about as what it is", "[cli][validate]") {
+  Answers answers;
+  kube::AccessReviewApi api(answers);
+  const Json config = {{"kind", "AggregatorConfig"},
+                       {"metadata", {{"name", "aggregator-config"}, {"namespace", "system"}}}};
+  const auto said = ask_server(api, "rl", config);
+  REQUIRE(said);
+  CHECK(said->empty());
+  CHECK(answers.asked ==
+        std::vector<std::string>{
+            "POST /apis/nervex.sensetime.com/v1alpha1/namespaces/system/aggregatorconfigs"});
+}
+
 TEST_CASE("a missing right of the caller is no verdict, and says what to do", "[cli][validate]") {
   Answers answers;
   answers.allowed = false;
@@ -80,7 +93,7 @@ TEST_CASE("a missing right of the caller is no verdict, and says what to do", "[
   const auto said = ask(answers);
   REQUIRE_FALSE(said);
   CHECK_THAT(said.error().message,
-             ContainsSubstring("you may not create NerveXJobs in namespace rl") &&
+             ContainsSubstring("you may not create nervexjobs in namespace rl") &&
                  ContainsSubstring("-n") && ContainsSubstring("leave out --server"));
 }
 
@@ -91,7 +104,7 @@ TEST_CASE("a missing right to change the job that exists says so, too", "[cli][v
   answers.patch = {403, R"(User "ann" cannot patch resource "nervexjobs" in API group)"};
   const auto said = ask(answers);
   REQUIRE_FALSE(said);
-  CHECK_THAT(said.error().message, ContainsSubstring("you may not patch NerveXJobs"));
+  CHECK_THAT(said.error().message, ContainsSubstring("you may not patch nervexjobs"));
 }
 
 TEST_CASE("what a policy or a hook forbids is a verdict", "[cli][validate]") {

@@ -22,11 +22,27 @@ spec:
         - {name: main, image: i, resources: {limits: {memory: 4GB}}}
 )";
 
+constexpr std::string_view kConfig = R"(
+apiVersion: nervex.sensetime.com/v1alpha1
+kind: AggregatorConfig
+metadata: {name: aggregator-config}
+spec:
+  aggregator:
+    template:
+      spec:
+        containers:
+        - {name: main, image: i}
+)";
+
 std::vector<Finding> judged(const Json& object) {
-  static const auto kSchema =
+  static const auto kOfJobs =
       job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
-  REQUIRE(kSchema);
-  return judge(object, **kSchema);
+  static const auto kOfConfigs =
+      job::make_offline_config_check(schemas::aggregator_config(), schemas::pod_template());
+  REQUIRE(kOfJobs);
+  REQUIRE(kOfConfigs);
+  const bool is_config = kube::string_at(object, {"kind"}) == "AggregatorConfig";
+  return judge(object, is_config ? **kOfConfigs : **kOfJobs);
 }
 
 std::vector<Verdict> verdicts_of(std::string_view text) {
@@ -34,8 +50,8 @@ std::vector<Verdict> verdicts_of(std::string_view text) {
   const auto manifests = parse_manifests(text);
   REQUIRE(manifests);
   for (const auto& [object, line] : *manifests) {
-    verdicts.push_back(
-        {"job.yaml", line, kube::string_at(object, {"metadata", "name"}), judged(object)});
+    verdicts.push_back({"job.yaml", line, kube::string_at(object, {"kind"}),
+                        kube::string_at(object, {"metadata", "name"}), judged(object)});
   }
   return verdicts;
 }
@@ -93,11 +109,14 @@ TEST_CASE("a key that is there twice is refused with its line", "[cli][validate]
 }
 
 TEST_CASE("files without a job say which kinds were seen", "[cli][validate]") {
-  CHECK(no_job_among({}) == "there is no NerveXJob");
-  CHECK(no_job_among({"Service", "ConfigMap", "Service"}) ==
-        "there is no NerveXJob, only ConfigMap, Service");
-  CHECK(no_job_among({"NerveXjob"}) ==
-        "there is no NerveXJob, only NerveXjob: did you mean kind: NerveXJob?");
+  const std::string none = "there is no NerveXJob and no AggregatorConfig";
+  CHECK(nothing_to_judge({}) == none);
+  CHECK(nothing_to_judge({"Service", "ConfigMap", "Service"}) ==
+        none + ", only ConfigMap, Service");
+  CHECK(nothing_to_judge({"NerveXjob"}) ==
+        none + ", only NerveXjob: did you mean kind: NerveXJob?");
+  CHECK(nothing_to_judge({"AggregatorConfigs"}) ==
+        none + ", only AggregatorConfigs: did you mean kind: AggregatorConfig?");
 }
 
 TEST_CASE("what is no YAML is said with its line", "[cli][validate]") {
@@ -198,11 +217,11 @@ TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][
       {"its version is of another group",
        R"([{"op": "replace", "path": "/apiVersion", "value": "batch/v2"}])",
        {{"apiVersion",
-         "Unsupported value: \"batch/v2\": a NerveXJob is of nervex.sensetime.com/v1alpha1"}}},
+         "Unsupported value: \"batch/v2\": NerveXJobs are of nervex.sensetime.com/v1alpha1"}}},
       {"its version does not exist",
        R"([{"op": "replace", "path": "/apiVersion", "value": "nervex.sensetime.com/v1beta1"}])",
        {{"apiVersion",
-         "Unsupported value: \"nervex.sensetime.com/v1beta1\": a NerveXJob is of "
+         "Unsupported value: \"nervex.sensetime.com/v1beta1\": NerveXJobs are of "
          "nervex.sensetime.com/v1alpha1"}}},
       {"it has no version",
        R"([{"op": "remove", "path": "/apiVersion"}])",
@@ -227,15 +246,68 @@ TEST_CASE("a misspelt kind is told of, though a right job stands beside it", "[c
   CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // nobody has such a kind
   CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
   CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
+  CHECK(kind(ours.c_str(), "AgregatorConfig") ==
+        Finding{"kind", "AgregatorConfig is no AggregatorConfig: did you mean AggregatorConfig?"});
   CHECK_FALSE(kind("v1", "ConfigMap"));
   CHECK_FALSE(kind("v1", ""));
 
   // Another's kind is not counted among the jobs.
-  const std::vector<Verdict> verdicts{{"a.yaml", 1, "dqn", {}},
-                                      {"a.yaml", 9, "x", {{"kind", guess, false}}, false}};
+  std::vector<Verdict> verdicts{{"a.yaml", 1, "NerveXJob", "dqn", {}},
+                                {"a.yaml", 9, "NerveXjob", "x", {{"kind", guess, false}}}};
   CHECK_FALSE(has_errors(verdicts));
   CHECK(to_text(verdicts, Format::kText) ==
         "a.yaml:9: x: warning: kind: " + guess + "\n1 of 1 jobs is valid\n");
+  verdicts[1].findings[0].is_error = true;
+  CHECK(to_text(verdicts, Format::kText) ==
+        "a.yaml:9: x: kind: " + guess + "\n1 of 2 objects are valid\n");
+}
+
+TEST_CASE("an AggregatorConfig is judged by its template", "[cli][validate]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    std::vector<Finding> want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is wrong", "[]", {}},
+      {"a field is misspelt",
+       R"([{"op": "add", "path": "/spec/agregator", "value": {}}])",
+       {{"spec.agregator", "Forbidden: unknown field `agregator`, did you mean `aggregator`?"}}},
+      {"it has what a job may have",
+       R"([{"op": "add", "path": "/spec/requests", "value": {}}])",
+       {{"spec.requests", "Forbidden: unknown field `requests`"}}},
+      {"there is no template",
+       R"([{"op": "remove", "path": "/spec/aggregator/template"}])",
+       {{"spec.aggregator.template", "Required value"}}},
+      {"a field of the template is misspelt",
+       R"([{"op": "add", "path": "/spec/aggregator/template/spec/hostNetwrk", "value": true}])",
+       {{"spec.aggregator.template.spec.hostNetwrk",
+         "Forbidden: unknown field `hostNetwrk`, did you mean `hostNetwork`? (not in Kubernetes "
+         "1.36; --server asks your cluster)"}}},
+      {"a quantity is none",
+       R"([{"op": "add", "path": "/spec/aggregator/template/spec/containers/0/resources",
+            "value": {"limits": {"memory": "4GB"}}}])",
+       {{"spec.aggregator.template.spec.containers[0].resources.limits[memory]",
+         "Invalid value: \"4GB\": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei: did "
+         "you mean 4G or 4Gi?"}}},
+      {"its version does not exist",
+       R"([{"op": "replace", "path": "/apiVersion", "value": "nervex.sensetime.com/v1"}])",
+       {{"apiVersion",
+         "Unsupported value: \"nervex.sensetime.com/v1\": AggregatorConfigs are of "
+         "nervex.sensetime.com/v1alpha1"}}},
+      {"it is one as the cluster stores it",
+       R"([{"op": "add", "path": "/status", "value": {"conditions": [], "new": 1}}])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  const Json config = parse_manifests(kConfig)->at(0).object;
+  CHECK(judged(config.patch(Json::parse(row.patch))) == row.want);
+}
+
+TEST_CASE("jobs and other objects are counted together", "[cli][validate]") {
+  auto verdicts = verdicts_of(kConfig);
+  CHECK(to_text(verdicts, Format::kText) == "1 of 1 objects is valid\n");
+  CHECK(Json::parse(to_text(verdicts, Format::kJson))[0]["kind"] == "AggregatorConfig");
 }
 
 TEST_CASE("a refusal of the server gives its causes, and only a verdict counts",

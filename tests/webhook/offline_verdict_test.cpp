@@ -14,12 +14,12 @@ namespace {
 
 using Lines = std::vector<std::string>;  // "spec.group: Invalid value: ..."
 
-Lines online(const Json& job) {
+Lines online(const Json& object) {
   kube::AdmissionRequest request;
   request.operation = "CREATE";
-  request.kind = "NerveXJob";
+  request.kind = kube::string_at(object, {"kind"});
   request.user = "alice";
-  request.object = job;
+  request.object = object;
   const auto answer = review(request, Hook::kMutate, {*job_check(), "server"}).response;
   Lines lines;
   for (const auto& cause : answer.details.causes) {
@@ -28,12 +28,16 @@ Lines online(const Json& job) {
   return lines;
 }
 
-Lines offline(const Json& job) {
-  static const auto kSchema =
+Lines offline(const Json& object) {
+  static const auto kOfJobs =
       job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
-  REQUIRE(kSchema);
+  static const auto kOfConfigs =
+      job::make_offline_config_check(schemas::aggregator_config(), schemas::pod_template());
+  REQUIRE(kOfJobs);
+  REQUIRE(kOfConfigs);
+  const bool is_job = kube::string_at(object, {"kind"}) == "NerveXJob";
   Lines lines;
-  for (const auto& finding : cli::judge(job, **kSchema)) {
+  for (const auto& finding : cli::judge(object, is_job ? **kOfJobs : **kOfConfigs)) {
     if (finding.is_error) lines.push_back(finding.field + ": " + finding.message);
   }
   return lines;
@@ -63,6 +67,28 @@ TEST_CASE("without a cluster the verdict on each job of the corpus is the webhoo
       CHECK(without_hint(offline(job)) == online(job));
     }
   }
+}
+
+TEST_CASE("without a cluster the verdict on an AggregatorConfig is the webhook's",
+          "[webhook][offline]") {
+  std::size_t wrong = 0;
+  for (const char* name : {"wrong.json", "right.json"}) {
+    for (const Json& row : testing::corpus_rows(name)) {
+      INFO("when " << row["when"].get<std::string>());
+      const Json job = testing::corpus_job(row);
+      Json config = {{"apiVersion", "nervex.sensetime.com/v1alpha1"},
+                     {"kind", "AggregatorConfig"},
+                     {"metadata", {{"name", "aggregator-config"}}},
+                     {"spec", {{"aggregator", Json::object()}}}};
+      if (const Json* found = kube::find(job, {"spec", "learner", "template"})) {
+        config["spec"]["aggregator"]["template"] = *found;
+      }
+      const Lines want = online(config);
+      wrong += want.empty() ? 0 : 1;
+      CHECK(without_hint(offline(config)) == want);
+    }
+  }
+  CHECK(wrong > 50);  // else nothing was compared
 }
 
 TEST_CASE("without a cluster wrong types are found as the webhook does",
