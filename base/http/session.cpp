@@ -194,10 +194,11 @@ HttpRequest ServedRequest::take_request() {
                       .peer = caller_.permit.peer(),
                       .received = received_,
                       .has_caller_left = [this] { return caller_.connection.has_peer_left(); }};
+  request.headers.reserve(request_->headers.size() + 1);
   for (auto& [name, value] : request_->headers) {
-    request.headers.emplace(to_lower(name), std::move(value));
+    request.headers.emplace_back(to_lower(name), std::move(value));
   }
-  if (type_) request.headers.emplace("content-type", std::move(type_.mapped()));
+  if (type_) request.headers.emplace_back("content-type", std::move(type_.mapped()));
   return request;
 }
 

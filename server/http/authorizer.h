@@ -1,11 +1,11 @@
 // server/http/authorizer.h - who is this caller, and may it do that?
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
 #include "base/clock.h"
+#include "base/http/messages.h"
 #include "kube/api.h"
 #include "server/http/identity.h"
 #include "server/stores.h"
@@ -26,7 +26,7 @@ class Authorizer {
 
   // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be
   // asked.
-  virtual Result<Identity> identify(const std::map<std::string, std::string>& headers) = 0;
+  virtual Result<Identity> identify(const HttpHeaders& headers) = 0;
   // kForbidden: it may not (HTTP 403). kTransient: could not be asked.
   virtual Result<Nothing> allow(const Identity& who, const Subject& subject) = 0;
 };

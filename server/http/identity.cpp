@@ -43,16 +43,16 @@ bool is_for_us(const Json& status) {
 
 }  // namespace
 
-Result<std::string> bearer_token(const std::map<std::string, std::string>& headers) {
-  const auto header = headers.find("authorization");
-  if (header == headers.end() || !starts_with_scheme(header->second)) {
+Result<std::string> bearer_token(const HttpHeaders& headers) {
+  const std::string* header = find_header(headers, "authorization");
+  if (header == nullptr || !starts_with_scheme(*header)) {
     return denied(
         fmt::format("this server wants to know who asks: send the header \"Authorization: Bearer "
                     "TOKEN\"; a job's "
                     "pods find the token in the file that {} names",
                     job::kServerTokenVariable));
   }
-  std::string token = header->second.substr(kScheme.size());
+  std::string token = header->substr(kScheme.size());
   token.erase(0, token.find_first_not_of(' '));
   token.erase(token.find_last_not_of(" \t") + 1);
   if (token.empty()) return denied("the bearer token is empty");

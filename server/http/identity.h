@@ -3,12 +3,12 @@
 // authorization.k8s.io/v1; Kubernetes 1.36).
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/http/messages.h"
 #include "kube/model/json.h"
 
 namespace nervex::server {
@@ -29,7 +29,7 @@ struct Identity {
 
 // The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is
 // none.
-Result<std::string> bearer_token(const std::map<std::string, std::string>& headers);
+Result<std::string> bearer_token(const HttpHeaders& headers);
 
 Json token_review(std::string_view token);
 // kUnauthorized with the API server's reason if it is nobody's token, or was made for another

@@ -208,10 +208,10 @@ Result<ReplaceRequest> parse_replace_request(std::string_view body, int most) {
   });
 }
 
-Result<std::string> parse_key(const std::map<std::string, std::string>& headers) {
-  const auto header = headers.find("idempotency-key");
-  if (header == headers.end()) return std::string{};
-  const std::string& key = header->second;
+Result<std::string> parse_key(const HttpHeaders& headers) {
+  const std::string* header = find_header(headers, "idempotency-key");
+  if (header == nullptr) return std::string{};
+  const std::string& key = *header;
   const auto is_plain = [](char c) { return ' ' <= c && c <= '~'; };
   if (key.empty() || key.size() > kMaxKeyLength || !std::all_of(key.begin(), key.end(), is_plain)) {
     return invalid(
@@ -220,22 +220,28 @@ Result<std::string> parse_key(const std::map<std::string, std::string>& headers)
   return key;
 }
 
+namespace {
+
+// What that key of a query sets; nullptr: there is no such key.
+std::optional<std::string>* slot_of(std::string_view key, ListQuery& list) {
+  if (key == "namespace") return &list.ns;
+  if (key == "coordinator") return &list.coordinator;
+  if (key == "aggregator") return &list.aggregator;
+  if (key == "name") return &list.name;
+  return nullptr;
+}
+
+}  // namespace
+
 Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query) {
   ListQuery list;
-  const std::map<std::string_view, std::optional<std::string>*> known = {
-      {"namespace", &list.ns},
-      {"coordinator", &list.coordinator},
-      {"aggregator", &list.aggregator},
-      {"name", &list.name}};
   for (const auto& [key, value] : query) {
-    const auto slot = known.find(lower(key));
-    if (slot == known.end()) return invalid(fmt::format("query: unknown key {}", key));
-    if (slot->second->has_value()) return invalid(fmt::format("query: {} is given twice", key));
+    std::optional<std::string>* slot = slot_of(lower(key), list);
+    if (slot == nullptr) return invalid(fmt::format("query: unknown key {}", key));
+    if (slot->has_value()) return invalid(fmt::format("query: {} is given twice", key));
     if (value.size() > kMaxNameLength) return invalid(fmt::format("query: {} is too long", key));
-    if (value.empty() && slot->second != &list.ns) {
-      return invalid(fmt::format("query: {} is empty", key));
-    }
-    *slot->second = value;
+    if (value.empty() && slot != &list.ns) return invalid(fmt::format("query: {} is empty", key));
+    *slot = value;
   }
   if (list.ns == "") list.ns.reset();
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/http/messages.h"
 #include "server/decide/change.h"
 #include "server/decide/listing.h"
 
@@ -24,7 +25,7 @@ Result<ReplaceRequest> parse_replace_request(std::string_view body,
                                              int most = kMaxReplicasPerRequest);
 
 // The Idempotency-Key among these headers; "" without one. kInvalid: one that cannot be kept.
-Result<std::string> parse_key(const std::map<std::string, std::string>& headers);
+Result<std::string> parse_key(const HttpHeaders& headers);
 
 // What the query of a GET selects. kInvalid for unknown keys, empty values and combinations without
 // meaning. An empty namespace stands for all of them.

@@ -31,10 +31,11 @@ constexpr const char* kPing = "GET /ping HTTP/1.1\r\nHost: test\r\n\r\n";
 HttpReply echo(const HttpRequest& request) {
   auto query = nlohmann::json::array();
   for (const auto& [name, value] : request.query) query.push_back(name + "=" + value);
+  const std::map<std::string, std::string> headers(request.headers.begin(), request.headers.end());
   const nlohmann::json seen{{"method", request.method},
                             {"path", request.path},
                             {"query", query},
-                            {"headers", request.headers},
+                            {"headers", headers},
                             {"size", request.body.size()},
                             {"body", request.body.substr(0, 100)},
                             {"peer", request.peer}};
