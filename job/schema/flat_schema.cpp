@@ -56,6 +56,11 @@ std::uint8_t types_of_value(const Json& value) {
   }
 }
 
+// Shorter ones first: most keys are told apart by their length.
+bool is_before(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 bool is_int64(const Json& value) {
   return !value.is_number_unsigned() ||
          value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
@@ -125,6 +130,8 @@ void FlatSchema::read(Node& node, const std::string& keyword, const Json& value,
       const Index index = add(child, root, made);
       node.fields.push_back({name, index});
     }
+    std::sort(node.fields.begin(), node.fields.end(),
+              [](const Field& a, const Field& b) { return is_before(a.name, b.name); });
   } else if (keyword == "additionalProperties") {
     node.others = add(value, root, made);
   } else if (keyword == "items") {
@@ -191,9 +198,9 @@ bool FlatSchema::accepts_object(const Json& value, const Node& node) const {
   std::size_t required = 0;
   for (auto at = value.begin(); at != value.end(); ++at) {
     if (at->is_null()) continue;  // to the API server it is not there
-    const auto field =
-        std::lower_bound(node.fields.begin(), node.fields.end(), at.key(),
-                         [](const Field& one, const std::string& key) { return one.name < key; });
+    const auto field = std::lower_bound(
+        node.fields.begin(), node.fields.end(), at.key(),
+        [](const Field& one, const std::string& key) { return is_before(one.name, key); });
     const bool is_named = field != node.fields.end() && field->name == at.key();
     if (!is_named && node.is_closed) return false;
     if (is_named && field->is_required) ++required;

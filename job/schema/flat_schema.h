@@ -41,7 +41,7 @@ class FlatSchema {
     bool is_closed = false;  // no other fields than `fields`
     std::uint8_t types = 0;  // bits; 0: any
     std::size_t required = 0;
-    std::vector<Field> fields;  // by name
+    std::vector<Field> fields;  // by is_before()
     Index others = kAnything;   // fields that `fields` does not have
     Index items = kAnything;
     std::vector<std::string> allowed;  // strings; empty: any

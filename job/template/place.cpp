@@ -13,9 +13,8 @@ const Json& absent() {
 }
 
 const Json& member_of(const Json& value, std::string_view key) {
-  if (!value.is_object()) return absent();
-  const auto at = value.find(key);
-  return at == value.end() ? absent() : *at;
+  const Json* found = kube::member(value, key);
+  return found == nullptr ? absent() : *found;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "kube/model/json.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -96,6 +97,53 @@ JsonCount count_json(std::string_view text) {
 
 namespace {
 
+struct Marks {
+  std::size_t commas = 0;
+  std::size_t brackets = 0;  // that open
+  std::size_t braces = 0;
+  std::size_t colons = 0;
+  std::size_t quotes = 0;
+};
+
+// Adds those of at most 255 characters: counters of one byte are added up 16 at a time.
+void count_marks(std::string_view block, Marks& marks) {
+  std::uint8_t commas = 0;
+  std::uint8_t brackets = 0;
+  std::uint8_t braces = 0;
+  std::uint8_t colons = 0;
+  std::uint8_t quotes = 0;
+  for (const char c : block) {
+    commas = static_cast<std::uint8_t>(commas + static_cast<int>(c == ','));
+    brackets = static_cast<std::uint8_t>(brackets + static_cast<int>(c == '['));
+    braces = static_cast<std::uint8_t>(braces + static_cast<int>(c == '{'));
+    colons = static_cast<std::uint8_t>(colons + static_cast<int>(c == ':'));
+    quotes = static_cast<std::uint8_t>(quotes + static_cast<int>(c == '"'));
+  }
+  marks.commas += commas;
+  marks.brackets += brackets;
+  marks.braces += braces;
+  marks.colons += colons;
+  marks.quotes += quotes;
+}
+
+}  // namespace
+
+JsonCount count_json_at_most(std::string_view text) {
+  constexpr std::size_t kBlock = 240;
+  Marks marks;
+  for (; !text.empty(); text.remove_prefix(std::min(kBlock, text.size()))) {
+    count_marks(text.substr(0, kBlock), marks);
+  }
+  const std::size_t openings = marks.brackets + marks.braces;
+  const std::size_t values = 1 + marks.commas + openings;
+  return {.values = values,
+          .members = std::min(marks.colons, values),
+          .containers = openings,
+          .strings = marks.quotes / 2};
+}
+
+namespace {
+
 // From the leaves up: what has no children is freed as it is.
 void free_children(Json& value) {
   if (!value.is_structured()) return;
@@ -139,13 +187,25 @@ void append_texts(std::string& out, const std::vector<std::string>& texts) {
   out += ']';
 }
 
+const Json* member(const Json& object, std::string_view key) {
+  constexpr std::size_t kSmall = 16;
+  const auto* members = object.get_ptr<const Json::object_t*>();
+  if (members == nullptr) return nullptr;
+  if (members->size() > kSmall) {
+    const auto found = members->find(key);
+    return found == members->end() ? nullptr : &found->second;
+  }
+  for (const auto& [name, value] : *members) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
 const Json* find(const Json& value, std::initializer_list<std::string_view> path) {
   const Json* at = &value;
   for (const auto step : path) {
-    if (!at->is_object()) return nullptr;
-    const auto found = at->find(step);
-    if (found == at->end()) return nullptr;
-    at = &*found;
+    at = member(*at, step);
+    if (at == nullptr) return nullptr;
   }
   return at->is_null() ? nullptr : at;
 }

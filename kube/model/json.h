@@ -40,6 +40,9 @@ struct JsonCount {
   bool operator==(const JsonCount&) const = default;
 };
 JsonCount count_json(std::string_view text);
+// The same, with what stands within strings counted as if it stood outside: no less, and mostly not
+// much more. At a tenth of the cost.
+JsonCount count_json_at_most(std::string_view text);
 
 // Frees what `value` holds, which is null then: at half the cost of the destructor, which first
 // moves every value of the document into one list so that depth does no harm. For large documents
@@ -54,6 +57,10 @@ std::string to_text(const Json& value);
 void append_text(std::string& out, std::string_view text);
 // The same of a list: ["a","b"].
 void append_texts(std::string& out, const std::vector<std::string>& texts);
+
+// The member of an object with that key; nullptr if there is none or it is no object. Quicker than
+// Json::find(): the objects of an API are small, and most of their keys differ in length.
+const Json* member(const Json& object, std::string_view key);
 
 // The value at a path of object keys, or nullptr where a step is absent, null or not an object.
 const Json* find(const Json& value, std::initializer_list<std::string_view> path);

@@ -136,6 +136,11 @@ TEST_CASE("what a text holds is counted without parsing it", "[kube][json]") {
   }));
   INFO(row.text);
   CHECK(count_json(row.text) == row.want);
+  const JsonCount at_most = count_json_at_most(row.text);
+  CHECK(at_most.values >= row.want.values);
+  CHECK(at_most.members >= row.want.members);
+  CHECK(at_most.containers >= row.want.containers);
+  CHECK(at_most.strings >= row.want.strings);
 }
 
 TEST_CASE("lookups answer the default for anything absent or of another type", "[kube][json]") {
