@@ -23,6 +23,8 @@ constexpr std::size_t kStringBytes = 48;
 // One wrong value in a report: what valijson says of it and of those around it, and what we do.
 constexpr std::size_t kReportBytes = 2'500;
 constexpr std::size_t kFixedBytes = 64 << 10;
+// Of what may take more it is worth the time to count exactly; a right job of 250 kB takes less.
+constexpr std::size_t kUsualBytes = std::size_t{40} << 20U;
 // What status, spec.requests and managedFields of a large job come to, old and new: 5,000 entries
 // of status.ended and as many slots make 19 MB.
 constexpr std::size_t kGrowthBytes = std::size_t{20} << 20U;
@@ -44,12 +46,16 @@ std::size_t report_bytes(std::size_t values) {
   return std::min(values, job::kMaxReportedValues) * kReportBytes;
 }
 
+std::size_t review_memory(const kube::JsonCount& count, std::size_t bytes) {
+  return kFixedBytes + kDocuments * document_bytes(count) + text_bytes(bytes) +
+         report_bytes(count.values);
+}
+
 }  // namespace
 
 std::size_t review_memory(std::string_view body) {
-  const kube::JsonCount count = kube::count_json(body);
-  return kFixedBytes + kDocuments * document_bytes(count) + text_bytes(body.size()) +
-         report_bytes(count.values);
+  const std::size_t at_most = review_memory(kube::count_json_at_most(body), body.size());
+  return at_most <= kUsualBytes ? at_most : review_memory(kube::count_json(body), body.size());
 }
 
 std::size_t update_memory(std::string_view object) {

@@ -117,7 +117,17 @@ void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings)
 
 // ---- of its containers
 
-// Of the template at spec.<role>.template: calls `look` with each regular container and its path.
+// A regular container of the template at spec.<role>.template.
+struct ContainerAt {
+  std::string_view role;
+  std::size_t index;
+  bool is_main;
+  std::string path() const {
+    return fmt::format("spec.{}.template.spec.containers[{}]", role, index);
+  }
+};
+
+// look(container, ContainerAt) for each.
 template <typename Look>
 void each_container(const Json& spec, const Look& look) {
   for (const std::string_view role : job::kTemplateRoles) {
@@ -126,18 +136,18 @@ void each_container(const Json& spec, const Look& look) {
     const int main = job::main_container(*pod);
     const Json& containers = kube::array_at(*pod, {"containers"});
     for (std::size_t i = 0; i < containers.size(); ++i) {
-      look(containers[i], fmt::format("spec.{}.template.spec.containers[{}]", role, i),
-           std::cmp_equal(i, main));
+      look(containers[i], ContainerAt{role, i, std::cmp_equal(i, main)});
     }
   }
 }
 
 void warn_of_no_resources(const Json&, const Json& spec, Warnings& warnings) {
-  each_container(spec, [&](const Json& container, const std::string& path, bool is_main) {
+  each_container(spec, [&](const Json& container, const ContainerAt& at) {
     const Json* limits = kube::find(container, {"resources", "limits"});
     const Json* requests = kube::find(container, {"resources", "requests"});
-    if (!is_main || limits != nullptr || requests != nullptr) return;
-    warnings.push_back(path + ".resources: no requests or limits: planned as if it needed nothing");
+    if (!at.is_main || limits != nullptr || requests != nullptr) return;
+    warnings.push_back(at.path() +
+                       ".resources: no requests or limits: planned as if it needed nothing");
   });
 }
 
@@ -160,7 +170,7 @@ constexpr std::array<std::string_view, 16> kReservedVariables{"COORDINATOR_PORT"
                                                               "MASTER_PORT"};
 
 void warn_of_reserved_variables(const Json&, const Json& spec, Warnings& warnings) {
-  each_container(spec, [&](const Json& container, const std::string& path, bool) {
+  each_container(spec, [&](const Json& container, const ContainerAt& at) {
     const Json& variables = kube::array_at(container, {"env"});
     for (std::size_t i = 0; i < variables.size(); ++i) {
       const std::string_view name = kube::text_at(variables[i], {"name"});
@@ -168,18 +178,19 @@ void warn_of_reserved_variables(const Json&, const Json& spec, Warnings& warning
           kReservedVariables.end()) {
         continue;
       }
-      warnings.push_back(fmt::format("{}.env[{}]: {} may be set by the controller", path, i, name));
+      warnings.push_back(
+          fmt::format("{}.env[{}]: {} may be set by the controller", at.path(), i, name));
     }
   });
 }
 
 void warn_of_ignored_ports(const Json&, const Json& spec, Warnings& warnings) {
-  each_container(spec, [&](const Json& container, const std::string& path, bool is_main) {
+  each_container(spec, [&](const Json& container, const ContainerAt& at) {
     const Json& ports = kube::array_at(container, {"ports"});
     for (std::size_t i = 0; i < ports.size(); ++i) {
-      if (is_main || kube::string_at(ports[i], {"name"}) != job::kMainPort) continue;
+      if (at.is_main || kube::string_at(ports[i], {"name"}) != job::kMainPort) continue;
       warnings.push_back(fmt::format("{}.ports[{}]: ignored: {} belongs into the main container",
-                                     path, i, job::kMainPort));
+                                     at.path(), i, job::kMainPort));
     }
   });
 }
