@@ -9,26 +9,23 @@ A round is kept as soon as it was measured: a run that was cut off goes on where
 """
 
 import argparse
-import contextlib
 import datetime
 import http.client
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import time
 
-from harness import cluster, control_plane, suite
+from harness import control_plane, suite
 from harness.api import ApiError
 from harness.console import Failure, say, warn
-from harness.settings import ROOT, Settings
+from harness.settings import ROOT
 
-from gang import page, programs, report, results, scenarios, sides, stages, steps
+from gang import cluster, page, report, results, scenarios, sides, stages, steps
 from gang.rounds import Bench
 
 FAILURES = (Failure, ApiError, OSError, http.client.HTTPException)  # of a control plane that is busy
-ATTEMPTS = 3
 GUESS = 20.0  # seconds of a round, before one like it was measured
 
 
@@ -41,7 +38,8 @@ def main():
         return show(options, *results.load(options.results), chosen, compared)
     kept = open_results(options)
     try:
-        with running_cluster(options) as bench:
+        with cluster.running(options.cluster, options.keep) as up:
+            bench = Bench(up, options.workers, options.timeout, options.idle, options.window, options.sweep)
             bench.prepare(compared)
             measure(options, bench, kept, chosen, compared)
     except Failure as failure:
@@ -123,7 +121,7 @@ def versions():
     with open(module, encoding="utf-8") as file:
         plugins = next(line.split()[1] for line in file if line.startswith("\tsigs.k8s.io/scheduler-plugins v"))
     return {"nervex": commit(), "kubernetes": control_plane.kubernetes_version(),
-            "scheduler-plugins": plugins, "build": os.path.relpath(binaries(), ROOT)}
+            "scheduler-plugins": plugins, "build": os.path.relpath(cluster.binaries(), ROOT)}
 
 
 def commit():
@@ -133,43 +131,6 @@ def commit():
 
     changed = git("status", "--porcelain", "--", ".", ":!docs")
     return (git("rev-parse", "--short=10", "HEAD") or "unknown") + (" with changes" if changed else "")
-
-
-def binaries():
-    return Settings.from_environment().bin
-
-
-# -- the cluster
-
-@contextlib.contextmanager
-def running_cluster(options):
-    signal.signal(signal.SIGTERM, interrupted)
-    settings = Settings(name=options.cluster, gpu_nodes=0, cpu_nodes=0, bin=binaries(), audit=True, measured=True)
-    if cluster.Cluster.load(options.cluster):
-        cluster.down(options.cluster)
-    try:
-        up = started(settings)
-        programs.Ours(up, {}).stop()
-        yield Bench(up, options.workers, options.timeout, options.idle, options.window, options.sweep)
-    finally:
-        if not options.keep and cluster.Cluster.load(options.cluster):
-            cluster.down(options.cluster)
-
-
-def started(settings):
-    """A cluster whose control plane is complete."""
-    for _ in range(ATTEMPTS):
-        up = cluster.up(settings)
-        ended = programs.ended_components(up)
-        if not ended:
-            return up
-        warn(f"{', '.join(ended)} ended while the cluster started: once more")
-        cluster.down(settings.name)
-    raise Failure(f"cluster {settings.name} was not well after {ATTEMPTS} starts")
-
-
-def interrupted(number, _frame):
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 # -- the rounds

@@ -25,7 +25,7 @@ class Bench:
 
     def __init__(self, cluster, workers, timeout, idle, window, holds):
         self.cluster, self.api = cluster, cluster.api()
-        self._requests = Requests(self.api, workers)
+        self.requests = Requests(self.api, workers)
         self._timeout, self._idle, self._window, self._holds = timeout, idle, window, holds
         self._alone = {}  # CPU seconds of the control plane in a window without any side's programs
 
@@ -43,8 +43,8 @@ class Bench:
         path = "/api/v1/nodes"
         there = {one["metadata"]["name"] for one in self.api.get(path)["items"]}
         wanted = {f"node-{number:05}" for number in range(count)}
-        self._requests.send_all([create(path, control_plane.ready_node(name)) for name in sorted(wanted - there)])
-        self._requests.send_all([delete(f"{path}/{name}") for name in sorted(there - wanted)])
+        self.requests.send_all([create(path, control_plane.ready_node(name)) for name in sorted(wanted - there)])
+        self.requests.send_all([delete(f"{path}/{name}") for name in sorted(there - wanted)])
         control_plane.wait_for_nodes(self.api, count, timeout=600, interval=2.0)
         Meter(self.cluster, Nobody()).wait_until_calm(timeout=60)
 
@@ -65,19 +65,20 @@ class Bench:
         try:
             programs.start()
             if side.of_ours:
-                self._set_aggregators(scenario)  # by the webhook, which judges it
-            return self._measure(side, scenario, gangs, programs)
+                self.set_aggregators(scenario)  # by the webhook, which judges it
+            return self.measure(side, scenario, gangs, programs)
         finally:
             programs.stop()
             self.clear(side)
 
-    def _set_aggregators(self, scenario):
+    def set_aggregators(self, scenario):
         one = sides.aggregator_configuration(scenario)
         at = sides.path(sides.NERVEX, one["metadata"]["namespace"], "aggregatorconfigs")
-        self._requests.send_all([delete(f"{at}/{one['metadata']['name']}")], allowed=(404,))
-        self._requests.send_all([create(at, one)])
+        self.requests.send_all([delete(f"{at}/{one['metadata']['name']}")], allowed=(404,))
+        self.requests.send_all([create(at, one)])
 
-    def _measure(self, side, scenario, gangs, programs):
+    def measure(self, side, scenario, gangs, programs):
+        """Of a side whose programs run."""
         before, rest = side.requests(side, scenario, gangs)
         log, seen = AuditLog(control_plane.audit_log(self.cluster.settings)), Timeline(side.namespace, gangs)
         meter = Meter(self.cluster, programs)
@@ -86,8 +87,8 @@ class Bench:
         holds = Holds(self.cluster) if self._holds and side.of_ours else None
         try:
             with holds or contextlib.nullcontext():
-                self._requests.send_all(before)
-                self._requests.send_all(rest)
+                self.requests.send_all(before)
+                self.requests.send_all(rest)
                 self._wait_until_bound(log, seen, scenario)
             at_bound = meter.cpu()
             waiting = self._wait_in_vain(log, seen, meter) if scenario.is_contention else {}
@@ -140,15 +141,15 @@ class Bench:
 
     def _delete_all(self, kinds, namespace):
         pods = sides.path("v1", namespace, "pods")
-        self._requests.send_all([delete(pods, {"gracePeriodSeconds": 0})])
+        self.requests.send_all([delete(pods, {"gracePeriodSeconds": 0})])
         self._release(pods)
-        self._requests.send_all([delete(sides.path(version, namespace, plural), {"gracePeriodSeconds": 0})
+        self.requests.send_all([delete(sides.path(version, namespace, plural), {"gracePeriodSeconds": 0})
                                  for version, plural in kinds], allowed=(404,))
 
     def _release(self, pods):
         """Those whose finalizer our controller would take away, which was ended."""
         body = json.dumps({"metadata": {"finalizers": None}}).encode()
-        self._requests.send_all([("PATCH", f"{pods}/{one['metadata']['name']}", body)
+        self.requests.send_all([("PATCH", f"{pods}/{one['metadata']['name']}", body)
                                  for one in self.api.get(pods)["items"]], allowed=(404,))
 
     def _is_empty(self, kinds, namespace):
