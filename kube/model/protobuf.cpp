@@ -137,6 +137,10 @@ constexpr std::array kObjectMeta{Field{1, "name", kText},
                                  Field{12, "annotations", kTextMap},
                                  Field{13, "ownerReferences", kObjects, kOwner},
                                  Field{14, "finalizers", kTexts}};
+// Which object it is, and which version of it.
+constexpr std::array kIdentity{Field{1, "name", kText}, Field{3, "namespace", kText},
+                               Field{5, "uid", kText}, Field{6, "resourceVersion", kText}};
+constexpr std::array kIdentityOnly{Field{1, "metadata", kObject, kIdentity}};
 constexpr std::array kPod{Field{1, "metadata", kObject, kObjectMeta},
                           Field{2, "spec", kObject, kPodSpec},
                           Field{3, "status", kObject, kPodStatus}};
@@ -165,7 +169,9 @@ struct Part {
 };
 
 std::vector<Part> parts_of(std::string_view message, Fields fields) {
+  constexpr std::size_t kUsual = 8;
   std::vector<Part> parts;
+  parts.reserve(std::min(kUsual, fields.size()));
   pbf_reader reader(message.data(), message.size());
   while (reader.next()) {
     const auto field = std::find_if(fields.begin(), fields.end(),
@@ -181,8 +187,11 @@ std::vector<Part> parts_of(std::string_view message, Fields fields) {
       parts.push_back({&*field, std::string_view(view.data(), view.size())});
     }
   }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return a.field < b.field; });
+  // The API server writes them in this order; others may not.
+  const auto is_before = [](const Part& a, const Part& b) { return a.field < b.field; };
+  if (!std::is_sorted(parts.begin(), parts.end(), is_before)) {
+    std::stable_sort(parts.begin(), parts.end(), is_before);
+  }
   return parts;
 }
 
@@ -333,11 +342,12 @@ Result<Envelope> open_envelope(std::string_view bytes) {
   return Envelope{text_in(text_in(bytes, 1), 2), text_in(bytes, 2)};
 }
 
-Result<Nothing> append(std::string_view bytes, std::string& out) {
+// `of_pod`: the fields of a pod that are wanted.
+Result<Nothing> append(std::string_view bytes, Fields of_pod, std::string& out) {
   const auto envelope = open_envelope(bytes);
   if (!envelope) return envelope.error();
   const auto& [kind, object] = *envelope;
-  const Fields fields = kind == "Pod"       ? Fields(kPod)
+  const Fields fields = kind == "Pod"       ? of_pod
                         : kind == "PodList" ? Fields(kPodList)
                         : kind == "Status"  ? Fields(kStatus)
                                             : Fields();
@@ -369,7 +379,7 @@ bool has_protobuf(std::string_view path) {
 }
 
 Result<std::string> json_of_protobuf(std::string_view body) {
-  return written([&](std::string& out) { return append(body, out); });
+  return written([&](std::string& out) { return append(body, kPod, out); });
 }
 
 Result<std::string> json_of_watch_event(std::string_view frame) {
@@ -378,8 +388,9 @@ Result<std::string> json_of_watch_event(std::string_view frame) {
     const bool is_known =
         std::all_of(type.begin(), type.end(), [](char c) { return 'A' <= c && c <= 'Z'; });
     if (!is_known) return Error{Code::kInvalid, "protobuf: an event of no type"};
-    out = fmt::format(R"({{"type":"{}","object":)", type);
-    if (auto done = append(text_in(text_in(frame, 2), 1), out); !done) return done;
+    out.append(R"({"type":")").append(type).append(R"(","object":)");
+    const Fields of_pod = type == "DELETED" ? Fields(kIdentityOnly) : Fields(kPod);
+    if (auto done = append(text_in(text_in(frame, 2), 1), of_pod, out); !done) return done;
     out += '}';
     return ok();
   });

@@ -25,7 +25,8 @@ bool has_protobuf(std::string_view path);
 // or is of another kind. Cost: one pass over the bytes.
 Result<std::string> json_of_protobuf(std::string_view body);
 
-// One event of a watch, as the line that a JSON watch would have brought.
+// One event of a watch, as the line that a JSON watch would have brought; of a pod that was deleted
+// only which one it was, and its version.
 Result<std::string> json_of_watch_event(std::string_view frame);
 
 }  // namespace nervex::kube

@@ -71,6 +71,12 @@ ConnectionConfig config_for(const std::string& url) {
   return config;
 }
 
+// "" if it is not there.
+std::string header_of(const HttpRequest& request, std::string_view name) {
+  const std::string* found = find_header(request.headers, name);
+  return found == nullptr ? "" : *found;
+}
+
 ApiRequest get(const std::string& path) { return {"GET", path, "", ""}; }
 
 TEST_CASE("a request carries who asks and what is wanted", "[kube][client]") {
@@ -89,10 +95,10 @@ TEST_CASE("a request carries who asks and what is wanted", "[kube][client]") {
   CHECK(seen.query.find("limit")->second == "5");
   CHECK(seen.query.find("x")->second == "/");
   CHECK(seen.body == R"({"a":1})");
-  CHECK(seen.headers.at("authorization") == "Bearer secret");
-  CHECK(seen.headers.at("accept") == "application/json");
-  CHECK(seen.headers.at("user-agent") == "nervex-test/1");
-  CHECK(seen.headers.at("content-type") == "application/merge-patch+json");
+  CHECK(header_of(seen, "authorization") == "Bearer secret");
+  CHECK(header_of(seen, "accept") == "application/json");
+  CHECK(header_of(seen, "user-agent") == "nervex-test/1");
+  CHECK(header_of(seen, "content-type") == "application/merge-patch+json");
 }
 
 TEST_CASE("every verb of the API reaches the server", "[kube][client]") {
@@ -103,7 +109,7 @@ TEST_CASE("every verb of the API reaches the server", "[kube][client]") {
     CHECK(client.send({method, "/api", body, "application/json"}));
     CHECK(server.last().method == method);
     CHECK(server.last().body == body);
-    CHECK(server.last().headers.count("authorization") == 0);
+    CHECK(find_header(server.last().headers, "authorization") == nullptr);
   }
 }
 
@@ -146,15 +152,15 @@ TEST_CASE("the token file is read again after a 401, and the request repeated", 
   config.token = "never";
   Client client(config, "t");
   CHECK(client.send(get("/api")));
-  CHECK(server.last().headers.at("authorization") == "Bearer first");
+  CHECK(header_of(server.last(), "authorization") == "Bearer first");
 
   folder.write("token", "second");
   CHECK(client.send(get("/api")));
-  CHECK(server.last().headers.at("authorization") == "Bearer first");  // not a minute old
+  CHECK(header_of(server.last(), "authorization") == "Bearer first");  // not a minute old
 
   server.reply(401);
   CHECK(client.send(get("/api")));
-  CHECK(server.last().headers.at("authorization") == "Bearer second");
+  CHECK(header_of(server.last(), "authorization") == "Bearer second");
 
   for (int i = 0; i < 3; ++i) server.reply(401);
   CHECK(client.send(get("/api")).error().code == Code::kUnauthorized);

@@ -9,6 +9,9 @@
 #include <catch2/generators/catch_generators_random.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
 #include "kube/model/json.h"
 #include "kube/model/pod.h"
 #include "kube/model/watch.h"
@@ -101,6 +104,33 @@ TEST_CASE("events of a watch say the same in both encodings", "[kube][protobuf][
   CHECK(event->resource_version == expected->resource_version);
   CHECK(event->ends_initial_events == expected->ends_initial_events);
   if (event->type != WatchType::kBookmark) check_same_pod(event->object, expected->object);
+}
+
+TEST_CASE("of a pod that was deleted it is told which one it was", "[kube][protobuf][golden]") {
+  const std::string added = frames_of(golden("kube/pods_watch.pb")).front();
+  protozero::pbf_reader reader(added);
+  REQUIRE(reader.next(2));
+  std::string deleted;
+  protozero::pbf_writer(deleted).add_string(1, "DELETED");
+  protozero::pbf_writer(deleted).add_bytes(2, reader.get_view());
+
+  const auto whole = json_of_watch_event(added);
+  const auto line = json_of_watch_event(deleted);
+  REQUIRE(whole);
+  REQUIRE(line);
+  const auto before = split_watch_line(*whole);
+  const auto event = split_watch_line(*line);
+  REQUIRE(before);
+  REQUIRE(event);
+  CHECK(event->type == WatchType::kDeleted);
+  CHECK(event->resource_version == before->resource_version);
+  const auto gone = identify(event->object);
+  const auto pod = identify(before->object);
+  REQUIRE(gone);
+  REQUIRE(pod);
+  CHECK(gone->key == pod->key);
+  CHECK(gone->uid == pod->uid);
+  CHECK(parse_json(event->object)->size() == 1);  // nobody reads the rest
 }
 
 TEST_CASE("an error's Status says the same in both encodings", "[kube][protobuf][golden]") {
