@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -21,17 +22,20 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
+// Of the prefixes 0x, 0o, 0b and 0, which is octal, too.
+int take_base(std::string_view& digits) {
+  if (digits.size() < 2 || digits.front() != '0') return 10;
+  const char kind = digits[1];
+  const int base = kind == 'x' ? 16 : kind == 'b' ? 2 : 8;
+  if (kind == 'x' || kind == 'o' || kind == 'b') digits.remove_prefix(2);
+  return base;
+}
+
 std::optional<Json> integer_of(std::string_view text) {
   const bool negative = text.starts_with('-');
   std::string_view digits = text;
   if (negative || text.starts_with('+')) digits.remove_prefix(1);
-  int base = 10;
-  if (digits.size() > 2 && digits.front() == '0' && (digits[1] == 'x' || digits[1] == 'o')) {
-    base = digits[1] == 'x' ? 16 : 8;
-    digits.remove_prefix(2);
-  } else if (digits.size() > 1 && digits.front() == '0') {
-    base = 8;
-  }
+  const int base = take_base(digits);
   std::uint64_t number = 0;
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, number, base);
@@ -50,20 +54,45 @@ std::optional<Json> float_of(std::string_view text) {
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  // 2.0 is written as 2 to the API server, which then takes it for an integer.
+  constexpr double kEndOfIntegers = 9.2e18;
+  if (std::trunc(number) == number && std::abs(number) < kEndOfIntegers) {
+    return Json(static_cast<std::int64_t>(number));
+  }
   return Json(number);
 }
 
+// A number with or without underscores between its digits.
+std::optional<Json> number_of(std::string_view text) {
+  if (text.empty() || std::string_view("+-.0123456789").find(text.front()) == text.npos) {
+    return std::nullopt;
+  }
+  std::string plain(text);
+  std::erase(plain, '_');
+  if (auto number = integer_of(plain)) return number;
+  return float_of(plain);
+}
+
+// As YAML 1.1 has it, which kubectl reads (github.com/yaml/go-yaml v2, resolve.go).
 Json scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str") return text;  // in quotes
   if (is_one_of(text, {"", "~", "null", "Null", "NULL"})) return nullptr;
-  if (is_one_of(text, {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) return true;
-  if (is_one_of(text, {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})) {
+  if (is_one_of(text, {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}))
+    return true;
+  if (is_one_of(text,
+                {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})) {
     return false;
   }
-  if (auto number = integer_of(text)) return *std::move(number);
-  if (auto number = float_of(text)) return *std::move(number);
+  if (auto number = number_of(text)) return *std::move(number);
   return text;
+}
+
+// Keys of JSON are texts: kubectl makes "true" of y, and "8080" of 0x1f90.
+std::string key_of(const YAML::Node& node) {
+  if (!node.IsScalar()) throw YAML::Exception(node.Mark(), "a key must be a text");
+  const Json key = scalar(node);
+  return key.is_boolean() || key.is_number() ? kube::to_text(key) : node.Scalar();
 }
 
 Json to_json(const YAML::Node& node, int depth, std::size_t& left);
@@ -93,11 +122,11 @@ Json map_to_json(const YAML::Node& node, int depth, std::size_t& left) {
   Json object = Json::object();
   for (const auto& member : node) {
     if (is_merge_key(member.first)) continue;
-    if (object.contains(member.first.Scalar())) {  // kubectl would take the last one
-      throw YAML::Exception(member.first.Mark(),
-                            fmt::format("the key {} is there twice", member.first.Scalar()));
+    const std::string key = key_of(member.first);
+    if (object.contains(key)) {  // kubectl would take the last one
+      throw YAML::Exception(member.first.Mark(), fmt::format("the key {} is there twice", key));
     }
-    object[member.first.Scalar()] = to_json(member.second, depth + 1, left);
+    object[key] = to_json(member.second, depth + 1, left);
   }
   for (const auto& member : node) {
     if (is_merge_key(member.first)) merge(member.second, depth + 1, left, object);
@@ -127,8 +156,10 @@ Json to_json(const YAML::Node& node, int depth, std::size_t& left) {
 
 void add(Json object, int line, std::vector<Manifest>& manifests) {
   if (object.is_null()) return;
-  if (kube::string_at(object, {"kind"}) == "List") {
-    for (const Json& item : kube::array_at(object, {"items"})) add(item, line, manifests);
+  const Json* items = kube::find(object, {"items"});
+  const bool is_list = kube::string_at(object, {"kind"}).ends_with("List");
+  if (is_list && items != nullptr && items->is_array()) {  // NerveXJobList, too
+    for (const Json& item : *items) add(item, line, manifests);
     return;
   }
   manifests.push_back({std::move(object), line});

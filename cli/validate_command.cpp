@@ -136,6 +136,7 @@ int run_validate(const ValidateFlags& flags) {
         if (!is_judged(object)) {
           kinds.push_back(kind);
           if (const auto finding = judge_kind(object)) {
+            found = found || finding->is_error;
             verdicts.push_back({file, line, kind, name_of(object), {*finding}});
           }
           continue;

@@ -18,6 +18,7 @@
 namespace nervex::cli {
 namespace {
 
+constexpr std::string_view kPodGroupKind = "PodGroup";  // the controller's, not for users
 constexpr std::array<std::string_view, 2> kKinds{job::kKind, job::kAggregatorConfigKind};
 
 bool is_ours(std::string_view kind) {
@@ -118,12 +119,13 @@ std::optional<Finding> wrong_version(const Json& object, std::string_view kind) 
                                            job::shown_value(*version), kind, job::kApiVersion)};
 }
 
-// Which fields pods have depends on the cluster.
+// Which fields pods and metadata have depends on the cluster.
 std::string worded(const job::FieldError& error) {
-  const bool is_of_pods = error.field.find(".template.") != std::string::npos ||
-                          error.field.starts_with("spec.volumes[");
+  const bool is_of_kubernetes = error.field.find(".template.") != std::string::npos ||
+                                error.field.starts_with("spec.volumes[") ||
+                                error.field.starts_with("metadata.");
   std::string message = job::message_of(error);
-  if (error.type == job::FieldErrorType::kUnknownField && is_of_pods) {
+  if (error.type == job::FieldErrorType::kUnknownField && is_of_kubernetes) {
     message += fmt::format(" (not in Kubernetes {}; --server asks your cluster)",
                            schemas::kPodTemplateVersion);
   }
@@ -139,26 +141,31 @@ bool has_errors(const std::vector<Verdict>& verdicts) {
   });
 }
 
+namespace {
+
+job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schema) {
+  job::FieldErrors errors = job::validate_aggregator_config(object);
+  job::append_unreported(errors, schema.errors_of(object));
+  return errors;
+}
+
+}  // namespace
+
 bool is_judged(const Json& object) { return is_ours(kube::string_at(object, {"kind"})); }
 
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   const std::string kind = kube::string_at(object, {"kind"});
   std::vector<Finding> findings;
   if (const auto wrong = wrong_version(object, kind)) findings.push_back(*wrong);
-  if (kind == job::kAggregatorConfigKind) {
-    job::FieldErrors errors = job::validate_aggregator_config(object);
-    job::append_unreported(errors, schema.errors_of(object));
-    for (const auto& error : errors) findings.push_back({error.field, worded(error)});
-    return findings;
-  }
   // As the mutating hook does: what it fills in is no fault.
-  const Json defaulted = object.is_object() ? object.patch(job::default_patch(object)) : object;
-  for (const auto& error : job::job_errors(defaulted, schema)) {
-    findings.push_back({error.field, worded(error)});
-  }
-  for (const auto& error : job::check_pod_count(defaulted, nullptr)) {
-    findings.push_back({error.field, job::message_of(error)});
-  }
+  const bool is_config = kind == job::kAggregatorConfigKind;
+  const Json defaulted = is_config ? object : object.patch(job::default_patch(object));
+  job::FieldErrors errors =
+      is_config ? config_errors(object, schema) : job::job_errors(defaulted, schema);
+  job::append_unreported(errors, job::check_metadata(object));
+  if (!is_config) append(errors, job::check_pod_count(defaulted, nullptr));
+  for (const auto& error : errors) findings.push_back({error.field, worded(error)});
+  if (is_config) return findings;
   for (auto& text : job::template_warnings(defaulted)) findings.push_back({"", text, false});
   return findings;
 }
@@ -166,10 +173,16 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
 std::optional<Finding> judge_kind(const Json& object) {
   const std::string kind = kube::string_at(object, {"kind"});
   const std::string meant = meant_kind(kind);
-  if (meant.empty()) return std::nullopt;
   const bool in_our_group = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
-  return Finding{"kind", fmt::format("{} is no {}: did you mean {}?", kind, meant, meant),
-                 in_our_group};
+  if (!meant.empty()) {
+    return Finding{"kind", fmt::format("{} is no {}: did you mean {}?", kind, meant, meant),
+                   in_our_group};
+  }
+  if (!in_our_group || is_ours(kind) || kind == kPodGroupKind) return std::nullopt;
+  const Json* written = kube::find(object, {"kind"});
+  if (written == nullptr) return Finding{"kind", "Required value"};
+  return Finding{"kind", fmt::format("Unsupported value: {}: supported values: \"{}\"",
+                                     job::shown_value(*written), fmt::join(kKinds, "\", \""))};
 }
 
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body) {

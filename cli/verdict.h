@@ -32,12 +32,13 @@ bool has_errors(const std::vector<Verdict>& verdicts);
 bool is_judged(const Json& object);
 
 // What the webhook would say of such an object, as far as that can be known without a cluster, and
-// whether its apiVersion is ours. `schema`: of its kind, job::make_offline_job_check() or
-// make_offline_config_check().
+// the API server of its apiVersion and metadata. `schema`: of its kind,
+// job::make_offline_job_check() or make_offline_config_check().
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema);
 
-// Of an object of another kind: is it one of ours, misspelt? An error in our API group, which
-// has no such kind; a warning in others, whose kinds nobody here knows. nullopt: it is not.
+// Of an object of another kind: is it one of ours, misspelt? An error in our API group, as is every
+// kind that the group does not have; a warning in others, whose kinds nobody here knows. nullopt:
+// it is none of our business.
 std::optional<Finding> judge_kind(const Json& object);
 
 // What a server that refused the object said: a metav1.Status. nullopt: it is about something else,

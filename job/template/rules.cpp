@@ -162,6 +162,32 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
   }
 }
 
+FieldErrors check_metadata(const Json& object) {
+  using pod_template::Place;
+  static const Json kNone;
+  FieldErrors errors;
+  const Json* found = kube::find(object, {"metadata"});
+  const Place metadata(found == nullptr ? kNone : *found, "metadata", errors);
+  const Place name = metadata.at("name");
+  const Place prefix = metadata.at("generateName");
+  if (name.text().empty() && prefix.text().empty()) {
+    name.required("or generateName");
+  } else if (!name.text().empty()) {
+    name.must_be(pod_template::dns_subdomain_problem(name.text()));
+  } else {
+    std::string_view stem = prefix.text();  // what is added to it is right
+    if (stem.ends_with('-')) stem.remove_suffix(1);
+    prefix.must_be(pod_template::dns_subdomain_problem(stem));
+  }
+  const Place ns = metadata.at("namespace");
+  if (!ns.text().empty()) ns.must_be(pod_template::dns_label_problem(ns.text()));
+  const Place labels = metadata.at("labels");
+  pod_template::check_labels(labels);
+  const Place annotations = metadata.at("annotations");
+  pod_template::check_annotations(annotations);
+  return errors;
+}
+
 void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors) {
   const pod_template::Place list(volumes, path, errors);
   list.each_item(pod_template::check_volume_source);

@@ -29,6 +29,10 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
 // Checks the sources of the volumes in the list that stands at `path`.
 void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors);
 
+// What the API server checks of every object of ours before it asks a webhook: its name, namespace,
+// labels and annotations.
+FieldErrors check_metadata(const Json& object);
+
 // What Kubernetes takes but nobody means: variables named twice. For the job at whole.
 std::vector<std::string> template_warnings(const Json& object);
 

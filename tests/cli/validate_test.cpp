@@ -61,20 +61,27 @@ std::vector<Verdict> verdicts_of(std::string_view text) {
 TEST_CASE("a file of YAML or JSON is read as kubectl reads it", "[cli][validate]") {
   const auto manifests = parse_manifests(
       "# nothing\n---\na: 8080\nb: '8080'\nc: yes\nd: \"yes\"\ne: 0644\nf: 1.5\ng: 1Gi\nh: ~\n"
-      "i: -3\nj: 0x10\n---\n{\"kind\": \"List\", \"items\": [{\"a\": 1}, {\"a\": 2}]}\n");
+      "i: -3\nj: 0x10\nk: y\nl: N\nm: 1_000\ns: 0b11\no: 2.0\np: 1e1\nq: 'n'\nr: _1\ny: 1\n0x11: "
+      "a\n---\n{\"kind\": \"List\", \"items\": [{\"a\": 1}, {\"a\": 2}]}\n");
   REQUIRE(manifests);
   REQUIRE(manifests->size() == 3);
-  CHECK((*manifests)[0].object == Json({{"a", 8080},
-                                        {"b", "8080"},
-                                        {"c", true},
-                                        {"d", "yes"},
-                                        {"e", 420},
-                                        {"f", 1.5},
-                                        {"g", "1Gi"},
-                                        {"h", nullptr},
-                                        {"i", -3},
-                                        {"j", 16}}));
+  CHECK((*manifests)[0].object ==
+        Json({{"a", 8080}, {"b", "8080"}, {"c", true},    {"d", "yes"}, {"e", 420},
+              {"f", 1.5},  {"g", "1Gi"},  {"h", nullptr}, {"i", -3},    {"j", 16},
+              {"k", true}, {"l", false},  {"m", 1000},    {"s", 3},     {"o", 2},
+              {"p", 10},   {"q", "n"},    {"r", "_1"},    {"true", 1},  {"17", "a"}}));
+  CHECK((*manifests)[0].object["o"].is_number_integer());
+  CHECK((*manifests)[0].object["p"].is_number_integer());
   CHECK((*manifests)[2].object == Json({{"a", 2}}));
+}
+
+TEST_CASE("lists of any kind are taken apart", "[cli][validate]") {
+  const auto manifests = parse_manifests(
+      "kind: NerveXJobList\nitems: [{a: 1}, {a: 2}]\n---\nkind: List\nitems: 7\n---\nkind: List\n");
+  REQUIRE(manifests);
+  REQUIRE(manifests->size() == 4);
+  CHECK((*manifests)[1].object == Json({{"a", 2}}));
+  CHECK((*manifests)[2].object["kind"] == "List");  // is said to be passed over
 }
 
 TEST_CASE("merge keys of YAML are followed", "[cli][validate]") {
@@ -189,7 +196,18 @@ TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][
        {{"spec.group", "Invalid value: 7: must be a string: write it in quotes"}}},
       {"a field of metadata is misspelt",
        R"([{"op": "add", "path": "/metadata/lables", "value": {"a": "b"}}])",
-       {{"metadata.lables", "Forbidden: unknown field `lables`, did you mean `labels`?"}}},
+       {{"metadata.lables",
+         "Forbidden: unknown field `lables`, did you mean `labels`? (not in Kubernetes 1.36; "
+         "--server asks your cluster)"}}},
+      {"labels and the namespace are none",
+       R"([{"op": "add", "path": "/metadata/labels", "value": {"b c": "x"}},
+           {"op": "add", "path": "/metadata/namespace", "value": "N G"}])",
+       {{"metadata.namespace",
+         "Invalid value: \"N G\": a lowercase RFC 1123 label must consist of lower case "
+         "alphanumeric characters or '-', and must start and end with an alphanumeric character"},
+        {"metadata.labels",
+         "Invalid value: \"b c\": name part must consist of alphanumeric characters, '-', '_' or "
+         "'.', and must start and end with an alphanumeric character"}}},
       {"metadata is what a cluster has stored",
        R"([{"op": "add", "path": "/metadata/creationTimestamp", "value": null},
            {"op": "add", "path": "/metadata/uid", "value": "4f"},
@@ -246,6 +264,12 @@ TEST_CASE("a misspelt kind is told of, though a right job stands beside it", "[c
   CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // nobody has such a kind
   CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
   CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
+  CHECK_FALSE(kind(ours.c_str(), "PodGroup"));
+  const std::string supported = "supported values: \"NerveXJob\", \"AggregatorConfig\"";
+  CHECK(kind(ours.c_str(), "Job") == Finding{"kind", "Unsupported value: \"Job\": " + supported});
+  CHECK(judge_kind({{"apiVersion", ours}, {"kind", Json::array({1})}}) ==
+        Finding{"kind", "Unsupported value: [...]: " + supported});
+  CHECK(judge_kind({{"apiVersion", ours}}) == Finding{"kind", "Required value"});
   CHECK(kind(ours.c_str(), "AgregatorConfig") ==
         Finding{"kind", "AgregatorConfig is no AggregatorConfig: did you mean AggregatorConfig?"});
   CHECK_FALSE(kind("v1", "ConfigMap"));
@@ -295,6 +319,18 @@ TEST_CASE("an AggregatorConfig is judged by its template", "[cli][validate]") {
        {{"apiVersion",
          "Unsupported value: \"nervex.sensetime.com/v1\": AggregatorConfigs are of "
          "nervex.sensetime.com/v1alpha1"}}},
+      {"it has no name",
+       R"([{"op": "remove", "path": "/metadata"}])",
+       {{"metadata.name", "Required value: or generateName"}}},
+      {"its name is none",
+       R"([{"op": "replace", "path": "/metadata/name", "value": "UPPER/slash"}])",
+       {{"metadata.name",
+         "Invalid value: \"UPPER/slash\": a lowercase RFC 1123 subdomain must consist of lower "
+         "case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric "
+         "character"}}},
+      {"its name is made of a prefix",
+       R"([{"op": "replace", "path": "/metadata", "value": {"generateName": "aggregator-"}}])",
+       {}},
       {"it is one as the cluster stores it",
        R"([{"op": "add", "path": "/status", "value": {"conditions": [], "new": 1}}])",
        {}},
