@@ -23,8 +23,8 @@ constexpr std::size_t kStringBytes = 48;
 // One wrong value in a report: what valijson says of it and of those around it, and what we do.
 constexpr std::size_t kReportBytes = 2'500;
 constexpr std::size_t kFixedBytes = 64 << 10;
-// Of what may take more it is worth the time to count exactly; a right job of 250 kB takes less.
-constexpr std::size_t kUsualBytes = std::size_t{40} << 20U;
+// Of what may take more it is worth the time to count exactly: fewer reviews would run at once.
+constexpr std::size_t kUsualBytes = std::size_t{8} << 20U;
 // What status, spec.requests and managedFields of a large job come to, old and new: 5,000 entries
 // of status.ended and as many slots make 19 MB.
 constexpr std::size_t kGrowthBytes = std::size_t{20} << 20U;

@@ -11,8 +11,7 @@ namespace nervex::webhook {
 // How much memory it may take to review this body, an upper bound, the body itself not counted: its
 // values as a document, the copies that are made of it, and the report of what is wrong. A text of
 // small arrays becomes 70 times as large. tests/webhook/bounded_test.cpp counts what reviews really
-// take. Cost: one look at each byte, and a slower
-// one if it may be more than a usual review takes.
+// take. Cost: one look at each byte, and a slower one at those of a large review.
 std::size_t review_memory(std::string_view body);
 
 // What the review of an update takes at most whose old and new object are each like `object`, a

@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::string_view kApiVersion = "admission.k8s.io/v1";
 // request.object.metadata.managedFields and oldObject's: who wrote which field, as large as the
-// fields' names together.
-constexpr MembersAt kUnused{"managedFields", 3};
+// fields' names together. By level: of spec and status, too, which have no such field.
+constexpr MembersAt kManagedFields{"managedFields", 3};
+// Larger reviews keep them: they count where it is decided whether the object is too large.
+constexpr std::size_t kMaxBytesWithout = std::size_t{256} << 10U;
 // The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
 constexpr std::size_t kMaxWarning = 120;
 
@@ -83,7 +85,8 @@ Json encode_refusal(const AdmissionResponse& response) {
 }  // namespace
 
 Result<AdmissionRequest> decode_review(std::string_view body) {
-  auto review = parse_json(body, kMaxReviewDepth, kUnused);
+  const MembersAt skipped = body.size() <= kMaxBytesWithout ? kManagedFields : MembersAt{};
+  auto review = parse_json(body, kMaxReviewDepth, skipped);
   if (!review) return with_context("admission review", review.error());
   if (string_at(*review, {"kind"}) != "AdmissionReview" ||
       string_at(*review, {"apiVersion"}) != kApiVersion) {

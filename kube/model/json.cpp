@@ -57,8 +57,8 @@ std::string_view shortened(std::string_view what) {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, int max_depth, MembersAt unused) {
-  if (auto value = quick_parse(text, max_depth, unused)) return *std::move(value);
+Result<Json> parse_json(std::string_view text, int max_depth, MembersAt skipped) {
+  if (auto value = quick_parse(text, max_depth, skipped)) return *std::move(value);
   if (is_deeper_than(max_depth, text)) {
     return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", max_depth)};
   }
@@ -139,7 +139,7 @@ JsonCount count_json_at_most(std::string_view text) {
   return {.values = values,
           .members = std::min(marks.colons, values),
           .containers = openings,
-          .strings = marks.quotes / 2};
+          .strings = (marks.quotes + 1) / 2};
 }
 
 namespace {

@@ -27,9 +27,9 @@ struct MembersAt {
 };
 
 // Fails with kInvalid, saying where, on bad syntax, bad UTF-8 or too much depth. Of duplicate keys
-// the last one wins, as in Go. `unused` may be missing from the result. Never throws.
+// the last one wins, as in Go. `skipped` may be missing from the result. Never throws.
 Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth,
-                        MembersAt unused = {});
+                        MembersAt skipped = {});
 
 // What makes a text large in memory, counted without parsing it: of valid JSON no less than it has.
 struct JsonCount {

@@ -11,24 +11,25 @@ using Element = simdjson::dom::element;
 using ElementType = simdjson::dom::element_type;
 
 // `level`: of the value, below the document.
-Json value_of(Element element, int level, const MembersAt& unused);
+Json value_of(Element element, int level, const MembersAt& skipped);
 
-Json object_of(simdjson::dom::object object, int level, const MembersAt& unused) {
+Json object_of(simdjson::dom::object object, int level, const MembersAt& skipped) {
   Json made(Json::value_t::object);
   auto& members = made.get_ref<Json::object_t&>();
   for (const auto [key, element] : object) {
-    if (level == unused.level && key == unused.key) continue;
+    if (level == skipped.level && key == skipped.key) continue;
     // Most writers sort their keys, so the end is a good place to begin. Of two the last one wins.
-    members.insert_or_assign(members.end(), std::string(key), value_of(element, level + 1, unused));
+    members.insert_or_assign(members.end(), std::string(key),
+                             value_of(element, level + 1, skipped));
   }
   return made;
 }
 
-Json array_of(simdjson::dom::array array, int level, const MembersAt& unused) {
+Json array_of(simdjson::dom::array array, int level, const MembersAt& skipped) {
   Json made(Json::value_t::array);
   auto& items = made.get_ref<Json::array_t&>();
   items.reserve(array.size());
-  for (const Element element : array) items.push_back(value_of(element, level + 1, unused));
+  for (const Element element : array) items.push_back(value_of(element, level + 1, skipped));
   return made;
 }
 
@@ -37,12 +38,12 @@ Json number_of(std::int64_t number) {
   return number < 0 ? Json(number) : Json(static_cast<std::uint64_t>(number));
 }
 
-Json value_of(Element element, int level, const MembersAt& unused) {
+Json value_of(Element element, int level, const MembersAt& skipped) {
   switch (element.type()) {
     case ElementType::OBJECT:
-      return object_of(element.get_object().value_unsafe(), level, unused);
+      return object_of(element.get_object().value_unsafe(), level, skipped);
     case ElementType::ARRAY:
-      return array_of(element.get_array().value_unsafe(), level, unused);
+      return array_of(element.get_array().value_unsafe(), level, skipped);
     case ElementType::STRING:
       return std::string(element.get_string().value_unsafe());
     case ElementType::INT64:
@@ -60,7 +61,7 @@ Json value_of(Element element, int level, const MembersAt& unused) {
 
 }  // namespace
 
-std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt unused) {
+std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt skipped) {
   if (text.empty() || text.size() > kMaxQuickJson) return std::nullopt;
   simdjson::dom::parser parser;
   if (parser.allocate(text.size(), static_cast<std::size_t>(max_depth)) != simdjson::SUCCESS) {
@@ -68,7 +69,7 @@ std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt 
   }
   Element root;
   if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
-  return value_of(root, 0, unused);
+  return value_of(root, 0, skipped);
 }
 
 }  // namespace nervex::kube

@@ -16,7 +16,7 @@ inline constexpr std::size_t kQuickJsonBytes = 16;
 
 // By simdjson, in half the time of nlohmann's own parser. nullopt: not JSON, nested deeper than
 // `max_depth`, longer than kMaxQuickJson, or with something unusual about it: ask nlohmann. Without
-// the `unused` members.
-std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt unused = {});
+// the `skipped` members.
+std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt skipped = {});
 
 }  // namespace nervex::kube

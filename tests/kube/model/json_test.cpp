@@ -132,6 +132,8 @@ TEST_CASE("what a text holds is counted without parsing it", "[kube][json]") {
       {R"({"a\\":"\",,\""})", {2, 1, 1, 1}},
       {"", {1, 0, 0, 0}},
       {"[[[", {4, 0, 3, 0}},
+      {"\"", {1, 0, 0, 1}},
+      {R"("a":")", {1, 0, 0, 2}},
       {"[1,2::::", {3, 1, 1, 0}},  // what is no JSON does not make it less
   }));
   INFO(row.text);
