@@ -13,10 +13,10 @@
 namespace nervex {
 
 // By name, in lower case. A request has a handful: to make a map costs more than all look-ups.
-using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+using RequestHeaders = std::vector<std::pair<std::string, std::string>>;
 
 // The value of the header with that name (in lower case), any one of repeats; null: there is none.
-inline const std::string* find_header(const HttpHeaders& headers, std::string_view name) {
+inline const std::string* find_header(const RequestHeaders& headers, std::string_view name) {
   for (const auto& [own, value] : headers) {
     if (own == name) return &value;
   }
@@ -27,7 +27,7 @@ struct HttpRequest {
   std::string method;                             // "GET", "POST", ...
   std::string path;                               // without the query
   std::multimap<std::string, std::string> query;  // decoded
-  HttpHeaders headers;
+  RequestHeaders headers;
   std::string body;
   std::string peer;  // address of the caller
   // When its first byte had come, which is when a caller with a time-out began to wait.

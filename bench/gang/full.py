@@ -23,7 +23,7 @@ from gang.rounds import Bench
 
 FOREIGN = "foreign"
 GANGS = (10, 200)
-CHURN = 2000  # pods that are there at once, while they come and go
+CHURN = 1000  # pods that are there at once, while they come and go
 
 
 def main():
@@ -85,11 +85,11 @@ def fill(bench, options):
 def come_and_go(bench, options, first):
     """Changes a second. Each pod goes when a thousand others have come after it."""
     requests = []
-    for number in range(options.changes // 2 + CHURN // 2):
+    for number in range(options.changes // 2 + CHURN):
         if number < options.changes // 2:
             requests.append(foreign(first + number, number % options.nodes))
-        if number >= CHURN // 2:
-            name = f"foreign-{first + number - CHURN // 2:06}"
+        if number >= CHURN:
+            name = f"foreign-{first + number - CHURN:06}"
             requests.append(delete(f"/api/v1/namespaces/{FOREIGN}/pods/{name}", {"gracePeriodSeconds": 0}))
     began = time.monotonic()
     bench.requests.send_all(requests)

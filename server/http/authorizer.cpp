@@ -38,7 +38,7 @@ std::string describe(const JobAccess& access) {
 
 class AllowAll final : public Authorizer {
  public:
-  Result<Identity> identify(const HttpHeaders&) override { return Identity{}; }
+  Result<Identity> identify(const RequestHeaders&) override { return Identity{}; }
   Result<Nothing> allow(const Identity&, const Subject&) override { return ok(); }
 };
 
@@ -47,7 +47,7 @@ class TokenAuthorizer final : public Authorizer {
   TokenAuthorizer(kube::Api& api, const Stores& stores, const Clock& clock)
       : api_(api), lookup_(api, stores), clock_(clock) {}
 
-  Result<Identity> identify(const HttpHeaders& headers) override;
+  Result<Identity> identify(const RequestHeaders& headers) override;
   Result<Nothing> allow(const Identity& who, const Subject& subject) override;
 
  private:
@@ -68,7 +68,7 @@ class TokenAuthorizer final : public Authorizer {
   std::map<std::string, Reviewed> reviewed_ GUARDED_BY(mutex_);  // by token
 };
 
-Result<Identity> TokenAuthorizer::identify(const HttpHeaders& headers) {
+Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers) {
   const auto token = bearer_token(headers);
   if (!token) return token.error();
   if (auto known = remembered(*token)) return *std::move(known);

@@ -26,7 +26,7 @@ class Authorizer {
 
   // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be
   // asked.
-  virtual Result<Identity> identify(const HttpHeaders& headers) = 0;
+  virtual Result<Identity> identify(const RequestHeaders& headers) = 0;
   // kForbidden: it may not (HTTP 403). kTransient: could not be asked.
   virtual Result<Nothing> allow(const Identity& who, const Subject& subject) = 0;
 };

@@ -43,7 +43,7 @@ bool is_for_us(const Json& status) {
 
 }  // namespace
 
-Result<std::string> bearer_token(const HttpHeaders& headers) {
+Result<std::string> bearer_token(const RequestHeaders& headers) {
   const std::string* header = find_header(headers, "authorization");
   if (header == nullptr || !starts_with_scheme(*header)) {
     return denied(

@@ -29,7 +29,7 @@ struct Identity {
 
 // The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is
 // none.
-Result<std::string> bearer_token(const HttpHeaders& headers);
+Result<std::string> bearer_token(const RequestHeaders& headers);
 
 Json token_review(std::string_view token);
 // kUnauthorized with the API server's reason if it is nobody's token, or was made for another

@@ -208,7 +208,7 @@ Result<ReplaceRequest> parse_replace_request(std::string_view body, int most) {
   });
 }
 
-Result<std::string> parse_key(const HttpHeaders& headers) {
+Result<std::string> parse_key(const RequestHeaders& headers) {
   const std::string* header = find_header(headers, "idempotency-key");
   if (header == nullptr) return std::string{};
   const std::string& key = *header;

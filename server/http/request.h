@@ -25,7 +25,7 @@ Result<ReplaceRequest> parse_replace_request(std::string_view body,
                                              int most = kMaxReplicasPerRequest);
 
 // The Idempotency-Key among these headers; "" without one. kInvalid: one that cannot be kept.
-Result<std::string> parse_key(const HttpHeaders& headers);
+Result<std::string> parse_key(const RequestHeaders& headers);
 
 // What the query of a GET selects. kInvalid for unknown keys, empty values and combinations without
 // meaning. An empty namespace stands for all of them.

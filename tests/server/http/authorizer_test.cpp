@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-HttpHeaders bearing(const std::string& token) { return {{"authorization", "Bearer " + token}}; }
+RequestHeaders bearing(const std::string& token) { return {{"authorization", "Bearer " + token}}; }
 
 // The job rl/dqn, a second one rl/other, and an API server that knows these tokens: "pod" of dqn's
 // coordinator, "stray" of a pod of no job, "gone" of a pod that was replaced by a namesake, "jane"

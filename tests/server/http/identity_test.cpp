@@ -18,7 +18,7 @@ Json review_of_a_pod() {  // as kube-apiserver 1.36 answers for a projected toke
 TEST_CASE("a bearer token is read from its header, whatever the scheme's case", "[server][auth]") {
   struct Row {
     std::string when;
-    HttpHeaders headers;
+    RequestHeaders headers;
     std::string want;  // empty: denied
   };
   const auto row = GENERATE(values<Row>({
