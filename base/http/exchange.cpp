@@ -13,6 +13,8 @@ namespace nervex {
 namespace {
 
 constexpr std::size_t kMaxHeadBytes = 1 << 20;  // with all "100 Continue" that come before
+// httplib takes a status line apart by std::regex, which needs a piece of stack for each character.
+constexpr std::size_t kMaxStatusLineBytes = 4096;
 constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 30;  // a list of all pods is large
 
 // The library frames HTTP/1.1 for us; sockets, TLS, deadlines and threads are ours, so that no peer
@@ -44,7 +46,8 @@ class ConnectionStream final : public httplib::Stream {
     if (head_left_ && *head_left_ < size) return -1;
     if (head_left_) *head_left_ -= size;
     if (read_timeout_) connection_.set_timeout(*read_timeout_);
-    return connection_.read(to, size);
+    const ssize_t got = connection_.read(to, size);
+    return got > 0 && head_left_ && !is_head_sound(*to) ? -1 : got;
   }
   ssize_t write(const char* bytes, std::size_t size) override {
     if (write_timeout_) connection_.set_timeout(*write_timeout_);
@@ -57,7 +60,21 @@ class ConnectionStream final : public httplib::Stream {
   time_t duration() const override { return 0; }
 
  private:
+  // The next character of a head, which the library reads one by one.
+  bool is_head_sound(char c) {
+    if (line_bytes_ < kStatusLine.size()) is_status_line_ &= c == kStatusLine[line_bytes_];
+    ++line_bytes_;
+    if (is_status_line_ && line_bytes_ > kMaxStatusLineBytes) return false;
+    if (c != '\n') return true;
+    line_bytes_ = 0;
+    is_status_line_ = true;
+    return true;
+  }
+
+  static constexpr std::string_view kStatusLine = "HTTP/";
   Connection& connection_;
+  std::size_t line_bytes_ = 0;  // of the head's line that is being read
+  bool is_status_line_ = true;  // as far as it has been read
   const CallLimit* limit_ = nullptr;
   std::optional<std::chrono::milliseconds> read_timeout_;
   std::optional<std::chrono::milliseconds> write_timeout_;
@@ -160,7 +177,10 @@ class Exchange : private httplib::ClientImpl {
   HttpResponse take_reply() {
     // httplib says -1 where none came.
     HttpResponse reply{std::max(response_.status, 0), {}, std::move(response_.body)};
-    for (const auto& [name, value] : response_.headers) reply.headers.emplace(lower(name), value);
+    for (const auto& [name, value] : response_.headers) {
+      const auto [at, is_new] = reply.headers.emplace(lower(name), value);
+      if (!is_new) at->second += ", " + value;  // RFC 9110, 5.3
+    }
     return reply;
   }
 

@@ -59,6 +59,15 @@ Refused check_length(const std::string& text, std::size_t max_body_bytes) {
 
 }  // namespace
 
+void HeadCheck::see_text(std::string_view head) {
+  for (std::size_t end = head.find('\n'); end != head.npos; end = head.find('\n')) {
+    const std::string_view line = head.substr(0, end);
+    head.remove_prefix(end + 1);
+    if (!equals_ignoring_case(line.substr(0, length_.name.size()), length_.name)) continue;
+    if (line.find('%') != line.npos) has_encoded_length_ = true;
+  }
+}
+
 void HeadCheck::see_header(std::string_view name, const std::string& value) {
   for (Deciding* known :
        {&host_, &length_, &transfer_encoding_, &content_encoding_, &expect_, &authorization_}) {
@@ -84,6 +93,7 @@ Refused HeadCheck::check_headers(bool http_1_1, std::size_t max_body_bytes) cons
   if (content_encoding_.value != nullptr) {
     return Refusal{415, "header content-encoding is not accepted: send the body as it is"};
   }
+  if (has_encoded_length_) return Refusal{400, "header content-length is not a number"};
   if (length_.value != nullptr) {
     if (auto refused = check_length(*length_.value, max_body_bytes)) return refused;
   }

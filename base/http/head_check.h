@@ -17,6 +17,9 @@ using Refused = std::optional<Refusal>;
 // Collects the headers that decide where the request ends, what it means, or who sends it.
 class HeadCheck {
  public:
+  // The head as it came. The library decodes %XX in values: what it takes for a length may be no
+  // number to a proxy that passed the request on.
+  void see_text(std::string_view head);
   // Each header, in any order. `value` is borrowed until check() was called.
   void see_header(std::string_view name, const std::string& value);
   // Chunked and encoded bodies are refused: our callers know how long theirs are, and requests are
@@ -41,6 +44,7 @@ class HeadCheck {
   Deciding authorization_{"authorization"};
   std::string_view repeated_;  // the name of one that is there twice
   bool asks_for_close_ = false;
+  bool has_encoded_length_ = false;
 };
 
 }  // namespace nervex

@@ -53,6 +53,8 @@ class RequestBytes {
   RequestBytes(Connection& connection, BodyBudget& budget)
       : connection_(connection), share_(budget) {}
 
+  // As it came, until begin_body().
+  std::string_view head() const { return head_; }
   void begin_body();
   void begin_reply() {
     next_ = end_;

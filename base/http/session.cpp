@@ -107,6 +107,7 @@ bool Caller::wait_for_bytes(Waiting waiting) {
 // Closing while the caller still sends makes the caller's system drop our last reply. So, after
 // having said that nothing more comes, read on for a moment until the caller has understood.
 void Caller::linger() {
+  permit.set_state(State::kLeaving);
   connection.set_wake_fd(listener.stop_fd());
   set_deadline_in(kLingerTimeout);
   std::string unread(16'384, '\0');
@@ -151,10 +152,11 @@ class ServedRequest {
 };
 
 void ServedRequest::see_head(httplib::Request& request) {
-  stream_.bytes().begin_body();
   request_ = &request;
   const bool http_1_1 = request.version == "HTTP/1.1";
   HeadCheck head;
+  head.see_text(stream_.bytes().head());
+  stream_.bytes().begin_body();
   for (const auto& [name, value] : request.headers) head.see_header(name, value);
   last_ = head.asks_for_close() || !http_1_1;
   refused_ = head.check(request.method, request.target, http_1_1, caller_.options.max_body_bytes);

@@ -102,7 +102,7 @@ void Listener::Permit::set_state(State state) {
   const MutexLock lock(listener_->mutex_);
   state_ = state;
   since_ = now;
-  if (state == State::kIdle) listener_->permit_changed_.notify_all();
+  if (state == State::kIdle || state == State::kLeaving) listener_->permit_changed_.notify_all();
 }
 
 Listener::Listener(ListenerOptions options, Serve serve)
@@ -280,8 +280,9 @@ bool Listener::evict_one() {
   return true;
 }
 
-// Above the high watermark idle ones; slow senders only when no permit is free.
+// Above the high watermark those that need no reply; slow senders only when no permit is free.
 Listener::Permit* Listener::find_evictable(MonoTime now) {
+  if (Permit* leaving = find_oldest(Permit::State::kLeaving, now)) return leaving;
   if (Permit* idle = find_oldest(Permit::State::kIdle, now)) return idle;
   if (live_ < max_connections_) return nullptr;
   return find_oldest(Permit::State::kReceiving, now - kSlowSender);

@@ -44,6 +44,7 @@ class Listener {
       kIdle,       // between requests: may be evicted for a new connection
       kReceiving,  // a request or handshake is arriving: may be evicted if it is slow
       kBusy,       // a handler works on the request, or its reply is being written
+      kLeaving,    // the last reply is written: the first to be evicted
     };
     // Connected and non-blocking. The listener closes it after `serve`.
     int socket() const { return socket_.get(); }

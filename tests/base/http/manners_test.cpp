@@ -11,6 +11,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "base/http/client.h"
+#include "base/http/server.h"
 #include "base/net/connection.h"
 #include "tests/base/full_listener.h"
 #include "tests/base/raw_socket.h"
@@ -256,6 +257,24 @@ TEST_CASE("A head without end is refused before it fills the memory", "[base][ht
   });
   HttpClient client({.url = server.url()});
   CHECK(is_transient(get(client)));
+}
+
+// httplib takes it apart by std::regex, which recurses for each character: a handler's thread has a
+// stack of 2 MiB.
+TEST_CASE("A long status line is refused, on a small stack too", "[base][http][manners]") {
+  const auto before = GENERATE(values<std::string>({"", "HTTP/1.1 100 Continue\r\n\r\n"}));
+  ScriptedServer upstream(
+      {{before + "HTTP/1.1 200 " + std::string(30'000, 'x') + "\r\nContent-Length: 0\r\n\r\n"}});
+  HttpClient client({.url = upstream.url()});
+  HttpServer server({});
+  server.handle("/", [&](const HttpRequest&) {
+    return HttpReply{is_transient(get(client)) ? 200 : 500, "", "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+  HttpClient caller({.url = "http://127.0.0.1:" + std::to_string(server.port())});
+  const auto reply = get(caller);
+  REQUIRE(reply);
+  CHECK(reply->status == 200);
 }
 
 TEST_CASE("Headers without end are refused", "[base][http][manners]") {

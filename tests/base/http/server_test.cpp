@@ -480,6 +480,22 @@ TEST_CASE("At the connection limit the slowest sender is closed for a new connec
   }));
 }
 
+TEST_CASE("A refused caller that stays gives its place to a new connection at once",
+          "[base][http]") {
+  // The new connection is told 503 as soon as no place becomes free in this time.
+  HttpServer server({.max_connections = 1, .queue_timeout = std::chrono::milliseconds(20)});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  const auto sends_on = GENERATE(false, true);
+  auto refused = RawSocket::connect_to(server.port());
+  refused.send("GET no-slash HTTP/1.1\r\nHost: test\r\n\r\n");
+  REQUIRE(status_of(refused.receive_message()) == 400);
+  if (sends_on) refused.send(std::string(100'000, 'x'));
+  auto newcomer = RawSocket::connect_to(server.port());
+  newcomer.send(kPing);
+  CHECK(body_of(newcomer.receive_message()) == "pong");
+}
+
 TEST_CASE("A caller that does not read its reply is dropped", "[base][http]") {
   HttpServer server({.max_connections = 1, .write_timeout = std::chrono::milliseconds(200)});
   add_test_routes(server);
