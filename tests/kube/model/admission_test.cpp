@@ -68,6 +68,16 @@ TEST_CASE("a usual review is read without the managedFields of its objects", "[k
   CHECK(request->old_object == want);
 }
 
+TEST_CASE("a large review keeps them, for whoever judges its size", "[kube][admission]") {
+  Json review = parsed(kReview);
+  const Json object = {
+      {"metadata", {{"labels", {{"a", std::string(300'000, 'x')}}}, {"managedFields", {1, 2}}}}};
+  review["request"]["object"] = object;
+  const auto request = decode_review(to_text(review));
+  REQUIRE(request);
+  CHECK(request->object == object);
+}
+
 TEST_CASE("objects that a review does not carry are null", "[kube][admission]") {
   const auto request = decode_review(
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",
