@@ -95,6 +95,17 @@ def test_a_kustomization_of_ones_own_sets_the_registry_of_every_image(tmp_path):
     assert made == {SCHEDULER, *(f"registry.example.com/{program}" for program in PROGRAMS)}
 
 
+@pytest.mark.parametrize("said, version", [
+    ('{\n  "major": "1",\n  "gitVersion": "v1.33.5-gke.1080000",\n  "goVersion": "go1.24.6"\n}', "v1.33.5"),
+    ('{\n  "gitVersion": "v1.32.9-eks-3025e55"\n}', "v1.32.9"), ('{\n  "gitVersion": "v1.31.12+k3s1",\n}', "v1.31.12"),
+    ('{"major":"1","gitVersion":"v1.36.3","gitTreeState":"clean"}', "v1.36.3"), ('{"gitVersion": "v1.36.0-rc.1"}', "v1.36.0")])
+def test_the_documented_command_takes_the_version_from_what_any_cluster_says(said, version):
+    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+        program = re.search(r"^kubernetes=.* \| (sed .*)\)$", file.read(), re.MULTILINE)[1]
+    done = subprocess.run(["bash", "-c", program], input=said, capture_output=True, text=True)
+    assert done.stdout.split() == [version], done.stderr
+
+
 OF_SERVER = re.compile(r"system:serviceaccount:[a-z-]+:nervex-server")
 
 

@@ -181,12 +181,33 @@ class Contents(unittest.TestCase):
 
     def test_images_get_the_registry_and_others_do_not(self):
         text = "image: nervex-server:1.2.0\nimage: registry.k8s.io/kube-scheduler:v1.36.3\n"
-        self.assertEqual(contents.with_registry(text, "1.2.0", "example.com/a/"),
+        self.assertEqual(contents.with_images(text, "1.2.0", "example.com/a/"),
                          "image: example.com/a/nervex-server:1.2.0\nimage: registry.k8s.io/kube-scheduler:v1.36.3\n")
+
+    def test_kube_scheduler_is_the_one_that_was_asked_for(self):
+        for wanted, image in {"v1.33.5": "registry.k8s.io/kube-scheduler:v1.33.5", "1.33.5": "registry.k8s.io/kube-scheduler:v1.33.5",
+                              "example.com:5000/k/kube-scheduler:v1.33.5-a": "example.com:5000/k/kube-scheduler:v1.33.5-a",
+                              "example.com/k@sha256:12": "example.com/k@sha256:12"}.items():
+            text = "image: nervex-server:1.2.0\nimage: registry.k8s.io/kube-scheduler:v1.36.3\n"
+            self.assertEqual(contents.with_images(text, "1.2.0", "example.com/", contents.kube_scheduler(wanted)),
+                             f"image: example.com/nervex-server:1.2.0\nimage: {image}\n")
+
+    def test_what_is_no_version_of_kube_scheduler_is_refused(self):
+        for wrong in ("1.33", "v1", "latest", "example.com/kube-scheduler", ""):
+            with self.assertRaisesRegex(Failure, "wants a version of Kubernetes"):
+                contents.kube_scheduler(wrong)
+        done = subprocess.run([os.path.join(ROOT, "scripts", "release"), suite.version_of_tree(), "--check", "--kube-scheduler", "1.33"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not '1.33'", done.stderr)
+
+    def test_a_manifest_without_kube_scheduler_is_not_taken_for_one_that_was_changed(self):
+        with self.assertRaisesRegex(Failure, "names no registry.k8s.io/kube-scheduler"):
+            contents.with_images("image: nervex-server:1.2.0\n", "1.2.0", "", "a:1")
 
     def test_a_manifest_with_an_image_of_another_version_is_refused(self):
         with self.assertRaisesRegex(Failure, "other versions than 1.2.0: nervexctl:1.1.0"):
-            contents.with_registry("image: nervex-server:1.2.0\nimage: nervexctl:1.1.0\n", "1.2.0", "")
+            contents.with_images("image: nervex-server:1.2.0\nimage: nervexctl:1.1.0\n", "1.2.0", "")
 
     def test_every_variant_is_in_it(self):
         self.assertEqual(sorted(contents.VARIANTS), sorted(os.listdir(os.path.join(ROOT, "manifests", "variants"))))

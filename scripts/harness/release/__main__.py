@@ -17,6 +17,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/release")
     parser.add_argument("version", nargs="?", default="")
     parser.add_argument("--registry", default="")
+    parser.add_argument("--kube-scheduler", metavar="VERSION-OR-IMAGE")
     parser.add_argument("--output")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--begin", metavar="VERSION")
@@ -49,7 +50,7 @@ def build():
     return found
 
 
-def make(version, registry, folder, text):
+def make(version, registry, scheduler, folder, text):
     httplib = build()
     registry = registry.rstrip("/") + "/" if registry else ""
     releases = [suite.Release(version, suite.programs_folder(name), suite.architecture(name), registry,
@@ -60,7 +61,8 @@ def make(version, registry, folder, text):
         lines = contents.images(releases, os.path.join(partial, "images"), httplib)
     with step("manifests, CLI, checksums"):
         for variant in contents.VARIANTS:
-            contents.write(os.path.join(partial, f"nervex-{version}-{variant}.yaml"), contents.manifest(variant, version, registry).encode())
+            contents.write(os.path.join(partial, f"nervex-{version}-{variant}.yaml"),
+                           contents.manifest(variant, version, registry, scheduler).encode())
         for release in releases:
             name, content = contents.cli_archive(release)
             contents.write(os.path.join(partial, name), content)
@@ -80,6 +82,7 @@ def main():
     if not options.version:
         raise Failure(f"which version? 'make release VERSION={versions.of_tree().version}' releases what this tree says it is")
     tree = checks.of_tree()
+    scheduler = None if options.kube_scheduler is None else contents.kube_scheduler(options.kube_scheduler)
     refused = checks.refusals(tree, options.version)
     if refused:
         raise Failure("\n  ".join([f"this tree cannot be released as {options.version}:", *refused]))
@@ -87,7 +90,7 @@ def main():
     if options.check:
         return say(f"this tree can be released as {options.version}")
     folder = os.path.abspath(options.output or os.path.join(ROOT, "build", "dist", options.version))
-    return make(options.version, options.registry, folder, text)
+    return make(options.version, options.registry, scheduler, folder, text)
 
 
 if __name__ == "__main__":

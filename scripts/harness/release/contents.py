@@ -12,6 +12,7 @@ from harness.settings import ROOT
 
 VARIANTS = ("cert-manager", "self-issued", "hardened", "hardened-self-issued")
 CLI = "nervexctl"
+KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 # The program with the libraries and the loader that it was linked with: it runs on every distribution, whatever the
 # machine's own libraries are.
 LAUNCHER = """\
@@ -73,22 +74,38 @@ def kubectl():
     return os.path.join(done.stdout.strip(), "kubectl")
 
 
-def manifest(variant, version, registry=""):
-    """A variant as one file, with the images of this version."""
+def kube_scheduler(wanted):
+    """The image of the second kube-scheduler. `wanted`: a version of Kubernetes, or an image of one's own."""
+    if re.fullmatch(r"v?\d+\.\d+\.\d+", wanted):
+        return f"{KUBE_SCHEDULER}:v{wanted.removeprefix('v')}"
+    if re.fullmatch(r"\S+[:@]\S+", wanted):
+        return wanted
+    raise Failure(f"--kube-scheduler wants a version of Kubernetes (v1.33.5) or an image with its tag, not {wanted!r}")
+
+
+def manifest(variant, version, registry="", scheduler=None):
+    """A variant as one file, with the images of this version. `scheduler`: kube-scheduler's image, if not the one that
+    manifests/images names."""
     folder = os.path.join(ROOT, "manifests", "variants", variant)
     done = subprocess.run([kubectl(), "kustomize", folder], capture_output=True, text=True)
     if done.returncode != 0:
         raise Failure(f"kubectl kustomize {os.path.relpath(folder, ROOT)}: {done.stderr.strip()}")
-    return f"# NerveX batch scheduling {version}, variant {variant}. See docs/install.md.\n---\n" + with_registry(done.stdout, version, registry)
+    return f"# NerveX batch scheduling {version}, variant {variant}. See docs/install.md.\n---\n" + with_images(done.stdout, version, registry, scheduler)
 
 
-def with_registry(text, version, registry):
-    """Our images from that registry. One that has another version than the release is a mistake in manifests/images."""
+def with_images(text, version, registry, scheduler=None):
+    """Our images from that registry, and kube-scheduler's. One of ours that has another version than the release is a
+    mistake in manifests/images."""
     found = re.findall(r"image: (nervex\S*)", text)
     wrong = sorted({one for one in found if not one.endswith(":" + version)})
     if wrong or not found:
         raise Failure(f"manifests/images names other versions than {version}: {', '.join(wrong) or 'no image of ours'}")
-    return re.sub(r"image: (nervex\S*)", rf"image: {registry}\1", text)
+    text = re.sub(r"image: (nervex\S*)", rf"image: {registry}\1", text)
+    if scheduler:
+        text, changed = re.subn(rf"image: {re.escape(KUBE_SCHEDULER)}:\S+", lambda _: f"image: {scheduler}", text)
+        if not changed:
+            raise Failure(f"manifests/images names no {KUBE_SCHEDULER}")
+    return text
 
 
 def checksums(folder):
