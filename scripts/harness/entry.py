@@ -13,13 +13,13 @@ def interrupted(number, _frame):
 
 
 def run(make_settings, act):
-    """Calls act(settings). The status: 0, 1 after a Failure, 130 if it was interrupted."""
+    """Calls act(settings). The status: what it returns or 0, 1 after a Failure, 130 if it was interrupted."""
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGHUP, interrupted)
     settings = None
     try:
         settings = make_settings()
-        act(settings)
+        return act(settings) or 0
     except Failure as failure:
         logs = [moved_log(settings, path) for path in failure.logs]
         if logs:
@@ -29,7 +29,6 @@ def run(make_settings, act):
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0
 
 
 def moved_log(settings, path):

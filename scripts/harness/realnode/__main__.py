@@ -5,7 +5,7 @@ import sys
 
 from harness import entry
 from harness.console import Failure, say
-from harness.realnode import demo, machine, node, packages
+from harness.realnode import demo, machine, node
 from harness.realnode.settings import Settings
 from harness.settings import Settings as Common
 
@@ -15,14 +15,6 @@ def present(settings):
     if not found or not found.alive:
         raise Failure(f"there is no node {settings.name}: scripts/real-node up")
     return found
-
-
-def check():
-    packages.provide()
-    lacking = machine.problems()
-    if lacking:
-        raise Failure("this machine cannot run a real node; it lacks:\n  " + "\n  ".join(lacking))
-    say("this machine can run a real node")
 
 
 def status(settings):
@@ -45,8 +37,8 @@ def run(settings, words):
 def act(settings):
     verb, *rest = sys.argv[1:]
     if verb == "check":
-        check()
-    elif verb == "up":
+        return machine.check()
+    if verb == "up":
         node.up(settings)
     elif verb == "down":
         node.down(settings)
@@ -60,6 +52,7 @@ def act(settings):
         run(settings, rest)
     else:
         raise Failure(f"unknown verb {verb}")
+    return 0
 
 
 if __name__ == "__main__":

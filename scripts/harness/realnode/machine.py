@@ -5,8 +5,11 @@ import os
 import shutil
 import subprocess
 
+from harness.console import say
 from harness.realnode import cgroups, packages
 
+# The status of `scripts/real-node check` on a machine that cannot; scripts/test knows it, too.
+CANNOT = 3
 # Each line: what a person is told, and the commands that must work. Run in new namespaces.
 TRIALS = (
     ("a proc file system in a pid namespace", "mount -t proc proc /proc"),
@@ -32,11 +35,17 @@ def script():
     return "mount --make-rprivate /\n" + "\n".join(lines)
 
 
-def problems():
-    """What the machine lacks, in words for people; empty if it can."""
+def basics():
+    """What it lacks of what is needed before anything can be tried."""
     if os.geteuid() != 0:
         return ["root rights"]
-    lacking = [f"the program {one}" for one in ("unshare", "nsenter", "mount", "openssl") if not shutil.which(one)]
+    needed = ["unshare", "nsenter", "mount", "openssl", *(("apt-get", "dpkg-deb") if packages.missing() else ())]
+    return [f"the program {one}" for one in needed if not shutil.which(one)]
+
+
+def problems():
+    """What the machine lacks, in words for people; empty if it can. Needs packages.provide()."""
+    lacking = basics()
     if lacking:
         return lacking
     _load_module("br_netfilter")
@@ -48,6 +57,27 @@ def problems():
     if done.returncode != 0 and not done.stdout.strip():
         return [f"namespaces of its own ({done.stderr.strip()})"]
     return [*done.stdout.splitlines(), *cgroups.problems()]
+
+
+def lacks():
+    """The same, with nothing prepared. A Failure means that nobody knows, for example because a package could not be
+    fetched."""
+    lacking = basics()
+    if lacking:
+        return lacking
+    packages.provide()
+    return problems()
+
+
+def cannot(lacking):
+    return "this machine cannot run a real node; it lacks:\n  " + "\n  ".join(lacking)
+
+
+def check():
+    """Says whether it can; returns the status."""
+    lacking = lacks()
+    say(cannot(lacking) if lacking else "this machine can run a real node")
+    return CANNOT if lacking else 0
 
 
 def _load_module(name):
