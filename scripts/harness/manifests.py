@@ -62,6 +62,15 @@ def _variant(name):
     return [one for one in load_all(done.stdout) if one]
 
 
+def kinds():
+    """What an install may leave behind, as `kubectl get` takes it: every kind of every variant, and what the programs
+    write. But not cert-manager's, which a cluster without it does not know."""
+    found = {"Lease", "Secret", "Pod", "Service", "EndpointSlice"}
+    for name in os.listdir(os.path.join(ROOT, "manifests", "variants")):
+        found |= {one["kind"] for one in _variant(name) if not one["apiVersion"].startswith("cert-manager.io/")}
+    return ",".join(sorted(found))
+
+
 def kubectl(settings, *arguments, body=None):
     command = [os.path.join(control_plane.programs_folder(), "kubectl"),
                "--kubeconfig", settings.path("kubeconfig"), *arguments]

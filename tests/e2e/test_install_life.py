@@ -137,6 +137,19 @@ def test_two_pods_of_each_program_come_up_on_two_nodes(suite, name):
     assert len({pod.spec.node_name for pod in pods}) == 2
 
 
+def test_the_documented_commands_give_kube_scheduler_the_version_of_the_cluster(suite):
+    def image():
+        spec = suite.kubectl("-n", "nervex-system", "get", "deployment", "nervex-scheduler", "-o",
+                             "jsonpath={.spec.template.spec.containers[?(@.name=='kube-scheduler')].image}")
+        return spec.stdout
+    shipped = image()
+    suite.kubectl("-n", "nervex-system", "set", "image", "deployment/nervex-scheduler", "kube-scheduler=registry.k8s.io/kube-scheduler:v1.31.0")
+    assert image() != shipped
+    run(suite, "\n".join(commands("The version of your cluster")))
+    version = suite.kubectl("get", "--raw", "/version").stdout
+    assert image() == shipped and f'"gitVersion": "{shipped.rpartition(":")[2]}"' in version, version
+
+
 # -- upgrade
 
 
@@ -176,7 +189,7 @@ def commands(section):
     """The lines of the first shell block of a section of docs/install.md."""
     with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
         text = file.read()
-    match = re.search(rf"^## {section}\n.*?^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    match = re.search(rf"^#{{2,4}} {section}\n.*?^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert match, f"docs/install.md has no commands below {section}"
     return [line.split("  #")[0] for line in match[1].splitlines() if line and not line.startswith("#")]
 
@@ -188,10 +201,7 @@ def run(suite, line):
 
 
 def left_overs(suite):
-    kinds = ("crds,clusterroles,clusterrolebindings,namespaces,mutatingwebhookconfigurations,"
-             "validatingwebhookconfigurations,rolebindings.rbac.authorization.k8s.io,pods,services,leases,secrets,"
-             "networkpolicies,poddisruptionbudgets,resourcequotas")
-    said = suite.kubectl("get", kinds, "--all-namespaces", "-o", "name", "--ignore-not-found")
+    said = suite.kubectl("get", manifests.kinds(), "--all-namespaces", "-o", "name", "--ignore-not-found")
     assert said.returncode == 0, said.stderr
     return [line for line in said.stdout.splitlines() if "nervex" in line or "/runs-" in line or "/after-" in line]
 
@@ -200,7 +210,11 @@ def test_uninstalling_as_documented_leaves_nothing(suite):
     if not suite.jobs.pods("runs"):  # run alone
         suite.jobs.create(job("runs"))
         suite.jobs.wait_phase("runs", "Running")
-    assert left_overs(suite)
+    there = "\n".join(left_overs(suite))
+    for one in ("validatingadmissionpolicy.admissionregistration.k8s.io/nervex-requests", "flowschema.flowcontrol.apiserver.k8s.io/nervex-webhook",
+                "validatingadmissionpolicybinding.admissionregistration.k8s.io/nervex-requests",
+                "rolebinding.rbac.authorization.k8s.io/nervex-scheduler-authentication-reader"):  # that is in kube-system
+        assert one in there
     for line in commands("Uninstall"):
         run(suite, line.replace("variants/cert-manager", "variants/hardened-self-issued"))
     wait_for(lambda: (not left_overs(suite), left_overs(suite)), "everything to be gone")
