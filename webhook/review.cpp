@@ -14,6 +14,7 @@
 #include "job/schema/job_schema.h"
 #include "job/types.h"
 #include "job/validate.h"
+#include "job/warnings.h"
 
 namespace nervex::webhook {
 namespace {
@@ -266,14 +267,13 @@ Reviewed mutate(AdmissionRequest& request, const Rules& rules, const Facts& fact
   if (!may_change_requests(request, rules)) {
     patch = restore_requests(request.object, request.old_object);
     if (!patch.empty()) {
-      warnings.push_back("only nervex-server may change spec.requests: the change was dropped");
+      warnings.emplace_back(job::kRequestsDropped);
       request.object["spec"].erase(kRequests);  // what was sent is dropped, what is stored is good
     }
   }
   if (!spec_changes) return {allow(std::move(warnings), std::move(patch))};
   if (kube::string_at(request.object, {"spec", "cleanPodPolicy"}) == "ALL") {
-    warnings.push_back(
-        "spec.cleanPodPolicy: ALL is stored as All, which tools that compare with a file notice");
+    warnings.emplace_back(job::kStoredAsAll);
   }
   const Json defaults = is_config(request) ? Json::array() : job::default_patch(request.object);
   request.object.patch_inplace(defaults);  // as the API server will: a copy could be large
@@ -316,9 +316,9 @@ std::vector<std::string> all_warnings(const AdmissionRequest& request, const Rul
     warnings.push_back(fmt::format("{}: {}", facts.never_fits->field, facts.never_fits->why));
   }
   if (rules.host_access == Strictness::kWarn) {
-    append(warnings, host_access_warnings(request.object));
+    append(warnings, job::host_access_warnings(request.object));
   }
-  if (!is_config(request)) append(warnings, warnings_for(request.object));
+  if (!is_config(request)) append(warnings, job::warnings_for(request.object));
   return warnings;
 }
 

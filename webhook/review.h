@@ -69,12 +69,4 @@ std::vector<std::string_view> templates_to_ask(const kube::AdmissionRequest& req
 Reviewed review(kube::AdmissionRequest request, Hook hook, const Rules& rules,
                 const Facts& facts = {});
 
-// ---- warnings
-
-// One line each, below 120 characters, for kubectl to show. `object` is a valid NerveXJob. (The API
-// server cuts longer ones.)
-std::vector<std::string> warnings_for(const Json& object);
-// The same of job::find_host_access().
-std::vector<std::string> host_access_warnings(const Json& object);
-
 }  // namespace nervex::webhook

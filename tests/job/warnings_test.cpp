@@ -1,16 +1,16 @@
-#include "webhook/review.h"
-
-#include "job/pod_manifest.h"
+#include "job/warnings.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-namespace nervex::webhook {
+#include "job/pod_manifest.h"
+
+namespace nervex::job {
 namespace {
 
 using Warnings = std::vector<std::string>;
 
-TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") {
+TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
   struct Row {
     std::string when;
     Json spec;
@@ -18,7 +18,10 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
   };
   const Json spread = {
       {"replicas", 1},
-      {"template", {{"spec", {{"topologySpreadConstraints", {{{"maxSkew", 1}}}}}}}}};
+      {"template",
+       {{"spec",
+         {{"topologySpreadConstraints",
+           {{{"maxSkew", 1}, {"labelSelector", {{"matchLabels", {{"a", "b"}}}}}}}}}}}}};
   const auto apart = [](const Json& selected, const Json& labels) -> Json {
     const Json term{{"labelSelector", {{"matchLabels", selected}}},
                     {"topologyKey", "kubernetes.io/hostname"}};
@@ -75,7 +78,7 @@ TEST_CASE("a job is warned of what it asks for in vain", "[webhook][warnings]") 
   for (const auto& warning : warnings) CHECK(warning.size() < 120);
 }
 
-TEST_CASE("a job is warned of what is silently done to its templates", "[webhook][warnings]") {
+TEST_CASE("a job is warned of what is silently done to its templates", "[job][warnings]") {
   struct Row {
     std::string when;
     std::string patch;  // of a job that nobody needs to be warned about
@@ -132,16 +135,16 @@ TEST_CASE("a job is warned of what is silently done to its templates", "[webhook
   for (const auto& warning : warnings) CHECK(warning.size() < 120);
 }
 
-TEST_CASE("a reserved variable is one that the controller sets", "[webhook][warnings]") {
+TEST_CASE("a reserved variable is one that the controller sets", "[job][warnings]") {
   Json job = Json::parse(R"({"spec": {"coordinator": {"template": {"spec": {"containers": [
     {"name": "nervex-container", "resources": {"requests": {"cpu": 1}}}]}}}}})");
   Json& env = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["env"];
-  job::Job made;
+  Job made;
   made.spec.coordinator_template = job["spec"]["coordinator"]["template"];
-  job::PodContext context;
+  PodContext context;
   context.has_aggregator = true;
   context.server_token = true;
-  const Json pod = job::pod_manifest(made, {}, context);
+  const Json pod = pod_manifest(made, {}, context);
   for (const Json& variable : pod["spec"]["containers"][0]["env"]) {
     INFO(variable);
     env = Json::array({variable});
@@ -149,7 +152,7 @@ TEST_CASE("a reserved variable is one that the controller sets", "[webhook][warn
   }
 }
 
-TEST_CASE("what reaches into the node is found", "[webhook][warnings]") {
+TEST_CASE("what reaches into the node is found", "[job][warnings]") {
   Json job = Json::parse(R"({"spec": {
     "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/b"}}],
     "coordinator": {"template": {"spec": {
@@ -174,7 +177,7 @@ TEST_CASE("what reaches into the node is found", "[webhook][warnings]") {
   }
 }
 
-TEST_CASE("an object of any shape is survived", "[webhook][warnings]") {
+TEST_CASE("an object of any shape is survived", "[job][warnings]") {
   for (const char* text : {"null", "[]", "{}", R"({"spec":5})", R"({"spec":{"collector":[]}})"}) {
     INFO(text);
     CHECK(warnings_for(Json::parse(text)).empty());
@@ -182,4 +185,4 @@ TEST_CASE("an object of any shape is survived", "[webhook][warnings]") {
 }
 
 }  // namespace
-}  // namespace nervex::webhook
+}  // namespace nervex::job

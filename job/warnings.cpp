@@ -1,6 +1,9 @@
-// What is allowed and all the same not what its author may think.
+#include "job/warnings.h"
+
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,9 +13,8 @@
 #include "job/template/rules.h"
 #include "job/types.h"
 #include "kube/model/anti_affinity.h"
-#include "webhook/review.h"
 
-namespace nervex::webhook {
+namespace nervex::job {
 namespace {
 
 using Warnings = std::vector<std::string>;
@@ -25,7 +27,7 @@ void warn_of_restarts(const Json&, const Json& spec, Warnings& warnings) {
   if (policy.empty() || policy == "Never") return;
   // A container restarted in place would ask for a second full set of replicas.
   warnings.push_back(fmt::format(
-      "spec.coordinator.template.spec.restartPolicy {}: a restarted coordinator starts the whole "
+      "spec.coordinator.template.spec.restartPolicy: {}: a restarted coordinator starts the whole "
       "job again",
       policy));
 }
@@ -69,10 +71,10 @@ bool is_planned(const Json& terms, const Json& pod_template, const Json& object,
                 std::string_view role) {
   kube::Labels labels = labels_of(pod_template);
   const std::string job = kube::string_at(object, {"metadata", "name"});
-  labels.emplace_back(job::kGroupLabel, job::kGroupLabelValue);
-  labels.emplace_back(job::kControllerLabel, job::kControllerLabelValue);
-  labels.emplace_back(job::kJobLabel, job);
-  labels.emplace_back(job::kRoleLabel, role);
+  labels.emplace_back(kGroupLabel, kGroupLabelValue);
+  labels.emplace_back(kControllerLabel, kControllerLabelValue);
+  labels.emplace_back(kJobLabel, job);
+  labels.emplace_back(kRoleLabel, role);
   const std::string ns = kube::string_at(object, {"metadata", "namespace"});
   return kube::self_anti_affinity(terms, ns, labels).size() == terms.size();
 }
@@ -99,7 +101,7 @@ std::string left_to_scheduler(const Json& pod_template, const Json& object, std:
 }
 
 void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings) {
-  for (const auto role : job::kTemplateRoles) {
+  for (const auto role : kTemplateRoles) {
     const Json* pod_template = kube::find(spec, {role, "template"});
     if (pod_template == nullptr) continue;
     if (!kube::array_at(*pod_template, {"spec", "schedulingGates"}).empty()) {
@@ -130,10 +132,10 @@ struct ContainerAt {
 // look(container, ContainerAt) for each.
 template <typename Look>
 void each_container(const Json& spec, const Look& look) {
-  for (const std::string_view role : job::kTemplateRoles) {
+  for (const std::string_view role : kTemplateRoles) {
     const Json* pod = kube::find(spec, {role, "template", "spec"});
     if (pod == nullptr) continue;
-    const int main = job::main_container(*pod);
+    const int main = main_container(*pod);
     const Json& containers = kube::array_at(*pod, {"containers"});
     for (std::size_t i = 0; i < containers.size(); ++i) {
       look(containers[i], ContainerAt{role, i, std::cmp_equal(i, main)});
@@ -188,26 +190,26 @@ void warn_of_ignored_ports(const Json&, const Json& spec, Warnings& warnings) {
   each_container(spec, [&](const Json& container, const ContainerAt& at) {
     const Json& ports = kube::array_at(container, {"ports"});
     for (std::size_t i = 0; i < ports.size(); ++i) {
-      if (at.is_main || kube::string_at(ports[i], {"name"}) != job::kMainPort) continue;
+      if (at.is_main || kube::string_at(ports[i], {"name"}) != kMainPort) continue;
       warnings.push_back(fmt::format("{}.ports[{}]: ignored: {} belongs into the main container",
-                                     at.path(), i, job::kMainPort));
+                                     at.path(), i, kMainPort));
     }
   });
 }
 
 void warn_of_schedulers(const Json&, const Json& spec, Warnings& warnings) {
-  for (const std::string_view role : job::kTemplateRoles) {
+  for (const std::string_view role : kTemplateRoles) {
     const std::string name = kube::string_at(spec, {role, "template", "spec", "schedulerName"});
-    if (name.empty() || name == job::kSchedulerName) continue;
-    warnings.push_back(fmt::format("spec.{}.template.spec.schedulerName: replaced by {}", role,
-                                   job::kSchedulerName));
+    if (name.empty() || name == kSchedulerName) continue;
+    warnings.push_back(
+        fmt::format("spec.{}.template.spec.schedulerName: replaced by {}", role, kSchedulerName));
   }
 }
 
 // Right only if they equal those of the class, which the cluster alone knows: otherwise its
 // admission refuses each pod. People copy them from a running one.
 void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings) {
-  for (const std::string_view role : job::kTemplateRoles) {
+  for (const std::string_view role : kTemplateRoles) {
     for (const std::string_view field : {"priority", "preemptionPolicy"}) {
       if (kube::find(spec, {role, "template", "spec", field}) == nullptr) continue;
       warnings.push_back(
@@ -218,11 +220,11 @@ void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings
   }
 }
 
-using Check = void (*)(const Json& object, const Json& spec, Warnings& warnings);
 void warn_of_variables_twice(const Json& object, const Json&, Warnings& warnings) {
-  for (auto& text : job::template_warnings(object)) warnings.push_back(std::move(text));
+  for (auto& text : template_warnings(object)) warnings.push_back(std::move(text));
 }
 
+using Check = void (*)(const Json& object, const Json& spec, Warnings& warnings);
 struct NamedCheck {
   std::string_view name;  // for people who look for it
   Check check;
@@ -256,11 +258,26 @@ std::vector<std::string> warnings_for(const Json& object) {
 
 std::vector<std::string> host_access_warnings(const Json& object) {
   Warnings warnings;
-  for (const auto& found : job::find_host_access(object)) {
+  for (const auto& found : find_host_access(object)) {
     if (warnings.size() == kMaxWarnings) break;
     warnings.push_back(fmt::format("{}: {}", found.field, found.detail));
   }
   return warnings;
 }
 
-}  // namespace nervex::webhook
+std::vector<std::string> warnings_on_create(const Json& object) {
+  const bool is_job = kube::string_at(object, {"kind"}) == kKind;
+  Warnings warnings;
+  const auto add = [&](Warnings more) {
+    std::move(more.begin(), more.end(), std::back_inserter(warnings));
+  };
+  if (kube::find(object, {"spec", "requests"}) != nullptr) warnings.emplace_back(kRequestsDropped);
+  if (kube::string_at(object, {"spec", "cleanPodPolicy"}) == "ALL") {
+    warnings.emplace_back(kStoredAsAll);
+  }
+  add(host_access_warnings(object));
+  if (is_job) add(warnings_for(object));
+  return warnings;
+}
+
+}  // namespace nervex::job

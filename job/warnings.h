@@ -1,0 +1,34 @@
+// job/warnings.h - what of a right job may not be what its author means? Pure.
+//
+// The webhook and `nervexctl validate` say the same, from here. What needs the cluster (capacity,
+// rights, AggregatorConfigs) is the webhook's own (webhook/facts.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/model/json.h"
+
+namespace nervex::job {
+
+// One line each, below 120 characters, for kubectl to show (the API server cuts longer ones):
+// `spec.learner.template.spec.schedulerName: replaced by nervex-scheduler`. 20 at most of each
+// function.
+
+// `object` is a valid NerveXJob.
+std::vector<std::string> warnings_for(const Json& object);
+// The same of find_host_access(); an AggregatorConfig's, too.
+std::vector<std::string> host_access_warnings(const Json& object);
+
+// What admission changes.
+inline constexpr std::string_view kRequestsDropped =
+    "only nervex-server may change spec.requests: the change was dropped";
+inline constexpr std::string_view kStoredAsAll =
+    "spec.cleanPodPolicy: ALL is stored as All, which tools that compare with a file notice";
+
+// All of the above that the webhook says, in its order, when a valid NerveXJob or AggregatorConfig
+// is created as the user wrote it.
+std::vector<std::string> warnings_on_create(const Json& object);
+
+}  // namespace nervex::job
