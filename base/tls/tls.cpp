@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <vector>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <openssl/err.h>
@@ -79,8 +82,15 @@ Result<Nothing> use_identity(SSL_CTX* context, const TlsIdentity& identity) {
   return use_key(context, identity);
 }
 
+bool path_exists(const char* path) { return access(path, F_OK) == 0; }
+
 Result<Nothing> trust_system(SSL_CTX* context) {
-  if (SSL_CTX_set_default_verify_paths(context) == 1) return ok();
+  const bool is_named = std::getenv(X509_get_default_cert_file_env()) != nullptr ||
+                        std::getenv(X509_get_default_cert_dir_env()) != nullptr;
+  const std::string file = is_named ? "" : unknown_authorities_file(path_exists);
+  const bool is_read = file.empty() ? SSL_CTX_set_default_verify_paths(context) == 1
+                                    : SSL_CTX_load_verify_file(context, file.c_str()) == 1;
+  if (is_read) return ok();
   return invalid("certificate authorities", "the system's store cannot be read");
 }
 
@@ -131,6 +141,19 @@ bool is_ip_address(const std::string& name) {
 }
 
 }  // namespace
+
+// The places are those of Go's crypto/x509 (root_linux.go, 1.26), and with it of all Kubernetes.
+std::string unknown_authorities_file(const std::function<bool(const char* path)>& exists) {
+  if (exists(X509_get_default_cert_file()) || exists(X509_get_default_cert_dir())) return {};
+  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, and our images
+                           "/etc/pki/tls/certs/ca-bundle.crt",    // Fedora
+                           "/etc/ssl/ca-bundle.pem",              // SUSE
+                           "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // CentOS
+                           "/etc/ssl/cert.pem"}) {                               // Alpine
+    if (exists(path)) return path;
+  }
+  return {};
+}
 
 void TlsSessionDeleter::operator()(SSL* session) const { SSL_free(session); }
 

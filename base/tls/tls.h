@@ -2,6 +2,7 @@
 // door, next to base/net/connection.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,8 +34,15 @@ Result<TlsContext> server_tls_context(const TlsIdentity& identity);
 // The same, and callers must show a certificate that one of `client_ca` has issued.
 Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::string& client_ca,
                                       const std::string& client_ca_name);
-// `ca` empty: the system's store. `identity.cert` empty: no client certificate.
+// `ca` empty: the system's store, wherever the distribution keeps it; SSL_CERT_FILE and
+// SSL_CERT_DIR name another. `identity.cert` empty: no client certificate.
 Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity);
+
+// The file of certificate authorities that OpenSSL has to be told of: it looks only where the
+// distribution keeps them for which it was built, and finds nothing in an image without the links
+// that Debian's package openssl makes, or in another distribution. Empty: it finds them itself, or
+// there are none. `exists` is asked for files and folders.
+std::string unknown_authorities_file(const std::function<bool(const char* path)>& exists);
 
 // When all certificates that a context shows are valid: certificate and chain.
 struct TlsValidity {
