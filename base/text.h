@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,15 @@ std::string_view last_bytes(std::string_view text, std::size_t limit);
 
 // The first bytes and "...", `limit` bytes at most with them. `limit` is above 3.
 std::string cut_text(std::string_view text, std::size_t limit);
+
+// FNV-1a, 64 bits: the same on every platform and in every version. Goes on from `hash`.
+constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3ULL;
+  }
+  return hash;
+}
 
 // The known name closest to `name`, if close enough to be a typing mistake (inserted, left out,
 // wrong or swapped letters, one in three at most, upper and lower case aside); "" if none is. Of

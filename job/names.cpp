@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/text.h"
+
 namespace nervex::job {
 namespace {
 
@@ -16,15 +18,6 @@ constexpr std::uint64_t kSuffixes = 27ULL * 27 * 27 * 27 * 27;
 constexpr std::uint64_t kIncarnations = kMaxIncarnation + 1;
 static_assert(kAlphabet.size() == 27);
 static_assert((kMaxOrdinal + 1) * kIncarnations <= kSuffixes);
-
-// FNV-1a, 64 bits: the same on every platform and in every version, which names depend on.
-constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ULL;
-  }
-  return hash;
-}
 
 // The finaliser of splitmix64: every bit of the input changes about half of the output.
 constexpr std::uint64_t mix(std::uint64_t x) {

@@ -98,8 +98,10 @@ bool is_same(const Json& a, const Json& b) {
 }
 
 // Pods of the attempt exist, or are about to, and pods are never changed: a gang would be half of
-// the old templates. While the job waits anything may change, for that is how it is made to fit;
-// and with `suspend` the pods are deleted, so that the next attempt is made of the new templates.
+// the old templates. While the job waits, or something keeps it from starting, anything may change,
+// for that is how it is made to fit: the controller then begins the attempt again
+// (controller/decide/attempt_transition.h). With `suspend`, too, the next attempt is made of the
+// new templates.
 bool keeps_running(const Json& object, const Json& old_object) {
   const std::string phase = kube::string_at(old_object, {"status", "phase"});
   const bool starts = phase == to_string(Phase::kCreated) &&
@@ -118,7 +120,7 @@ void check_kept_templates(const Json& object, const Json& old_object, FieldError
       errors.push_back(
           {FieldErrorType::kForbidden, field, "",
            role == "coordinator"
-               ? "may not be removed"
+               ? "may not be removed: a job is its coordinator; delete the job to end it"
                : fmt::format("may not be removed while the job runs: set spec.{}.replicas to 0 to "
                              "delete the role's pods, or suspend the job first",
                              role)});

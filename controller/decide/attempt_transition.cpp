@@ -9,6 +9,7 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/pod_group.h"
 #include "controller/decide/status.h"
 #include "kube/model/disruption.h"
 
@@ -244,6 +245,18 @@ SysTime failing_since(const Observed& seen) {
   return has_failed_creation(seen.job.status) ? condition->last_transition : seen.now;
 }
 
+// The plan is of the old templates, and so are the pods that may exist: what is made from now on
+// would not fit to them. Somebody wants it so: it costs nothing, and keeps the place in the queue.
+AttemptTransition begin_again(const Observed& seen) {
+  constexpr std::string_view kMessage =
+      "the templates were changed before the job ran: it is planned again, and keeps its place in "
+      "the queue";
+  job::Status status = next_attempt(seen, kTemplateChanged, std::string(kMessage));
+  status.queued_time = seen.job.status.queued_time;
+  return {completed(seen, std::move(status)),
+          normal_event(kTemplateChanged, std::string(kMessage))};
+}
+
 // The deadline counts from when the job runs again.
 AttemptTransition suspend(const Observed& seen) {
   constexpr std::string_view kMessage =
@@ -325,6 +338,15 @@ AttemptTransition transition_of_failed_creation(const Observed& seen, const std:
 
 namespace {
 
+// Once the coordinator runs, its pods stay as they are: admission refuses such a change then.
+bool has_other_templates(const Round& round) {
+  if (round.attempt.group == nullptr || round.seen.job.status.phase != Phase::kCreated) {
+    return false;
+  }
+  const std::string& planned = kube::annotation(round.attempt.group->meta, kTemplatesAnnotation);
+  return !planned.empty() && planned != templates_hash(round.seen.job.spec);
+}
+
 // The planner could not make the base gang whole again within the healing deadline: nobody waits
 // for it with half of its pods.
 std::optional<AttemptResult> not_healed(const Round& round) {
@@ -342,8 +364,12 @@ std::optional<AttemptTransition> transition_of(const Round& round) {
   if (is_true(round.seen.job.status, kSuspended)) {
     return wants_rest ? std::nullopt : std::optional(resume(round.seen));
   }
-  if (auto transition = end_by(round, judge_attempt(round))) return transition;
+  const AttemptResult result = judge_attempt(round);
+  if (auto transition = end_by(round, result)) return transition;
   if (wants_rest) return suspend(round.seen);
+  if (result.outcome == AttemptOutcome::kWaits && has_other_templates(round)) {
+    return begin_again(round.seen);
+  }
   if (const auto verdict = not_healed(round)) return end_by(round, *verdict);
   const auto limit = passed_limit(round);
   return limit ? end_by(round, *limit) : std::nullopt;

@@ -81,6 +81,8 @@ inline constexpr std::string_view kCoordinatorRestarted = "CoordinatorRestarted"
 inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kScheduleTimeout = "ScheduleTimeout";
 inline constexpr std::string_view kInvalidName = "InvalidName";
+// Of events, and of conditions that the attempt before had: a new one begins.
+inline constexpr std::string_view kTemplateChanged = "TemplateChanged";
 
 // Why an attempt was taken back without a failure: of condition Requeued, status.lastAttempt.
 using kube::kDisrupted;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "controller/decide/attempt.h"
 #include "controller/decide/direct_placement.h"
 #include "controller/decide/limits.h"
@@ -298,6 +299,18 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   return spec;
 }
 
+std::string templates_hash(const job::Spec& spec) {
+  const auto role_template = [](const std::optional<job::RoleSpec>& role) {
+    return role ? kube::to_text(role->pod_template) : std::string();
+  };
+  std::uint64_t hash = fnv1a(kube::to_text(spec.volumes));
+  for (const std::string& text : {kube::to_text(spec.coordinator_template),
+                                  role_template(spec.collector), role_template(spec.learner)}) {
+    hash = fnv1a("\n", fnv1a(text, hash));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 Json pod_group_manifest(const Round& round, const job::PodContext& context) {
   const job::Job& job = round.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
@@ -311,6 +324,7 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context) {
              {{job::kGroupLabel, job::kGroupLabelValue},
               {job::kJobLabel, job.meta.name},
               {job::kControllerLabel, job::kControllerLabelValue}}},
+            {"annotations", {{kTemplatesAnnotation, templates_hash(job.spec)}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
           {"spec", gang::encode_spec(desired_spec(round, context))}};
 }

@@ -37,6 +37,12 @@ namespace nervex::controller {
 // While what was requested is lost (attempt.h) nothing is taken out for want of a request.
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);
 
+// On the PodGroup: hash of the templates that its member sets, and the pods of its slots, are made
+// of. None: an earlier version made it.
+inline constexpr const char* kTemplatesAnnotation = "nervex.sensetime.com/templates";
+// Cost: the templates' size.
+std::string templates_hash(const job::Spec& spec);
+
 // The whole PodGroup of an attempt that has none.
 Json pod_group_manifest(const Round& round, const job::PodContext& context);
 

@@ -83,6 +83,20 @@ def test_a_gang_that_can_never_fit_says_so(jobs, core):
     assert f"nvidia.com/gpu {largest + 1}" in says
 
 
+def test_a_gang_that_can_never_fit_starts_when_its_template_asks_for_less(jobs, core):
+    largest = max(gpu_nodes(core).values(), default=0)
+    jobs.create(job("shrinks", learner={"replicas": 1, "template": template(gpus=largest + 1)}))
+    wait_message(jobs, "shrinks", "can never fit")
+    queued = jobs.get("shrinks")["status"]["queuedTime"]
+    jobs.patch("shrinks", {"spec": {"learner": {"template": template(gpus=largest)}}})
+    jobs.wait_phase("shrinks", "Running")
+    status = jobs.get("shrinks")["status"]
+    assert (status["attempt"], status["queuedTime"], status.get("failedAttempts", 0)) == (2, queued, 0)
+    assert "TemplateChanged" in {event.reason for event in jobs.events("shrinks")}
+    (learner,) = jobs.pods("shrinks", "learner")
+    assert learner.spec.containers[0].resources.limits["nvidia.com/gpu"] == str(largest)
+
+
 def test_a_request_that_does_not_fit_waits_beside_the_running_job(jobs, core, namespace, replicas_api):
     largest = max(gpu_nodes(core).values(), default=0)
     jobs.create(job("grows"))

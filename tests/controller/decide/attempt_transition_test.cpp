@@ -367,6 +367,78 @@ TEST_CASE("a base gang that could not be made whole again is queued again",
   }
 }
 
+TEST_CASE("templates that change before the coordinator runs start the attempt again",
+          "[controller][attempts]") {
+  World world(a_job(2, 0));
+  world.settle();
+  const std::string when = GENERATE("it waits", "it is planned", "its pods wait to be bound",
+                                    "its workers run", "a pod cannot be created");
+  INFO("when " << when);
+  if (when == "it waits") world.refuse("collector: 2 of 2 do not fit");
+  if (when != "it waits") world.plan();
+  if (when != "it waits" && when != "it is planned") world.settle();
+  if (when == "its workers run") {
+    world.commit();
+    for (const int ordinal : {0, 1}) {
+      world.bind(world.name(Role::kCollector, ordinal));
+      world.run(world.name(Role::kCollector, ordinal));
+    }
+  }
+  if (when == "a pod cannot be created") world.remove_pod(world.name(Role::kCollector, 1));
+  world.settle();
+  REQUIRE(world.seen.job.status.attempt == 1);
+  const auto queued = world.seen.job.status.queued_time;
+  world.events.clear();
+  world.seen.now += 5s;
+
+  world.seen.job.spec.collector->pod_template = testing::with_gpus(testing::a_template(), "4");
+  ++world.seen.job.meta.generation;
+  CHECK(world.settle() >= 0);
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.attempt == 2);
+  CHECK(status.phase == Phase::kCreated);
+  CHECK(status.failed_attempts == 0);
+  CHECK(status.queued_time == queued);
+  CHECK_FALSE(status.next_attempt_time);
+  CHECK(world.pod_names().empty());
+  CHECK(std::count(world.events.begin(), world.events.end(), kTemplateChanged) == 1);
+  REQUIRE(world.seen.pod_groups.size() == 1);
+  const auto& members = world.seen.pod_groups.front()->spec.members;
+  const auto collectors =
+      std::find_if(members.begin(), members.end(),
+                   [](const gang::MemberSet& set) { return set.name == "collector"; });
+  REQUIRE(collectors != members.end());
+  CHECK(kube::to_text(gang::encode_spec(world.seen.pod_groups.front()->spec))
+            .find(R"("nvidia.com/gpu":"4")") != std::string::npos);
+  world.start();
+  CHECK(status.phase == Phase::kRunning);
+}
+
+TEST_CASE("templates that change later start nothing again", "[controller][attempts]") {
+  World world = running(a_job(1, 0));
+  const auto change = [&world] {
+    world.seen.job.spec.collector->pod_template = testing::with_gpus(testing::a_template(), "4");
+    CHECK(world.settle() >= 0);
+    CHECK(world.seen.job.status.attempt == 1);
+    CHECK(world.events.empty());
+  };
+  SECTION("while the coordinator runs") { change(); }
+  SECTION("when it runs, and that was not written yet") {
+    world.seen.job.status.phase = Phase::kCreated;
+    world.seen.job.spec.collector->pod_template = testing::with_gpus(testing::a_template(), "4");
+    world.settle();
+    CHECK(world.seen.job.status.attempt == 1);
+  }
+  SECTION("of a PodGroup that an earlier version made") {
+    world.seen.job.status.phase = Phase::kCreated;
+    world.change_group([](gang::PodGroup& group) { group.meta.annotations = {}; });
+    world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.phase = kube::PodPhase::kPending; });
+    world.seen.job.spec.collector->pod_template = testing::with_gpus(testing::a_template(), "4");
+    world.settle();
+    CHECK(world.seen.job.status.attempt == 1);
+  }
+}
+
 TEST_CASE("a DisruptionTarget condition on a pod that still runs ends nothing yet",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
