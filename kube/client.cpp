@@ -131,6 +131,37 @@ std::optional<seconds> wait_before_repeat(std::string_view method, int status,
   return is_safe && is_short ? retry_after : std::nullopt;
 }
 
+// ---- Warning
+
+namespace {
+
+// The text in quotes that begins at `at`, which is moved behind it.
+std::string take_quoted(std::string_view header, std::size_t& at) {
+  std::string text;
+  for (++at; at < header.size() && header[at] != '"'; ++at) {
+    if (header[at] == '\\' && at + 1 < header.size()) ++at;
+    text += header[at];
+  }
+  ++at;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> parse_warnings(std::string_view header) {
+  std::vector<std::string> texts;
+  for (auto at = header.find('"'); at < header.size(); at = header.find('"', at)) {
+    texts.push_back(take_quoted(header, at));
+    const auto next = header.find_first_not_of(' ', at);
+    at = std::min(at, header.size());
+    if (next == header.npos || header[next] != '"') continue;
+    at = next;
+    take_quoted(header, at);  // a date may follow
+    at = std::min(at, header.size());
+  }
+  return texts;
+}
+
 // ---- requests
 
 struct Client::Impl {
@@ -161,12 +192,18 @@ struct Client::Impl {
         http.send(request.method, prefix + request.path,
                   headers(shown, request.method == "GET" && asks_protobuf(request.path)),
                   request.body, request.content_type, request.before_sending, until);
-    observe(request.method, response ? response->status : 0, start);
+    observe(request.method, response ? response->status : 0, start,
+            response ? warnings_of(*response) : "");
     if (!response || !is_protobuf(*response)) return response;
     auto json = json_of_protobuf(response->body);
     if (!json) return unreadable(json.error());
     response->body = *std::move(json);
     return response;
+  }
+
+  static std::string_view warnings_of(const HttpResponse& response) {
+    const auto header = response.headers.find("warning");
+    return header == response.headers.end() ? std::string_view() : header->second;
   }
 
   bool asks_protobuf(std::string_view path) const { return !is_unreadable && has_protobuf(path); }
@@ -190,8 +227,9 @@ struct Client::Impl {
     return true;
   }
 
-  void observe(std::string_view method, int status, MonoTime start) const {
-    if (observer) observer({method, status, clock.mono() - start});
+  void observe(std::string_view method, int status, MonoTime start,
+               std::string_view warnings = "") const {
+    if (observer) observer({method, status, clock.mono() - start, warnings});
   }
 
   const SystemClock clock;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "kube/api.h"
@@ -20,6 +21,7 @@ struct RequestSeen {
   std::string_view method;  // "GET", "POST", ..., "WATCH"
   int status = 0;           // 0: there was no answer
   std::chrono::nanoseconds took{};
+  std::string_view warnings{};  // its Warning header, see parse_warnings(); of a watch ""
 };
 // Called on the caller's thread, many at once: must be thread-safe, quick, and not throw.
 using RequestObserver = std::function<void(const RequestSeen&)>;
@@ -49,6 +51,10 @@ class Client final : public Api {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The texts of a Warning header (RFC 7234, 5.5), with which the API server passes on what admission
+// webhooks warn of: `299 - "one", 299 - "\"two\""`. Pure.
+std::vector<std::string> parse_warnings(std::string_view header);
 
 // ---- may a refused request be sent again, and how soon? Pure.
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 #include <thread>
 
@@ -302,6 +303,41 @@ TEST_CASE("an observer sees each request with its status", "[kube][client]") {
   CHECK_FALSE(client.stream("/a", ignore, {}));
   CHECK(observed.lines() == std::vector<std::string>{"POST 429", "POST 201", "GET 0", "WATCH 200",
                                                      "WATCH 410", "WATCH 0"});
+}
+
+TEST_CASE("an observer gets the warnings of all headers that bring some", "[kube][client]") {
+  ScriptedServer server({{"HTTP/1.1 201 Created\r\nWarning: 299 - \"one\"\r\nWarning: 299 - "
+                          "\"two\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"},
+                         whole_reply(201, "{}")});
+  std::vector<std::string> seen;
+  Client client(config_for(server.url()), "t", [&](const RequestSeen& request) {
+    for (auto& text : parse_warnings(request.warnings)) seen.push_back(std::move(text));
+  });
+  CHECK(client.send({"POST", "/a", "{}", "application/json"}));
+  CHECK(client.send({"POST", "/a", "{}", "application/json"}));
+  std::sort(seen.begin(), seen.end());  // headers of one name come in any order
+  CHECK(seen == std::vector<std::string>{"one", "two"});
+}
+
+TEST_CASE("the texts of a Warning header are taken out of it", "[kube][client]") {
+  using Texts = std::vector<std::string>;
+  struct Row {
+    std::string header;
+    Texts want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"", {}},
+      {"299 - none", {}},
+      {R"(299 - "a, b")", {"a, b"}},
+      {R"(299 - "a", 299 host:80 "b")", {"a", "b"}},
+      {R"(299 - "say \"a\" or \\" , 299 - "")", {R"(say "a" or \)", ""}},
+      {R"(299 - "a" "Sun, 06 Nov 1994 08:49:37 GMT", 299 - "b")", {"a", "b"}},
+      {R"(299 - "cut)", {"cut"}},
+      {R"(299 - "cut\)", {"cut\\"}},
+      {R"(299 - "a" ")", {"a"}},
+  }));
+  INFO(row.header);
+  CHECK(parse_warnings(row.header) == row.want);
 }
 
 TEST_CASE("an observer hears of a watch when it has begun", "[kube][client]") {
