@@ -13,6 +13,64 @@ namespace {
 
 using Findings = std::vector<Finding>;
 
+constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+// What `kubectl apply` applied the last time; null: nothing.
+Json last_applied(const Json& stored) {
+  const auto applied =
+      kube::parse_json(kube::string_at(stored, {"metadata", "annotations", kLastApplied}));
+  return applied && applied->is_object() ? *applied : Json();
+}
+
+// The three-way merge that kubectl makes of custom resources: what was applied and is left out now
+// goes, lists are taken as a whole.
+void merge(const Json& applied, const Json& object, Json& stored) {
+  for (const auto& [key, value] : applied.items()) {
+    if (!object.contains(key)) stored.erase(key);
+  }
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null()) {
+      stored.erase(key);
+    } else if (value.is_object() && stored.contains(key) && stored[key].is_object()) {
+      const Json* before = kube::find(applied, {key});
+      const bool has_members = before != nullptr && before->is_object();
+      merge(has_members ? *before : Json::object(), value, stored[key]);
+    } else {
+      stored[key] = value;
+    }
+  }
+}
+
+// Labels and annotations as in `object`; the rest is the cluster's.
+void replace_metadata(const Json& object, Json& metadata) {
+  for (const char* member : {"labels", "annotations"}) {
+    metadata.erase(member);
+    if (const Json* found = kube::find(object, {"metadata", member})) metadata[member] = *found;
+  }
+}
+
+// What is known of the stored object, beside the verdict.
+void append_notes(const Json& stored, const Json& object, Findings& findings) {
+  const char* command = last_applied(stored).is_null() ? "replace" : "apply";
+  findings.push_back(
+      {"",
+       fmt::format("it exists: this is the verdict on changing it, as kubectl {} would", command),
+       false});
+  if (kube::find(stored, {"metadata", "deletionTimestamp"}) != nullptr) {
+    findings.push_back({"metadata.deletionTimestamp",
+                        "it is being deleted, so that its spec is not checked", false});
+  }
+  for (const char* member : {"resourceVersion", "uid"}) {
+    const Json* own = kube::find(object, {"metadata", member});
+    const Json* now = kube::find(stored, {"metadata", member});
+    if (own == nullptr || (now != nullptr && *own == *now)) continue;
+    findings.push_back({fmt::format("metadata.{}", member),
+                        "is not that of the stored object: kubectl would answer with a conflict: "
+                        "leave it out",
+                        false});
+  }
+}
+
 // One of the two kinds that are judged.
 const kube::ResourceKind& resource_of(const Json& object) {
   return kube::string_at(object, {"kind"}) == job::kAggregatorConfigKind ? kube::kAggregatorConfigs
@@ -27,11 +85,15 @@ struct Question {
   std::string_view content_type;
 };
 
-Error not_allowed(const Question& question, const std::string& ns) {
+// As the API server words it: `User "ann" cannot create resource ...`.
+bool is_missing_right(std::string_view message) { return message.find(" cannot ") != message.npos; }
+
+Error not_allowed(std::string_view verb, const kube::ResourceKind& resource,
+                  const std::string& ns) {
   return {Code::kForbidden,
           fmt::format("you may not {0} {2} in namespace {1}: name one of yours with -n, ask for "
                       "the right ({0} {2}.{3}), or leave out --server",
-                      question.verb, ns, question.resource.plural, question.resource.group)};
+                      verb, ns, resource.plural, resource.group)};
 }
 
 Result<Findings> send(kube::Api& api, const Question& question, const std::string& ns,
@@ -51,35 +113,76 @@ Result<Findings> send(kube::Api& api, const Question& question, const std::strin
   if (answered) return Findings{};
   if (refused) return *std::move(refused);
   const Error& error = answered.error();
-  if (error.code == Code::kUnauthorized && message.find(" cannot ") != std::string::npos) {
-    return not_allowed(question, ns);
+  if (error.code == Code::kUnauthorized && is_missing_right(message)) {
+    return not_allowed(question.verb, question.resource, ns);
   }
   // The right is there: a policy or a hook has refused the job.
   if (error.code == Code::kForbidden) return Findings{{"", message}};
   return error;
 }
 
+Result<Findings> ask_to_change(kube::Api& api, const kube::ResourceKind& resource,
+                               const std::string& ns, const Json& stored, const Json& object) {
+  const std::string name = kube::string_at(object, {"metadata", "name"});
+  auto findings =
+      send(api, {resource, "PUT", "update", kube::api_path(resource, ns, name), "application/json"},
+           ns, changed_object(stored, object));
+  if (findings) append_notes(stored, object, *findings);
+  return findings;
+}
+
 }  // namespace
+
+Json changed_object(const Json& stored, const Json& object) {
+  Json changed;
+  if (const Json applied = last_applied(stored); !applied.is_null()) {
+    changed = stored;
+    merge(applied, object, changed);
+  } else {
+    changed = object;
+    changed["metadata"] = stored.value("metadata", Json::object());
+    replace_metadata(object, changed["metadata"]);
+  }
+  changed.erase("status");
+  if (const Json* status = kube::find(stored, {"status"})) changed["status"] = *status;
+  const Json* requests = kube::find(stored, {"spec", "requests"});
+  const bool has_own = kube::find(object, {"spec", "requests"}) != nullptr;
+  const bool has_spec = changed.contains("spec") && changed["spec"].is_object();
+  if (requests != nullptr && !has_own && has_spec) changed["spec"]["requests"] = *requests;
+  for (const char* member : {"resourceVersion", "uid", "creationTimestamp"}) {
+    const Json* now = kube::find(stored, {"metadata", member});
+    if (now != nullptr) changed["metadata"][member] = *now;
+  }
+  changed["metadata"].erase("managedFields");
+  return changed;
+}
 
 Result<Findings> ask_server(kube::Api& api, const std::string& ns, const Json& object) {
   const kube::ResourceKind& resource = resource_of(object);
   const std::string own = kube::string_at(object, {"metadata", "namespace"});
   const std::string& where = own.empty() ? ns : own;
-  auto findings =
-      send(api, {resource, "POST", "create", kube::api_path(resource, where), "application/json"},
-           where, object);
   const std::string name = kube::string_at(object, {"metadata", "name"});
-  if (findings || findings.error().code != Code::kConflict || name.empty()) return findings;
-  Json change = object;  // its status is not what is judged
-  change.erase("status");
-  findings = send(api,
-                  {resource, "PATCH", "patch", kube::api_path(resource, where, name),
-                   "application/merge-patch+json"},
-                  where, change);
-  if (findings) {
-    findings->push_back({"", "it exists: this is the verdict on changing it", false});
+  const auto create = [&] {
+    return send(api,
+                {resource, "POST", "create", kube::api_path(resource, where), "application/json"},
+                where, object);
+  };
+  if (name.empty()) return create();
+  // The controller may write between the question and the answer, or somebody create or delete it.
+  constexpr int kMaxTries = 5;
+  for (int tries = 1;; ++tries) {
+    const auto stored = kube::get_object(api, resource, where, name);
+    if (!stored && stored.error().code != Code::kNotFound) {
+      const Error& error = stored.error();
+      const bool may_not = error.code == Code::kUnauthorized && is_missing_right(error.message);
+      return may_not ? not_allowed("get", resource, where) : error;
+    }
+    auto findings = stored ? ask_to_change(api, resource, where, *stored, object) : create();
+    if (findings || tries == kMaxTries) return findings;
+    const bool is_outdated = findings.error().code == Code::kConflict ||
+                             (stored && findings.error().code == Code::kNotFound);
+    if (!is_outdated) return findings;
   }
-  return findings;
 }
 
 }  // namespace nervex::cli
