@@ -57,7 +57,8 @@ int run_replicas(const ReplicasFlags& flags);
 // ---- nervexctl validate
 
 struct ValidateFlags {
-  std::vector<std::string> files;  // files, folders, "-"
+  std::vector<std::string> files;       // files, folders, "-"
+  std::vector<std::string> more_files;  // named without -f
   Format format = Format::kText;
   bool server = false;
   std::string ns;

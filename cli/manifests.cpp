@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 namespace nervex::cli {
@@ -165,21 +166,90 @@ void add(Json object, int line, std::vector<Manifest>& manifests) {
   manifests.push_back({std::move(object), line});
 }
 
+// JSON that YAML does not have: tabs before members, pairs of \u escapes.
+std::optional<Json> as_json(std::string_view text) {
+  const auto start = text.find_first_not_of(" \t\r\n");
+  if (start == text.npos || text[start] != '{') return std::nullopt;
+  auto json = kube::parse_json(text, kMaxDepth);
+  return json ? std::optional(*std::move(json)) : std::nullopt;
+}
+
+bool is_indented_by_tab(std::string_view text) {
+  for (auto tab = text.find('\t'); tab != text.npos; tab = text.find('\t', tab + 1)) {
+    const auto before = text.find_last_not_of(" \t", tab);
+    if (before == text.npos || text[before] == '\n') return true;
+  }
+  return false;
+}
+
+// Of the first byte that no UTF-8 text has, in which kubectl reads files; npos: there is none.
+std::size_t find_foreign_byte(std::string_view text) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return text.npos;  // UTF-16
+  std::size_t missing = 0;  // bytes of the character that has begun
+  std::size_t begin = 0;    // of that character
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool goes_on = byte >= 0x80 && byte < 0xC0;
+    if (missing > 0 && !goes_on) return begin;
+    if (missing == 0) begin = i;
+    if (byte == 0 || byte >= 0xF8 || (missing == 0 && goes_on)) return i;
+    missing = goes_on ? missing - 1 : byte < 0x80 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+  }
+  return missing > 0 ? begin : text.npos;
+}
+
+// What is known to come in place of YAML.
+std::string_view hint_for(std::string_view text) {
+  if (text.find("{{") != text.npos) {
+    return ": if this is a template, check what it renders: "
+           "`helm template CHART | nervexctl validate -f -`";
+  }
+  if (is_indented_by_tab(text)) return ": YAML is indented by spaces, not by tabs";
+  return "";
+}
+
 }  // namespace
 
-Result<std::vector<Manifest>> parse_manifests(std::string_view text) {
+Result<std::vector<Manifest>> parse_manifests(std::string_view text, int* error_line) {
   std::vector<Manifest> manifests;
+  const auto broken_at = [&](int line, const std::string& why) {
+    if (error_line != nullptr) *error_line = line;
+    return Error{Code::kInvalid, fmt::format("line {}, {}", line, why)};
+  };
+  const auto broken = [&](const YAML::Exception& e) {
+    return broken_at(
+        std::max(e.mark.line, 0) + 1,
+        fmt::format("column {}: {}{}", std::max(e.mark.column, 0) + 1, e.msg, hint_for(text)));
+  };
+  const Error too_large{Code::kInvalid, fmt::format("more than {} values, or deeper than {} levels",
+                                                    kMaxValues, kMaxDepth)};
+  if (const auto at = find_foreign_byte(text); at != text.npos) {
+    const auto lines =
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    return broken_at(static_cast<int>(lines) + 1,
+                     fmt::format("byte 0x{:02X} is not UTF-8: is this a text, and saved as UTF-8?",
+                                 static_cast<unsigned char>(text[at])));
+  }
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(std::string(text));
+  } catch (const YAML::DeepRecursion&) {
+    return too_large;
+  } catch (const YAML::Exception& e) {
+    auto json = as_json(text);
+    if (!json) return broken(e);
+    add(*std::move(json), 1, manifests);
+    return manifests;
+  }
   std::size_t left = kMaxValues;
   try {
-    for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+    for (const YAML::Node& document : documents) {
       add(to_json(document, 0, left), std::max(document.Mark().line, 0) + 1, manifests);
     }
   } catch (const TooLarge&) {
-    return Error{Code::kInvalid, fmt::format("more than {} values, or deeper than {} levels",
-                                             kMaxValues, kMaxDepth)};
+    return too_large;
   } catch (const YAML::Exception& e) {
-    return Error{Code::kInvalid,
-                 fmt::format("line {}, column {}: {}", e.mark.line + 1, e.mark.column + 1, e.msg)};
+    return broken(e);
   }
   return manifests;
 }

@@ -1,12 +1,14 @@
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "base/read_file.h"
@@ -27,26 +29,73 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a folder and below that kubectl would read, in the order of their names.
-Result<std::vector<std::string>> files_of(const std::string& place) {
-  std::error_code failed;
-  if (place == "-" || !fs::is_directory(place, failed)) return std::vector<std::string>{place};
-  std::vector<std::string> files;
-  for (fs::recursive_directory_iterator at(place, failed), end; !failed && at != end;
-       at.increment(failed)) {
-    const std::string kind = at->path().extension().string();
-    if (at->is_regular_file() && (kind == ".yaml" || kind == ".yml" || kind == ".json")) {
-      files.push_back(at->path().string());
-    }
-  }
-  if (failed) return Error{Code::kInvalid, failed.message()};
-  std::sort(files.begin(), files.end());
-  return files;
+constexpr std::array<std::string_view, 3> kFormats{"text", "json", "sarif"};  // as Format
+
+struct Source {
+  std::string file;     // or a folder that cannot be looked into
+  std::string problem;  // why
+};
+
+bool is_manifest(const fs::path& file) {
+  const std::string kind = file.extension().string();
+  return kind == ".yaml" || kind == ".yml" || kind == ".json";
 }
 
+// Links to folders are not followed, like kubectl's: they may lead in a circle.
+void add_files_of(const fs::path& folder, std::vector<Source>& sources) {
+  std::error_code failed;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    entries.push_back(at->path());
+  }
+  if (failed) sources.push_back({folder.string(), failed.message()});
+  std::sort(entries.begin(), entries.end());
+  for (const auto& entry : entries) {
+    std::error_code unknown;
+    if (fs::is_directory(fs::symlink_status(entry, unknown))) {
+      add_files_of(entry, sources);
+    } else if (is_manifest(entry)) {
+      // A link that leads nowhere is tried, so that its error is told. A pipe might never answer.
+      const fs::file_status status = fs::status(entry, unknown);
+      if (fs::is_regular_file(status) || !fs::exists(status)) sources.push_back({entry, ""});
+    }
+  }
+}
+
+// The files of a folder and below that kubectl would read, in the order of their names, or the one
+// file that it is.
+std::vector<Source> sources_of(const std::string& place) {
+  std::error_code failed;
+  if (place == "-" || !fs::is_directory(place, failed)) return {{place, ""}};
+  std::vector<Source> sources;
+  add_files_of(place, sources);
+  if (sources.empty()) return {{place, "no file in it ends in .yaml, .yml or .json"}};
+  return sources;
+}
+
+constexpr std::size_t kMaxBytes = 16 << 20;
+
 Result<std::string> text_of(const std::string& file) {
-  if (file != "-") return read_file(file);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  const Error too_large{Code::kInvalid, fmt::format("it is larger than {} MiB", kMaxBytes >> 20)};
+  if (file == "-") {
+    std::string text;
+    char piece[1 << 16];
+    std::size_t got = 0;
+    while ((got = std::fread(piece, 1, sizeof piece, stdin)) > 0) {
+      if (text.append(piece, got).size() > kMaxBytes) return too_large;
+    }
+    return text;
+  }
+  std::error_code unknown;
+  const auto size = fs::file_size(file, unknown);
+  if (!unknown && size > kMaxBytes) return too_large;
+  auto text = read_file(file, kMaxBytes);
+  if (text) return text;
+  // The file is named beside it.
+  Error error = text.error();
+  const std::string prefix = fmt::format("cannot read {}: ", file);
+  if (error.message.starts_with(prefix)) error.message.erase(0, prefix.size());
+  return error;
 }
 
 using Schema = std::shared_ptr<const job::SchemaCheck>;
@@ -68,31 +117,135 @@ std::string name_of(const Json& object) {
   return name.empty() ? kube::string_at(object, {"metadata", "generateName"}, "(no name)") : name;
 }
 
+using Judge = std::function<Result<std::vector<Finding>>(const Json& object)>;
+
+Result<Judge> offline_judge() {
+  auto schemas = offline_schemas();
+  if (!schemas) return schemas.error();
+  return Judge([schemas = *std::move(schemas)](const Json& object) {
+    return Result(judge(object, *schemas.at(kube::string_at(object, {"kind"}))));
+  });
+}
+
+// The cluster behind a kubeconfig. Once it does not answer it is asked no more: each time may take
+// a minute.
+class ServerJudge {
+ public:
+  ServerJudge(const kube::ConnectionConfig& config, std::string ns)
+      : client_(config, "nervexctl", [this](const auto& seen) { note_warnings(seen); }),
+        api_(client_),
+        ns_(std::move(ns)) {}
+
+  Result<std::vector<Finding>> operator()(const Json& object) {
+    if (silence_) return *silence_;
+    warnings_.clear();
+    auto findings = ask_server(api_, ns_, object);
+    if (findings) {
+      if (has_errors({{"", 1, "", "", *findings}})) return findings;
+      for (const auto& text : warnings_) findings->push_back(warning_of(text));
+      return findings;
+    }
+    const Code code = findings.error().code;
+    if (code == Code::kTransient || code == Code::kUnauthorized) silence_ = findings.error();
+    return findings;
+  }
+
+ private:
+  void note_warnings(const kube::RequestSeen& seen) {
+    for (auto& text : kube::parse_warnings(seen.warnings)) {
+      if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) {
+        warnings_.push_back(std::move(text));
+      }
+    }
+  }
+
+  kube::Client client_;
+  kube::AccessReviewApi api_;
+  const std::string ns_;
+  std::vector<std::string> warnings_;  // of the object that is asked about
+  std::optional<Error> silence_;
+};
+
+struct Seen {
+  std::vector<Verdict> verdicts;
+  std::vector<std::string> kinds;  // of what is passed over
+  bool found = false;              // something that was to be judged
+};
+
+void judge_object(const Manifest& manifest, const std::string& file, const Judge& judge,
+                  Seen& seen) {
+  const Json& object = manifest.object;
+  const std::string kind = kind_of(object);
+  Verdict verdict{file, manifest.line, kind, name_of(object), {}};
+  if (is_judged(object)) {
+    seen.found = true;
+    auto findings = judge(object);
+    if (findings) {
+      verdict.findings = *std::move(findings);
+    } else {
+      verdict.unchecked = findings.error().message;
+    }
+  } else {
+    seen.kinds.push_back(kind);
+    const auto finding = judge_kind(object);
+    if (!finding) return;
+    seen.found = seen.found || finding->is_error;
+    verdict.findings.push_back(*finding);
+  }
+  seen.verdicts.push_back(std::move(verdict));
+}
+
+void judge_file(const Source& source, const Judge& judge, Seen& seen) {
+  const auto fail_with = [&](const std::string& why, int line = 1) {
+    seen.verdicts.push_back({source.file, line, "", "", {}, why});
+  };
+  if (!source.problem.empty()) return fail_with(source.problem);
+  const auto text = text_of(source.file);
+  if (!text) return fail_with(text.error().message);
+  int line = 1;
+  const auto manifests = parse_manifests(*text, &line);
+  if (!manifests) return fail_with(manifests.error().message, line);
+  for (const auto& manifest : *manifests) judge_object(manifest, source.file, judge, seen);
+}
+
 }  // namespace
 
 CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
   CLI::App* validate = app.add_subcommand(
       "validate",
       fmt::format(
-          "Says what the webhook would say about the NerveXJobs and AggregatorConfigs of a file, "
-          "of "
-          "a folder, or of the standard input (-), without a cluster or, with --server, by a dry "
-          "run. Objects of other kinds are passed over. Without a cluster the fields of templates "
-          "and volumes are those of Kubernetes {}.\n"
-          "Exit status: 0 all are valid, 1 one is not, 2 wrong usage, not readable, nothing to "
-          "check, or no answer.",
+          "Says what the webhook would say about creating the NerveXJobs and AggregatorConfigs of "
+          "a file, of a folder and those below, or of the standard input (-): what is wrong, and, "
+          "of those that are right, what it warns of. Objects of other kinds are passed over.\n"
+          "Without --server it needs no cluster. Then it cannot know what only a cluster does: "
+          "rights, capacity, policies, names of classes and accounts; fields of templates and "
+          "volumes are those of Kubernetes {}.\n"
+          "With --server the cluster is asked by dry runs: of creating each object or, if there is "
+          "one of that name, of the change that `kubectl apply` would make if it was applied "
+          "before, else `kubectl replace`. It needs the rights get, create and update.\n"
+          "Exit status: 0 all are valid, warnings aside; 1 one is not; 2 wrong usage, nothing to "
+          "check, or something could not be read or got no answer: the rest is checked.",
           schemas::kPodTemplateVersion));
-  validate->add_option("-f,--filename", flags.files, "file, folder or -; repeatable")
-      ->required()
+  validate
+      ->add_option("-f,--filename", flags.files,
+                   "file of YAML or JSON, folder (.yaml, .yml, .json), or -; repeatable")
       ->allow_extra_args(false);
-  validate->add_option("-o,--output", flags.format, "text, json or sarif")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
-          {"text", Format::kText}, {"json", Format::kJson}, {"sarif", Format::kSarif}}))
+  validate->add_option("FILE", flags.more_files, "the same without -f");
+  validate
+      ->add_option_function<std::string>(
+          "-o,--output",
+          [&flags](const std::string& text) {
+            const auto at = std::find(kFormats.begin(), kFormats.end(), text);
+            if (at == kFormats.end()) {
+              throw CLI::ValidationError("--output", "must be text, json or sarif");
+            }
+            flags.format = static_cast<Format>(at - kFormats.begin());
+          },
+          "text, json or sarif")
       ->type_name("FORMAT")
       ->default_str("text");
   validate->add_flag("--server", flags.server,
-                     "ask the cluster, by a dry run of creating each object, or of changing it if "
-                     "there is one of that name");
+                     "ask the cluster, by a dry run of creating or changing each object");
   validate->add_option("-n,--namespace", flags.ns,
                        "for objects that name none (default: that of the kubeconfig)");
   validate->add_option("--kubeconfig", flags.kubeconfig,
@@ -105,56 +258,44 @@ int run_validate(const ValidateFlags& flags) {
     fail(what, error);
     return kExitUsage;
   };
-  std::optional<kube::Client> client;
-  std::optional<kube::AccessReviewApi> api;
-  std::string ns = flags.ns;
-  if (flags.server) {
+  std::vector<std::string> places = flags.files;
+  places.insert(places.end(), flags.more_files.begin(), flags.more_files.end());
+  if (places.empty()) {
+    return fail_with("validate", Error{Code::kInvalid, "name a file, a folder, or - with -f"});
+  }
+  std::optional<ServerJudge> server;
+  Judge judge;
+  if (flags.server) {  // which has its own schemas
     const auto config = kube::load_user_config(flags.kubeconfig);
     if (!config) return fail_with("find the API server", config.error());
-    api.emplace(client.emplace(*config, "nervexctl"));
-    if (ns.empty()) ns = config->ns;
-  }
-  std::map<std::string, Schema, std::less<>> schemas;  // the server has its own
-  if (!flags.server) {
-    auto made = offline_schemas();
+    server.emplace(*config, flags.ns.empty() ? config->ns : flags.ns);
+    judge = [&server](const Json& object) { return (*server)(object); };
+  } else {
+    auto made = offline_judge();
     if (!made) return fail_with("validate", made.error());
-    schemas = *std::move(made);
+    judge = *std::move(made);
   }
-  std::vector<Verdict> verdicts;
-  std::vector<std::string> kinds;  // of what is passed over
-  bool found = false;
-  for (const auto& place : flags.files) {
-    const auto files = files_of(place);
-    if (!files) return fail_with("read " + place, files.error());
-    for (const auto& file : *files) {
-      const auto text = text_of(file);
-      if (!text) return fail_with("read " + file, text.error());
-      const auto manifests = parse_manifests(*text);
-      if (!manifests) return fail_with("read " + file, manifests.error());
-      for (const auto& [object, line] : *manifests) {
-        const std::string kind = kube::string_at(object, {"kind"}, "an object without a kind");
-        if (!is_judged(object)) {
-          kinds.push_back(kind);
-          if (const auto finding = judge_kind(object)) {
-            found = found || finding->is_error;
-            verdicts.push_back({file, line, kind, name_of(object), {*finding}});
-          }
-          continue;
-        }
-        found = true;
-        auto findings =
-            flags.server ? ask_server(*api, ns, object) : Result(judge(object, *schemas.at(kind)));
-        if (!findings) return fail_with("ask about " + name_of(object), findings.error());
-        verdicts.push_back({file, line, kind, name_of(object), *std::move(findings)});
-      }
-    }
+  Seen seen;
+  for (const auto& place : places) {
+    for (const auto& source : sources_of(place)) judge_file(source, judge, seen);
   }
+  const bool is_incomplete = has_unchecked(seen.verdicts);
   // A check that looked at nothing must not pass.
-  if (!found) {
-    return fail_with("validate", Error{Code::kInvalid, nothing_to_judge(kinds)});
+  const bool has_nothing = !seen.found && !is_incomplete;
+  if (!has_nothing || flags.format != Format::kText) {
+    std::fputs(to_text(seen.verdicts, flags.format).c_str(), stdout);
   }
-  std::fputs(to_text(verdicts, flags.format).c_str(), stdout);
-  return has_errors(verdicts) ? kExitFailure : kExitOk;
+  if (has_nothing) {
+    return fail_with(fmt::format("validate {}", fmt::join(places, " ")),
+                     Error{Code::kInvalid, nothing_to_judge(seen.kinds)});
+  }
+  // Other formats are for programs: whoever ran it must see it, too.
+  for (const auto& verdict : seen.verdicts) {
+    if (flags.format == Format::kText || verdict.unchecked.empty()) continue;
+    fail("validate " + subject_of(verdict), Error{Code::kInvalid, verdict.unchecked});
+  }
+  if (is_incomplete) return kExitUsage;
+  return has_errors(seen.verdicts) ? kExitFailure : kExitOk;
 }
 
 }  // namespace nervex::cli

@@ -13,6 +13,7 @@
 #include "job/schema/job_schema.h"
 #include "job/template/rules.h"
 #include "job/types.h"
+#include "job/warnings.h"
 #include "schemas/schemas.h"
 
 namespace nervex::cli {
@@ -30,26 +31,51 @@ std::string line_of(const Finding& finding) {
                                : fmt::format("{}: {}", finding.field, finding.message);
 }
 
+std::string names_of_unchecked(const std::vector<Verdict>& verdicts) {
+  constexpr std::size_t kMaxNamed = 5;
+  std::vector<std::string> names;
+  std::size_t count = 0;
+  for (const auto& verdict : verdicts) {
+    if (verdict.unchecked.empty() || ++count > kMaxNamed) continue;
+    names.push_back(subject_of(verdict));
+  }
+  if (count == 0) return "";
+  std::string text = fmt::format("; not checked: {}", fmt::join(names, ", "));
+  if (count > names.size()) text += fmt::format(" and {} more", count - names.size());
+  return text;
+}
+
+std::string text_of(const Verdict& verdict) {
+  const bool is_file = verdict.name.empty();  // whose message says the line
+  const std::string prefix =
+      is_file ? verdict.file + ": "
+              : fmt::format("{}:{}: {}: ", verdict.file, verdict.line, verdict.name);
+  std::string text;
+  const auto add = [&](const std::string& line) { text += printable(prefix + line) + "\n"; };
+  for (const auto& finding : verdict.findings) {
+    add((finding.is_error ? "" : "warning: ") + line_of(finding));
+  }
+  if (!verdict.unchecked.empty()) add("not checked: " + verdict.unchecked);
+  return text;
+}
+
 std::string as_text(const std::vector<Verdict>& verdicts) {
   std::string text;
   std::size_t judged = 0;
   std::size_t jobs = 0;
   std::size_t wrong = 0;
   for (const auto& verdict : verdicts) {
-    bool refused = false;
-    for (const auto& finding : verdict.findings) {
-      refused = refused || finding.is_error;
-      text += printable(fmt::format("{}:{}: {}: {}{}", verdict.file, verdict.line, verdict.name,
-                                    finding.is_error ? "" : "warning: ", line_of(finding)));
-      text += '\n';
-    }
-    if (!refused && !is_ours(verdict.kind)) continue;
+    text += text_of(verdict);
+    const bool refused = has_errors({verdict});
+    if (!verdict.unchecked.empty() || (!refused && !is_ours(verdict.kind))) continue;
     ++judged;
     jobs += verdict.kind == job::kKind ? 1 : 0;
     wrong += refused ? 1 : 0;
   }
-  return text + fmt::format("{} of {} {} {} valid\n", judged - wrong, judged,
-                            jobs == judged ? "jobs" : "objects", judged == 1 ? "is" : "are");
+  const std::string count =
+      fmt::format("{} of {} {} {} valid", judged - wrong, judged,
+                  jobs == judged ? "jobs" : "objects", judged == 1 ? "is" : "are");
+  return text + count + printable(names_of_unchecked(verdicts)) + "\n";
 }
 
 Json as_json(const std::vector<Verdict>& verdicts) {
@@ -61,11 +87,16 @@ Json as_json(const std::vector<Verdict>& verdicts) {
                           {"field", finding.field},
                           {"message", finding.message}});
     }
+    const bool is_checked = verdict.unchecked.empty();
+    if (!is_checked) {
+      findings.push_back(
+          {{"severity", "error"}, {"field", ""}, {"message", "not checked: " + verdict.unchecked}});
+    }
     list.push_back({{"file", verdict.file},
                     {"line", verdict.line},
                     {"kind", verdict.kind},
                     {"name", verdict.name},
-                    {"valid", !has_errors({verdict})},
+                    {"valid", is_checked ? Json(!has_errors({verdict})) : Json()},
                     {"findings", std::move(findings)}});
   }
   return list;
@@ -73,31 +104,56 @@ Json as_json(const std::vector<Verdict>& verdicts) {
 
 constexpr const char* kInvalid = "invalid-object";
 constexpr const char* kDoubtful = "doubtful-object";
+constexpr const char* kUnchecked = "not-checked";
+
+// A URI as SARIF wants it: "my jobs/a.yaml" is no part of one.
+std::string uri_of(std::string_view file) {
+  constexpr std::string_view kPlain = "-._~/";
+  std::string uri = file.starts_with('/') ? "file://" : "";
+  for (const char c : file) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || kPlain.find(c) != kPlain.npos;
+    uri += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return uri;
+}
+
+Json sarif_result(const Verdict& verdict, const char* rule, const char* level,
+                  const std::string& message, const std::string& field) {
+  Json place = {{"physicalLocation",
+                 {{"artifactLocation", {{"uri", uri_of(verdict.file)}}},
+                  {"region", {{"startLine", verdict.line}}}}}};
+  if (!field.empty()) {
+    place["logicalLocations"] = Json::array({{{"fullyQualifiedName", verdict.name + "." + field}}});
+  }
+  const std::string subject = verdict.name.empty() ? "" : verdict.name + ": ";
+  return {{"ruleId", rule},
+          {"level", level},
+          {"message", {{"text", subject + message}}},
+          {"locations", Json::array({std::move(place)})}};
+}
 
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0
 Json as_sarif(const std::vector<Verdict>& verdicts) {
   Json results = Json::array();
   for (const auto& verdict : verdicts) {
     for (const auto& finding : verdict.findings) {
-      Json place = {{"physicalLocation",
-                     {{"artifactLocation", {{"uri", verdict.file}}},
-                      {"region", {{"startLine", verdict.line}}}}}};
-      if (!finding.field.empty()) {
-        place["logicalLocations"] =
-            Json::array({{{"fullyQualifiedName", verdict.name + "." + finding.field}}});
-      }
-      results.push_back({{"ruleId", finding.is_error ? kInvalid : kDoubtful},
-                         {"level", finding.is_error ? "error" : "warning"},
-                         {"message", {{"text", verdict.name + ": " + line_of(finding)}}},
-                         {"locations", Json::array({std::move(place)})}});
+      results.push_back(sarif_result(verdict, finding.is_error ? kInvalid : kDoubtful,
+                                     finding.is_error ? "error" : "warning", line_of(finding),
+                                     finding.field));
+    }
+    if (!verdict.unchecked.empty()) {
+      results.push_back(
+          sarif_result(verdict, kUnchecked, "error", "not checked: " + verdict.unchecked, ""));
     }
   }
-  const Json driver = {{"name", "nervexctl"},
-                       {"rules", Json::array({{{"id", kInvalid}}, {{"id", kDoubtful}}})}};
-  return {
-      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-      {"version", "2.1.0"},
-      {"runs", Json::array({{{"tool", {{"driver", driver}}}, {"results", std::move(results)}}})}};
+  const Json rules = Json::array({{{"id", kInvalid}}, {{"id", kDoubtful}}, {{"id", kUnchecked}}});
+  const Json invocation = {{"executionSuccessful", !has_unchecked(verdicts)}};
+  return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+          {"version", "2.1.0"},
+          {"runs", Json::array({{{"tool", {{"driver", {{"name", "nervexctl"}, {"rules", rules}}}}},
+                                 {"invocations", Json::array({invocation})},
+                                 {"results", std::move(results)}}})}};
 }
 
 constexpr std::string_view kGroupPrefix =
@@ -141,6 +197,15 @@ bool has_errors(const std::vector<Verdict>& verdicts) {
   });
 }
 
+std::string subject_of(const Verdict& verdict) {
+  return verdict.name.empty() ? verdict.file : fmt::format("{}: {}", verdict.file, verdict.name);
+}
+
+bool has_unchecked(const std::vector<Verdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(),
+                     [](const auto& verdict) { return !verdict.unchecked.empty(); });
+}
+
 namespace {
 
 job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schema) {
@@ -150,6 +215,12 @@ job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schem
 }
 
 }  // namespace
+
+std::string kind_of(const Json& object) {
+  if (object.is_array()) return "a list";
+  if (!object.is_object()) return "a text";
+  return kube::string_at(object, {"kind"}, "an object without a kind");
+}
 
 bool is_judged(const Json& object) { return is_ours(kube::string_at(object, {"kind"})); }
 
@@ -165,12 +236,25 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   job::append_unreported(errors, job::check_metadata(object));
   if (!is_config) append(errors, job::check_pod_count(defaulted, nullptr));
   for (const auto& error : errors) findings.push_back({error.field, worded(error)});
-  if (is_config) return findings;
-  for (auto& text : job::template_warnings(defaulted)) findings.push_back({"", text, false});
+  if (!findings.empty()) return findings;
+  for (const auto& text : job::warnings_on_create(object)) findings.push_back(warning_of(text));
   return findings;
 }
 
+Finding warning_of(std::string_view text) {
+  const auto end = text.find(": ");
+  const std::string_view field = text.substr(0, end);
+  const bool is_field = end != text.npos && field.find(' ') == field.npos &&
+                        (field.starts_with("spec.") || field.starts_with("metadata."));
+  if (!is_field) return {"", std::string(text), false};
+  return {std::string(field), std::string(text.substr(end + 2)), false};
+}
+
 std::optional<Finding> judge_kind(const Json& object) {
+  if (object.is_array() && std::any_of(object.begin(), object.end(), is_judged)) {
+    return Finding{"",
+                   "kubectl reads no such list: use `kind: List` with `items`, or `---` between"};
+  }
   const std::string kind = kube::string_at(object, {"kind"});
   const std::string meant = meant_kind(kind);
   const bool in_our_group = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
@@ -199,7 +283,7 @@ std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::st
 std::string nothing_to_judge(const std::vector<std::string>& kinds) {
   const std::set<std::string> seen(kinds.begin(), kinds.end());
   std::string text = fmt::format("there is no {}", fmt::join(kKinds, " and no "));
-  if (seen.empty()) return text;
+  if (seen.empty()) return text + ", and nothing else";
   text += fmt::format(", only {}", printable(fmt::format("{}", fmt::join(seen, ", "))));
   for (const auto& kind : seen) {
     const std::string meant = meant_kind(kind);

@@ -117,7 +117,7 @@ TEST_CASE("a key that is there twice is refused with its line", "[cli][validate]
 
 TEST_CASE("files without a job say which kinds were seen", "[cli][validate]") {
   const std::string none = "there is no NerveXJob and no AggregatorConfig";
-  CHECK(nothing_to_judge({}) == none);
+  CHECK(nothing_to_judge({}) == none + ", and nothing else");
   CHECK(nothing_to_judge({"Service", "ConfigMap", "Service"}) ==
         none + ", only ConfigMap, Service");
   CHECK(nothing_to_judge({"NerveXjob"}) ==
@@ -126,10 +126,87 @@ TEST_CASE("files without a job say which kinds were seen", "[cli][validate]") {
         none + ", only AggregatorConfigs: did you mean kind: AggregatorConfig?");
 }
 
+TEST_CASE("files from other systems are read, too", "[cli][validate]") {
+  const Json want = {{"a", {{"b", "\u00e9"}}}};
+  struct Row {
+    std::string when;
+    std::string text;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it has a mark of its bytes' order",
+       "\xEF\xBB\xBF"
+       "a:\n  b: \xC3\xA9\n"},
+      {"its lines end as on Windows", "a:\r\n  b: \xC3\xA9\r\n"},
+      {"it is UTF-16", std::string("\xFF\xFE"
+                                   "a\0:\0 \0{\0"
+                                   "b\0:\0 \0\xE9\0}\0",
+                                   20)},
+      {"it is JSON with tabs", "{\n\t\"a\": {\n\t\t\"b\": \"\xC3\xA9\"\n\t}\n}\n"},
+      {"it is JSON with escapes", R"({"a": {"b": "\u00e9"}})"},
+  }));
+  INFO("when " << row.when);
+  const auto manifests = parse_manifests(row.text);
+  REQUIRE(manifests);
+  REQUIRE(manifests->size() == 1);
+  CHECK((*manifests)[0].object == want);
+}
+
+TEST_CASE("JSON that YAML does not have is read", "[cli][validate]") {
+  const auto manifests = parse_manifests(R"({"a": "\ud83d\ude00"})");
+  REQUIRE(manifests);
+  CHECK(manifests->at(0).object == Json({{"a", "\U0001F600"}}));
+}
+
+TEST_CASE("what is no manifest is told by what it may be", "[cli][validate]") {
+  struct Row {
+    std::string when;
+    std::string text;
+    std::string want;  // a part of the message
+    int line;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it is a template", "a: 1\nb: {{ .Values.b }}\n", "helm template", 2},
+      {"it is a template of blocks", "{{- if .Values.b }}\na: 1\n{{- end }}\n", "helm template", 1},
+      {"it is indented by tabs", "a:\n\tb: 1\n\tc: 2\n", "not by tabs", 2},
+      {"it is of Latin-1", "a: 1\nb: \xE9\n", "byte 0xE9 is not UTF-8", 2},
+      {"it ends within a character", "a: \xC3", "byte 0xC3 is not UTF-8", 1},
+      {"it is a program",
+       std::string("\x7F"
+                   "ELF\0\0",
+                   6),
+       "byte 0x00 is not UTF-8", 1},
+      {"it is too deep", std::string(5000, '['), "deeper than 200 levels", 0},
+  }));
+  INFO("when " << row.when);
+  int line = 0;
+  const auto manifests = parse_manifests(row.text, &line);
+  REQUIRE_FALSE(manifests);
+  INFO(manifests.error().message);
+  CHECK(manifests.error().message.find(row.want) != std::string::npos);
+  CHECK(line == row.line);
+}
+
+TEST_CASE("a list of jobs that is no List is told of, others are passed over", "[cli][validate]") {
+  const Json jobs = Json::array({{{"kind", "NerveXJob"}}});
+  const auto finding = judge_kind(jobs);
+  REQUIRE(finding);
+  CHECK(finding->is_error);
+  CHECK(finding->message.find("kind: List") != std::string::npos);
+  CHECK_FALSE(judge_kind(Json::array({1, 2})));
+  CHECK_FALSE(judge_kind("text"));
+  CHECK(kind_of(jobs) == "a list");
+  CHECK(kind_of("text") == "a text");
+  CHECK(kind_of(Json::object()) == "an object without a kind");
+  CHECK(kind_of({{"kind", "Service"}}) == "Service");
+}
+
 TEST_CASE("what is no YAML is said with its line", "[cli][validate]") {
   const auto broken = parse_manifests("a: 1\nb: [1\nc: 2\n");
   REQUIRE_FALSE(broken);
   CHECK(broken.error().message.starts_with("line "));
+  int line = 0;
+  CHECK_FALSE(parse_manifests("a: 1\nb:\n  c: 1\n  c: 2\n", &line));
+  CHECK(line == 4);
 }
 
 TEST_CASE("anchors cannot fill the memory", "[cli][validate]") {
@@ -169,7 +246,87 @@ TEST_CASE("a right job has no errors, and what the webhook fills in is none", "[
   text.replace(text.find("4GB"), 3, "4Gi");
   const auto verdicts = verdicts_of(text);
   CHECK_FALSE(has_errors(verdicts));
-  CHECK(to_text(verdicts, Format::kText) == "1 of 1 jobs is valid\n");
+  CHECK(to_text(verdicts, Format::kText) ==
+        "job.yaml:2: dqn: warning: spec.cleanPodPolicy: ALL is stored as All, which tools that "
+        "compare with a file notice\n1 of 1 jobs is valid\n");
+}
+
+TEST_CASE("warnings name their field and are no errors, in each format", "[cli][validate]") {
+  std::string text(kJob);
+  text.replace(text.find("hello"), 5, "ALL");
+  text.replace(text.find("4GB"), 3, "4Gi");
+  Json job = parse_manifests(text)->at(0).object;
+  Json& pod = job["spec"]["coordinator"]["template"]["spec"];
+  pod["schedulerName"] = "x";
+  pod["containers"][0]["env"] = Json::array({{{"name", "WORLD_SIZE"}, {"value", "1"}}});
+  const std::string where = "spec.coordinator.template.spec.";
+  const std::vector<Finding> want{
+      {"spec.cleanPodPolicy", "ALL is stored as All, which tools that compare with a file notice",
+       false},
+      {where + "containers[0].env[0]", "WORLD_SIZE may be set by the controller", false},
+      {where + "schedulerName", "replaced by nervex-scheduler", false}};
+  CHECK(judged(job) == want);
+  const std::vector<Verdict> verdicts{{"job.yaml", 2, "NerveXJob", "dqn", want}};
+  CHECK_FALSE(has_errors(verdicts));
+  const Json json = Json::parse(to_text(verdicts, Format::kJson));
+  CHECK(json[0]["valid"] == true);
+  CHECK(json[0]["findings"][2] == Json({{"severity", "warning"},
+                                        {"field", where + "schedulerName"},
+                                        {"message", "replaced by nervex-scheduler"}}));
+  const Json sarif = Json::parse(to_text(verdicts, Format::kSarif));
+  const Json& result = sarif["runs"][0]["results"][2];
+  CHECK(result["level"] == "warning");
+  CHECK(result["ruleId"] == "doubtful-object");
+  CHECK(result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] ==
+        "dqn." + where + "schedulerName");
+}
+
+TEST_CASE("a warning's field is told from its text", "[cli][validate]") {
+  CHECK(warning_of("spec.holdSeconds: with 0, capacity") ==
+        Finding{"spec.holdSeconds", "with 0, capacity", false});
+  for (const char* text : {"only nervex-server may change spec.requests: the change was dropped",
+                           "no AggregatorConfig a/b: the job waits", "spec.x", "", ": "}) {
+    CHECK(warning_of(text) == Finding{"", text, false});
+  }
+}
+
+TEST_CASE("what could not be checked stands beside the verdicts, in each format",
+          "[cli][validate]") {
+  std::vector<Verdict> verdicts{
+      {"a b/a.json", 1, "NerveXJob", "dqn", {{"spec.group", "Invalid value"}}},
+      {"b.yaml", 3, "", "", {}, "line 3, column 5: bad"},
+      {"/c.yaml", 1, "NerveXJob", "c", {}, "the API server is away"}};
+  CHECK(has_unchecked(verdicts));
+  CHECK(to_text(verdicts, Format::kText) ==
+        "a b/a.json:1: dqn: spec.group: Invalid value\n"
+        "b.yaml: not checked: line 3, column 5: bad\n"
+        "/c.yaml:1: c: not checked: the API server is away\n"
+        "0 of 1 jobs is valid; not checked: b.yaml, /c.yaml: c\n");
+  const Json json = Json::parse(to_text(verdicts, Format::kJson));
+  REQUIRE(json.size() == 3);
+  CHECK(json[1] ==
+        Json({{"file", "b.yaml"},
+              {"line", 3},
+              {"kind", ""},
+              {"name", ""},
+              {"valid", nullptr},
+              {"findings", Json::array({{{"severity", "error"},
+                                         {"field", ""},
+                                         {"message", "not checked: line 3, column 5: bad"}}})}}));
+  const Json run = Json::parse(to_text(verdicts, Format::kSarif))["runs"][0];
+  CHECK(run["invocations"][0]["executionSuccessful"] == false);
+  const auto uri = [](const Json& result) {
+    return result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+  };
+  CHECK(uri(run["results"][0]) == "a%20b/a.json");
+  CHECK(run["results"][1]["ruleId"] == "not-checked");
+  CHECK(run["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] == 3);
+  CHECK(uri(run["results"][2]) == "file:///c.yaml");
+
+  verdicts.assign(7, {"x.yaml", 1, "", "", {}, "gone"});
+  CHECK(to_text(verdicts, Format::kText)
+            .ends_with("0 of 0 jobs are valid; not checked: x.yaml, x.yaml, x.yaml, x.yaml, x.yaml "
+                       "and 2 more\n"));
 }
 
 TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][validate]") {
@@ -231,7 +388,7 @@ TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][
       {"it is a job as the cluster stores it",
        R"([{"op": "add", "path": "/status", "value": {"phase": "Running", "new": 1}},
            {"op": "add", "path": "/spec/requests", "value": {"entries": []}}])",
-       {}},
+       {{"", "only nervex-server may change spec.requests: the change was dropped", false}}},
       {"its version is of another group",
        R"([{"op": "replace", "path": "/apiVersion", "value": "batch/v2"}])",
        {{"apiVersion",
@@ -251,7 +408,8 @@ TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][
   INFO("when " << row.when);
   Json job = parse_manifests(kJob)->at(0).object;
   job["spec"].erase("cleanPodPolicy");
-  job["spec"]["coordinator"]["template"]["spec"]["containers"][0].erase("resources");
+  job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {
+      {"memory", "4Gi"}};
   CHECK(judged(job.patch(Json::parse(row.patch))) == row.want);
 }
 

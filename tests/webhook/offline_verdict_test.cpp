@@ -3,6 +3,7 @@
 #include <regex>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "cli/verdict.h"
 #include "tests/job/corpus.h"
@@ -14,13 +15,17 @@ namespace {
 
 using Lines = std::vector<std::string>;  // "spec.group: Invalid value: ..."
 
-Lines online(const Json& object) {
+kube::AdmissionResponse answer_of(const Json& object, Hook hook) {
   kube::AdmissionRequest request;
   request.operation = "CREATE";
   request.kind = kube::string_at(object, {"kind"});
   request.user = "alice";
   request.object = object;
-  const auto answer = review(request, Hook::kMutate, {*job_check(), "server"}).response;
+  return review(request, hook, {*job_check(), "server"}).response;
+}
+
+Lines online(const Json& object) {
+  const auto answer = answer_of(object, Hook::kMutate);
   Lines lines;
   for (const auto& cause : answer.details.causes) {
     lines.push_back(cause.field + ": " + cause.message);
@@ -28,7 +33,18 @@ Lines online(const Json& object) {
   return lines;
 }
 
-Lines offline(const Json& object) {
+// What kubectl prints beside "created".
+Lines online_warnings(const Json& object) {
+  const auto mutated = answer_of(object, Hook::kMutate);
+  if (!mutated.allowed) return {};
+  Lines lines = mutated.warnings;
+  const Json stored = mutated.patch.is_null() ? object : object.patch(mutated.patch);
+  const Lines more = answer_of(stored, Hook::kValidate).warnings;
+  lines.insert(lines.end(), more.begin(), more.end());
+  return lines;
+}
+
+std::vector<cli::Finding> findings_of(const Json& object) {
   static const auto kOfJobs =
       job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
   static const auto kOfConfigs =
@@ -36,12 +52,20 @@ Lines offline(const Json& object) {
   REQUIRE(kOfJobs);
   REQUIRE(kOfConfigs);
   const bool is_job = kube::string_at(object, {"kind"}) == "NerveXJob";
+  return cli::judge(object, is_job ? **kOfJobs : **kOfConfigs);
+}
+
+Lines lines_of(const std::vector<cli::Finding>& findings, bool are_errors) {
   Lines lines;
-  for (const auto& finding : cli::judge(object, is_job ? **kOfJobs : **kOfConfigs)) {
-    if (finding.is_error) lines.push_back(finding.field + ": " + finding.message);
+  for (const auto& [field, message, is_error] : findings) {
+    if (is_error != are_errors) continue;
+    lines.push_back(field.empty() ? message : field + ": " + message);
   }
   return lines;
 }
+
+Lines offline(const Json& object) { return lines_of(findings_of(object), true); }
+Lines offline_warnings(const Json& object) { return lines_of(findings_of(object), false); }
 
 // Of whom the cluster is, nervexctl cannot know.
 Lines without_hint(Lines lines) {
@@ -65,8 +89,56 @@ TEST_CASE("without a cluster the verdict on each job of the corpus is the webhoo
       INFO("when " << row["when"].get<std::string>());
       const Json job = testing::corpus_job(row);
       CHECK(without_hint(offline(job)) == online(job));
+      CHECK(offline_warnings(job) == online_warnings(job));
     }
   }
+}
+
+TEST_CASE("without a cluster the warnings are the webhook's", "[webhook][offline]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    std::size_t warnings;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"there is nothing to warn of", "[]", 0},
+      {"admission changes what was sent",
+       R"([{"op": "add", "path": "/spec/cleanPodPolicy", "value": "ALL"},
+           {"op": "add", "path": "/spec/requests", "value": {"entries": []}}])",
+       2},
+      {"templates say what the controller overrules",
+       R"([{"op": "add", "path": "/spec/learner/template/spec/schedulerName", "value": "x"},
+           {"op": "add", "path": "/spec/learner/template/spec/containers/0/env", "value": [
+             {"name": "WORLD_SIZE", "value": "1"}, {"name": "A", "value": "1"},
+             {"name": "A", "value": "2"}]},
+           {"op": "add", "path": "/spec/learner/template/spec/containers/-", "value": {
+             "name": "side", "image": "i",
+             "ports": [{"name": "nervex-port", "containerPort": 7}]}}])",
+       4},
+      {"pods reach into their nodes",
+       R"([{"op": "add", "path": "/spec/learner/template/spec/hostPID", "value": true}])", 1},
+      {"nothing is reserved",
+       R"([{"op": "replace", "path": "/spec/learner/replicas", "value": 0},
+           {"op": "remove", "path": "/spec/coordinator/template/spec/containers/0/resources"},
+           {"op": "add", "path": "/spec/coordinator/template/spec/restartPolicy",
+            "value": "Always"}])",
+       3},
+      {"it is wrong",
+       R"([{"op": "replace", "path": "/spec/learner/replicas", "value": -1},
+           {"op": "add", "path": "/spec/learner/template/spec/hostPID", "value": true}])",
+       0},
+  }));
+  INFO("when " << row.when);
+  const Json job = Json::parse(R"({
+    "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob", "metadata": {"name": "dqn"},
+    "spec": {
+      "coordinator": {"template": {"spec": {"containers": [
+        {"name": "main", "image": "i", "resources": {"limits": {"cpu": 1}}}]}}},
+      "learner": {"replicas": 1, "template": {"spec": {"containers": [
+        {"name": "main", "image": "i", "resources": {"limits": {"cpu": 1}}}]}}}}})")
+                       .patch(Json::parse(row.patch));
+  CHECK(offline_warnings(job).size() == row.warnings);
+  CHECK(offline_warnings(job) == online_warnings(job));
 }
 
 TEST_CASE("without a cluster the verdict on an AggregatorConfig is the webhook's",
@@ -83,6 +155,7 @@ TEST_CASE("without a cluster the verdict on an AggregatorConfig is the webhook's
       if (const Json* found = kube::find(job, {"spec", "learner", "template"})) {
         config["spec"]["aggregator"]["template"] = *found;
       }
+      CHECK(offline_warnings(config) == online_warnings(config));
       const Lines want = online(config);
       wrong += want.empty() ? 0 : 1;
       CHECK(without_hint(offline(config)) == want);
