@@ -144,7 +144,7 @@ CleanPodPolicy read_policy(Fields& spec) {
   if (text.empty() || text == "Running") return CleanPodPolicy::kRunning;
   if (text == "All" || text == "ALL") return CleanPodPolicy::kAll;
   if (text == "None") return CleanPodPolicy::kNone;
-  spec.refuse("cleanPodPolicy", "must be one of Running, All, None");
+  spec.refuse("cleanPodPolicy", "supported values: \"All\", \"None\", \"Running\"");
   return CleanPodPolicy::kNone;
 }
 

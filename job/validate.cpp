@@ -33,8 +33,8 @@ void check_name(const Json& object, FieldErrors& errors) {
     errors.push_back({FieldErrorType::kRequired, "metadata.name", "", ""});
   } else if (std::cmp_greater(text.size(), limit)) {
     errors.push_back({FieldErrorType::kTooLong, field, "",
-                      fmt::format("may not be more than {} characters, cut {}: <name>{}, a pod of "
-                                  "the job, may have {}",
+                      fmt::format("may not be more than {} bytes, cut {}: <name>{}, a pod of the "
+                                  "job, may have {}",
                                   limit, text.size() - static_cast<std::size_t>(limit),
                                   names.longest_pod, kMaxNameLength)});
   } else if (!is_dns_1035(text, generated)) {
@@ -51,14 +51,14 @@ void check_clean_pod_policy(const Json& object, FieldErrors& errors) {
     if (*policy == allowed) return;
   }
   errors.push_back({FieldErrorType::kNotSupported, "spec.cleanPodPolicy", shown_value(*policy),
-                    "Invalid CleanPodPolicy: must be one of Running, All, None"});
+                    "supported values: \"All\", \"None\", \"Running\" (Invalid CleanPodPolicy)"});
 }
 
 void check_aggregator(const Json& object, FieldErrors& errors) {
   const Json* mode = kube::find(object, {"spec", "aggregator"});
   if (mode == nullptr || *mode == Json("") || *mode == "PerJob" || *mode == "OnDemand") return;
   errors.push_back({FieldErrorType::kNotSupported, "spec.aggregator", shown_value(*mode),
-                    "must be one of PerJob, OnDemand, or empty"});
+                    "supported values: \"OnDemand\", \"PerJob\", \"\""});
 }
 
 // A field's integer; a wrong type counts as absent: check_text() or a schema tells of it.
@@ -99,7 +99,9 @@ void check_range(const Json& object, const std::string& path, const Range& range
   if (!value || (*value >= range.min && *value <= range.max)) return;
   errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.{}", path, range.field),
                     kube::to_text(object[range.field]),
-                    fmt::format("must be between {} and {}", range.min, range.max)});
+                    *value < range.min && range.max >= std::numeric_limits<std::int32_t>::max()
+                        ? fmt::format("must be {} or more", range.min)
+                        : fmt::format("must be between {} and {}", range.min, range.max)});
 }
 
 void check_times(const Json& object, FieldErrors& errors) {

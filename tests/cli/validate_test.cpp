@@ -223,10 +223,10 @@ TEST_CASE("the verdict names each wrong field, as text, JSON and SARIF", "[cli][
   const auto verdicts = verdicts_of(kJob);
   CHECK(has_errors(verdicts));
   CHECK(to_text(verdicts, Format::kText) ==
-        "job.yaml:2: dqn: spec.cleanPodPolicy: Unsupported value: \"hello\": Invalid "
-        "CleanPodPolicy: must be one of Running, All, None\n"
+        "job.yaml:2: dqn: spec.cleanPodPolicy: Unsupported value: \"hello\": supported values: "
+        "\"All\", \"None\", \"Running\" (Invalid CleanPodPolicy)\n"
         "job.yaml:2: dqn: spec.coordinator.template.spec.containers[0].resources.limits[memory]: "
-        "Invalid value: \"4GB\": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei: did you "
+        "Invalid value: \"4GB\": must be a quantity such as 500m, 2 or 4Gi: did you "
         "mean 4G or 4Gi?\n"
         "0 of 1 jobs is valid\n");
   const Json json = Json::parse(to_text(verdicts, Format::kJson));
@@ -470,7 +470,7 @@ TEST_CASE("an AggregatorConfig is judged by its template", "[cli][validate]") {
        R"([{"op": "add", "path": "/spec/aggregator/template/spec/containers/0/resources",
             "value": {"limits": {"memory": "4GB"}}}])",
        {{"spec.aggregator.template.spec.containers[0].resources.limits[memory]",
-         "Invalid value: \"4GB\": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei: did "
+         "Invalid value: \"4GB\": must be a quantity such as 500m, 2 or 4Gi: did "
          "you mean 4G or 4Gi?"}}},
       {"its version does not exist",
        R"([{"op": "replace", "path": "/apiVersion", "value": "nervex.sensetime.com/v1"}])",

@@ -150,7 +150,7 @@ def test_all_errors_are_reported_at_once(jobs):
 
 
 POLICY_CAUSE = ('spec.cleanPodPolicy: Unsupported value: "hello": '
-                "Invalid CleanPodPolicy: must be one of Running, All, None")
+                'supported values: "All", "None", "Running" (Invalid CleanPodPolicy)')
 
 
 def test_kubectl_prints_a_line_for_each_wrong_field(kubectl, namespace):
@@ -444,4 +444,4 @@ def test_a_long_name_is_taken_where_the_pods_fit(jobs):
         body["spec"].pop(role)
     jobs.create(body, dry_run=True)
     body["metadata"]["name"] += "a"
-    assert "may not be more than 51 characters, cut 1" in refusal(jobs.create, body)
+    assert "may not be more than 51 bytes, cut 1" in refusal(jobs.create, body)

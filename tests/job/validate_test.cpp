@@ -55,15 +55,14 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
       {"the policy has its old spelling", R"({"spec": {"cleanPodPolicy": "ALL"}})", {}},
       {"the policy is unknown",
        R"({"spec": {"cleanPodPolicy": "hello"}})",
-       {R"(spec.cleanPodPolicy: Unsupported value: "hello": Invalid CleanPodPolicy: must be one of Running, All, None)"}},
+       {R"(spec.cleanPodPolicy: Unsupported value: "hello": supported values: "All", "None", "Running" (Invalid CleanPodPolicy))"}},
       {"the policy is no text",
        R"({"spec": {"cleanPodPolicy": 7}})",
-       {"spec.cleanPodPolicy: Unsupported value: 7: Invalid CleanPodPolicy: must be one of "
-        "Running, "
-        "All, None"}},
+       {R"(spec.cleanPodPolicy: Unsupported value: 7: supported values: "All", "None", )"
+        R"("Running" (Invalid CleanPodPolicy))"}},
       {"the aggregator mode is unknown",
        R"({"spec": {"aggregator": "perjob"}})",
-       {R"(spec.aggregator: Unsupported value: "perjob": must be one of PerJob, OnDemand, or empty)"}},
+       {R"(spec.aggregator: Unsupported value: "perjob": supported values: "OnDemand", "PerJob", "")"}},
       {"there is no spec", R"({"spec": null})", {"spec.coordinator: Required value"}},
       {"there is no coordinator",
        R"({"spec": {"coordinator": null}})",
@@ -110,8 +109,8 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
        {"spec.learner.template: Required value: replicas or minReplicas is above 0"}},
       {"times are negative",
        R"({"spec": {"holdSeconds": -1, "activeDeadlineSeconds": 0}})",
-       {"spec.holdSeconds: Invalid value: -1: must be between 0 and 2147483647",
-        "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 9223372036854775807"}},
+       {"spec.holdSeconds: Invalid value: -1: must be 0 or more",
+        "spec.activeDeadlineSeconds: Invalid value: 0: must be 1 or more"}},
       {"a volume is given twice, and one clashes with a template's",
        R"({"spec": {
           "volumes": [{"name": "a"}, {"name": "a"}, {"name": "shm"}],
@@ -149,7 +148,7 @@ TEST_CASE("validate_job demands names that services can have", "[job][validate]"
        {}},
       {"it is too long",
        R"({"name": "a23456789-b23456789-c23456789-d23456789-e2345678"})",
-       {"metadata.name: Too long: may not be more than 47 characters, cut 1" + kLong}},
+       {"metadata.name: Too long: may not be more than 47 bytes, cut 1" + kLong}},
       {"it begins with a digit",
        R"({"name": "4dqn"})",
        {R"(metadata.name: Invalid value: "4dqn": )" + kForm}},
@@ -160,7 +159,7 @@ TEST_CASE("validate_job demands names that services can have", "[job][validate]"
       {"the API server will complete it", R"({"name": null, "generateName": "dqn-"})", {}},
       {"what will be completed is too long",
        R"({"name": "", "generateName": "a23456789-b23456789-c23456789-d23456789-e2345"})",
-       {"metadata.generateName: Too long: may not be more than 42 characters, cut 3" + kLong}},
+       {"metadata.generateName: Too long: may not be more than 42 bytes, cut 3" + kLong}},
       {"there is none", R"({"name": null})", {"metadata.name: Required value"}},
   }));
   INFO("when " << row.when);
@@ -173,7 +172,7 @@ TEST_CASE("the roles of a job decide how long its name may be", "[job][validate]
   CHECK(validate_job(job).empty());
   job["spec"]["learner"] = {{"template", job["spec"]["coordinator"]["template"]}};
   CHECK(texts(validate_job(job)) ==
-        Texts{"metadata.name: Too long: may not be more than 45 characters, cut 6: "
+        Texts{"metadata.name: Too long: may not be more than 45 bytes, cut 6: "
               "<name>-ddp-learner-xxxxx, a pod of the job, may have 63"});
 }
 
@@ -199,17 +198,17 @@ TEST_CASE("validate_job checks what containers ask for", "[job][validate]") {
        {R"(limits[example.com/fpga]: Invalid value: 1.5: must be an integer)"}},
       {"huge pages are halved",
        R"({"limits": {"hugepages-2Mi": "100m", "cpu": "1"}})",
-       {R"(limits[hugepages-2Mi]: Invalid value: "100m": must be an integer)"}},
+       {R"(limits[hugepages-2Mi]: Invalid value: "100m": 100m is not positive integer multiple of hugepages-2Mi)"}},
       {"a device has no domain",
        R"({"limits": {"gpu": 1}})",
        {"limits[gpu]: Invalid value: 1: " + kDevice + ": did you mean nvidia.com/gpu?"}},
       {"no quantity stands there",
        R"({"requests": {"cpu": "two"}, "limits": {"memory": "4GB"}})",
-       {R"(limits[memory]: Invalid value: "4GB": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei: did you mean 4G or 4Gi?)",
-        R"(requests[cpu]: Invalid value: "two": must be a quantity such as 500m, 2 or 4Gi, and below 8Ei)"}},
-      {"more cpu than can be counted",
-       R"({"limits": {"cpu": "9223372036854775807"}})",
-       {R"(limits[cpu]: Invalid value: "9223372036854775807": is too large)"}},
+       {R"(limits[memory]: Invalid value: "4GB": must be a quantity such as 500m, 2 or 4Gi: did you mean 4G or 4Gi?)",
+        R"(requests[cpu]: Invalid value: "two": must be a quantity such as 500m, 2 or 4Gi)"}},
+      {"more than can be counted, which the API server takes",
+       R"({"limits": {"cpu": "9223372036854775807", "memory": "10Ei", "ephemeral-storage": "1e99"}})",
+       {}},
       {"an amount is negative",
        R"({"requests": {"cpu": "-1m"}})",
        {R"(requests[cpu]: Invalid value: "-1m": must be greater than or equal to 0)"}},

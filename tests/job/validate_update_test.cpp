@@ -171,8 +171,8 @@ TEST_CASE("an update is not blamed for errors that are stored", "[job][validate]
       {"the wrong value becomes another wrong one",
        R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "hello"}])",
        R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "world"}])",
-       {R"(spec.cleanPodPolicy: Unsupported value: "world": Invalid CleanPodPolicy: must be one )"
-        R"(of Running, All, None)"}},
+       {R"(spec.cleanPodPolicy: Unsupported value: "world": supported values: "All", "None", )"
+        R"("Running" (Invalid CleanPodPolicy))"}},
       {"the wrong item moves, and so does the one that its message names by its place",
        R"([{"op": "add", "path": "/spec/learner/template/spec/hostNetwork", "value": true},
            {"op": "add", "path": "/spec/learner/template/spec/containers/0",

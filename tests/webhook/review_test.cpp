@@ -95,7 +95,7 @@ TEST_CASE("the clean-up policy is stored, filled in or refused", "[webhook][revi
     CHECK(
         outcome.refusal ==
         R"(NerveXJob.nervex.sensetime.com "dqn" is invalid: spec.cleanPodPolicy: Unsupported value: )"
-        R"("hello": Invalid CleanPodPolicy: must be one of Running, All, None)");
+        R"("hello": supported values: "All", "None", "Running" (Invalid CleanPodPolicy))");
   } else {
     CHECK(outcome.refusal.empty());
     CHECK(outcome.stored["spec"]["cleanPodPolicy"] == row.want);
@@ -139,7 +139,7 @@ TEST_CASE("a refusal names each wrong field as a cause", "[webhook][review]") {
   CHECK(response.details.name == "dqn");
   const std::vector<kube::StatusCause> want{
       {"FieldValueNotSupported",
-       R"(Unsupported value: "hello": Invalid CleanPodPolicy: must be one of Running, All, None)",
+       R"(Unsupported value: "hello": supported values: "All", "None", "Running" (Invalid CleanPodPolicy))",
        "spec.cleanPodPolicy"},
       {"FieldValueDuplicate", R"(Duplicate value: "data")", "spec.volumes[1].name"},
       {"FieldValueRequired", "Required value", "spec.coordinator.template"},

@@ -193,8 +193,8 @@ TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
   CHECK(
       causes_of(request, gather_facts(request, dry_runs, "1")) ==
       std::vector<std::string>{
-          R"(spec.cleanPodPolicy: Unsupported value: "hello": Invalid CleanPodPolicy: must be one )"
-          "of Running, All, None",
+          R"(spec.cleanPodPolicy: Unsupported value: "hello": supported values: "All", "None", )"
+          R"("Running" (Invalid CleanPodPolicy))",
           "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
           "0: must be between 1 and 65535"});
   CHECK(
