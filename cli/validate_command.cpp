@@ -261,7 +261,8 @@ int run_validate(const ValidateFlags& flags) {
   std::vector<std::string> places = flags.files;
   places.insert(places.end(), flags.more_files.begin(), flags.more_files.end());
   if (places.empty()) {
-    return fail_with("validate", Error{Code::kInvalid, "name a file, a folder, or - with -f"});
+    return fail_with("validate",
+                     Error{Code::kInvalid, "name a file, a folder, or - for the standard input"});
   }
   std::optional<ServerJudge> server;
   Judge judge;

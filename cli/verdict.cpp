@@ -148,7 +148,8 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
     }
   }
   const Json rules = Json::array({{{"id", kInvalid}}, {{"id", kDoubtful}}, {{"id", kUnchecked}}});
-  const Json invocation = {{"executionSuccessful", !has_unchecked(verdicts)}};
+  const bool is_complete = !verdicts.empty() && !has_unchecked(verdicts);
+  const Json invocation = {{"executionSuccessful", is_complete}};
   return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
           {"version", "2.1.0"},
           {"runs", Json::array({{{"tool", {{"driver", {{"name", "nervexctl"}, {"rules", rules}}}}},

@@ -323,6 +323,13 @@ TEST_CASE("what could not be checked stands beside the verdicts, in each format"
   CHECK(run["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] == 3);
   CHECK(uri(run["results"][2]) == "file:///c.yaml");
 
+  const auto is_complete = [](const std::vector<Verdict>& of) {
+    return Json::parse(to_text(
+               of, Format::kSarif))["runs"][0]["invocations"][0]["executionSuccessful"] == true;
+  };
+  CHECK(is_complete({verdicts[0]}));
+  CHECK_FALSE(is_complete({}));  // nothing was looked at
+
   verdicts.assign(7, {"x.yaml", 1, "", "", {}, "gone"});
   CHECK(to_text(verdicts, Format::kText)
             .ends_with("0 of 0 jobs are valid; not checked: x.yaml, x.yaml, x.yaml, x.yaml, x.yaml "

@@ -43,7 +43,7 @@ from support.commands import command  # noqa: E402
 from support.extender import extender_with  # noqa: E402
 from support.fault_rig import FaultRig  # noqa: E402
 from support.job_life import JobLife  # noqa: E402
-from support.jobs import Jobs  # noqa: E402
+from support.jobs import Jobs, job  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
 from support.starts import Starts  # noqa: E402
@@ -232,6 +232,43 @@ def kubectl(target):
 @pytest.fixture(scope="session")
 def nervexctl(target):
     return command(target, "nervexctl")
+
+
+# -- without admission
+
+
+def webhook_refusal(jobs):
+    """What the API server says of a job that only our webhooks refuse; "" if it takes it."""
+    try:
+        jobs.create(job("7th"), dry_run=True)
+    except kubernetes.client.ApiException as error:
+        return error.body
+    return ""
+
+
+@pytest.fixture
+def webhooks_away(jobs, programs, custom):
+    """with webhooks_away(): our webhook configurations are not there. The API server hears of that by watches of
+    its own, one for each kind: a wrong job, tried, shows how far they are."""
+    hooks = kubernetes.client.AdmissionregistrationV1Api(custom.api_client)
+
+    @contextlib.contextmanager
+    def webhooks_gone():
+        validating = hooks.read_validating_webhook_configuration("nervex-validating-webhook-configuration")
+        mutating = hooks.read_mutating_webhook_configuration("nervex-mutating-webhook-configuration")
+        hooks.delete_mutating_webhook_configuration(mutating.metadata.name)
+        hooks.delete_validating_webhook_configuration(validating.metadata.name)
+        try:
+            wait_for(lambda: (not webhook_refusal(jobs), webhook_refusal(jobs)), "both webhooks to be asked no more")
+            yield
+        finally:
+            for one in (validating, mutating):
+                one.metadata.resource_version = one.metadata.uid = None
+            hooks.create_validating_webhook_configuration(validating)
+            wait_for(lambda: webhook_refusal(jobs), "the validating webhook to be asked again")
+            hooks.create_mutating_webhook_configuration(mutating)
+            wait_for(lambda: "mnervexjob" in webhook_refusal(jobs), "the mutating webhook to be asked again")
+    return webhooks_gone
 
 
 # -- deadlines

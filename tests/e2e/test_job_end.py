@@ -220,34 +220,10 @@ def test_a_finished_job_is_deleted_after_its_time_to_live(jobs, running, node_ag
 # -- names, columns, scale
 
 
-def refusal(jobs):
-    """What the API server says of a job that only our webhooks refuse; "" if it takes it."""
-    try:
-        jobs.create(job("7th"), dry_run=True)
-    except kubernetes.client.ApiException as error:
-        return error.body
-    return ""
-
-
 @pytest.fixture
-def without_webhooks(jobs, programs, custom):
-    """Our webhook configurations are not there. The API server hears of that by watches of its own, one for
-    each kind: a wrong job, tried, shows how far they are."""
-    hooks = kubernetes.client.AdmissionregistrationV1Api(custom.api_client)
-    validating = hooks.read_validating_webhook_configuration("nervex-validating-webhook-configuration")
-    mutating = hooks.read_mutating_webhook_configuration("nervex-mutating-webhook-configuration")
-    hooks.delete_mutating_webhook_configuration(mutating.metadata.name)
-    hooks.delete_validating_webhook_configuration(validating.metadata.name)
-    try:
-        wait_for(lambda: (not refusal(jobs), refusal(jobs)), "both webhooks to be asked no more")
+def without_webhooks(webhooks_away):
+    with webhooks_away():
         yield
-    finally:
-        for one in (validating, mutating):
-            one.metadata.resource_version = one.metadata.uid = None
-        hooks.create_validating_webhook_configuration(validating)
-        wait_for(lambda: refusal(jobs), "the validating webhook to be asked again")
-        hooks.create_mutating_webhook_configuration(mutating)
-        wait_for(lambda: "mnervexjob" in refusal(jobs), "the mutating webhook to be asked again")
 
 
 def test_a_name_that_no_pod_can_have_is_reported(jobs, without_webhooks):
