@@ -63,11 +63,13 @@ Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_r
 }
 
 void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts) {
-  if (request.kind != job::kKind || templates_to_ask(request).empty()) return;
+  if (templates_to_ask(request).empty()) return;
+  Json attributes = {{"verb", "create"}, {"resource", "pods"}};
+  // An AggregatorConfig's pods come into the namespaces of all jobs: without one, all are meant.
+  if (request.kind == job::kKind) attributes["namespace"] = request.ns;
   Json spec = {{"user", request.user},
                {"groups", request.groups},
-               {"resourceAttributes",
-                {{"namespace", request.ns}, {"verb", "create"}, {"resource", "pods"}}}};
+               {"resourceAttributes", std::move(attributes)}};
   if (!request.user_uid.empty()) spec["uid"] = request.user_uid;
   if (request.user_extra.is_object()) spec["extra"] = request.user_extra;
   const auto reviewed = kube::create_object(

@@ -284,11 +284,12 @@ Reviewed mutate(AdmissionRequest& request, const Rules& rules, const Facts& fact
 }
 
 std::string access_text(const AdmissionRequest& request) {
-  return fmt::format("{} may not create pods in namespace {}", cut_text(request.user, 60),
-                     request.ns);
+  return fmt::format("{} may not create pods in {}", cut_text(request.user, 60),
+                     is_config(request) ? "all namespaces" : "namespace " + request.ns);
 }
 
-// The controller creates the pods, so that a job would lend its author the controller's rights.
+// The controller creates the pods, so that a job, or the AggregatorConfig, would lend its author
+// the controller's rights.
 std::optional<AdmissionResponse> refuse_access(const AdmissionRequest& request, const Rules& rules,
                                                const Facts& facts) {
   if (rules.pod_access != Strictness::kRefuse) return std::nullopt;
@@ -298,7 +299,9 @@ std::optional<AdmissionResponse> refuse_access(const AdmissionRequest& request, 
   }
   if (facts.may_create_pods.value_or(true)) return std::nullopt;
   return refuse(request, 403,
-                access_text(request) + ", which this job would have the controller do");
+                access_text(request) + (is_config(request)
+                                            ? ", where the controller makes pods of this for jobs"
+                                            : ", which this job would have the controller do"));
 }
 
 void append(std::vector<std::string>& warnings, std::vector<std::string> more) {

@@ -67,7 +67,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
               facts = gather_facts(request, dry_runs, check.version(), is_late);
             }
             const bool refuses = flags.capacity == Strictness::kRefuse;
-            if (nodes != nullptr && (refuses || hook == Hook::kValidate)) {
+            if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
               ask_capacity(request, *nodes, facts);
             }
             if (hook == Hook::kMutate) return facts;  // once is enough

@@ -289,7 +289,7 @@ def as_user(target, namespace, core, api_client):
     rbac = kubernetes.client.RbacAuthorizationV1Api(api_client)
 
     def make(name, pods=False):
-        rules = [{"apiGroups": ["nervex.sensetime.com"], "resources": ["nervexjobs"], "verbs": ["*"]}]
+        rules = [{"apiGroups": ["nervex.sensetime.com"], "resources": ["nervexjobs", "aggregatorconfigs"], "verbs": ["*"]}]
         rules += [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}] if pods else []
         rbac.create_namespaced_role(namespace, {"metadata": {"name": name}, "rules": rules})
         rbac.create_namespaced_role_binding(namespace, {
@@ -328,6 +328,16 @@ def test_a_user_who_may_create_pods_creates_jobs(as_user):
             assert "with-pods" in error.body, error.body
             return None  # the authorizer has not seen the roles yet
     wait_for(create, "the roles to count")
+
+
+def test_an_aggregator_config_comes_from_those_who_may_create_pods_everywhere(as_user, namespace):
+    """Its pods come into the namespaces of all jobs, so the right to create them in one is not enough."""
+    user = as_user("config-author", pods=True)
+    (config,) = load("examples/nervex-mock-agconfig.yaml")
+    config["metadata"].pop("namespace")
+    place = ("nervex.sensetime.com", "v1alpha1", namespace, "aggregatorconfigs", config)
+    said = wait_for(lambda: refusal_seen(user.custom.create_namespaced_custom_object, *place), "the role to count")
+    assert "config-author may not create pods in all namespaces" in said
 
 
 def test_access_to_the_node_is_refused_where_the_cluster_says_so(jobs, programs, monkeypatch):

@@ -190,13 +190,12 @@ TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
   job["spec"].erase("collector");
   job["spec"]["cleanPodPolicy"] = "hello";
   const auto request = request_for(job);
-  CHECK(
-      causes_of(request, gather_facts(request, dry_runs, "1")) ==
-      std::vector<std::string>{
-          R"(spec.cleanPodPolicy: Unsupported value: "hello": supported values: "All", "None", )"
-          R"("Running" (Invalid CleanPodPolicy))",
-          "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
-          "0: must be between 1 and 65535"});
+  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+        std::vector<std::string>{
+            R"(spec.cleanPodPolicy: Unsupported value: "hello": supported values: "All", "None", )"
+            R"("Running" (Invalid CleanPodPolicy))",
+            "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
+            "0: must be between 1 and 65535"});
   CHECK(
       api.last.path ==
       "/api/v1/namespaces/nervex-system/podtemplates?dryRun=All&fieldValidation=Strict&timeout=1s");
@@ -460,6 +459,14 @@ TEST_CASE("whether a user may create pods is asked with all that the user is", "
   CHECK(asked == Json::parse(R"({"user": "alice", "uid": "u-7", "groups": ["team"],
     "extra": {"scopes": ["a"]},
     "resourceAttributes": {"namespace": "rl", "verb": "create", "resource": "pods"}})"));
+
+  // The controller makes an aggregator's pods in the namespace of any job.
+  request.kind = "AggregatorConfig";
+  request.object = {
+      {"spec", {{"aggregator", {{"template", a_job()["spec"]["coordinator"]["template"]}}}}}};
+  ask_pod_access(request, api, facts);
+  CHECK(asked["resourceAttributes"] == Json{{"verb", "create"}, {"resource", "pods"}});
+  request = request_for(a_job());
 
   asked = nullptr;
   ask_pod_access(
