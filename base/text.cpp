@@ -28,6 +28,22 @@ std::string cut_text(std::string_view text, std::size_t limit) {
   return std::string(first_bytes(text, limit - 3)) + "...";
 }
 
+std::vector<std::string> wrap_text(std::string_view text, std::size_t limit, std::size_t most) {
+  constexpr std::string_view kGoesOn = "...";
+  std::vector<std::string> lines;
+  std::string line;
+  while (line.size() + text.size() > limit && lines.size() + 1 < most) {
+    const std::size_t room = limit - kGoesOn.size() - line.size();
+    const std::size_t space = text.substr(0, room + 1).rfind(' ');
+    if (space == std::string_view::npos || space == 0) break;  // one long word
+    lines.push_back(line.append(text.substr(0, space)).append(kGoesOn));
+    line = kGoesOn;
+    text.remove_prefix(space + 1);
+  }
+  lines.push_back(cut_text(line.append(text), limit));
+  return lines;
+}
+
 namespace {
 
 std::string lower(std::string_view text) {

@@ -17,6 +17,10 @@ std::string_view last_bytes(std::string_view text, std::size_t limit);
 // The first bytes and "...", `limit` bytes at most with them. `limit` is above 3.
 std::string cut_text(std::string_view text, std::size_t limit);
 
+// A long text as several: each has `limit` bytes at most, ends and goes on at a space with "...",
+// and there are `most` at most; the last one is cut. `limit` is above 6.
+std::vector<std::string> wrap_text(std::string_view text, std::size_t limit, std::size_t most);
+
 // FNV-1a, 64 bits: the same on every platform and in every version. Goes on from `hash`.
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
   for (const char c : text) {

@@ -17,6 +17,7 @@ constexpr MembersAt kManagedFields{"managedFields", 3};
 constexpr std::size_t kMaxBytesWithout = std::size_t{256} << 10U;
 // The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
 constexpr std::size_t kMaxWarning = 120;
+constexpr std::size_t kMostLines = 4;  // of one warning
 
 // Takes the object out of the review: a large job is not copied.
 Json take(Json& request, const char* key) {
@@ -110,8 +111,10 @@ std::string encode_review(const std::string& uid, const AdmissionResponse& respo
   }
   if (!response.warnings.empty()) {
     std::vector<std::string> warnings;
-    for (const auto& warning : response.warnings)
-      warnings.push_back(cut_text(warning, kMaxWarning));
+    for (const auto& warning : response.warnings) {
+      for (auto& line : wrap_text(warning, kMaxWarning, kMostLines))
+        warnings.push_back(std::move(line));
+    }
     text += R"(,"warnings":)";
     append_texts(text, warnings);
   }

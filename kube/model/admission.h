@@ -51,7 +51,7 @@ struct AdmissionResponse {
   std::string message;                // of a refusal
   StatusDetails details;              // of a refusal
   Json patch;                         // array of JSON Patch operations; null or empty: no patch
-  std::vector<std::string> warnings;  // the codec cuts each at 120 characters
+  std::vector<std::string> warnings;  // the codec makes lines of 120 characters of each
   bool operator==(const AdmissionResponse&) const = default;
 };
 

@@ -31,5 +31,18 @@ TEST_CASE("a text that is cut says so within its limit", "[base][text]") {
   CHECK(cut_text("ab\u00fcdefg", 6) == "ab...");
 }
 
+TEST_CASE("a long text goes on in further ones", "[base][text]") {
+  using Texts = std::vector<std::string>;
+  CHECK(wrap_text("", 10, 3) == Texts{""});
+  CHECK(wrap_text("ten bytes!", 10, 3) == Texts{"ten bytes!"});
+  CHECK(wrap_text("one two three", 10, 3) == Texts{"one two...", "...three"});
+  CHECK(wrap_text("one two three four", 13, 3) == Texts{"one two...", "...three four"});
+  CHECK(wrap_text("onetwothreefour", 10, 3) == Texts{"onetwot..."});
+  CHECK(wrap_text("one two three four", 10, 2) == Texts{"one two...", "...thre..."});
+  CHECK(wrap_text("one two three four", 10, 1) == Texts{"one two..."});
+  for (const auto& line : wrap_text("a bb ccc dddd eeeee ffffff ggggggg", 12, 9))
+    CHECK(line.size() <= 12);
+}
+
 }  // namespace
 }  // namespace nervex

@@ -162,6 +162,13 @@ TEST_CASE("encode_review answers in the review's own shape", "[kube][admission]"
       {"what is refused is not patched", refused(400, "no", parsed(R"([{"op":"x"}])")),
        R"({"uid":"u","allowed":false,
            "status":{"code":400,"reason":"BadRequest","message":"no"}})"},
+      {"a warning is long",
+       allowed(Json(),
+               {"spec.learner: 1 of 3 can never fit: each needs nvidia.com/gpu 64; the "
+                "largest node has 8 of it, so ask for less for each, or add a larger node"}),
+       R"({"uid":"u","allowed":true,"warnings":["spec.learner: 1 of 3 can never fit: each needs )"
+       R"(nvidia.com/gpu 64; the largest node has 8 of it, so ask for less for...",)"
+       R"("...each, or add a larger node"]})"},
       {"there are warnings", allowed(Json(), {"spec.x is deprecated", std::string(200, 'w')}),
        R"({"uid":"u","allowed":true,"warnings":["spec.x is deprecated",")" + std::string(117, 'w') +
            R"(..."]})"},
