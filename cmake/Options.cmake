@@ -19,6 +19,10 @@ target_include_directories(nervex_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(nervex_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -fno-omit-frame-pointer -fPIE)
 target_link_options(nervex_options INTERFACE -pie)  # -fPIE everywhere: one precompiled header fits all
+# Macros such as __FILE__ name files from the root of the tree: programs of one commit are the same bytes in every folder
+# (make release). Debuggers still find the sources by their whole paths.
+target_compile_options(nervex_options INTERFACE
+  -fmacro-prefix-map=${PROJECT_BINARY_DIR}/= -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(NERVEX_DEV)
   target_compile_options(nervex_options INTERFACE -Werror)
 endif()

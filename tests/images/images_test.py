@@ -103,6 +103,15 @@ class Reproducible(unittest.TestCase):
                 compress = name == "nervexctl"  # the longest part, and the same for all
                 self.assertEqual(oci.archive(first, compress), oci.archive(again, compress))
 
+    def test_no_program_names_the_folder_it_was_compiled_in(self):
+        """Else the same commit is other bytes in another folder, or with another cache."""
+        cache = os.environ.get("NERVEX_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "nervex")
+        for name in suite.PROGRAMS:
+            content = files_of(IMAGES[name])[f"usr/bin/{name}"].content
+            for folder in (ROOT, cache):
+                found = re.findall(re.escape(folder.encode()) + rb"/[ -~]*", content)
+                self.assertEqual(found, [], name)
+
     def test_everything_has_the_one_time_and_belongs_to_root(self):
         for layer in Archive(IMAGES["nervexctl"]).layers():
             with tarfile.open(fileobj=io.BytesIO(layer)) as opened:
