@@ -69,12 +69,13 @@ bool constrains_too_much(const std::vector<gang::MemberSet>& sets) {
 std::optional<NeverFits> find_never_fitting(const Json& object, const gang::Cluster& nodes) {
   std::size_t left = kMaxValues;
   if (nodes.empty() || has_more_than(object, left)) return std::nullopt;
-  Json named = object;  // with generateName there is no name yet
-  if (kube::string_at(object, {"metadata", "name"}).empty() && named.is_object() &&
-      named["metadata"].is_object()) {
-    named["metadata"]["name"] = "job";
+  Json named;  // with generateName there is no name yet
+  const bool has_name = !kube::string_at(object, {"metadata", "name"}).empty();
+  if (!has_name && kube::find(object, {"metadata"}) != nullptr) {
+    named = object;
+    if (named["metadata"].is_object()) named["metadata"]["name"] = "job";
   }
-  const auto job = job::decode_job(named);
+  const auto job = job::decode_job(named.is_null() ? object : named);
   if (!job) return std::nullopt;
   const auto sets = sets_of(*job);
   if (constrains_too_much(sets)) return std::nullopt;

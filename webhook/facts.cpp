@@ -15,9 +15,10 @@ constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subje
 
 Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
                                    TemplateDryRuns& dry_runs, const std::string& version) {
-  const Json pod_template = pod_template_to_ask(object, role);
-  if (pod_template.is_null()) return job::FieldErrors{};
-  const auto verdict = dry_runs.ask(pod_template, version);
+  const std::string key = template_key(object, role);
+  if (key.empty()) return job::FieldErrors{};
+  const auto verdict =
+      dry_runs.ask(key, version, [&] { return pod_template_to_ask(object, role); });
   if (!verdict) return verdict.error();
   return errors_in_job(*verdict, object, role);
 }

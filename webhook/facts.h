@@ -19,7 +19,7 @@ Facts gather_facts(
     const std::function<bool()>& is_late = [] { return false; });
 
 // Whether the user of a request that brings templates may create pods in its namespace, into
-// `facts`. AggregatorConfigs are not asked about: their authors are trusted (SECURITY.md).
+// `facts`; of an AggregatorConfig in all namespaces.
 void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts);
 
 // Whether the job could ever run, into `facts`; of a request that changes what its pods need.

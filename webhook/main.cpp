@@ -7,7 +7,7 @@
 #include "webhook/flags.h"
 #include "webhook/live_check.h"
 #include "webhook/nodes.h"
-#include "webhook/recent_get.h"
+#include "webhook/recent_answers.h"
 #include "webhook/routes.h"
 #include "webhook/template_dry_run.h"
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   // Each review that is under way may ask.
   kube::Client& quick = manager->add_client(webhook::kDryRunTimeout, options.max_connections);
   webhook::TemplateDryRuns dry_runs(quick, flags.dry_run_namespace, manager->clock());
-  webhook::RecentGet configs(quick, manager->clock());
+  webhook::RecentAnswers recent(quick, manager->clock());
   std::optional<webhook::Nodes> nodes;
   if (flags.capacity != webhook::Strictness::kOff) {
     nodes.emplace(manager->caches(), manager->clock());
@@ -41,8 +41,8 @@ int main(int argc, char** argv) {
 
   MemoryBudget memory(webhook::kReviewBytes);
   HttpServer server(options);
-  webhook::add_routes(server, check, dry_runs, quick, configs, nodes ? &*nodes : nullptr, flags,
-                      memory, manager->metrics());
+  webhook::add_routes(server, check, dry_runs, recent, nodes ? &*nodes : nullptr, flags, memory,
+                      manager->metrics());
   show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
   return manager->run();

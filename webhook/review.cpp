@@ -140,16 +140,20 @@ bool same_spec_but_requests(const Json& object, const Json& old_object) {
 // An AggregatorConfig is a job with one template, to the schema: its errors by their place there.
 job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCheck& schema) {
   constexpr std::string_view kThere = "spec.coordinator.template";
+  const std::string here = fmt::format("spec.{}.template", kConfigRole);
+  const auto move = [&](std::string& text) {
+    for (auto at = text.find(kThere); at != text.npos; at = text.find(kThere, at + here.size())) {
+      text.replace(at, kThere.size(), here);
+    }
+  };
   Json as_job = {{"spec", {{"coordinator", Json::object()}}}};
   if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {
     as_job["spec"]["coordinator"]["template"] = *found;
   }
   job::FieldErrors errors = schema.errors_of(as_job);
   for (auto& error : errors) {
-    if (error.field.starts_with(kThere)) {
-      error.field =
-          fmt::format("spec.{}.template{}", kConfigRole, error.field.substr(kThere.size()));
-    }
+    move(error.field);
+    move(error.detail);  // where a field belongs
   }
   return errors;
 }

@@ -49,8 +49,7 @@ HttpServerOptions server_options(const Flags& flags) {
 }
 
 void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
-                kube::Api& configs, Nodes* nodes, const Flags& flags, MemoryBudget& memory,
-                Metrics& metrics) {
+                Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics) {
   const Sources sources{
       .check = [&check] { return check.current(); },
       .newer_check =
@@ -59,8 +58,8 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                 outdated, std::min(kLookAgainTimeout, left_until(received + kReviewTime)));
           },
       .facts =
-          [&check, &dry_runs, &api, &configs, nodes, flags](const kube::AdmissionRequest& request,
-                                                            Hook hook, MonoTime received) {
+          [&check, &dry_runs, &api, nodes, flags](const kube::AdmissionRequest& request, Hook hook,
+                                                  MonoTime received) {
             Facts facts;
             const auto is_late = [&] { return left_until(received + kFactsTime).count() <= 0; };
             if (!flags.dry_run_namespace.empty()) {
@@ -73,7 +72,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             if (hook == Hook::kMutate) return facts;  // once is enough
             if (flags.pod_access != Strictness::kOff) ask_pod_access(request, api, facts);
             if (!is_late()) {
-              ask_aggregator_config(request, configs, flags.aggregator_config, facts);
+              ask_aggregator_config(request, api, flags.aggregator_config, facts);
             }
             return facts;
           },

@@ -18,12 +18,10 @@ HttpServerOptions server_options(const Flags& flags);
 // with what the program needs for itself: 200 of the 256 MiB that the deployment gives it.
 inline constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
 
-// Both hooks, counted in `metrics`. `api` should not wait for longer than a second; `configs` is
-// asked for the AggregatorConfig; `nodes` may be null. A review waits at most 2 s for its part of
-// `memory`: our configurations give a hook 5 s, so that the API server has time to ask once more.
-// All are borrowed for the server's life.
+// Both hooks, counted in `metrics`. `api` should not wait for longer than a second; `nodes` may be
+// null. A review waits at most 2 s for its part of `memory`: our configurations give a hook 5 s, so
+// that the API server has time to ask once more. All are borrowed for the server's life.
 void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
-                kube::Api& configs, Nodes* nodes, const Flags& flags, MemoryBudget& memory,
-                Metrics& metrics);
+                Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics);
 
 }  // namespace nervex::webhook

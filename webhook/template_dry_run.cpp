@@ -62,7 +62,8 @@ job::Job job_with_templates(const Json& object) {
 
 job::FieldErrorType type_of(std::string_view reason) {
   using enum job::FieldErrorType;
-  for (const auto type : {kRequired, kNotSupported, kForbidden, kTooLong, kDuplicate, kNotFound}) {
+  for (const auto type :
+       {kRequired, kNotSupported, kForbidden, kTooLong, kDuplicate, kNotFound}) {
     if (job::cause_type(type) == reason) return type;
   }
   return kInvalid;
@@ -147,6 +148,16 @@ Json pod_template_to_ask(const Json& object, std::string_view role) {
           {"kind", "PodTemplate"},
           {"metadata", {{"name", kName}}},
           {"template", {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}}};
+}
+
+std::string template_key(const Json& object, std::string_view role) {
+  const Json* written = kube::find(object, {"spec", role, "template"});
+  if (written == nullptr || !written->is_object()) return {};
+  // All that is read above: of roles only the coordinator's default restartPolicy differs.
+  std::string text = role == "coordinator" ? "coordinator\n" : "\n";
+  text += kube::string_at(object, {"spec", "priorityClassName"}) + '\n';
+  text += kube::to_text(kube::array_at(object, {"spec", "volumes"})) + '\n';
+  return sha256_hex(text += kube::to_text(*written));
 }
 
 namespace {
@@ -241,14 +252,16 @@ void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdic
   order_.pop_front();
 }
 
-Result<TemplateVerdict> TemplateDryRuns::ask(const Json& pod_template, const std::string& version) {
-  const std::string body = kube::to_text(pod_template);
-  const std::string key = version + "\n" + sha256_hex(body);
+Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
+                                             const std::string& version,
+                                             const std::function<Json()>& pod_template) {
+  const std::string key = version + "\n" + template_key;
   if (auto verdict = known(key)) return *std::move(verdict);
   {
     const MutexLock lock(mutex_);
     if (failed_ && clock_.mono() < failed_at_ + kPauseAfterFailure) return *failed_;
   }
+  const std::string body = kube::to_text(pod_template());
   auto verdict = post(body, "Strict");
   if (verdict && verdict->is_unreadable) {
     // A field that it does not know hides all else that is wrong. Ours name such fields anyway.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,10 @@ namespace nervex::webhook {
 // that may be refused, volumes of the job above all, and without anything that is one job's own, so
 // that equal templates are equal texts. Null: the role has no template.
 Json pod_template_to_ask(const Json& object, std::string_view role);
+
+// The same for equal results of pod_template_to_ask(), and much cheaper to have. Empty: there is no
+// template.
+std::string template_key(const Json& object, std::string_view role);
 
 struct TemplateVerdict {
   // The API server's words, paths as in the PodTemplate: "template.spec.containers[0].image".
@@ -59,10 +64,12 @@ class TemplateDryRuns {
   TemplateDryRuns(const TemplateDryRuns&) = delete;
   TemplateDryRuns& operator=(const TemplateDryRuns&) = delete;
 
-  // What pod_template_to_ask() made. Verdicts are kept: under another `version` of the cluster's
-  // OpenAPI they count no more; refusals are asked for again after a minute, acceptances after ten.
-  // An Error: there was no verdict; if the API server did not answer, none is asked for a while.
-  Result<TemplateVerdict> ask(const Json& pod_template, const std::string& version);
+  // About what `pod_template` makes (pod_template_to_ask()), which is called if no verdict is kept
+  // under its `key`. Under another `version` of the cluster's OpenAPI they count no more; refusals
+  // are asked for again after a minute, acceptances after ten. An Error: there was no verdict; if
+  // the API server did not answer, none is asked for a while.
+  Result<TemplateVerdict> ask(const std::string& key, const std::string& version,
+                              const std::function<Json()>& pod_template);
 
  private:
   struct Kept {

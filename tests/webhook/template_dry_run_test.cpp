@@ -1,5 +1,8 @@
 #include "webhook/template_dry_run.h"
 
+#include <map>
+#include <set>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
@@ -94,6 +97,27 @@ TEST_CASE("equal templates of different jobs and roles ask the same", "[webhook]
   CHECK(coordinator["template"]["spec"]["restartPolicy"] == "Never");
   coordinator["template"]["spec"].erase("restartPolicy");
   CHECK(coordinator == asked);
+}
+
+TEST_CASE("what is asked follows from its key", "[webhook][dry_run][property]") {
+  Json job = a_job();
+  for (const char* role : {"collector", "learner"}) {
+    job["spec"][role] = {{"template", job["spec"]["coordinator"]["template"]}};
+  }
+  job["spec"]["priorityClassName"] = "high";
+  std::map<std::string, Json> asked;
+  std::set<std::string> texts;
+  with_odd_parts(job, [&](const Json& changed) {
+    for (const auto role : job::kTemplateRoles) {
+      const Json pod_template = pod_template_to_ask(changed, role);
+      const std::string key = template_key(changed, role);
+      REQUIRE(key.empty() == pod_template.is_null());
+      CHECK(asked.try_emplace(key, pod_template).first->second == pod_template);
+      texts.insert(kube::to_text(pod_template));
+    }
+  });
+  CHECK(texts.size() > 50);
+  CHECK(asked.size() < 3 * texts.size());  // a key says little more than what is asked
 }
 
 TEST_CASE("any shape of a job can be asked about", "[webhook][dry_run][property]") {
