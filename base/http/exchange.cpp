@@ -179,7 +179,8 @@ class Exchange : private httplib::ClientImpl {
     HttpResponse reply{std::max(response_.status, 0), {}, std::move(response_.body)};
     for (const auto& [name, value] : response_.headers) {
       const auto [at, is_new] = reply.headers.emplace(lower(name), value);
-      if (!is_new) at->second += ", " + value;  // RFC 9110, 5.3
+      // RFC 9110, 5.3. httplib holds the lines of one name in reverse order.
+      if (!is_new) at->second.insert(0, value + ", ");
     }
     return reply;
   }
