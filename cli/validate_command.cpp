@@ -142,7 +142,7 @@ class ServerJudge {
     auto findings = ask_server(api_, ns_, object);
     if (findings) {
       if (has_errors({{"", 1, "", "", *findings}})) return findings;
-      for (const auto& text : warnings_) findings->push_back(warning_of(text));
+      for (auto& warning : warnings_of(warnings_)) findings->push_back(std::move(warning));
       return findings;
     }
     const Code code = findings.error().code;
@@ -152,11 +152,7 @@ class ServerJudge {
 
  private:
   void note_warnings(const kube::RequestSeen& seen) {
-    for (auto& text : kube::parse_warnings(seen.warnings)) {
-      if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) {
-        warnings_.push_back(std::move(text));
-      }
-    }
+    for (auto& line : kube::parse_warnings(seen.warnings)) warnings_.push_back(std::move(line));
   }
 
   kube::Client client_;

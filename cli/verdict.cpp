@@ -251,6 +251,29 @@ Finding warning_of(std::string_view text) {
   return {std::string(field), std::string(text.substr(end + 2)), false};
 }
 
+std::vector<Finding> warnings_of(const std::vector<std::string>& lines) {
+  constexpr std::string_view kGoesOn = "...";
+  std::vector<std::string> texts;
+  for (const auto& line : lines) {
+    const bool goes_on =
+        !texts.empty() && texts.back().ends_with(kGoesOn) && line.starts_with(kGoesOn);
+    if (goes_on) {
+      texts.back().replace(texts.back().size() - kGoesOn.size(), kGoesOn.size(), " ");
+      texts.back() += line.substr(kGoesOn.size());
+    } else {
+      texts.push_back(line);
+    }
+  }
+  std::vector<Finding> findings;
+  for (const auto& text : texts) {
+    Finding finding = warning_of(text);
+    if (std::find(findings.begin(), findings.end(), finding) == findings.end()) {
+      findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
+}
+
 std::optional<Finding> judge_kind(const Json& object) {
   if (object.is_array() && std::any_of(object.begin(), object.end(), is_judged)) {
     return Finding{"",

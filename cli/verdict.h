@@ -52,6 +52,10 @@ std::optional<Finding> judge_kind(const Json& object);
 // `spec.suspend: ...`, as the webhook words a warning.
 Finding warning_of(std::string_view text);
 
+// The same of what a server said of one object: once each, and without the breaks of long lines
+// (base/text.h, wrap_text()).
+std::vector<Finding> warnings_of(const std::vector<std::string>& lines);
+
 // What a server that refused the object said: a metav1.Status. nullopt: it is about something else,
 // so that there is no verdict.
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body);

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "base/text.h"
 #include "job/schema/job_schema.h"
 #include "schemas/schemas.h"
 
@@ -288,6 +289,17 @@ TEST_CASE("a warning's field is told from its text", "[cli][validate]") {
                            "no AggregatorConfig a/b: the job waits", "spec.x", "", ": "}) {
     CHECK(warning_of(text) == Finding{"", text, false});
   }
+}
+
+TEST_CASE("what a server warns of is told once and as a whole", "[cli][validate]") {
+  const std::string text = "spec.learner.template: needs 8 nvidia.com/gpu, the largest node has 4";
+  std::vector<std::string> lines = wrap_text(text, 30, 9);
+  REQUIRE(lines.size() == 3);
+  lines.insert(lines.begin(), "first...");  // cut, not broken
+  lines.insert(lines.end(), {"...", "first..."});
+  CHECK(warnings_of(lines) ==
+        std::vector<Finding>{{"", "first...", false}, warning_of(text), {"", "...", false}});
+  CHECK(warnings_of({}).empty());
 }
 
 TEST_CASE("what could not be checked stands beside the verdicts, in each format",
