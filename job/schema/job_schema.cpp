@@ -166,6 +166,14 @@ Result<Json> own_schema(std::string_view crd_schema) {
   return schema;
 }
 
+// The API server reads a field of Kubernetes' own that is absent as empty or 0, and checks that: a
+// sysctl without a value is right. What must be there is told by the rules (job/template/rules.h).
+void require_nothing(Json& schema) {
+  if (!schema.is_structured()) return;
+  if (schema.is_object()) schema.erase("required");
+  for (auto& child : schema) require_nothing(child);
+}
+
 Json reference_to(std::string_view definition) {
   return {{"$ref", fmt::format("{}{}", kDefinitions, definition)}};
 }
@@ -185,6 +193,7 @@ Result<std::shared_ptr<const SchemaCheck>> fill_and_compile(Json schema,
     }
     schema[pointer] = reference_to(part.definition);
   }
+  for (auto& definition : *definitions) require_nothing(definition);
   schema["definitions"] = *std::move(definitions);
   return SchemaCheck::compile(std::move(schema));
 }

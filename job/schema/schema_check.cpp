@@ -42,9 +42,54 @@ Json without_nulls(const Json& value) {
   return value;
 }
 
-std::string unknown_field_text(const Json& schema, const std::string& key) {
+bool has_field(const SchemaPlace& place, const std::string& key) {
+  if (place.schema == nullptr) return false;
+  const auto properties = place.schema->find("properties");
+  return properties != place.schema->end() && properties->contains(key);
+}
+
+// The paths that `key` would have in parts of `place`, of lists in each of their items.
+std::vector<std::string> paths_below(const SchemaTree& tree, const SchemaPlace& place,
+                                     const std::string& key) {
+  std::vector<std::string> paths;
+  for (const auto& [name, unused] : (*place.schema)["properties"].items()) {
+    const SchemaPlace part = tree.member(place, name);
+    if (has_field(part, key)) paths.push_back(tree.member(part, key).path);
+    if (has_field(tree.item(part, 0), key)) paths.push_back(fmt::format("{}[].{}", part.path, key));
+  }
+  return paths;
+}
+
+// Resources are no fields: {nvidia.com/gpu: 1} instead of {limits: {nvidia.com/gpu: 1}}.
+bool is_resource(const SchemaPlace& place, std::string_view key) {
+  const bool is_name = key == "cpu" || key == "memory" || key == "ephemeral-storage" ||
+                       key == "gpu" || key.find('/') != key.npos;
+  return is_name && has_field(place, "limits") && has_field(place, "requests");
+}
+
+// Where a field belongs that `place` does not have: one level lower or higher. "" if nothing there
+// has it, or several parts do; of a pod's spec they are containers of all kinds.
+std::string right_path(const SchemaTree& tree, const SchemaPlace& place, const SchemaPlace* above,
+                       const std::string& key) {
+  if (key.size() > kMaxKeyLength) return "";
+  if (is_resource(place, key)) return tree.member(tree.member(place, "limits"), key).path;
+  const auto paths = paths_below(tree, place, key);
+  if (paths.size() == 1) return paths.front();
+  const std::string in_containers = fmt::format("{}.containers[].{}", place.path, key);
+  const bool is_known = std::find(paths.begin(), paths.end(), in_containers) != paths.end();
+  if (is_known) return in_containers;
+  const bool is_above = paths.empty() && above != nullptr && has_field(*above, key);
+  return is_above ? tree.member(*above, key).path : "";
+}
+
+std::string unknown_field_text(const SchemaTree& tree, const SchemaPlace& place,
+                               const SchemaPlace* above, const std::string& key) {
+  std::string path = right_path(tree, place, above, key);
+  // Below templates all roles and AggregatorConfigs are the same.
+  if (const auto at = path.find(".template."); at != path.npos) path.erase(0, at + 1);
+  if (!path.empty()) return fmt::format("unknown field `{}`: it belongs at {}", key, path);
   std::vector<std::string> known;
-  for (const auto& [name, unused] : schema["properties"].items()) known.push_back(name);
+  for (const auto& [name, unused] : (*place.schema)["properties"].items()) known.push_back(name);
   const std::string guess = closest_name(key, known);
   if (guess.empty()) return fmt::format("unknown field `{}`", cut_text(key, kMaxKeyLength));
   return fmt::format("unknown field `{}`, did you mean `{}`?", key, guess);
@@ -76,8 +121,9 @@ void check_integer(const Json& schema, const Json& value, const SchemaPlace& pla
   }
 }
 
-void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
-          FieldErrors& errors) {
+// `above`: the object that holds `place`, maybe in a list; null: none.
+void walk(const SchemaTree& tree, const SchemaPlace& place, const SchemaPlace* above,
+          const Json& value, FieldErrors& errors) {
   if (place.schema == nullptr || errors.size() >= kMaxErrors) return;
   const Json& schema = *place.schema;
   if (value.is_object()) {
@@ -85,14 +131,14 @@ void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
     for (const auto& [key, child] : value.items()) {
       const SchemaPlace member = tree.member(place, key);
       if (member.schema == nullptr && is_closed(schema) && errors.size() < kMaxErrors) {
-        errors.push_back(
-            {FieldErrorType::kUnknownField, member.path, "", unknown_field_text(schema, key)});
+        errors.push_back({FieldErrorType::kUnknownField, member.path, "",
+                          unknown_field_text(tree, place, above, key)});
       }
-      walk(tree, member, child, errors);
+      walk(tree, member, &place, child, errors);
     }
   } else if (value.is_array()) {
     std::size_t index = 0;
-    for (const auto& child : value) walk(tree, tree.item(place, index++), child, errors);
+    for (const auto& child : value) walk(tree, tree.item(place, index++), above, child, errors);
   } else if (value.is_number_integer()) {
     check_integer(schema, value, place, errors);
   }
@@ -103,7 +149,7 @@ void walk(const SchemaTree& tree, const SchemaPlace& place, const Json& value,
 // schema describes.
 FieldErrors check_fields(const SchemaTree& tree, const Json& value) {
   FieldErrors errors;
-  walk(tree, tree.root(), value, errors);
+  walk(tree, tree.root(), nullptr, value, errors);
   return errors;
 }
 

@@ -47,9 +47,35 @@ TEST_CASE("the schema check names every field that breaks the schema", "[job][sc
       {"a field is misspelt",
        R"([{"op": "move", "from": "/spec/coordinator/template/spec/containers",
             "path": "/spec/coordinator/template/spec/contaniers"}])",
-       {"spec.coordinator.template.spec.containers: Required value",
-        "spec.coordinator.template.spec.contaniers: Forbidden: unknown field `contaniers`, did you "
+       {"spec.coordinator.template.spec.contaniers: Forbidden: unknown field `contaniers`, did you "
         "mean `containers`?"}},
+      {"fields stand one level too high",
+       R"([{"op": "add", "path": "/spec/coordinator/template/containers", "value": []},
+           {"op": "add", "path": "/spec/coordinator/template/spec/command", "value": ["x"]},
+           {"op": "add", "path": "/spec/coordinator/template/spec/runAsUser", "value": 0},
+           {"op": "add", "path": "@/resources/nvidia.com~1gpu", "value": 1},
+           {"op": "add", "path": "/spec/volumes/0/sizeLimit", "value": "1Gi"}])",
+       {"spec.coordinator.template.containers: Forbidden: unknown field `containers`: it belongs "
+        "at template.spec.containers",
+        "spec.coordinator.template.spec.command: Forbidden: unknown field `command`: it belongs at "
+        "template.spec.containers[].command",
+        "spec.coordinator.template.spec.containers[0].resources.nvidia.com/gpu: Forbidden: unknown "
+        "field `nvidia.com/gpu`: it belongs at "
+        "template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+        "spec.coordinator.template.spec.runAsUser: Forbidden: unknown field `runAsUser`: it "
+        "belongs at template.spec.securityContext.runAsUser",
+        "spec.volumes[0].sizeLimit: Forbidden: unknown field `sizeLimit`: it belongs at "
+        "spec.volumes[0].emptyDir.sizeLimit"}},
+      {"fields stand one level too low",
+       R"([{"op": "add", "path": "@/volumes", "value": []},
+           {"op": "add", "path": "@/ports/0/image", "value": "i"}])",
+       {"spec.coordinator.template.spec.containers[0].ports[0].image: Forbidden: unknown field "
+        "`image`: it belongs at template.spec.containers[0].image",
+        "spec.coordinator.template.spec.containers[0].volumes: Forbidden: unknown field `volumes`: "
+        "it belongs at template.spec.volumes"}},
+      {"several parts could have the field",
+       R"([{"op": "add", "path": "/spec/volumes/0/path", "value": "/data"}])",
+       {"spec.volumes[0].path: Forbidden: unknown field `path`"}},
       {"a newer CRD has fields that this check does not know",
        R"([{"op": "add", "path": "/spec/queue", "value": "q"},
            {"op": "add", "path": "/spec/collector/spread", "value": {"over": 3}},
@@ -104,11 +130,13 @@ TEST_CASE("the schema check names every field that breaks the schema", "[job][sc
        {"spec.activeDeadlineSeconds: Invalid value: 18446744073709551615: must be a 64-bit integer",
         "spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "
         "4294967376: must be a 32-bit integer"}},
-      {"a volume has an unknown source, another no name",
-       R"([{"op": "add", "path": "/spec/volumes/0/emptydir", "value": {}},
-           {"op": "add", "path": "/spec/volumes/-", "value": {"emptyDir": {}}}])",
-       {"spec.volumes[0].emptydir: Forbidden: unknown field `emptydir`, did you mean `emptyDir`?",
-        "spec.volumes[1].name: Required value"}},
+      {"a volume has an unknown source",
+       R"([{"op": "add", "path": "/spec/volumes/0/emptydir", "value": {}}])",
+       {"spec.volumes[0].emptydir: Forbidden: unknown field `emptydir`, did you mean `emptyDir`?"}},
+      {"what a field of Kubernetes needs is not there: rules tell of what cannot be 0 or empty",
+       R"([{"op": "add", "path": "/spec/volumes/-", "value": {"iscsi": {}}},
+           {"op": "add", "path": "@/ports/0", "value": {}}])",
+       {}},
       {"there is no spec", R"([{"op": "remove", "path": "/spec"}])", {"spec: Required value"}},
       {"the spec is a list",
        R"([{"op": "add", "path": "/spec", "value": []}])",
