@@ -32,6 +32,8 @@ std::string body_of(const FieldError& error) {
       return "Forbidden";
     case FieldErrorType::kTooLong:
       return "Too long";
+    case FieldErrorType::kTooMany:
+      return "Too many: " + error.value;
     case FieldErrorType::kDuplicate:
       return "Duplicate value: " + error.value;
     case FieldErrorType::kNotFound:
@@ -76,6 +78,8 @@ std::string_view cause_type(FieldErrorType type) {
       return "FieldValueForbidden";
     case FieldErrorType::kTooLong:
       return "FieldValueTooLong";
+    case FieldErrorType::kTooMany:
+      return "FieldValueTooMany";
     case FieldErrorType::kDuplicate:
       return "FieldValueDuplicate";
     case FieldErrorType::kNotFound:

@@ -20,6 +20,7 @@ enum class FieldErrorType {
   kForbidden,
   kUnknownField,
   kTooLong,
+  kTooMany,
   kDuplicate,
   kNotFound
 };

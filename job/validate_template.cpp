@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "job/template/rules.h"
+#include "job/template/syntax.h"
 #include "kube/model/quantity.h"
 
 namespace nervex::job {
@@ -20,15 +21,21 @@ constexpr std::array<std::string_view, 3> kStandard{"cpu", "memory", "ephemeral-
 
 bool has_domain(std::string_view resource) { return resource.find('/') != resource.npos; }
 
-// Things that are counted and never shared between pods. Those of Kubernetes' own domains, such as
-// kubernetes.io/batch-cpu, are shared like cpu.
+bool is_huge_pages(std::string_view resource) { return resource.starts_with("hugepages-"); }
+
+// Things that are counted: those of any domain but Kubernetes' own.
+bool is_extended(std::string_view resource) {
+  return has_domain(resource) && resource.find("kubernetes.io/") == std::string_view::npos;
+}
+
+// Never shared between pods. What is of Kubernetes' own domains, such as kubernetes.io/batch-cpu,
+// is shared like cpu.
 bool is_device(std::string_view resource) {
-  const bool is_native = resource.find("kubernetes.io/") != std::string_view::npos;
-  return (has_domain(resource) && !is_native) || resource.starts_with("hugepages-");
+  return is_extended(resource) || is_huge_pages(resource);
 }
 
 bool is_known(std::string_view resource) {
-  return has_domain(resource) || is_device(resource) ||
+  return has_domain(resource) || is_huge_pages(resource) ||
          std::find(kStandard.begin(), kStandard.end(), resource) != kStandard.end();
 }
 
@@ -52,48 +59,74 @@ std::optional<std::int64_t> amount_of(const Json& list, const std::string& resou
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
-// kInvalid: what is wrong with this amount by itself.
-Result<Nothing> check_amount(const std::string& resource, const std::string& text) {
-  const auto invalid = [](std::string why) { return Error{Code::kInvalid, std::move(why)}; };
+std::string with_guess(std::string text, const std::string& guess) {
+  return guess.empty() ? text : fmt::format("{}: did you mean {}?", text, guess);
+}
+
+// "" or what is wrong with this name of a resource.
+std::string resource_name_problem(const std::string& resource) {
+  constexpr std::string_view kRequests = "requests.";
   if (!is_known(resource)) {
-    const std::string guess = resource == "gpu" || resource == "gpus"
-                                  ? "nvidia.com/gpu"
-                                  : closest_name(resource, {kStandard.begin(), kStandard.end()});
-    return invalid(
+    std::string guess = pod_template::similar_device(resource);
+    if (guess.empty() && resource.starts_with(kRequests)) guess = resource.substr(kRequests.size());
+    if (guess.empty()) guess = closest_name(resource, {kStandard.begin(), kStandard.end()});
+    if (!is_known(guess)) guess.clear();
+    return with_guess(
         "must be cpu, memory, ephemeral-storage or the full name of a device, such as "
-        "nvidia.com/gpu" +
-        (guess.empty() ? "" : fmt::format(": did you mean {}?", guess)));
+        "nvidia.com/gpu",
+        guess);
   }
+  if (auto why = pod_template::label_key_problem(resource); !why.empty()) {
+    return with_guess(std::move(why), pod_template::similar_device(resource));
+  }
+  if (!is_extended(resource)) return "";
+  // Quotas have it with "requests." before it.
+  const bool is_of_quota = resource.starts_with(kRequests);
+  if (!is_of_quota &&
+      pod_template::label_key_problem(fmt::format("{}{}", kRequests, resource)).empty()) {
+    return "";
+  }
+  return with_guess("doesn't follow extended resource name standard",
+                    is_of_quota ? resource.substr(kRequests.size()) : "");
+}
+
+// "" or what is wrong with this amount by itself.
+std::string amount_problem(const std::string& resource, const std::string& text) {
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
   if (!amount) {
-    return invalid("must be a quantity such as 500m, 2 or 4Gi, and below 8Ei" +
-                   pod_template::similar_quantity(text));
+    return with_guess("must be a quantity such as 500m, 2 or 4Gi",
+                      pod_template::similar_quantity(text, resource));
   }
-  if (!kube::parse_quantity(text, scale_of(resource))) return invalid("is too large");
-  if (*amount < 0 || text.starts_with('-')) return invalid("must be greater than or equal to 0");
-  if (is_device(resource) && !kube::is_whole(text)) return invalid("must be an integer");
-  return ok();
+  if (*amount < 0) return "must be greater than or equal to 0";
+  return is_extended(resource) && !kube::is_whole(text) ? "must be an integer" : "";
 }
 
-// A limit of any size, such as 10Ei, is right: the API server counts it as the most that it can.
-// Without a request it would be one as well, which no node has.
-bool is_limit_of_any_size(const std::string& resource, const std::string& text,
-                          const Json& requests) {
-  return !is_device(resource) && is_known(resource) && kube::is_quantity(text) &&
-         !text.starts_with('-') && amount_of(requests, resource).has_value();
+// What resources belong to: a container or, since Kubernetes 1.34, the pod as a whole, which has
+// only some of them.
+enum class Holder { kContainer, kPod };
+
+bool has_resource(Holder holder, std::string_view resource) {
+  return holder == Holder::kContainer || resource == "cpu" || resource == "memory" ||
+         is_huge_pages(resource);
 }
 
-// `requests`: what is requested beside a list of limits; null for the requests themselves.
-void check_amounts(const Json& list, const Json& requests, const std::string& path,
-                   FieldErrors& errors) {
+void check_amounts(const Json& list, Holder holder, const std::string& path, FieldErrors& errors) {
   if (!list.is_object()) return;
   for (const auto& [resource, value] : list.items()) {
     if (errors.size() >= kMaxErrors) return;
     const auto text = text_of(value);
-    if (!text || is_limit_of_any_size(resource, *text, requests)) continue;
-    if (const auto valid = check_amount(resource, *text); !valid) {
-      errors.push_back({FieldErrorType::kInvalid, fmt::format("{}[{}]", path, resource),
-                        shown_value(value), valid.error().message});
+    if (!text) continue;
+    const std::string field = fmt::format("{}[{}]", path, resource);
+    std::string why = resource_name_problem(resource);
+    if (why.empty() && !has_resource(holder, resource)) {
+      errors.push_back({FieldErrorType::kNotSupported, field, shown_value(resource),
+                        "supported values: \"cpu\", \"hugepages-\", \"memory\": a pod as a whole "
+                        "has no others, this one belongs to a container"});
+      continue;
+    }
+    if (why.empty()) why = amount_problem(resource, *text);
+    if (!why.empty()) {
+      errors.push_back({FieldErrorType::kInvalid, field, shown_value(value), std::move(why)});
     }
   }
 }
@@ -118,18 +151,21 @@ void check_against_limit(const Json& requests, const Json& limits, const std::st
   if (*request > *limit) refuse("must not be more than the limit of " + limit_text);
 }
 
-// Checks the ResourceRequirements ({requests, limits}) that stand at `path`: quantities, whole
-// numbers of devices, requests against limits. Parts of a wrong type are passed over.
-void validate_resources(const Json& resources, const std::string& path, FieldErrors& errors) {
+// Checks the ResourceRequirements ({requests, limits}) that stand at `path`: names, quantities,
+// whole numbers of devices, requests against limits. Parts of a wrong type are passed over.
+void validate_resources(const Json& resources, Holder holder, const std::string& path,
+                        FieldErrors& errors) {
   if (!resources.is_object()) return;
   const Json requests = resources.value("requests", Json());
   const Json limits = resources.value("limits", Json());
-  check_amounts(limits, requests, path + ".limits", errors);
-  check_amounts(requests, Json(), path + ".requests", errors);
+  check_amounts(limits, holder, path + ".limits", errors);
+  check_amounts(requests, holder, path + ".requests", errors);
   if (!requests.is_object()) return;
   for (const auto& [resource, value] : requests.items()) {
     if (errors.size() >= kMaxErrors) return;
-    check_against_limit(requests, limits, resource, path, errors);
+    if (has_resource(holder, resource)) {
+      check_against_limit(requests, limits, resource, path, errors);
+    }
   }
 }
 
@@ -154,13 +190,16 @@ void check_container(const Json& container, const std::string& path, Names& seen
     errors.push_back({FieldErrorType::kRequired, path + ".image", "", ""});
   }
   if (const Json* resources = kube::find(container, {"resources"})) {
-    validate_resources(*resources, path + ".resources", errors);
+    validate_resources(*resources, Holder::kContainer, path + ".resources", errors);
   }
 }
 
-void check_containers(const Json& spec, const std::string& path, FieldErrors& errors) {
+// `are_misplaced`: they stand beside the spec, which is said elsewhere.
+void check_containers(const Json& spec, bool are_misplaced, const std::string& path,
+                      FieldErrors& errors) {
   const Json* containers = kube::find(spec, {"containers"});
-  if (containers == nullptr || (containers->is_array() && containers->empty())) {
+  const bool has_none = containers == nullptr || (containers->is_array() && containers->empty());
+  if (has_none && !are_misplaced) {
     errors.push_back(
         {FieldErrorType::kRequired, path + ".containers", "", "at least one container is needed"});
   }
@@ -209,10 +248,11 @@ void validate_template(const Json& pod_template, const std::string& path, FieldE
   if (spec != nullptr && !spec->is_object()) return;
   static const Json kNone = Json::object();
   const Json& there = spec == nullptr ? kNone : *spec;
-  check_containers(there, path + ".spec", errors);
+  const bool are_misplaced = kube::find(pod_template, {"containers"}) != nullptr;
+  check_containers(there, are_misplaced, path + ".spec", errors);
   check_volume_names(there, path + ".spec", errors);
   if (const Json* resources = kube::find(there, {"resources"})) {
-    validate_resources(*resources, path + ".spec.resources", errors);
+    validate_resources(*resources, Holder::kPod, path + ".spec.resources", errors);
   }
 }
 

@@ -63,7 +63,7 @@ job::Job job_with_templates(const Json& object) {
 job::FieldErrorType type_of(std::string_view reason) {
   using enum job::FieldErrorType;
   for (const auto type :
-       {kRequired, kNotSupported, kForbidden, kTooLong, kDuplicate, kNotFound}) {
+       {kRequired, kNotSupported, kForbidden, kTooLong, kTooMany, kDuplicate, kNotFound}) {
     if (job::cause_type(type) == reason) return type;
   }
   return kInvalid;

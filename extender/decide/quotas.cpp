@@ -1,6 +1,7 @@
 #include "extender/decide/quotas.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace nervex::extender {
@@ -18,6 +19,12 @@ std::int64_t use_of(const gang::MemberSet& set, const kube::Quota& quota,
   const bool is_best_effort = requests.get("cpu") == 0 && requests.get("memory") == 0;
   if (quota.not_best_effort && is_best_effort) return 0;
   return requests.get(limit.resource);
+}
+
+template <typename Wide>
+std::int64_t narrow(Wide amount) {
+  constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(std::clamp(amount, -kMost, kMost));
 }
 
 }  // namespace
@@ -56,18 +63,18 @@ std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const Gang
     pods.emplace_back(set, new_pods);
   }
   for (const Limit& of : limits->second) {
-    std::int64_t need = 0;
-    for (const auto& [set, count] : pods) need += count * use_of(*set, *of.quota, *of.limit);
-    const std::int64_t over = of.limit->used + of.planned + need - of.limit->hard;
+    Wide need = 0;
+    for (const auto& [set, count] : pods) need += Wide{count} * use_of(*set, *of.quota, *of.limit);
+    const Wide over = of.limit->used + of.planned + need - of.limit->hard;
     if (need <= 0 || over <= 0) continue;
     gang::NoFit no_fit;
     no_fit.resource = of.limit->name;
-    no_fit.each = over;
+    no_fit.each = narrow(over);
     no_fit.quota = of.quota->meta.name;
     no_fit.quota_hard = of.limit->hard;
     no_fit.quota_used = of.limit->used;
-    no_fit.quota_planned = of.planned;
-    no_fit.quota_need = need;
+    no_fit.quota_planned = narrow(of.planned);
+    no_fit.quota_need = narrow(need);
     return no_fit;
   }
   return std::nullopt;
@@ -92,7 +99,7 @@ void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
 
 void Quotas::add(const GroupSeen& seen, const gang::MemberSet& set, std::int64_t pods) {
   for (Limit& of : limits_[seen.group->meta.ns.str()]) {
-    of.planned += pods * use_of(set, *of.quota, *of.limit);
+    of.planned += Wide{pods} * use_of(set, *of.quota, *of.limit);
   }
 }
 

@@ -31,10 +31,11 @@ class Quotas {
   void give_back(const GroupSeen& seen, const GangWork& work) { count(seen, work, false); }
 
  private:
+  __extension__ using Wide = __int128;  // one pod may ask for as much as int64 holds
   struct Limit {
     const kube::Quota* quota = nullptr;
     const kube::QuotaLimit* limit = nullptr;
-    std::int64_t planned = 0;
+    Wide planned = 0;
   };
   // PodGroup UID, role, slot.
   using Counted = std::set<std::tuple<std::string_view, std::string_view, gang::SlotId>>;

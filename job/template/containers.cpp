@@ -23,24 +23,76 @@ void check_words(const Place& container, const Facts&) {
   const Place message = container.at("terminationMessagePolicy");
   message.one_of({"File", "FallbackToLogsOnError"});
   const Place restart = container.at("restartPolicy");
-  restart.one_of({"Always", "Never", "OnFailure"});
+  restart.exactly_one_of({"Always", "Never", "OnFailure"});
+}
+
+void check_restart_rule(const Place& rule) {
+  if (!rule.is_object()) return;
+  constexpr std::size_t kMaxCodes = 255;
+  const Place action = rule.at("action");
+  action.surely_one_of({"Restart", "RestartAllContainers"});
+  const Place codes = rule.at("exitCodes");
+  if (!codes.is_there()) return codes.required("must be specified");
+  const Place op = codes.at("operator");
+  op.surely_one_of({"In", "NotIn"});
+  const Place values = codes.at("values");
+  if (values.size() > kMaxCodes) values.too_many(kMaxCodes);
+}
+
+void check_restart_rules(const Place& container, const Facts&) {
+  constexpr std::size_t kMaxRules = 20;
+  const Place restart = container.at("restartPolicy");
   const Place rules = container.at("restartPolicyRules");
   if (rules.size() > 0 && !restart.is_there()) {
     restart.required("must specify restartPolicy when restart rules are used");
   }
+  if (rules.size() > kMaxRules) rules.too_many(kMaxRules);
+  rules.each_item(check_restart_rule);
 }
 
-void check_resize(const Place& container, const Facts&) {
+bool is_empty(const Place& text) {
+  return !text.is_there() || (text.value().is_string() && text.text().empty());
+}
+
+// The API server's paths are mostly that of the list, without an index.
+void check_resize(const Place& container, const Facts& facts) {
   const Place policies = container.at("resizePolicy");
   std::set<std::string, std::less<>> seen;
   policies.each_item([&](const Place& policy) {
-    const std::string name = kube::string_at(policy.value(), {"resourceName"});
+    const Place resource = policy.at("resourceName");
+    const Place restart = policy.at("restartPolicy");
+    const std::string& name = resource.text();
+    if (!policy.is_object()) return;
+    if (is_empty(resource) || is_empty(restart)) policies.required();
     if (!name.empty() && !seen.insert(name).second) policy.duplicate(name);
+    if (!name.empty() && name != "cpu" && name != "memory") {
+      policies.not_supported(resource.value(), {"cpu", "memory"});
+    }
+    if (restart.text() == "RestartContainer") {
+      if (facts.restarts_never) {
+        policies.invalid(restart.value(),
+                         "must be 'NotRequired' when pod `restartPolicy` is 'Never'");
+      }
+    } else if (!restart.text().empty() && restart.text() != "NotRequired") {
+      policies.not_supported(restart.value(), {"NotRequired", "RestartContainer"});
+    }
+  });
+}
+
+// Only sidecars among init containers can be restarted to be resized.
+void check_init_resize(const Place& container, const Facts& facts) {
+  const Place policies = container.at("resizePolicy");
+  const bool is_sidecar = container.at("restartPolicy").text() == "Always";
+  policies.each_item([&](const Place& policy) {
+    const Place restart = policy.at("restartPolicy");
+    if (is_sidecar || facts.restarts_never || restart.text() != "RestartContainer") return;
+    restart.invalid("must not be set to 'RestartContainer' for non-sidecar initContainers");
   });
 }
 
 constexpr std::array kContainerRules{
     NamedRule{"words", check_words},
+    NamedRule{"restart rules", check_restart_rules},
     NamedRule{"resize policy", check_resize},
     NamedRule{"ports", check_ports},
     NamedRule{"environment", check_env},
@@ -62,6 +114,7 @@ void check_containers(const Place& spec, const Facts& facts) {
       for (const auto& rule : kContainerRules) rule.check(container, facts);
       const bool is_init = field == std::string_view("initContainers");
       (is_init ? check_init_probes : check_probes)(container, facts);
+      if (is_init) check_init_resize(container, facts);
     });
   }
 }

@@ -35,12 +35,6 @@ bool is_convertible(std::string_view field) {
   return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
 void check_key_ref(const Place& ref) {
   const Place name = ref.at("name");
   const Place key = ref.at("key");
@@ -54,7 +48,13 @@ void check_file_ref(const Place& ref, const Facts& facts) {
   const Place path = ref.at("path");
   if (path.has_text()) path.must_be(descending_path_problem(path.text()));
   const Place volume = ref.at("volumeName");
-  if (volume.has_text() && !facts.volumes.contains(volume.text())) volume.not_found("");
+  if (!volume.has_text()) return;
+  const auto found = facts.volumes.find(volume.text());
+  if (found == facts.volumes.end()) {
+    volume.not_found("");
+  } else if (found->second != Facts::Volume::kEmptyDir) {
+    volume.invalid("referenced volume must be of type emptyDir");
+  }
 }
 
 void check_value_from(const Place& variable, const Facts& facts) {
@@ -111,7 +111,8 @@ void check_field_ref(const Place& ref, bool in_volume) {
       return path.invalid(fmt::format(
           "error converting fieldPath: field label does not support subscript: {}", path.text()));
     }
-    const std::string key = of_labels ? std::string(*field.subscript) : lower(*field.subscript);
+    const std::string key =
+        of_labels ? std::string(*field.subscript) : lower_case(*field.subscript);
     if (const auto why = label_key_problem(key); !why.empty()) ref.invalid(key, why);
     return;
   }
@@ -171,9 +172,10 @@ void check_resource_field_ref(const Place& ref, bool in_volume) {
   }
   const Place divisor = ref.at("divisor");
   check_quantity(divisor);
-  const std::string text =
-      divisor.value().is_number() ? kube::to_text(divisor.value()) : divisor.text();
-  if (text.empty() || text == "0" || name.empty()) return;
+  std::string text = divisor.value().is_number() ? kube::to_text(divisor.value()) : divisor.text();
+  while (text.ends_with(' ')) text.pop_back();
+  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
+  if (!amount || *amount == 0 || name.empty()) return;  // 0: as if it were not there
   const bool cpu = name.ends_with(".cpu");
   if (is_unit(text, cpu)) return;
   divisor.invalid(name, cpu ? "only divisor's values 1m and 1 are supported with the cpu resource"

@@ -1,5 +1,6 @@
 #include "job/template/place.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -97,6 +98,11 @@ void Place::too_long(std::size_t limit) const {
       {FieldErrorType::kTooLong, path(), "", fmt::format("may not be more than {} bytes", limit)});
 }
 
+void Place::too_many(std::size_t limit) const {
+  errors_.push_back({FieldErrorType::kTooMany, path(), std::to_string(size()),
+                     fmt::format("must have at most {} items", limit)});
+}
+
 void Place::not_found(std::string detail) const { not_found(value_, std::move(detail)); }
 
 void Place::not_found(const Json& shown, std::string detail) const {
@@ -128,12 +134,17 @@ void Place::must_be(std::string_view problem) const {
 }
 
 void Place::one_of(std::initializer_list<std::string_view> supported) const {
-  const std::string& here = text();
-  if (here.empty()) return;
-  for (const auto value : supported) {
-    if (here == value) return;
-  }
-  not_supported(supported);
+  if (!text().empty()) exactly_one_of(supported);
+}
+
+void Place::exactly_one_of(std::initializer_list<std::string_view> supported) const {
+  const bool is_one = std::find(supported.begin(), supported.end(), text()) != supported.end();
+  if (value_.is_string() && !is_one) not_supported(supported);
+}
+
+void Place::surely_one_of(std::initializer_list<std::string_view> supported) const {
+  if (!is_there()) return not_supported("", supported);
+  exactly_one_of(supported);
 }
 
 void Place::in_range(std::int64_t min, std::int64_t max) const {

@@ -72,6 +72,7 @@ class Place {
   void duplicate() const;
   void duplicate(std::string_view shown, std::string detail = "") const;
   void too_long(std::size_t limit) const;
+  void too_many(std::size_t limit) const;
   void not_found(std::string detail) const;
   void not_found(const Json& shown, std::string detail) const;
   void not_supported(std::initializer_list<std::string_view> supported) const;
@@ -85,6 +86,10 @@ class Place {
   void must_be(std::string_view problem) const;
   // If it is there and not empty, it is one of these.
   void one_of(std::initializer_list<std::string_view> supported) const;
+  // The same where empty is not the same as absent.
+  void exactly_one_of(std::initializer_list<std::string_view> supported) const;
+  // The same where absent is the same as empty, and both are wrong.
+  void surely_one_of(std::initializer_list<std::string_view> supported) const;
   void in_range(std::int64_t min, std::int64_t max) const;
   void not_negative() const;
 

@@ -10,7 +10,9 @@ namespace nervex::job::pod_template {
 namespace {
 
 void check_port(const Place& port) {
-  if (port.value().is_string()) {
+  if (!port.is_there()) {
+    port.required();
+  } else if (port.value().is_string()) {
     port.must_be(port_name_problem(port.text()));
   } else {
     port.in_range(1, 65'535);
@@ -26,7 +28,7 @@ void check_exec(const Place& exec, const Facts&) {
 
 void check_http(const Place& http, const Facts&) {
   const Place port = http.at("port");
-  if (port.is_there()) check_port(port);
+  check_port(port);
   const Place scheme = http.at("scheme");
   scheme.one_of({"HTTP", "HTTPS"});
   const Place headers = http.at("httpHeaders");
@@ -40,7 +42,7 @@ void check_http(const Place& http, const Facts&) {
 
 void check_socket(const Place& socket, const Facts&) {
   const Place port = socket.at("port");
-  if (port.is_there()) check_port(port);
+  check_port(port);
 }
 
 void check_sleep(const Place& sleep, const Facts& facts) {

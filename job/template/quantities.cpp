@@ -1,11 +1,14 @@
 // Amounts that are no container's request or limit, and huge pages and claims that are.
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 #include "kube/model/quantity.h"
+#include "kube/model/resources.h"
 
 namespace nervex::job::pod_template {
 namespace {
@@ -22,56 +25,19 @@ void check_pages(const Place& list, bool& has_pages, bool& has_compute) {
     has_compute = has_compute || resource == "cpu" || resource == "memory";
     if (!resource.starts_with(kHugePages)) return;
     has_pages = true;
-    const auto size = kube::parse_quantity(std::string_view(resource).substr(kHugePages.size()),
-                                           kube::Scale::kOne);
+    const auto page = std::string_view(resource).substr(kHugePages.size());
+    const auto size = kube::parse_quantity(page, kube::Scale::kOne);
     const auto bytes = kube::parse_quantity(text_of(amount), kube::Scale::kOne);
-    if (!bytes || *bytes < 0 || !kube::is_whole(text_of(amount)))
-      return;  // told where all amounts are checked
-    if (!size || *size <= 0 || *bytes == 0 || *bytes % *size != 0) {
+    const bool is_name = label_key_problem(resource).empty();
+    if (!is_name || !bytes || *bytes < 0) return;  // told where all amounts are checked
+    if (!size || *size <= 0 || !kube::is_whole(page) || *bytes % *size != 0) {
       amount.invalid(amount.value(), fmt::format("{} is not positive integer multiple of {}",
                                                  text_of(amount), resource));
     }
   });
 }
 
-}  // namespace
-
-std::string similar_quantity(std::string_view text) {
-  // Bytes as other programs write them, and spaces: 4GB, 512 MiB, 4g, 4gi.
-  constexpr std::string_view kDigits = "0123456789.";
-  const auto end = std::min(text.find_first_not_of(kDigits), text.size());
-  const std::string number(text.substr(0, end));
-  std::string unit;
-  for (const char c : text.substr(end)) {
-    if (c != ' ') unit += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  }
-  if (unit.size() > 1 && unit.ends_with('B')) unit.pop_back();
-  const bool binary = unit.size() == 2 && unit.back() == 'I';
-  if (number.empty() || unit.empty() || unit.size() > 2 || (unit.size() == 2 && !binary) ||
-      std::string_view("KMGTPE").find(unit.front()) == std::string_view::npos) {
-    return "";
-  }
-  const std::string decimal = number + (unit.front() == 'K' ? 'k' : unit.front());
-  const std::string power = number + unit.front() + 'i';
-  if (!kube::parse_quantity(power, kube::Scale::kOne)) return "";
-  return binary ? fmt::format(": did you mean {}?", power)
-                : fmt::format(": did you mean {} or {}?", decimal, power);
-}
-
-void check_quantity(const Place& quantity) {
-  const std::string text = text_of(quantity);
-  if (text.empty() && !quantity.value().is_string()) return;
-  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount) {
-    quantity.invalid("must be a quantity such as 500m, 2 or 4Gi, and below 8Ei" +
-                     similar_quantity(text));
-  } else if (*amount < 0) {
-    quantity.invalid("must be greater than or equal to 0");
-  }
-}
-
-void check_huge_pages(const Place& container, const Facts&) {
-  const Place resources = container.at("resources");
+void check_huge_pages_of(const Place& resources) {
   bool has_pages = false;
   bool has_compute = false;
   for (const auto field : {"limits", "requests"}) {
@@ -81,20 +47,156 @@ void check_huge_pages(const Place& container, const Facts&) {
   if (has_pages && !has_compute) resources.forbidden("HugePages require cpu or memory");
 }
 
+// "100mb", "100 milli": 100m. "2 cores", "2vCPU": 2.
+std::string similar_cpu(const std::string& number, std::string_view unit) {
+  constexpr std::array<std::string_view, 4> kWhole{"c", "cpu", "core", "vcpu"};
+  if (unit.ends_with('s')) unit.remove_suffix(1);
+  if (std::find(kWhole.begin(), kWhole.end(), unit) != kWhole.end()) return number;
+  return unit.starts_with('m') ? number + 'm' : "";
+}
+
+// Bytes as other programs write them: 4GB, 512 MiB, 4g, 4gi.
+std::string similar_bytes(const std::string& number, std::string unit) {
+  if (unit.size() > 1 && unit.ends_with('b')) unit.pop_back();
+  const bool binary = unit.size() == 2 && unit.back() == 'i';
+  constexpr std::string_view kUnits = "kmgtpe";
+  if ((unit.size() != 1 && !binary) || kUnits.find(unit.front()) == kUnits.npos) return "";
+  const char letter = static_cast<char>(unit.front() - 'a' + 'A');
+  const std::string power = fmt::format("{}{}i", number, letter);
+  if (binary) return power;
+  return fmt::format("{}{} or {}", number, letter == 'K' ? 'k' : letter, power);
+}
+
+}  // namespace
+
+std::string similar_quantity(std::string_view text, std::string_view resource) {
+  constexpr std::string_view kDigits = "0123456789.";
+  const auto end = std::min(text.find_first_not_of(kDigits), text.size());
+  const std::string number(text.substr(0, end));
+  std::string unit = lower_case(text.substr(end));
+  unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
+  if (unit.empty() || !kube::parse_quantity(number, kube::Scale::kOne)) return "";
+  return resource == "cpu" ? similar_cpu(number, unit) : similar_bytes(number, unit);
+}
+
+std::string similar_device(std::string_view resource) {
+  std::string name = lower_case(resource);
+  if (name.ends_with("gpus")) name.pop_back();
+  if (name == "nvidia.com/gpu" || name == "amd.com/gpu") return name == resource ? "" : name;
+  const auto says = [&](std::string_view word) { return name.find(word) != name.npos; };
+  if (!says("gpu") || name.substr(0, name.find('/')).find('.') != name.npos) return "";
+  return says("amd") ? "amd.com/gpu" : "nvidia.com/gpu";
+}
+
+void check_quantity(const Place& quantity) {
+  const std::string text = text_of(quantity);
+  if (text.empty() && !quantity.value().is_string()) return;
+  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
+  if (!amount) {
+    const std::string guess = similar_quantity(text, "");
+    quantity.invalid("must be a quantity such as 500m, 2 or 4Gi" +
+                     (guess.empty() ? "" : fmt::format(": did you mean {}?", guess)));
+  } else if (*amount < 0) {
+    quantity.invalid("must be greater than or equal to 0");
+  }
+}
+
+void check_huge_pages(const Place& container, const Facts&) {
+  const Place resources = container.at("resources");
+  check_huge_pages_of(resources);
+}
+
 void check_claims(const Place& container, const Facts& facts) {
   const Place resources = container.at("resources");
   const Place claims = resources.at("claims");
   std::set<std::string, std::less<>> seen;
   claims.each_item([&](const Place& claim) {
     const std::string name = kube::string_at(claim.value(), {"name"});
-    const std::string request = kube::string_at(claim.value(), {"request"});
+    const Place request = claim.at("request");
     if (!claim.is_object()) return;
     if (name.empty()) return claim.required();
-    const std::string key = request.empty() ? name : name + "/" + request;
-    if (!seen.insert(key).second) return claim.duplicate(key);
+    if (!request.text().empty()) request.must_be(dns_label_problem(request.text()));
+    const std::string key = request.text().empty() ? name : name + "/" + request.text();
+    const auto part = seen.lower_bound(name + "/");  // of the claim, named before
+    const bool overlaps = request.text().empty() && part != seen.end() &&
+                          std::string_view(*part).starts_with(name + "/");
+    if (overlaps || seen.contains(name) || !seen.insert(key).second) return claim.duplicate(key);
     if (!facts.claims.contains(name))
       claim.not_found(name, "must be one of the names in spec.resourceClaims");
   });
+}
+
+// ---- of the pod as a whole
+
+namespace {
+
+struct PodLevel {
+  const Place& requests;
+  const Place& limits;
+  std::set<std::string, std::less<>> exceeded{};  // limits that one container exceeds by itself
+};
+
+std::optional<std::int64_t> amount_at(const Place& list, std::string_view resource) {
+  const Place amount = list.entry(resource);
+  const std::string text = text_of(amount);
+  if (text.empty()) return std::nullopt;
+  const auto scale = resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
+  const auto parsed = kube::parse_quantity(text, scale);
+  return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
+// `total`: what the containers ask for together, which is what the pod asks for where it says
+// nothing itself.
+void check_total(const PodLevel& pod, const std::string& resource, std::int64_t total) {
+  const bool is_huge = resource.starts_with(kHugePages);
+  const auto request = amount_at(pod.requests, resource);
+  const auto limit = amount_at(pod.limits, resource);
+  const std::string amount = kube::format_amount(resource, total);
+  if (request) {
+    if (total <= *request) return;
+    const Place place = pod.requests.entry(resource);
+    place.invalid(
+        fmt::format("must be greater than or equal to aggregate container requests of {}", amount));
+  } else if (limit && total > *limit && !pod.exceeded.contains(resource)) {
+    const Place place = pod.limits.entry(resource);
+    place.invalid(fmt::format("must be greater than or equal to aggregate container {} of {}",
+                              is_huge ? "limits" : "requests", amount));
+  }
+}
+
+void check_container_limits(const Place& container, PodLevel& pod) {
+  const Place resources = container.at("resources");
+  const Place limits = resources.at("limits");
+  limits.each_entry([&](const std::string& resource, const Place& limit) {
+    const auto most = amount_at(pod.limits, resource);
+    const auto wanted = amount_at(limits, resource);
+    if (!most || !wanted || *wanted <= *most) return;
+    pod.exceeded.insert(resource);
+    const Place told = pod.limits.entry(resource);
+    limit.invalid(fmt::format("must be less than or equal to pod limits of {}", text_of(told)));
+  });
+}
+
+}  // namespace
+
+void check_pod_resources(const Place& spec, const Facts& facts) {
+  const Place resources = spec.at("resources");
+  if (!resources.is_object()) return;
+  if (facts.os == "windows") return resources.forbidden("may not be set for a windows pod");
+  const Place claims = resources.at("claims");
+  if (claims.is_there()) claims.forbidden("claims may not be set for Resources at pod-level");
+  check_huge_pages_of(resources);
+  const Place requests = resources.at("requests");
+  const Place limits = resources.at("limits");
+  const Place containers = spec.at("containers");
+  const Place init_containers = spec.at("initContainers");
+  // Without this part of the spec, which would stand in for the sum.
+  const Json parts = {{"containers", containers.value()},
+                      {"initContainers", init_containers.value()}};
+  PodLevel pod{requests, limits};
+  containers.each_item([&](const Place& one) { check_container_limits(one, pod); });
+  const kube::Resources totals = kube::pod_requests(parts);
+  for (const auto& [resource, total] : totals.amounts()) check_total(pod, resource, total);
 }
 
 // People copy it from a running pod. Without a class the admission plugin RuntimeClass refuses

@@ -1,13 +1,10 @@
 #include "job/template/rules.h"
 
-#include <algorithm>
 #include <array>
-#include <functional>
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
-
+#include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
 #include "job/template/syntax.h"
@@ -21,15 +18,20 @@ namespace {
 void check_pod(const Place& spec, const Facts&) {
   const Place deadline = spec.at("activeDeadlineSeconds");
   deadline.in_range(1, 2'147'483'647);
-  for (const auto field : {"serviceAccountName", "priorityClassName", "runtimeClassName"}) {
+  for (const auto field : {"serviceAccountName", "priorityClassName"}) {
     const Place name = spec.at(field);
     if (!name.text().empty()) name.must_be(dns_subdomain_problem(name.text()));
+  }
+  const Place runtime_class = spec.at("runtimeClassName");  // empty is another than absent
+  if (runtime_class.value().is_string()) {
+    runtime_class.must_be(dns_subdomain_problem(runtime_class.text()));
   }
   const Place node = spec.at("nodeName");
   if (!node.text().empty()) node.must_be(dns_subdomain_problem(node.text()));
   const Place restart = spec.at("restartPolicy");
   restart.one_of({"Always", "OnFailure", "Never"});
   const Place preemption = spec.at("preemptionPolicy");
+  if (preemption.value() == Json("")) preemption.required();
   preemption.one_of({"PreemptLowerPriority", "Never"});
 }
 
@@ -101,9 +103,11 @@ constexpr std::array kRules{
     NamedRule{"volumes", check_volumes},
     NamedRule{"resource claims", check_resource_claims},
     NamedRule{"containers", check_containers},
+    NamedRule{"resources", check_pod_resources},
     NamedRule{"host ports", check_host_ports},
     NamedRule{"overhead", check_overhead},
     NamedRule{"security context", check_pod_security},
+    NamedRule{"Windows", check_windows},
     NamedRule{"node selector", check_node_selector},
     NamedRule{"affinity", check_affinity},
     NamedRule{"tolerations", check_tolerations},
@@ -116,28 +120,55 @@ constexpr std::array kRules{
 
 // ---- facts
 
+Facts::Volume kind_of(const Json& volume) {
+  if (kube::find(volume, {"persistentVolumeClaim"}) != nullptr ||
+      kube::find(volume, {"ephemeral"}) != nullptr) {
+    return Facts::Volume::kClaim;
+  }
+  if (kube::find(volume, {"emptyDir"}) != nullptr) return Facts::Volume::kEmptyDir;
+  for (auto at = volume.begin(); at != volume.end(); ++at) {
+    if (at.key() != "name" && !at->is_null()) return Facts::Volume::kOther;
+  }
+  return Facts::Volume::kEmptyDir;  // without a source it is one, too
+}
+
 void gather_volumes(const Json& volumes, Facts& facts) {
   if (!volumes.is_array()) return;
   for (const Json& volume : volumes) {
     const std::string name = kube::string_at(volume, {"name"});
-    if (name.empty()) continue;
-    facts.volumes.try_emplace(name, kube::find(volume, {"persistentVolumeClaim"}) != nullptr ||
-                                        kube::find(volume, {"ephemeral"}) != nullptr);
+    if (!name.empty()) facts.volumes.try_emplace(name, kind_of(volume));
   }
 }
 
-Facts facts_of(const Json& spec, const Json& job_volumes, Role role) {
+// Also those that the controller adds.
+void gather_labels(const Place& labels, Facts& facts) {
+  for (const auto key : {kGroupLabel, kJobLabel, kControllerLabel, kRoleLabel, kPodNameLabel}) {
+    facts.labels.emplace(key);
+  }
+  labels.each_entry([&](const std::string& key, const Place&) { facts.labels.insert(key); });
+}
+
+Facts facts_of(const Place& spec, const Place& labels, const Json& job_volumes, Role role) {
   Facts facts;
-  gather_volumes(kube::array_at(spec, {"volumes"}), facts);
+  const Json& pod = spec.value();
+  gather_volumes(kube::array_at(pod, {"volumes"}), facts);
   gather_volumes(job_volumes, facts);
-  for (const Json& claim : kube::array_at(spec, {"resourceClaims"})) {
+  const Place volumes = spec.at("volumes");
+  facts.volumes_path = volumes.path();
+  for (const Json& claim : kube::array_at(pod, {"resourceClaims"})) {
     facts.claims.insert(kube::string_at(claim, {"name"}));
   }
-  facts.host_network = kube::bool_at(spec, {"hostNetwork"});
-  facts.main_container = main_container(spec);
-  facts.added_port = added_main_port(spec, role);
-  facts.host_users = kube::bool_at(spec, {"hostUsers"}, true);
-  facts.grace_seconds = kube::int_at(spec, {"terminationGracePeriodSeconds"}, 30);
+  gather_labels(labels, facts);
+  facts.os = kube::string_at(pod, {"os", "name"});
+  const std::string restart = kube::string_at(pod, {"restartPolicy"});
+  // The controller's default for coordinators; for others it is the API server's.
+  facts.restarts_never = restart == "Never" || (restart.empty() && role == Role::kCoordinator);
+  facts.host_network = kube::bool_at(pod, {"hostNetwork"});
+  facts.host_ipc = kube::bool_at(pod, {"hostIPC"});
+  facts.main_container = main_container(pod);
+  facts.added_port = added_main_port(pod, role);
+  facts.host_users = kube::bool_at(pod, {"hostUsers"}, true);
+  facts.grace_seconds = kube::int_at(pod, {"terminationGracePeriodSeconds"}, 30);
   return facts;
 }
 
@@ -155,7 +186,7 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
   pod_template::check_annotations(annotations);
   const Place spec = root.at("spec");
   if (!spec.is_object()) return;
-  const auto facts = pod_template::facts_of(spec.value(), job_volumes, role);
+  const auto facts = pod_template::facts_of(spec, labels, job_volumes, role);
   for (const auto& rule : pod_template::kRules) {
     if (spec.is_full()) return;
     rule.check(spec, facts);
@@ -191,52 +222,6 @@ FieldErrors check_metadata(const Json& object) {
 void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors) {
   const pod_template::Place list(volumes, path, errors);
   list.each_item(pod_template::check_volume_source);
-}
-
-namespace {
-
-// False: no name is there twice. By hashes, since of thousands of variables in a job hardly ever
-// one is set twice: to compare their names, which begin alike, was a tenth of a large review.
-bool may_repeat(const Json& variables) {
-  std::vector<std::size_t> hashes;
-  hashes.reserve(variables.size());
-  for (const Json& variable : variables) {
-    const std::string_view name = kube::text_at(variable, {"name"});
-    if (!name.empty()) hashes.push_back(std::hash<std::string_view>()(name));
-  }
-  std::sort(hashes.begin(), hashes.end());
-  return std::adjacent_find(hashes.begin(), hashes.end()) != hashes.end();
-}
-
-// `container` stands at spec.<role>.template.spec.<list>[index].
-void warn_of_repeated_names(const Json& container, std::string_view role, std::string_view list,
-                            std::size_t index, std::vector<std::string>& warnings) {
-  constexpr std::size_t kMaxWarnings = 20;
-  const Json& variables = kube::array_at(container, {"env"});
-  if (!may_repeat(variables)) return;
-  std::set<std::string_view> seen;
-  for (std::size_t i = 0; i < variables.size() && warnings.size() < kMaxWarnings; ++i) {
-    const std::string_view name = kube::text_at(variables[i], {"name"});
-    if (name.empty() || seen.insert(name).second) continue;
-    warnings.push_back(fmt::format(
-        "spec.{}.template.spec.{}[{}].env[{}]: the variable {} is set twice, the last one counts",
-        role, list, index, i, name));
-  }
-}
-
-}  // namespace
-
-std::vector<std::string> template_warnings(const Json& object) {
-  std::vector<std::string> warnings;
-  for (const auto role : kTemplateRoles) {
-    for (const auto list : {"initContainers", "containers"}) {
-      const Json& containers = kube::array_at(object, {"spec", role, "template", "spec", list});
-      for (std::size_t i = 0; i < containers.size(); ++i) {
-        warn_of_repeated_names(containers[i], role, list, i, warnings);
-      }
-    }
-  }
-  return warnings;
 }
 
 }  // namespace nervex::job

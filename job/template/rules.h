@@ -33,16 +33,24 @@ void check_volume_sources(const Json& volumes, std::string_view path, FieldError
 // labels and annotations.
 FieldErrors check_metadata(const Json& object);
 
-// What Kubernetes takes but nobody means: variables named twice. For the job at whole.
+// What Kubernetes takes but nobody means: variables named twice, fractions of bytes, selectors that
+// match no pod. For the job at whole, the point of each before the API server cuts it at 120
+// characters.
 std::vector<std::string> template_warnings(const Json& object);
 
 namespace pod_template {
 
 // What several rules ask of the pod, gathered once.
 struct Facts {
-  std::map<std::string, bool, std::less<>> volumes;  // by name: a claim, which may be a device
-  std::set<std::string, std::less<>> claims;         // spec.resourceClaims
+  enum class Volume { kClaim, kEmptyDir, kOther };     // a claim may be a device
+  std::map<std::string, Volume, std::less<>> volumes;  // by name
+  std::string volumes_path;                            // where one can be added
+  std::set<std::string, std::less<>> claims;           // spec.resourceClaims
+  std::set<std::string, std::less<>> labels;           // keys of the pod's
+  std::string os;                                      // "" if nobody says
+  bool restarts_never = false;
   bool host_network = false;
+  bool host_ipc = false;
   int main_container = -1;
   int added_port = 0;  // of the controller, on the main container; 0: none
   bool host_users = true;
@@ -56,9 +64,10 @@ struct NamedRule {
   Rule check;
 };
 
+// volume_sources.cpp
+void check_volume_source(const Place& volume);
 // volumes.cpp
 void check_volumes(const Place& spec, const Facts& facts);
-void check_volume_source(const Place& volume);
 void check_mounts(const Place& container, const Facts& facts);
 void check_devices(const Place& container, const Facts& facts);
 // ports.cpp
@@ -78,13 +87,17 @@ void check_containers(const Place& spec, const Facts& facts);
 // quantities.cpp
 void check_huge_pages(const Place& container, const Facts& facts);
 void check_claims(const Place& container, const Facts& facts);
+void check_pod_resources(const Place& spec, const Facts& facts);
 void check_overhead(const Place& spec, const Facts& facts);
 void check_quantity(const Place& quantity);
-// ": did you mean 4G or 4Gi?" for 4GB; "" if nothing is likely.
-std::string similar_quantity(std::string_view text);
+// "4G or 4Gi" for 4GB, "100m" for 100mb of cpu; "" if nothing is likely.
+std::string similar_quantity(std::string_view text, std::string_view resource);
+// "nvidia.com/gpu" for gpu, nvidia-gpu, nvidia/gpu; "" if it is right, or nothing is likely.
+std::string similar_device(std::string_view resource);
 // security.cpp
 void check_pod_security(const Place& spec, const Facts& facts);
 void check_container_security(const Place& container, const Facts& facts);
+void check_windows(const Place& spec, const Facts& facts);
 // scheduling.cpp
 void check_node_selector(const Place& spec, const Facts& facts);
 void check_affinity(const Place& spec, const Facts& facts);

@@ -1,4 +1,5 @@
 // Where pods may go: labels and selectors, affinity, tolerations, spread, gates.
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -126,15 +127,24 @@ void check_node_affinity(const Place& affinity) {
 
 // ---- other pods
 
-Seen keys_of(const Json& selector) {
-  Seen keys;
+// Keys by which the selector selects twice when the API server has added an expression to it for
+// each of `added` that is a label of the pod.
+Seen keys_selected_twice(const Json& selector, const Json& added, const Facts& facts) {
+  Seen once;
+  Seen twice;
+  const auto count = [&](const std::string& key) {
+    if (!once.insert(key).second) twice.insert(key);
+  };
   if (const Json* labels = kube::find(selector, {"matchLabels"}); labels && labels->is_object()) {
-    for (const auto& [key, unused] : labels->items()) keys.insert(key);
+    for (const auto& [key, unused] : labels->items()) count(key);
   }
   for (const Json& expression : kube::array_at(selector, {"matchExpressions"})) {
-    keys.insert(kube::string_at(expression, {"key"}));
+    count(kube::string_at(expression, {"key"}));
   }
-  return keys;
+  for (const Json& key : added) {
+    if (key.is_string() && facts.labels.contains(key.get_ref<const std::string&>())) count(key);
+  }
+  return twice;
 }
 
 void check_label_keys(const Place& holder, std::string_view field) {
@@ -147,7 +157,25 @@ void check_label_keys(const Place& holder, std::string_view field) {
   keys.each_item(check_key_if_text);
 }
 
-void check_pod_term(const Place& term) {
+// `mismatched`: absent for spreads, which have none.
+void check_match_keys(const Place& holder, const Place& mismatched, const Facts& facts) {
+  check_label_keys(holder, "matchLabelKeys");
+  const Place keys = holder.at("matchLabelKeys");
+  const Place selector = holder.at("labelSelector");
+  if (!keys.value().is_array() || !selector.is_object()) return;
+  const Seen twice = keys_selected_twice(selector.value(), keys.value(), facts);
+  keys.each_item([&](const Place& key) {
+    const auto is_key = [&](const Json& other) { return other == key.value(); };
+    const Json& others = mismatched.value();
+    if (twice.contains(key.text())) {
+      key.invalid("exists in both matchLabelKeys and labelSelector");
+    } else if (others.is_array() && std::any_of(others.begin(), others.end(), is_key)) {
+      key.invalid("exists in both matchLabelKeys and mismatchLabelKeys");
+    }
+  });
+}
+
+void check_pod_term(const Place& term, const Facts& facts) {
   if (!term.is_object()) return;
   const Place selector = term.at("labelSelector");
   check_label_selector(selector);
@@ -159,7 +187,8 @@ void check_pod_term(const Place& term) {
     const std::string why = dns_label_problem(name.text());
     if (name.value().is_string() && !why.empty()) told.invalid(name.text(), why);
   });
-  check_label_keys(term, "matchLabelKeys");
+  const Place mismatched = term.at("mismatchLabelKeys");
+  check_match_keys(term, mismatched, facts);
   check_label_keys(term, "mismatchLabelKeys");
   const Place key = term.at("topologyKey");
   if (key.text().empty()) {
@@ -169,14 +198,14 @@ void check_pod_term(const Place& term) {
   }
 }
 
-void check_pod_affinity(const Place& affinity) {
+void check_pod_affinity(const Place& affinity, const Facts& facts) {
   const Place required = affinity.at("requiredDuringSchedulingIgnoredDuringExecution");
-  required.each_item(check_pod_term);
+  required.each_item([&](const Place& term) { check_pod_term(term, facts); });
   const Place preferred = affinity.at("preferredDuringSchedulingIgnoredDuringExecution");
-  preferred.each_item([](const Place& weighted) {
+  preferred.each_item([&](const Place& weighted) {
     check_weight(weighted);
     const Place term = weighted.at("podAffinityTerm");
-    check_pod_term(term);
+    check_pod_term(term, facts);
   });
 }
 
@@ -224,7 +253,7 @@ void check_toleration(const Place& toleration) {
 
 // ---- spread
 
-void check_constraint(const Place& constraint) {
+void check_constraint(const Place& constraint, const Facts& facts) {
   if (!constraint.is_object()) return;
   const Place skew = constraint.at("maxSkew");
   const auto skew_number = skew.integer();
@@ -249,17 +278,11 @@ void check_constraint(const Place& constraint) {
   }
   for (const auto field : {"nodeAffinityPolicy", "nodeTaintsPolicy"}) {
     const Place policy = constraint.at(field);
-    policy.one_of({"Honor", "Ignore"});
+    policy.exactly_one_of({"Honor", "Ignore"});
   }
-  check_label_keys(constraint, "matchLabelKeys");
+  const Place mismatched = constraint.at("mismatchLabelKeys");
+  check_match_keys(constraint, mismatched, facts);
   const Place selector = constraint.at("labelSelector");
-  const Place keys = constraint.at("matchLabelKeys");
-  const Seen selected = keys_of(selector.value());
-  keys.each_item([&](const Place& one) {
-    if (selected.contains(one.text())) {
-      one.invalid("exists in both matchLabelKeys and labelSelector");
-    }
-  });
   check_label_selector(selector);
 }
 
@@ -279,8 +302,7 @@ void check_annotations(const Place& annotations) {
   constexpr std::size_t kMaxBytes = std::size_t{256} << 10U;
   std::size_t bytes = 0;
   annotations.each_entry([&](const std::string& key, const Place& value) {
-    std::string lower = key;  // upper and lower case may differ
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string lower = lower_case(key);  // upper and lower case may differ
     if (const auto why = label_key_problem(lower); !why.empty()) annotations.invalid(key, why);
     bytes += key.size() + value.text().size();
   });
@@ -292,13 +314,13 @@ void check_node_selector(const Place& spec, const Facts&) {
   check_labels(selector);
 }
 
-void check_affinity(const Place& spec, const Facts&) {
+void check_affinity(const Place& spec, const Facts& facts) {
   const Place affinity = spec.at("affinity");
   const Place nodes = affinity.at("nodeAffinity");
   check_node_affinity(nodes);
   for (const auto kind : {"podAffinity", "podAntiAffinity"}) {
     const Place pods = affinity.at(kind);
-    check_pod_affinity(pods);
+    check_pod_affinity(pods, facts);
   }
 }
 
@@ -307,9 +329,9 @@ void check_tolerations(const Place& spec, const Facts&) {
   tolerations.each_item(check_toleration);
 }
 
-void check_spread(const Place& spec, const Facts&) {
+void check_spread(const Place& spec, const Facts& facts) {
   const Place constraints = spec.at("topologySpreadConstraints");
-  constraints.each_item(check_constraint);
+  constraints.each_item([&](const Place& one) { check_constraint(one, facts); });
   // The API server names the first of two that are the same.
   const auto kind_at = [&](std::size_t i) {
     const Json& constraint = constraints.value()[i];

@@ -1,4 +1,7 @@
-// Security contexts of pods and containers, and namespaces of the host.
+// Security contexts of pods and containers, namespaces of the host, and what Windows has not.
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "job/template/rules.h"
@@ -56,7 +59,22 @@ void check_app_armor(const Place& context) {
   }
 }
 
-void check_sysctls(const Place& context) {
+// Names of sysctls, with dots or with slashes.
+bool is_of_network(std::string_view name) {
+  return name.starts_with("net.") || name.starts_with("net/");
+}
+
+bool is_of_ipc(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kNames{
+      "kernel.sem",    "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
+      "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni"};
+  std::string dotted(name);
+  std::replace(dotted.begin(), dotted.end(), '/', '.');
+  return dotted.starts_with("fs.mqueue.") ||
+         std::find(kNames.begin(), kNames.end(), dotted) != kNames.end();
+}
+
+void check_sysctls(const Place& context, const Facts& facts) {
   const Place sysctls = context.at("sysctls");
   std::set<std::string, std::less<>> seen;
   sysctls.each_item([&](const Place& sysctl) {
@@ -67,6 +85,10 @@ void check_sysctls(const Place& context) {
       name.invalid(why);
     } else if (!seen.insert(name.text()).second) {
       name.duplicate();
+    } else if (facts.host_network && is_of_network(name.text())) {
+      name.invalid("may not be specified when 'hostNetwork' is true");
+    } else if (facts.host_ipc && is_of_ipc(name.text())) {
+      name.invalid("may not be specified when 'hostIPC' is true");
     }
   });
 }
@@ -93,13 +115,13 @@ void check_pod_security(const Place& spec, const Facts& facts) {
   check_ids(context, {"fsGroup", "runAsUser", "runAsGroup"});
   const Place groups = context.at("supplementalGroups");
   groups.each_item([](const Place& group) { group.in_range(0, kMaxId); });
-  check_sysctls(context);
+  check_sysctls(context, facts);
   const Place change = context.at("fsGroupChangePolicy");
-  change.one_of({"Always", "OnRootMismatch"});
+  change.exactly_one_of({"Always", "OnRootMismatch"});
   const Place supplemental = context.at("supplementalGroupsPolicy");
-  supplemental.one_of({"Merge", "Strict"});
+  supplemental.exactly_one_of({"Merge", "Strict"});
   const Place selinux = context.at("seLinuxChangePolicy");
-  selinux.one_of({"MountOption", "Recursive"});
+  selinux.exactly_one_of({"MountOption", "Recursive"});
   check_seccomp(context);
   check_app_armor(context);
 }
@@ -109,7 +131,7 @@ void check_container_security(const Place& container, const Facts& facts) {
   if (!context.is_object()) return;
   check_ids(context, {"runAsUser", "runAsGroup"});
   const Place proc = context.at("procMount");
-  proc.one_of({"Default", "Unmasked"});
+  proc.exactly_one_of({"Default", "Unmasked"});
   if (facts.host_users && proc.text() == "Unmasked") {
     proc.invalid("`hostUsers` must be false to use `Unmasked`");
   }
@@ -126,6 +148,60 @@ void check_container_security(const Place& container, const Facts& facts) {
       }
     }
   }
+}
+
+// ---- operating systems
+
+namespace {
+
+// Those of `fields` that are there, true or not empty.
+void forbid(const Place& holder, std::initializer_list<std::string_view> fields,
+            std::string_view why) {
+  for (const auto field : fields) {
+    const Place place = holder.at(field);
+    const bool is_empty = place.value().is_array() && place.size() == 0;
+    if (place.is_there() && !is_empty) place.forbidden(std::string(why));
+  }
+}
+
+template <typename Check>
+void each_container(const Place& spec, Check check) {
+  for (const auto list : {"initContainers", "containers"}) {
+    const Place containers = spec.at(list);
+    containers.each_item([&](const Place& container) {
+      const Place context = container.at("securityContext");
+      check(context);
+    });
+  }
+}
+
+}  // namespace
+
+void check_windows(const Place& spec, const Facts& facts) {
+  const Place context = spec.at("securityContext");
+  if (facts.os == "linux") {
+    constexpr std::string_view kWhy = "windows options cannot be set for a linux pod";
+    forbid(context, {"windowsOptions"}, kWhy);
+    each_container(spec, [&](const Place& one) { forbid(one, {"windowsOptions"}, kWhy); });
+  }
+  if (facts.os != "windows") return;
+  constexpr std::string_view kWhy = "cannot be set for a windows pod";
+  for (const auto field : {"hostPID", "hostIPC"}) {
+    const Place place = spec.at(field);
+    if (place.is_true()) place.forbidden(std::string(kWhy));
+  }
+  forbid(spec, {"hostUsers", "shareProcessNamespace"}, kWhy);
+  forbid(context,
+         {"appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy",
+          "sysctls", "runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy"},
+         kWhy);
+  each_container(spec, [&](const Place& one) {
+    forbid(one,
+           {"appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities",
+            "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount",
+            "runAsUser", "runAsGroup"},
+           kWhy);
+  });
 }
 
 }  // namespace nervex::job::pod_template

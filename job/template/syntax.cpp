@@ -51,6 +51,25 @@ bool is_key_name(std::string_view text) {
       is_letter_or_digit);
 }
 
+template <typename Allowed>
+bool all_are(std::string_view text, Allowed allowed) {
+  return std::all_of(text.begin(), text.end(), allowed);
+}
+
+// iqn.2001-04.com.example:disk
+bool is_iqn(std::string_view text) {
+  const auto colon = text.find(':');
+  const std::string_view left = text.substr(0, colon);
+  if (colon == text.npos || left.size() <= 12 || colon + 1 == text.size()) return false;
+  const auto in_authority = [](char c) { return is_letter_or_digit(c) || c == '-' || c == '.'; };
+  const auto in_target = [](char c) {
+    return std::string_view(",;*&$| \t\n\f\r").find(c) == std::string_view::npos;
+  };
+  return left.starts_with("iqn.") && all_are(left.substr(4, 4), is_digit) && left[8] == '-' &&
+         all_are(left.substr(9, 2), is_digit) && left[11] == '.' &&
+         all_are(left.substr(12), in_authority) && all_are(text.substr(colon + 1), in_target);
+}
+
 std::string longer_than(std::size_t limit) {
   return fmt::format("must be no more than {} characters", limit);
 }
@@ -183,6 +202,21 @@ std::string ip_problem(std::string_view text) {
   return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 }
 
+std::string iscsi_name_problem(std::string_view name) {
+  const bool is_eui = name.starts_with("eui");
+  if (is_eui || name.starts_with("naa")) {
+    const std::size_t letters = is_eui ? 16 : 32;
+    const bool valid = name.size() == 4 + letters && all_are(name.substr(4), is_letter_or_digit);
+    return valid ? "" : "must be valid format";
+  }
+  if (!name.starts_with("iqn")) return "must be valid format starting with iqn, eui, or naa";
+  // The API server is content with a right end.
+  for (auto at = std::size_t{0}; at != name.npos; at = name.find("iqn.", at + 1)) {
+    if (is_iqn(name.substr(at))) return "";
+  }
+  return "must be valid format";
+}
+
 std::string climbing_path_problem(std::string_view text) {
   while (true) {
     const auto slash = text.find('/');
@@ -195,6 +229,12 @@ std::string climbing_path_problem(std::string_view text) {
 std::string descending_path_problem(std::string_view text) {
   if (text.starts_with('/')) return "must be a relative path";
   return climbing_path_problem(text);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
 }
 
 }  // namespace nervex::job::pod_template

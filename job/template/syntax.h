@@ -21,9 +21,13 @@ std::string config_key_problem(std::string_view text);     // of ConfigMaps and 
 std::string header_name_problem(std::string_view text);    // HTTP
 std::string sysctl_problem(std::string_view text);
 std::string ip_problem(std::string_view text);  // v4 or v6
+std::string iscsi_name_problem(std::string_view text);
 
 // Paths: a relative one that stays below its root, and one that must only not climb.
 std::string descending_path_problem(std::string_view text);
 std::string climbing_path_problem(std::string_view text);
+
+// ASCII letters alone.
+std::string lower_case(std::string_view text);
 
 }  // namespace nervex::job::pod_template

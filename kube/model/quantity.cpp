@@ -1,6 +1,8 @@
 #include "kube/model/quantity.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -54,17 +56,48 @@ constexpr std::array<Suffix, 16> kSuffixes{{
     {"Ei", 0, 60},
 }};
 
-// "3", "+3" or "-3" behind an e or E. More than three digits are beyond anything that fits.
-std::optional<int> parse_exponent(std::string_view text) {
-  const bool negative = text.starts_with('-');
-  if (negative || text.starts_with('+')) text.remove_prefix(1);
-  if (text.empty() || text.size() > 3) return std::nullopt;
-  int value = 0;
-  for (const char c : text) {
-    if (!is_digit(c)) return std::nullopt;
-    value = value * 10 + (c - '0');
+// "3", "+3" or "-3" behind an e or E: read as 64 bits, of which 32 count.
+std::optional<std::int32_t> parse_exponent(std::string_view text) {
+  if (text.starts_with('+') && text.size() > 1 && is_digit(text[1])) text.remove_prefix(1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return static_cast<std::int32_t>(value);
+}
+
+// The API server trims what Unicode calls white space, from the text as it stands in JSON: there
+// a tab or a line feed is an escape, and stays.
+std::string_view trim_spaces(std::string_view text) {
+  constexpr std::array<std::string_view, 20> kSpaces{" ",
+                                                     "\xC2\x85",
+                                                     "\xC2\xA0",
+                                                     "\xE1\x9A\x80",
+                                                     "\xE2\x80\x80",
+                                                     "\xE2\x80\x81",
+                                                     "\xE2\x80\x82",
+                                                     "\xE2\x80\x83",
+                                                     "\xE2\x80\x84",
+                                                     "\xE2\x80\x85",
+                                                     "\xE2\x80\x86",
+                                                     "\xE2\x80\x87",
+                                                     "\xE2\x80\x88",
+                                                     "\xE2\x80\x89",
+                                                     "\xE2\x80\x8A",
+                                                     "\xE2\x80\xA8",
+                                                     "\xE2\x80\xA9",
+                                                     "\xE2\x80\xAF",
+                                                     "\xE2\x81\x9F",
+                                                     "\xE3\x80\x80"};
+  const auto may_be_space = [](char c) { return c == ' ' || static_cast<unsigned char>(c) > 0x7F; };
+  while (!text.empty() && (may_be_space(text.front()) || may_be_space(text.back()))) {
+    const std::size_t before = text.size();
+    for (const auto space : kSpaces) {
+      if (text.starts_with(space)) text.remove_prefix(space.size());
+      if (text.ends_with(space)) text.remove_suffix(space.size());
+    }
+    if (text.size() == before) break;
   }
-  return negative ? -value : value;
+  return text;
 }
 
 bool apply_suffix(std::string_view text, Parts& parts) {
@@ -81,8 +114,11 @@ bool apply_suffix(std::string_view text, Parts& parts) {
   return true;
 }
 
+// Without any digit it is zero, as for the API server: "Gi", and even "-".
 std::optional<Parts> take_apart(std::string_view text) {
   Parts parts;
+  text = trim_spaces(text);
+  if (text.empty()) return std::nullopt;
   parts.negative = text.starts_with('-');
   if (parts.negative || text.starts_with('+')) text.remove_prefix(1);
   bool seen_point = false;
@@ -95,7 +131,7 @@ std::optional<Parts> take_apart(std::string_view text) {
     }
     text.remove_prefix(1);
   }
-  if (parts.digits.empty() || !apply_suffix(text, parts)) return std::nullopt;
+  if (!apply_suffix(text, parts)) return std::nullopt;
   return parts;
 }
 
@@ -115,9 +151,10 @@ bool has_nonzero(std::string_view digits) {
   return digits.find_first_not_of('0') != std::string_view::npos;
 }
 
-// nullopt: beyond int64. Works on decimal digits, so nothing is rounded on the way.
-std::optional<Amount> amount_of(Parts parts) {
+// Works on decimal digits, so nothing is rounded on the way. Beyond int64 it is kMax.
+Amount amount_of(Parts parts) {
   Amount amount{.negative = parts.negative, .whole = 0, .has_rest = false};
+  const Amount most{.negative = parts.negative, .whole = static_cast<Wide>(kMax)};
   if (!has_nonzero(parts.digits)) return Amount{};
   if (parts.point < 0) {  // below a tenth; only a negative exponent leads here, no binary suffix
     amount.has_rest = true;
@@ -128,21 +165,16 @@ std::optional<Amount> amount_of(Parts parts) {
   for (std::size_t i = 0; i < point; ++i) {
     const char digit = i < parts.digits.size() ? parts.digits[i] : '0';
     amount.whole = amount.whole * 10 + static_cast<Wide>(digit - '0');
-    if (amount.whole > static_cast<Wide>(kMax)) return std::nullopt;
+    if (amount.whole > static_cast<Wide>(kMax)) return most;
   }
   amount.whole <<= parts.binary_shift;  // below 2^63 before, at most 60 bits more
   amount.whole += shift_fraction(fraction, parts.binary_shift);
   amount.has_rest = has_nonzero(fraction);
-  if (amount.whole > static_cast<Wide>(kMax)) return std::nullopt;
-  return amount;
+  return amount.whole > static_cast<Wide>(kMax) ? most : amount;
 }
 
 Error not_a_quantity(std::string_view text) {
   return {Code::kInvalid, fmt::format("\"{}\" is not a quantity", text.substr(0, 64))};
-}
-
-Error too_large(std::string_view text) {
-  return {Code::kInvalid, fmt::format("quantity \"{}\" is too large", text.substr(0, 64))};
 }
 
 }  // namespace
@@ -151,21 +183,15 @@ Result<std::int64_t> parse_quantity(std::string_view text, Scale scale) {
   auto parts = take_apart(text);
   if (!parts) return not_a_quantity(text);
   if (scale == Scale::kMilli) parts->point += 3;
-  const auto amount = amount_of(*std::move(parts));
-  if (!amount) return too_large(text);
-  const Wide magnitude = amount->whole + (amount->has_rest ? 1 : 0);
-  if (magnitude > static_cast<Wide>(kMax)) return too_large(text);
-  const auto value = static_cast<std::int64_t>(magnitude);
-  return amount->negative ? -value : value;
+  const Amount amount = amount_of(*std::move(parts));
+  const Wide magnitude = amount.whole + (amount.has_rest ? 1 : 0);
+  const auto value = static_cast<std::int64_t>(std::min(magnitude, static_cast<Wide>(kMax)));
+  return amount.negative ? -value : value;
 }
-
-bool is_quantity(std::string_view text) { return take_apart(text).has_value(); }
 
 bool is_whole(std::string_view text) {
   auto parts = take_apart(text);
-  if (!parts) return false;
-  const auto amount = amount_of(*std::move(parts));
-  return amount && !amount->has_rest;
+  return parts && !amount_of(*std::move(parts)).has_rest;
 }
 
 std::string format_quantity(std::int64_t amount, Scale scale) {

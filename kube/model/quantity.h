@@ -1,7 +1,8 @@
 // kube/model/quantity.h - what amount does "500m", "2Gi" or "1e3" stand for?
 //
 // Grammar of k8s.io/apimachinery/pkg/api/resource (v0.36): sign, decimal number, then one of
-// n u m "" k M G T P E, Ki Mi Gi Ti Pi Ei, or a decimal exponent. Exact integers, no doubles.
+// n u m "" k M G T P E, Ki Mi Gi Ti Pi Ei, or a decimal exponent; spaces around it do not count.
+// Exact integers, no doubles.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,9 @@ namespace nervex::kube {
 enum class Scale { kOne, kMilli };
 
 // The amount in units of `scale`, rounded up away from zero as the scheduler does
-// ("1500m" at kOne is 2). kInvalid: not a quantity, or beyond int64.
+// ("1500m" at kOne is 2). What is beyond int64, such as 10Ei, is the most that it holds: the API
+// server takes it. kInvalid: not a quantity.
 Result<std::int64_t> parse_quantity(std::string_view text, Scale scale);
-
-// Also of amounts beyond int64, which the API server takes.
-bool is_quantity(std::string_view text);
 
 // True if the amount is a whole number: what extended resources (nvidia.com/gpu) demand. `text`
 // must be a valid quantity, else false.

@@ -85,6 +85,7 @@ Result<std::string> quantity_field(const Json& object, std::string_view key, std
   const auto amount = kube::parse_quantity(text, scale);
   if (!amount) return invalid(path, amount.error().message);
   if (*amount < 0) return invalid(path, fmt::format("must not be negative: {}", text));
+  if (*amount == std::numeric_limits<std::int64_t>::max()) return invalid(path, "is too large");
   return *amount == 0 ? std::string{} : text;
 }
 

@@ -105,7 +105,16 @@ def is_named(field, theirs):
 COARSER = {"a spread by a key that it selects by",  # the path is [0][0] there
            # the controller's own port is the second of two there, ours is the user's
            "a port of the host that the controller adds too",
-           "a sidecar's port of the host that the controller adds to the main container"}
+           "a sidecar's port of the host that the controller adds to the main container",
+           # and so is that of terms of affinity
+           "pods that are chosen twice by a label of theirs",
+           "pods that are chosen twice by an expression",
+           "a selector that has a key twice",
+           "a disk of Google without a name",  # a persistentDisk there
+           # the container is below spec.resources there, and what the pod asks for by default in no field
+           "a container's limit above that of the pod",
+           "fewer huge pages for the pod than for its container",
+           "containers that together ask for more than the pod's limit"}
 
 
 @pytest.mark.parametrize("row", WRONG, ids=[row["when"] for row in WRONG])
