@@ -366,6 +366,42 @@ def test_a_wrong_aggregator_config_is_refused(custom, namespace):
     assert "spec.aggregator.template.spec.containers[0].ports[0].containerPort" in fields
 
 
+# -- GitOps tools apply the same file again and again
+
+# Each field that a user may set, once.
+FULL = {"suspend": True, "group": "examples", "cleanPodPolicy": "None", "aggregator": "OnDemand", "holdSeconds": 60,
+        "activeDeadlineSeconds": 600, "scheduleTimeoutSeconds": 600, "ttlSecondsAfterFinished": 60, "backoffLimit": 2,
+        "volumes": [{"name": "cache", "emptyDir": {}}],
+        "collector": {"replicas": 1, "minReplicas": 2, "maxReplicas": 3, "template": template()}}
+
+
+@pytest.mark.parametrize("way", [[], ["--server-side"]], ids=["client-side", "server-side"])
+def test_the_same_file_applied_again_changes_nothing(way, jobs, kubectl, namespace):
+    """No field that a hook or the schema fills in is taken away, or shows as a difference."""
+    bodies = [load_job("examples/nervex-mock-nervexjob.yaml"), job("full", **FULL), job("plain", suspend=True)]
+    bodies[0]["spec"]["suspend"] = True
+    bodies[0]["metadata"].pop("namespace", None)
+    text = "\n---\n".join(map(json.dumps, bodies))
+
+    def run(*words):
+        return kubectl(*words, *way, "-n", namespace, "-f", "-", body=text)
+    assert run("apply").returncode == 0
+
+    def is_settled(name):  # the controller has answered, and writes no more
+        found = jobs.get(name)
+        return "Suspended" in {one["type"] for one in found.get("status", {}).get("conditions", [])}, found
+    names = [body["metadata"]["name"] for body in bodies]
+    before = {name: wait_for(lambda one=name: is_settled(one), f"job {name} to be suspended") for name in names}
+    said = run("diff")
+    assert (said.returncode, said.stdout) == (0, ""), said.stdout + said.stderr
+    said = run("apply")
+    assert said.returncode == 0, said.stderr
+    for name, found in before.items():
+        again = jobs.get(name)
+        assert (again["spec"], again["metadata"]["generation"]) == (found["spec"], found["metadata"]["generation"])
+        assert way or f"nervexjob.nervex.sensetime.com/{name} unchanged" in said.stdout
+
+
 # -- spec.requests belongs to nervex-server
 
 
