@@ -1,5 +1,6 @@
 """What would be refused when a waiting job's turn comes shows at once: its pods are tried in a dry run meanwhile."""
 
+import kubernetes
 import pytest
 from support.jobs import job, template
 from support.wait import always, wait_for
@@ -49,6 +50,41 @@ def test_what_would_be_refused_shows_while_the_job_waits(jobs, core, namespace, 
     assert jobs.wait_event("waits", REFUSED).message == told["message"]
     assert jobs.condition("waits", "Scheduled")["status"] == "False"
     assert not jobs.pods("waits")
+
+
+@pytest.fixture
+def policy(api_client, namespace):
+    """policy(expression, message): an admission policy of other people for pods of the namespace; goes with the test."""
+    admission = kubernetes.client.AdmissionregistrationV1Api(api_client)
+
+    def make(expression, message):
+        admission.create_validating_admission_policy({"metadata": {"name": namespace}, "spec": {
+            "matchConstraints": {"resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]},
+            "validations": [{"expression": expression, "message": message}]}})
+        admission.create_validating_admission_policy_binding({"metadata": {"name": namespace}, "spec": {
+            "policyName": namespace, "validationActions": ["Deny"], "matchResources": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}}})
+    yield make
+    admission.delete_validating_admission_policy_binding(namespace)
+    admission.delete_validating_admission_policy(namespace)
+
+
+def test_the_word_of_other_peoples_admission_shows_too(jobs, core, namespace, policy):
+    policy("object.spec.containers.all(c, c.image.startsWith('registry.example/'))",
+           "images come from registry.example")
+    wait_for(lambda: is_refused(core, namespace), "the policy to count")
+    jobs.create(waits())
+    assert "images come from registry.example" in jobs.wait_condition("waits", REFUSED)["message"]
+
+
+def is_refused(core, namespace):
+    try:
+        core.create_namespaced_pod(namespace, {"metadata": {"name": "try"}, "spec": {"containers": [
+            {"name": "main", "image": "elsewhere/image"}]}}, dry_run="All")
+    except kubernetes.client.ApiException as error:
+        return error.status in (400, 403, 422), error.body
+    return False, "accepted"
 
 
 def test_a_job_that_only_waits_has_each_role_tried_once(jobs, namespace, audit):
