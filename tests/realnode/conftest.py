@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from harness.console import Failure, wait_for  # noqa: E402
-from harness.realnode import install, machine, packages, simulated  # noqa: E402
+from harness.realnode import install, machine, simulated  # noqa: E402
 from harness.realnode import node as nodes  # noqa: E402
 from harness.realnode.settings import Settings  # noqa: E402
 
@@ -34,17 +34,26 @@ SETTINGS = Settings(os.environ.get("NODE") or "nervex-test-node")
 BIN = os.path.abspath(os.environ.get("NERVEX_BIN") or os.path.join(ROOT, "build", "dev", "bin"))
 
 
+def pytest_collection_modifyitems(config, items):
+    """A test that does not apply to a variant of the install is not there for it. (A test that returns counts as passed.)"""
+    def applies(item):
+        mark = item.get_closest_marker("variants")
+        return not mark or item.callspec.params["variant"] in mark.args
+    others = [item for item in items if not applies(item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if applies(item)]
+
+
 @pytest.fixture(scope="session")
 def node(request):
-    packages.provide()
-    lacking = machine.problems()
+    nodes.down(SETTINGS)  # of a run that was killed
+    before = traces.of_machine(SETTINGS)
+    lacking = machine.lacks()
     if lacking:
-        message = "this machine cannot run a real node; it lacks: " + "; ".join(lacking)
+        message = machine.cannot(lacking)
         if os.environ.get("NERVEX_NODE_SKIPS") == "1":
             pytest.skip(message)
         pytest.exit(message, returncode=1)
-    nodes.down(SETTINGS)  # of a run that was killed
-    before = traces.of_machine(SETTINGS)
     try:
         found = nodes.up(SETTINGS)
         install.load_images(found, BIN)
@@ -55,7 +64,7 @@ def node(request):
     if os.environ.get("KEEP") == "1":
         return
     nodes.down(SETTINGS, keep=request.session.testsfailed > 0)
-    assert traces.of_machine(SETTINGS) == before, "the node left something behind"
+    assert traces.left(before, SETTINGS) == {}, "the node left something behind"
 
 
 @pytest.fixture(scope="module")

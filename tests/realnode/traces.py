@@ -1,10 +1,16 @@
-"""What a node could leave behind on the machine, as a value: compared before and after."""
+"""What a node could leave behind on the machine, as a value: compared before and after. Two things stay on purpose, since
+others may use them by then (README.md): kernel modules, and on cgroup v2 the controllers of the root's children."""
 
 import glob
 import os
 
+from harness.realnode import cgroups as of_node
+
 SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
            "kernel/keys/root_maxbytes", "net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables")
+# Where programs of a node have their files by default: it gives them private ones.
+FOLDERS = ("/etc/cni", "/etc/kubernetes", "/opt/cni", "/run/containerd", "/run/netns", "/usr/libexec/kubernetes",
+           "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods")
 
 
 def read(path):
@@ -41,7 +47,25 @@ def cgroups(settings):
     return sorted(found)
 
 
+def files(settings):
+    """But not .failed, which is kept for people."""
+    return [path for path in (settings.folder, settings.folder + ".lock", *FOLDERS) if os.path.exists(path)]
+
+
+def controllers():
+    """Of version 2, for children of the root: no others than a node needs."""
+    return sorted(set((read(f"{of_node.ROOT}/cgroup.subtree_control") or "").split()) - set(of_node.WANTED))
+
+
 def of_machine(settings):
-    return {"links": links(), "mounts": mounts(settings), "programs": programs(settings),
-            "cgroups": cgroups(settings), "files": os.path.exists(settings.folder),
+    return {"links": links(), "mounts": mounts(settings), "programs": programs(settings), "cgroups": cgroups(settings),
+            "controllers": controllers(), "files": files(settings),
             "sysctls": {name: read(f"/proc/sys/{name}") for name in SYSCTLS}}
+
+
+def left(before, settings):
+    """{what: (before, now)} of what differs. A setting that came with a kernel module is none that was changed."""
+    now = of_machine(settings)
+    now["sysctls"] = {name: value for name, value in now["sysctls"].items() if before["sysctls"][name] is not None}
+    was = {**before, "sysctls": {name: value for name, value in before["sysctls"].items() if value is not None}}
+    return {what: (was[what], now[what]) for what in now if was[what] != now[what]}

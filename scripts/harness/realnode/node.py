@@ -207,10 +207,9 @@ class Node:
 
 def up(settings):
     """Starts it and returns when its node is ready and names resolve."""
-    packages.provide()
-    lacking = machine.problems()
+    lacking = machine.lacks()
     if lacking:
-        raise Failure("this machine cannot run a real node; it lacks:\n  " + "\n  ".join(lacking))
+        raise Failure(machine.cannot(lacking))
     os.makedirs(os.path.dirname(settings.folder), exist_ok=True)
     with locked(settings):
         present = Node.load(settings)
@@ -263,9 +262,25 @@ def _up(settings):
 
 @contextlib.contextmanager
 def locked(settings):
-    with open(settings.folder + ".lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    """One at a time for each node. The file goes with the node, so who has waited for it may hold one that is deleted, and
+    takes the next."""
+    while True:
+        with open(lock_file(settings), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _is_file(lock, lock_file(settings)):
+                yield
+                return
+
+
+def lock_file(settings):
+    return settings.folder + ".lock"
+
+
+def _is_file(opened, path):
+    try:
+        return os.path.samestat(os.fstat(opened.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def down(settings, keep=False):
@@ -278,8 +293,7 @@ def down(settings, keep=False):
         there = os.path.isdir(settings.folder) or cgroups.left(settings.cgroup)
         remove(settings)
         say(f"node {settings.name} is gone" if there else f"there is no node {settings.name}")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(settings.folder + ".lock")
+        os.unlink(lock_file(settings))
 
 
 def keep_logs(settings):
@@ -292,12 +306,16 @@ def keep_logs(settings):
 
 def remove(settings):
     """SIGKILL to the first process of its pid namespace takes every other with it; then what is left outside."""
-    node = Node.load(settings)
-    if node and node.alive:
-        inode = namespace_of(node.init["pid"])
-        processes.send(node.init, signal.SIGKILL)
-        processes.wait_for_end(node.init)
-        wait_for(lambda: (not members(inode), members(inode)), "every process of the node to end", 20)
+    first = first_processes(settings)
+    inside = {namespace_of(one["pid"]) for one in first} - {namespace_of("self")}
+    for process in first:
+        processes.send(process, signal.SIGKILL)
+        processes.wait_for_end(process)
+
+    def left():
+        found = [pid for inode in inside for pid in members(inode)]
+        return not found, found
+    wait_for(left, "every process of the node to end", 20)
     cgroups.remove(settings.cgroup)
     mounts = mounts_below(settings.folder)
     if mounts:
@@ -305,6 +323,17 @@ def remove(settings):
     shutil.rmtree(settings.folder, ignore_errors=True)
     if os.path.isdir(settings.folder):
         raise Failure(f"{settings.folder} could not be removed")
+
+
+def first_processes(settings):
+    """What made the node's namespaces and what is the first in them. Looked for, not read from a file: whoever started them
+    may have been killed before it wrote that down."""
+    mark, found = f"NODE_FOLDER={settings.folder}".encode(), []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
+            if mark in environment.read().split(b"\0"):
+                found.append(processes.record(int(pid), ""))
+    return found
 
 
 def namespace_of(pid):
