@@ -29,7 +29,7 @@ def restarts(node):
 
 
 def renew(node, variant):
-    if variant == "cert-manager":
+    if variant in install.BY_CERT_MANAGER:
         renew_by_cert_manager(node)
     else:
         renew_by_ourselves(node)

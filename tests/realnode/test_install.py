@@ -7,6 +7,7 @@ import re
 import time
 
 import pytest
+from harness import manifests
 from harness.console import wait_for
 from harness.realnode import install
 from harness.settings import ROOT
@@ -14,25 +15,42 @@ from harness.settings import ROOT
 import certificates
 from submitter import Submitter
 
-EXAMPLE = "nervexjob-example-1"
+EXAMPLE = install.EXAMPLE
 SYSTEM = install.SYSTEM
-VARIANTS = [pytest.param("self-issued", marks=pytest.mark.short), "cert-manager", "hardened-self-issued"]
+VARIANTS = [pytest.param("self-issued", marks=pytest.mark.short), "cert-manager", "hardened", "hardened-self-issued"]
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
 def variant(request, node, figures):
     """The suite is installed in this variant and ready."""
     name = request.param
-    if name == "cert-manager":
+    if name in install.BY_CERT_MANAGER:
         install.install_cert_manager(node)
     seconds = install.install(node, name)
     figures[f"install of {name} to every Deployment ready, seconds"] = f"{seconds:.1f}"
+    if name in install.SHOW_CERTIFICATE:
+        introduce_api_server(node, name)
     install.wait_for_hooks(node)
     yield name
     if install.get(node, "namespace", SYSTEM):  # a test failed before it was uninstalled
         install.uninstall(node, name)
-    if name == "cert-manager":
+    if name in install.SHOW_CERTIFICATE:
+        install.let_api_server_show_certificate(node, shown=False)
+    if name in install.BY_CERT_MANAGER:
         install.remove_cert_manager(node)
+
+
+def introduce_api_server(node, variant):
+    """What docs/install.md says in "Who may call the webhook": what one reads until it is done, and when the certificate
+    has expired; and that new files are read without a restart."""
+    install.wait_for_refusal(node, "tls: certificate required")
+    by_openssl = variant not in install.BY_CERT_MANAGER
+    install.issue_client_certificate(node, variant, days=0)
+    install.let_api_server_show_certificate(node)
+    install.wait_for_deployments(node, SYSTEM)
+    if by_openssl:
+        install.wait_for_refusal(node, "tls: expired certificate")
+        install.issue_client_certificate(node, variant)
 
 
 def pods(node, namespace="default", selector=f"nervexjob-name={EXAMPLE}"):
@@ -89,10 +107,8 @@ def test_scheduler_and_extender_are_in_one_pod(node, variant):
 
 
 def test_the_example_lives_its_life_in_real_containers(node, variant, figures):
-    with open(os.path.join(ROOT, install.JOB), encoding="utf-8") as file:
-        shorter = file.read().replace("--seconds=60", "--seconds=12")
     begin = time.monotonic()
-    install.create_examples(node, shorter)
+    install.create_examples(node, install.example_job(seconds=12))
 
     def all_run():
         found = listing(node)
@@ -104,6 +120,13 @@ def test_the_example_lives_its_life_in_real_containers(node, variant, figures):
         return "connected to learner" in said, said
     wait_for(begun, "the coordinator to connect to its workers", 60, interval=0.2)
     figures[f"kubectl create to connected workers ({variant}), seconds"] = f"{time.monotonic() - begin:.1f}"
+    workers = f"nervexjob-name={EXAMPLE},replica-type in (collector,learner)"
+
+    def exchanged():
+        said = node.kubectl("logs", "-l", workers, check=False).stdout
+        return re.search(r"^\w+: task \d+: .* -> ", said, re.MULTILINE), said
+    wait_for(exchanged, "the first task", 60, interval=0.05)
+    figures[f"kubectl create to the first task exchanged ({variant}), seconds"] = f"{time.monotonic() - begin:.1f}"
     learner = next(pod["metadata"]["name"] for pod in pods(node) if pod["metadata"]["labels"]["replica-type"] == "learner")
 
     def worked():
@@ -133,6 +156,24 @@ def test_the_completed_coordinator_and_its_log_stay(node, variant):
     assert counts["Coordinator"]["succeeded"] == 1 and counts["Learner"]["succeeded"] == 1
 
 
+def cpus(text):
+    return float(text.removesuffix("m")) / 1000 if text.endswith("m") else float(text)
+
+
+def requested(template):
+    return sum(cpus(one["resources"]["requests"]["cpu"]) for one in template["spec"]["containers"])
+
+
+def test_the_suite_and_the_example_fit_on_a_node_of_two_cpus():
+    deployments = [one["spec"] for one in manifests.variant("hardened") if one["kind"] == "Deployment"]
+    (job,) = manifests.documents(install.JOB)
+    (aggregator,) = manifests.documents(install.AGGREGATOR)
+    roles = [job["spec"][role]["template"] for role in ("coordinator", "collector", "learner")]
+    total = sum(one["replicas"] * requested(one["template"]) for one in deployments) + sum(map(requested, roles))
+    total += requested(aggregator["spec"]["aggregator"]["template"])
+    assert total <= 1.7, "what a node of two CPUs has left besides the cluster's own pods"
+
+
 CALL = """
 import json, os, urllib.error, urllib.request
 body = {"namespace": "default", "coordinator": "%s", "collectors": {"replicas": 1}}
@@ -146,12 +187,10 @@ for token in (open(os.environ["KUBERNETES_NERVEX_SERVER_TOKEN_FILE"]).read(), ""
 """
 
 
+@pytest.mark.variants("hardened", "hardened-self-issued")
 def test_another_jobs_pod_is_refused(node, variant):
     """With authentication on a pod may change its own job only; without, any pod may, as in 2021."""
-    if variant != "hardened-self-issued":
-        return
-    with open(os.path.join(ROOT, install.JOB), encoding="utf-8") as file:
-        victim = file.read().replace(EXAMPLE, "victim").replace("--seconds=60", "--seconds=600")
+    victim = install.example_job(seconds=600, name="victim")
     node.kubectl("create", "-f", "-", body=victim)
 
     def connected():
@@ -162,6 +201,7 @@ def test_another_jobs_pod_is_refused(node, variant):
     words = f"command: [python3, -c, {json.dumps(CALL % 'victim-coordinator')}]"
     intruder = re.sub(r'command: \["python3", "/mock/coordinator.py".*\n\s+args:.*', lambda _: words,
                       victim.replace("victim", "intruder"), count=1)
+    assert words in intruder
     node.kubectl("create", "-f", "-", body=intruder)
 
     def answered():
@@ -207,9 +247,8 @@ def test_memory_of_the_suite_is_small(node, variant, figures):
 
 
 def test_uninstalling_leaves_nothing(node, variant):
+    assert len(install.left_overs(node)) > 40, "before, it is seen"
     install.uninstall(node, variant)
     assert install.get(node, "namespace", SYSTEM) is None
-    left = node.kubectl("get", "crd,clusterrole,clusterrolebinding,mutatingwebhookconfiguration,"
-                        "validatingwebhookconfiguration", "-o", "name").stdout
-    assert "nervex" not in left
+    assert install.left_overs(node) == []
     assert node.kubectl("get", "pods", "-n", "default", "-o", "name").stdout == ""

@@ -57,6 +57,8 @@ class NodeDemo(Account):
                  "the coordinator to reach its workers", 60)
         say(f"   from 'kubectl create' to connected workers: {time.monotonic() - begin:.1f} s")
         learner = next(one["metadata"]["name"] for one in install.get(self.node, "pods", "-l", "replica-type=learner")["items"])
+        wait_for(lambda: ("task " in self.log(learner), self.log(learner)), "the first task", 60)
+        say(f"   to the first task exchanged: {time.monotonic() - begin:.1f} s")
         wait_for(lambda: (self.log(learner).count("task ") >= 3, self.log(learner)), "tasks in the learner's log", 60)
         self.run("kubectl", "logs", f"{JOB}-coordinator")
         self.run("kubectl", "logs", learner)

@@ -1,33 +1,41 @@
 """The suite on a real node, as its README tells a user to install it: images, then one command."""
 
-import base64
 import json
 import os
+import re
+import shutil
+import subprocess
+import tempfile
 import time
 
 import yaml
 
-from harness import manifests
-from harness.console import Failure, wait_for
+from harness import control_plane, manifests
+from harness.console import Failure, timeout_factor, wait_for
 from harness.images import oci, suite
-from harness.realnode import config, images, pki
+from harness.realnode import config, images
 from harness.settings import ROOT
 
 SYSTEM = "nervex-system"
 HERE = os.path.join(ROOT, "tests", "realnode")
 AGGREGATOR = manifests.AGGREGATOR_EXAMPLE
 JOB = manifests.JOB_EXAMPLE
+EXAMPLE = "nervexjob-example-1"  # the job in that file
+CALLERS = "Who may call the webhook"  # a section of docs/install.md
 # variant: what a user types, and what takes it away again
 COMMANDS = {
     "self-issued": (("apply", "--server-side", "-k", "manifests/variants/self-issued"),
                     ("delete", "--ignore-not-found", "-k", "manifests/variants/self-issued")),
     "cert-manager": (("create", "-f", "manifests/nervex-manager.yaml"),
                      ("delete", "--ignore-not-found", "-f", "manifests/nervex-manager.yaml")),
+    "hardened": (("apply", "--server-side", "-k", "manifests/variants/hardened"),
+                 ("delete", "--ignore-not-found", "-k", "manifests/variants/hardened")),
     "hardened-self-issued": (("apply", "--server-side", "-k", "manifests/variants/hardened-self-issued"),
                              ("delete", "--ignore-not-found", "-k", "manifests/variants/hardened-self-issued")),
 }
+BY_CERT_MANAGER = ("cert-manager", "hardened")  # others issue their certificates themselves
 # Their webhook answers only callers with a certificate.
-SHOW_CERTIFICATE = ("hardened-self-issued",)
+SHOW_CERTIFICATE = ("hardened", "hardened-self-issued")
 
 
 def load_images(node, folder):
@@ -102,24 +110,51 @@ def install(node, variant):
     begin = time.monotonic()
     node.kubectl(*_from_here(COMMANDS[variant][0]))
     wait_for_deployments(node, SYSTEM)
-    seconds = time.monotonic() - begin
-    if variant in SHOW_CERTIFICATE:
-        let_api_server_show_certificate(node)
-    return seconds
+    return time.monotonic() - begin
 
 
-def let_api_server_show_certificate(node):
-    """What docs/install.md asks of those whose webhook wants to know who calls it: the API server shows a certificate
-    of the CA that issued the webhook's own."""
-    secret = get(node, "secret", "nervex-ca", "-n", SYSTEM)
-    certificate, key = (base64.b64decode(secret["data"][name]).decode() for name in ("tls.crt", "tls.key"))
-    pki.sign_client(node.settings, "webhooks", "/CN=kube-apiserver", certificate, key)
+def documented(section, kind):
+    """The blocks of that kind ("sh", "yaml") in a section of docs/install.md, in order."""
+    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+        found = re.search(rf"^#{{2,4}} {re.escape(section)}\n(.*?)(?=^#{{2,4}} |\Z)", file.read(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```$", found[1] if found else "", re.MULTILINE | re.DOTALL)
+    if not blocks:
+        raise Failure(f"docs/install.md has no {kind} below {section}")
+    return blocks
+
+
+def type_in(node, text, folder="/"):
+    """What a user of the cluster types into a shell, in that folder."""
+    programs = f"export PATH={control_plane.programs_folder()}:$PATH KUBECONFIG={node.kubeconfig}; cd {folder}\n"
+    done = subprocess.run(node.enter("bash", "-euo", "pipefail", "-c", programs + text, namespaces=("--net",)),
+                          capture_output=True, text=True, timeout=120 * timeout_factor())
+    if done.returncode != 0:
+        raise Failure(f"{text}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def issue_client_certificate(node, variant, days=365):
+    """For the API server, in the words of docs/install.md. `days`: for OpenSSL, which takes any number."""
+    certificate, *_ = documented(CALLERS, "yaml")
+    of_cert_manager, of_openssl = documented(CALLERS, "sh")
+    if variant in BY_CERT_MANAGER:
+        node.kubectl("apply", "-f", "-", body=certificate)
+        wait_for(lambda: (get(node, "secret", "nervex-apiserver-client", "-n", SYSTEM) is not None, "none"),
+                 "cert-manager to issue the API server's certificate", 60, 0.3)
+    words = of_cert_manager if variant in BY_CERT_MANAGER else of_openssl.replace("-days 365", f"-days {days}")
+    with tempfile.TemporaryDirectory() as folder:
+        type_in(node, words, folder)
+        for name in ("tls.key", "tls.crt"):
+            shutil.move(os.path.join(folder, name), node.settings.pki(name.replace("tls", "webhooks")))
+
+
+def let_api_server_show_certificate(node, shown=True):
+    """Configures it as docs/install.md says, or as it was before, and restarts it."""
     for name, content in (("webhooks.kubeconfig", config.webhooks_kubeconfig(node.settings)),
-                          ("admission.yaml", config.admission(node.settings, shows_certificate=True))):
+                          ("admission.yaml", config.admission(node.settings, shows_certificate=shown))):
         with open(node.settings.path("etc", name), "w", encoding="utf-8") as file:
             yaml.safe_dump(content, file)
     node.restart_api_server()
-    wait_for_deployments(node, SYSTEM)
 
 
 def uninstall(node, variant):
@@ -131,8 +166,25 @@ def uninstall(node, variant):
     node.kubectl(*_from_here(COMMANDS[variant][1]), timeout=240)
 
 
+def left_overs(node):
+    """What is there of the suite, in any namespace."""
+    said = node.kubectl("get", manifests.kinds(), "--all-namespaces", "-o", "name").stdout
+    return [line for line in said.splitlines() if "nervex" in line and not line.endswith("/" + node.settings.name)]
+
+
 def _from_here(words):
     return [os.path.join(ROOT, word) if word.startswith("manifests/") else word for word in words]
+
+
+def example_job(seconds, name=None):
+    """The example's file, whose coordinator trains so long; as a job of another name, if one is given."""
+    with open(os.path.join(ROOT, JOB), encoding="utf-8") as file:
+        text = file.read()
+    for old, new in (("--seconds=60", f"--seconds={seconds}"), (EXAMPLE, name or EXAMPLE)):
+        if old not in text:
+            raise Failure(f"{JOB} does not say {old}")
+        text = text.replace(old, new)
+    return text
 
 
 def create_examples(node, job=None):
@@ -145,9 +197,27 @@ def create_examples(node, job=None):
 
 
 def hooks_answer(node):
-    """Does the API server reach the webhook through its Service, and trust it? A wrong job is refused by name only then."""
-    done = node.kubectl("create", "-f", os.path.join(ROOT, "examples", "wrong-job.yaml"), check=False)
-    return done.returncode != 0 and "Invalid CleanPodPolicy" in done.stderr, done.stderr.strip()[-400:] or "accepted"
+    """Does the API server reach the webhook through its Service, and trust it? Of a wrong job the mutating hook names the
+    field that the CRD does not know of; a right one passes the validating hook, which fails closed."""
+    wrong = node.kubectl("create", "-f", os.path.join(ROOT, "examples", "wrong-job.yaml"), check=False)
+    if wrong.returncode == 0 or "Invalid CleanPodPolicy" not in wrong.stderr or "nvidia.com/gpu" not in wrong.stderr:
+        return False, wrong.stderr.strip()[-400:] or "accepted"
+    right = of_right_job(node)
+    return not right, right or wrong.stderr.strip()[-400:]
+
+
+def of_right_job(node):
+    """Why it cannot be created; empty if it can."""
+    done = node.kubectl("create", "--dry-run=server", "-f", os.path.join(ROOT, JOB), check=False)
+    return "" if done.returncode == 0 else done.stderr.strip()[-400:]
+
+
+def wait_for_refusal(node, why, timeout=60):
+    """No job can be created, for that reason."""
+    def look():
+        said = of_right_job(node)
+        return "failed calling webhook" in said and why in said, said or "accepted"
+    wait_for(look, f"jobs to be refused with {why!r}", timeout, interval=0.5)
 
 
 def wait_for_hooks(node, timeout=60):

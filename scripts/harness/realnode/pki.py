@@ -59,19 +59,6 @@ def make(settings):
             yaml.safe_dump(kubeconfig(settings, user), file)
 
 
-def sign_client(settings, name, subject, certificate, key):
-    """A client's certificate, <name>.crt and .key. `certificate`, `key`: of the CA that signs it, as PEM."""
-    folder = settings.path("pki")
-    for file, text in ((f"{name}-ca.crt", certificate), (f"{name}-ca.key", key),
-                       (f"{name}.ext", "keyUsage=critical,digitalSignature\nextendedKeyUsage=clientAuth\n")):
-        with open(os.path.join(folder, file), "w", encoding="utf-8") as out:
-            out.write(text)
-    _openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
-             "-out", f"{name}.csr", "-subj", subject)
-    _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{name}-ca.crt", "-CAkey", f"{name}-ca.key",
-             "-CAcreateserial", "-days", "7", "-out", f"{name}.crt", "-extfile", f"{name}.ext")
-
-
 def kubeconfig(settings, user):
     return {
         "apiVersion": "v1", "kind": "Config", "current-context": CLUSTER,
