@@ -44,15 +44,15 @@ std::vector<std::string> wrap_text(std::string_view text, std::size_t limit, std
   return lines;
 }
 
-namespace {
-
-std::string lower(std::string_view text) {
+std::string to_lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return result;
 }
+
+namespace {
 
 // Edits that lead from one to the other: insert, delete, replace, swap neighbours (optimal string
 // alignment).
@@ -81,12 +81,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
   constexpr std::size_t kMaxLength = 64;  // of field names; the cost grows with the square
   if (name.size() > kMaxLength) return "";
-  const std::string wanted = lower(name);
+  const std::string wanted = to_lower(name);
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const auto& candidate : known) {
     if (candidate.size() > kMaxLength) continue;
-    const std::size_t edits = distance(wanted, lower(candidate));
+    const std::size_t edits = distance(wanted, to_lower(candidate));
     if (edits >= best_distance) continue;
     best = candidate;
     best_distance = edits;

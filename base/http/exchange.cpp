@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include "base/text.h"
+
 namespace nervex {
 namespace {
 
@@ -80,11 +82,6 @@ class ConnectionStream final : public httplib::Stream {
   std::optional<std::chrono::milliseconds> write_timeout_;
   std::optional<std::size_t> head_left_;
 };
-
-std::string lower(std::string text) {
-  for (char& c : text) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
 
 bool is_letter_or_digit(char c) {
   return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
@@ -165,11 +162,11 @@ class Exchange : private httplib::ClientImpl {
 
   // Whether the reply said where it ends, and that another may follow.
   bool leaves_reusable() const {
-    const std::string connection = lower(response_.get_header_value("Connection"));
+    const std::string connection = to_lower(response_.get_header_value("Connection"));
     const bool bodiless =
         request_.method == "HEAD" || response_.status == 204 || response_.status == 304;
     const bool framed = response_.has_header("Content-Length") ||
-                        lower(response_.get_header_value("Transfer-Encoding")) == "chunked";
+                        to_lower(response_.get_header_value("Transfer-Encoding")) == "chunked";
     return response_.version == "HTTP/1.1" && connection.find("close") == std::string::npos &&
            (bodiless || framed);
   }
@@ -178,7 +175,7 @@ class Exchange : private httplib::ClientImpl {
     // httplib says -1 where none came.
     HttpResponse reply{std::max(response_.status, 0), {}, std::move(response_.body)};
     for (const auto& [name, value] : response_.headers) {
-      const auto [at, is_new] = reply.headers.emplace(lower(name), value);
+      const auto [at, is_new] = reply.headers.emplace(to_lower(name), value);
       // RFC 9110, 5.3. httplib holds the lines of one name in reverse order.
       if (!is_new) at->second.insert(0, value + ", ");
     }

@@ -13,6 +13,7 @@
 #include "base/http/head_check.h"
 #include "base/http/request_bytes.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace nervex {
 
@@ -21,13 +22,6 @@ namespace {
 using State = Listener::Permit::State;
 
 constexpr std::chrono::seconds kLingerTimeout{1};
-
-std::string to_lower(std::string text) {
-  for (char& c : text) {
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
 
 // One request's connection, as the library sees it.
 class RequestStream final : public httplib::Stream {

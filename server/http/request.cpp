@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
 #include "kube/model/json.h"
 #include "kube/model/quantity.h"
 #include "server/decide/gpu_split.h"
@@ -30,21 +31,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// ASCII letters in lower case.
-std::string lower(std::string_view text) {
-  std::string low(text);
-  for (char& c : low) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return low;
-}
-
 // The member called `key` in any case, an exact match first; nullptr if absent or null.
 const Json* field(const Json& object, std::string_view key) {
   const Json* folded = nullptr;
   for (const auto& [name, value] : object.items()) {
     if (name == key) return value.is_null() ? nullptr : &value;
-    if (folded == nullptr && !value.is_null() && lower(name) == key) folded = &value;
+    if (folded == nullptr && !value.is_null() && to_lower(name) == key) folded = &value;
   }
   return folded;
 }
@@ -237,7 +229,7 @@ std::optional<std::string>* slot_of(std::string_view key, ListQuery& list) {
 Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query) {
   ListQuery list;
   for (const auto& [key, value] : query) {
-    std::optional<std::string>* slot = slot_of(lower(key), list);
+    std::optional<std::string>* slot = slot_of(to_lower(key), list);
     if (slot == nullptr) return invalid(fmt::format("query: unknown key {}", key));
     if (slot->has_value()) return invalid(fmt::format("query: {} is given twice", key));
     if (value.size() > kMaxNameLength) return invalid(fmt::format("query: {} is too long", key));
