@@ -25,7 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 
 from harness.console import Failure  # noqa: E402
-from harness.images import dockerfile, elf, files, oci, sbom, suite  # noqa: E402
+from harness.images import debian, dockerfile, elf, files, oci, sbom, suite  # noqa: E402
 
 BIN = os.path.abspath(os.environ.get("NERVEX_BIN") or os.path.join(ROOT, "build", "dev", "bin"))
 RELEASE = suite.Release("1.2.3", BIN, suite.architecture(suite.own_architecture()), "", "abc", 1_700_000_000)
@@ -233,6 +233,28 @@ class ListOfContents(unittest.TestCase):
         self.assertIn("SPDXRef-Package-cpp-httplib", linked)
         self.assertIn("SPDXRef-Package-nlohmann-json3-dev", linked)
         self.assertIn("SPDXRef-Package-libjemalloc-dev", linked)  # in the webhook alone
+
+    def test_every_library_that_our_sources_include_is_named(self):
+        """As files of the image, or as compiled in."""
+        folders = ("base", "kube", "job", "gang", "webhook", "extender", "controller", "server", "certs", "cli")
+        included = set()
+        for path in (one for folder in folders for one in glob.glob(os.path.join(ROOT, folder, "**", "*.*"), recursive=True)):
+            if path.endswith((".h", ".cpp")):
+                included |= set(re.findall(r"^#include <([^>]+\.h(?:pp)?)>", read(path), re.MULTILINE))
+        headers = [os.path.join("/usr/include", one) for one in included if os.path.exists(os.path.join("/usr/include", one))]
+        packages = debian.packages(debian.owners(headers).values())
+        named, linked = {"linux"}, {name for each in (suite.BUILT_IN, *suite.BUILT_IN_ALSO.values()) for name in each}
+        for name in suite.PROGRAMS:
+            named |= {one.source for one in suite.sources(IMAGES[name]).values()}
+        self.assertGreater(len(packages), 8)
+        self.assertEqual({one.name for one in packages.values() if one.source not in named} - linked, set())
+
+    def test_each_program_names_what_is_compiled_into_it(self):
+        spaces = {"CLI": "libcli11-dev", "nlohmann": "nlohmann-json3-dev", "valijson": "libvalijson-dev", "protozero": "libprotozero-dev"}
+        for name in suite.PROGRAMS:
+            symbols = subprocess.run(["nm", "--demangle", os.path.join(BIN, name)], capture_output=True, text=True, check=True).stdout
+            found = {package for space, package in spaces.items() if re.search(rf"\b{space}::", symbols)}
+            self.assertEqual(found - {*suite.BUILT_IN, *suite.BUILT_IN_ALSO.get(name, ())}, set(), name)
 
     def test_references_lead_to_what_is_there(self):
         known = ["SPDXRef-DOCUMENT", *(one["SPDXID"] for one in self.document["packages"] + self.document["files"])]

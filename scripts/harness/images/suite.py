@@ -23,7 +23,7 @@ NAMES = (*PROGRAMS, MOCK)
 USER, USER_NAME = 65532, "nonroot"
 
 # Header-only libraries and static ones: in the program itself. scripts/setup builds cpp-httplib.
-BUILT_IN = ("nlohmann-json3-dev", "libcli11-dev", "libvalijson-dev")
+BUILT_IN = ("nlohmann-json3-dev", "libcli11-dev", "libprotozero-dev", "libvalijson-dev")
 BUILT_IN_ALSO = {"nervex-webhook": ("libjemalloc-dev",)}
 
 # Of Python's library what a small program never needs.
