@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 from harness.console import wait_for
 from harness.realnode import install
@@ -11,11 +12,12 @@ LABEL = "nervex-test/submitted"
 
 
 class Submitter:
-    """Creates one suspended job after the other. `refused`: what the user would have read instead."""
+    """Creates one suspended job after the other. `refused`: what the user would have read instead; `refused_at`: when,
+    by time.monotonic()."""
 
     def __init__(self, node):
         self._node, self._ended = node, threading.Event()
-        self.accepted, self.refused = [], []
+        self.accepted, self.refused, self.refused_at = [], [], []
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
@@ -29,6 +31,7 @@ class Submitter:
                 self.accepted.append(one["metadata"]["name"])
             else:
                 self.refused.append(done.stderr.strip())
+                self.refused_at.append(time.monotonic())
 
     def wait_for(self, more, timeout=60):
         """Until so many more were answered."""

@@ -87,6 +87,22 @@ def test_pods_find_each_other_by_name(suite, create, mode, stranger):
     wait_answer(suite, one, ASK, f"{name}-coordinator.default", coordinator)
 
 
+def test_a_pod_that_runs_may_not_listen_yet_and_its_caller_is_refused(suite, create):
+    """Its name is known, its container runs: so a coordinator has to try again."""
+    later = "import signal, time\ntold = []\nsignal.signal(10, lambda *_: told.append(1))\nwhile not told: time.sleep(0.1)\n" + SERVES
+    create("later", coordinator=template(container(IDLES), terminationGracePeriodSeconds=1),
+           collector={**template(container(later), terminationGracePeriodSeconds=1), "replicas": 1})
+    wait_ready(suite, "later", "2/2")
+    (pod,) = [pod["metadata"]["name"] for pod in pods(suite, "later", "collector")]
+
+    def answer():
+        said = run_in(suite, "later-coordinator", CALL, f"{pod}.default")
+        return "Connection refused" in said, said
+    wait_for(answer, "the call to be refused", 30, 0.3)
+    run_in(suite, pod, "import os; os.kill(1, 10)")
+    wait_answer(suite, "later-coordinator", CALL, f"{pod}.default", "200")
+
+
 def test_a_pod_that_is_not_ready_yet_has_its_name(suite, create, mode):
     """A coordinator connects to workers that say they are ready only when it has connected."""
     name = f"early-{mode}"
