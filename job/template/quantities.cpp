@@ -157,14 +157,15 @@ void check_total(const PodLevel& pod, const std::string& resource, std::int64_t 
     const Place place = pod.requests.entry(resource);
     place.invalid(
         fmt::format("must be greater than or equal to aggregate container requests of {}", amount));
-  } else if (limit && total > *limit && !pod.exceeded.contains(resource)) {
+  } else if (limit && total > *limit && (is_huge || !pod.exceeded.contains(resource))) {
     const Place place = pod.limits.entry(resource);
     place.invalid(fmt::format("must be greater than or equal to aggregate container {} of {}",
                               is_huge ? "limits" : "requests", amount));
   }
 }
 
-void check_container_limits(const Place& container, PodLevel& pod) {
+// `place`: of the container below spec.resources, where the API server tells of it.
+void check_container_limits(const Place& container, const Place& place, PodLevel& pod) {
   const Place resources = container.at("resources");
   const Place limits = resources.at("limits");
   limits.each_entry([&](const std::string& resource, const Place& limit) {
@@ -172,8 +173,11 @@ void check_container_limits(const Place& container, PodLevel& pod) {
     const auto wanted = amount_at(limits, resource);
     if (!most || !wanted || *wanted <= *most) return;
     pod.exceeded.insert(resource);
-    const Place told = pod.limits.entry(resource);
-    limit.invalid(fmt::format("must be less than or equal to pod limits of {}", text_of(told)));
+    const Place pod_limit = pod.limits.entry(resource);
+    const Place told = place.entry(resource);
+    told.at("limits").invalid(
+        limit.value(),
+        fmt::format("must be less than or equal to pod limits of {}", text_of(pod_limit)));
   });
 }
 
@@ -194,7 +198,12 @@ void check_pod_resources(const Place& spec, const Facts& facts) {
   const Json parts = {{"containers", containers.value()},
                       {"initContainers", init_containers.value()}};
   PodLevel pod{requests, limits};
-  containers.each_item([&](const Place& one) { check_container_limits(one, pod); });
+  const Place told(containers.value(), "containers", resources);
+  for (std::size_t i = 0; i < containers.size() && !resources.is_full(); ++i) {
+    const Place container = containers.item(i);
+    const Place told_container = told.item(i);
+    check_container_limits(container, told_container, pod);
+  }
   const kube::Resources totals = kube::pod_requests(parts);
   for (const auto& [resource, total] : totals.amounts()) check_total(pod, resource, total);
 }

@@ -394,13 +394,14 @@ void check_storage_os(const Place& source) {
 struct Source {
   std::string_view field;
   void (*check)(const Place& source);
+  std::string_view told{};  // in paths of the API server, where that is another
 };
 // In the order in which the API server looks: what comes second is what it calls one too many.
 constexpr std::array kSources{
     Source{"emptyDir", check_empty_dir},
     Source{"hostPath", check_host_path},
     Source{"gitRepo", check_git_repo},
-    Source{"gcePersistentDisk", check_gce_disk},
+    Source{"gcePersistentDisk", check_gce_disk, "persistentDisk"},
     Source{"awsElasticBlockStore", check_aws_disk},
     Source{"secret", check_secret},
     Source{"nfs", check_nfs},
@@ -441,7 +442,8 @@ void check_volume_source(const Place& volume) {
     if (++found > 1) {
       place.forbidden("may not specify more than 1 volume type");
     } else if (place.is_object()) {
-      source.check(place);
+      const Place told(place.value(), source.told.empty() ? source.field : source.told, volume);
+      source.check(told);
     }
   }
   const Place iscsi = volume.at("iscsi");

@@ -63,12 +63,29 @@ void check_recursive(const Place& mounts, const Place& mount) {
   }
 }
 
+// Of mounts or devices: where each volume is. Of several places the last one, as for the API
+// server.
+using Paths = std::map<std::string, std::string, std::less<>>;
+Paths paths_of(const Json& list, std::string_view field) {
+  Paths paths;
+  for (const Json& item : list) {
+    paths[kube::string_at(item, {"name"})] = kube::string_at(item, {field});
+  }
+  return paths;
+}
+
+bool has_path(const Paths& paths, std::string_view path) {
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const auto& volume) { return volume.second == path; });
+}
+
 }  // namespace
 
 void check_mounts(const Place& container, const Facts& facts) {
   const Place mounts = container.at("volumeMounts");
   const Place security = container.at("securityContext");
   const bool privileged = security.at("privileged").is_true();
+  const auto devices = paths_of(kube::array_at(container.value(), {"volumeDevices"}), "devicePath");
   Seen paths;
   std::size_t guesses = 0;
   mounts.each_item([&](const Place& mount) {
@@ -78,8 +95,14 @@ void check_mounts(const Place& container, const Facts& facts) {
       const bool may_guess = guesses++ < kMaxMountsToGuess;
       name.not_found(may_guess ? volume_advice(name.text(), facts) : "");
     }
+    if (!name.text().empty() && devices.contains(name.text())) {
+      name.invalid("must not already exist in volumeDevices");
+    }
     const Place path = mount.at("mountPath");
     if (path.has_text() && !paths.insert(path.text()).second) path.invalid("must be unique");
+    if (!path.text().empty() && has_path(devices, path.text())) {
+      path.invalid("must not already exist as a path in volumeDevices");
+    }
     const Place sub_path = mount.at("subPath");
     const Place sub_path_expr = mount.at("subPathExpr");
     const std::string& sub = sub_path.text();
@@ -111,14 +134,7 @@ void check_mounts(const Place& container, const Facts& facts) {
 void check_devices(const Place& container, const Facts& facts) {
   const Place devices = container.at("volumeDevices");
   if (devices.size() == 0) return;
-  Seen mounted;       // volumes
-  Seen mount_points;  // of each volume the last one, as for the API server
-  std::map<std::string, std::string> last;
-  for (const Json& mount : kube::array_at(container.value(), {"volumeMounts"})) {
-    mounted.insert(kube::string_at(mount, {"name"}));
-    last[kube::string_at(mount, {"name"})] = kube::string_at(mount, {"mountPath"});
-  }
-  for (const auto& [unused, path] : last) mount_points.insert(path);
+  const auto mounts = paths_of(kube::array_at(container.value(), {"volumeMounts"}), "mountPath");
   if (!facts.host_users) devices.forbidden("when `hostUsers` is false");
   Seen paths;
   Seen names;
@@ -134,7 +150,7 @@ void check_devices(const Place& container, const Facts& facts) {
       } else if (volume->second != Facts::Volume::kClaim) {
         name.invalid(
             "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
-      } else if (mounted.contains(name.text())) {
+      } else if (mounts.contains(name.text())) {
         name.invalid("must not already exist in volumeMounts");
       }
     }
@@ -144,7 +160,7 @@ void check_devices(const Place& container, const Facts& facts) {
       path.invalid("can not contain backsteps ('..')");
     } else if (!paths.insert(path.text()).second) {
       path.invalid("must be unique");
-    } else if (mount_points.contains(path.text())) {
+    } else if (has_path(mounts, path.text())) {
       path.invalid("must not already exist as a path in volumeMounts");
     }
   });

@@ -109,11 +109,7 @@ COARSER = {"a spread by a key that it selects by",  # the path is [0][0] there
            # and so is that of terms of affinity
            "pods that are chosen twice by a label of theirs",
            "pods that are chosen twice by an expression",
-           "a selector that has a key twice",
-           "a disk of Google without a name",  # a persistentDisk there
-           # the container is below spec.resources there, and what the pod asks for by default in no field
-           "a container's limit above that of the pod",
-           "fewer huge pages for the pod than for its container",
+           # what the pod asks for by default is in no field of its own
            "containers that together ask for more than the pod's limit"}
 
 
