@@ -4,7 +4,6 @@
 #include <set>
 #include <string_view>
 
-#include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/ports.h"
 #include "job/template/syntax.h"
@@ -140,14 +139,6 @@ void gather_volumes(const Json& volumes, Facts& facts) {
   }
 }
 
-// Also those that the controller adds.
-void gather_labels(const Place& labels, Facts& facts) {
-  for (const auto key : {kGroupLabel, kJobLabel, kControllerLabel, kRoleLabel, kPodNameLabel}) {
-    facts.labels.emplace(key);
-  }
-  labels.each_entry([&](const std::string& key, const Place&) { facts.labels.insert(key); });
-}
-
 Facts facts_of(const Place& spec, const Place& labels, const Json& job_volumes, Role role) {
   Facts facts;
   const Json& pod = spec.value();
@@ -158,7 +149,7 @@ Facts facts_of(const Place& spec, const Place& labels, const Json& job_volumes, 
   for (const Json& claim : kube::array_at(pod, {"resourceClaims"})) {
     facts.claims.insert(kube::string_at(claim, {"name"}));
   }
-  gather_labels(labels, facts);
+  facts.labels = &labels.value();
   facts.os = kube::string_at(pod, {"os", "name"});
   const std::string restart = kube::string_at(pod, {"restartPolicy"});
   // The controller's default for coordinators; for others it is the API server's.

@@ -46,7 +46,7 @@ struct Facts {
   std::map<std::string, Volume, std::less<>> volumes;  // by name
   std::string volumes_path;                            // where one can be added
   std::set<std::string, std::less<>> claims;           // spec.resourceClaims
-  std::set<std::string, std::less<>> labels;           // keys of the pod's
+  const Json* labels = nullptr;                        // of the template, borrowed
   std::string os;                                      // "" if nobody says
   bool restarts_never = false;
   bool host_network = false;

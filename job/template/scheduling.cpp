@@ -1,9 +1,11 @@
 // Where pods may go: labels and selectors, affinity, tolerations, spread, gates.
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "job/names.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 
@@ -127,6 +129,13 @@ void check_node_affinity(const Place& affinity) {
 
 // ---- other pods
 
+// Of the pod: the template's labels and those that the controller adds.
+bool has_label(const Facts& facts, std::string_view key) {
+  constexpr std::array kAdded{kGroupLabel, kJobLabel, kControllerLabel, kRoleLabel, kPodNameLabel};
+  return std::find(kAdded.begin(), kAdded.end(), key) != kAdded.end() ||
+         (facts.labels != nullptr && kube::member(*facts.labels, key) != nullptr);
+}
+
 // Keys by which the selector selects twice when the API server has added an expression to it for
 // each of `added` that is a label of the pod.
 Seen keys_selected_twice(const Json& selector, const Json& added, const Facts& facts) {
@@ -142,7 +151,7 @@ Seen keys_selected_twice(const Json& selector, const Json& added, const Facts& f
     count(kube::string_at(expression, {"key"}));
   }
   for (const Json& key : added) {
-    if (key.is_string() && facts.labels.contains(key.get_ref<const std::string&>())) count(key);
+    if (key.is_string() && has_label(facts, key.get_ref<const std::string&>())) count(key);
   }
   return twice;
 }
