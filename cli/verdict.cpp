@@ -176,13 +176,15 @@ std::optional<Finding> wrong_version(const Json& object, std::string_view kind) 
                                            job::shown_value(*version), kind, job::kApiVersion)};
 }
 
-// Which fields pods and metadata have depends on the cluster.
+// Which fields pods and metadata have depends on the cluster. Not so where it is known where the
+// field belongs.
 std::string worded(const job::FieldError& error) {
   const bool is_of_kubernetes = error.field.find(".template.") != std::string::npos ||
                                 error.field.starts_with("spec.volumes[") ||
                                 error.field.starts_with("metadata.");
+  const bool is_misplaced = error.detail.find(": it belongs at ") != std::string::npos;
   std::string message = job::message_of(error);
-  if (error.type == job::FieldErrorType::kUnknownField && is_of_kubernetes) {
+  if (error.type == job::FieldErrorType::kUnknownField && is_of_kubernetes && !is_misplaced) {
     message += fmt::format(" (not in Kubernetes {}; --server asks your cluster)",
                            schemas::kPodTemplateVersion);
   }
