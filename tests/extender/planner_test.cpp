@@ -1,5 +1,7 @@
 #include "extender/act/planner.h"
 
+#include <limits>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -603,6 +605,18 @@ TEST_CASE("a gang over quota waits and says so until the quota or its use change
   c.see_quotas();
   c.planner.schedule_once();
   CHECK(c.planned_nodes("b") == "n3");  // its pods may have been created: the plan stays
+}
+
+TEST_CASE("a gang that asks for more than can be counted is over any quota",
+          "[extender][planner]") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Cluster c;
+  c.add_node("n1", 8);
+  c.api.add(kube::kResourceQuotas, testing::kNs, a_quota("24", std::to_string(kMost)));
+  c.add_group("a", {a_set("learner", 3, ask(kMost))}, 1);
+  c.see();
+  c.planner.schedule_once();
+  CHECK(c.group("a").status.gangs.at(0).reason == "OverQuota");
 }
 
 TEST_CASE("a quota counts for its own namespace alone, and only what is asked for",
