@@ -75,7 +75,7 @@ std::string right_path(const SchemaTree& tree, const SchemaPlace& place, const S
   if (is_resource(place, key)) return tree.member(tree.member(place, "limits"), key).path;
   const auto paths = paths_below(tree, place, key);
   if (paths.size() == 1) return paths.front();
-  const std::string in_containers = fmt::format("{}.containers[].{}", place.path, key);
+  std::string in_containers = fmt::format("{}.containers[].{}", place.path, key);
   const bool is_known = std::find(paths.begin(), paths.end(), in_containers) != paths.end();
   if (is_known) return in_containers;
   const bool is_above = paths.empty() && above != nullptr && has_field(*above, key);

@@ -62,7 +62,7 @@ std::string similar_bytes(const std::string& number, std::string unit) {
   constexpr std::string_view kUnits = "kmgtpe";
   if ((unit.size() != 1 && !binary) || kUnits.find(unit.front()) == kUnits.npos) return "";
   const char letter = static_cast<char>(unit.front() - 'a' + 'A');
-  const std::string power = fmt::format("{}{}i", number, letter);
+  std::string power = fmt::format("{}{}i", number, letter);
   if (binary) return power;
   return fmt::format("{}{} or {}", number, letter == 'K' ? 'k' : letter, power);
 }

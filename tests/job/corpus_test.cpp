@@ -178,7 +178,7 @@ TEST_CASE("a coordinator never restarts unless its author says so", "[job][corpu
         Texts{"spec.coordinator.template.spec.containers[0].resizePolicy: Invalid value: "
               "\"RestartContainer\": must be 'NotRequired' when pod `restartPolicy` is 'Never'"});
   pod["restartPolicy"] = "OnFailure";
-  CHECK(texts(validate_job(job)) == Texts{});
+  CHECK(validate_job(job).empty());
 }
 
 TEST_CASE("labels of the controller are labels of the pod", "[job][corpus]") {
