@@ -224,12 +224,12 @@ void warn_of_variables_twice(const Json& object, const Json&, Warnings& warnings
   for (auto& text : template_warnings(object)) warnings.push_back(std::move(text));
 }
 
-using Check = void (*)(const Json& object, const Json& spec, Warnings& warnings);
+using WarningCheck = void (*)(const Json& object, const Json& spec, Warnings& warnings);
 struct NamedCheck {
   std::string_view name;  // for people who look for it
-  Check check;
+  WarningCheck check;
 };
-constexpr std::array<NamedCheck, 10> kChecks{{
+constexpr std::array<NamedCheck, 10> kWarningChecks{{
     {"coordinator-restarts", warn_of_restarts},
     {"held-capacity-of-no-time", warn_of_held_capacity},
     {"not-planned", warn_of_unplanned},
@@ -251,7 +251,7 @@ std::vector<std::string> warnings_for(const Json& object) {
   Warnings warnings;
   const Json* spec = kube::find(object, {"spec"});
   if (spec == nullptr) return warnings;
-  for (const auto& [name, check] : kChecks) check(object, *spec, warnings);
+  for (const auto& [name, check] : kWarningChecks) check(object, *spec, warnings);
   if (warnings.size() > kMaxWarnings) warnings.resize(kMaxWarnings);
   return warnings;
 }
