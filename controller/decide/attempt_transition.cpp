@@ -247,12 +247,21 @@ SysTime failing_since(const Observed& seen) {
 
 // The plan is of the old templates, and so are the pods that may exist: what is made from now on
 // would not fit to them. Somebody wants it so: it costs nothing, and keeps the place in the queue.
-AttemptTransition begin_again(const Observed& seen) {
+AttemptTransition begin_again(const Round& round) {
+  const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
       "the templates were changed before the job ran: it is planned again, and keeps its place in "
       "the queue";
   job::Status status = next_attempt(seen, kTemplateChanged, std::string(kMessage));
   status.queued_time = seen.job.status.queued_time;
+  // What was refused was of the old templates.
+  if (has_failed_creation(status)) {
+    std::erase_if(status.conditions, [](const auto& one) { return one.type == kPodsCreated; });
+  }
+  // Two tools that change it to and fro shall not make and delete its pods all the time.
+  const SysTime earliest =
+      std::chrono::ceil<seconds>(round.attempt.group->meta.created + seen.retry_delay);
+  if (!round.attempt.pods.empty() && earliest > seen.now) status.next_attempt_time = earliest;
   return {completed(seen, std::move(status)),
           normal_event(kTemplateChanged, std::string(kMessage))};
 }
@@ -339,12 +348,15 @@ AttemptTransition transition_of_failed_creation(const Observed& seen, const std:
 namespace {
 
 // Once the coordinator runs, its pods stay as they are: admission refuses such a change then.
-bool has_other_templates(const Round& round) {
+bool was_changed(const Round& round) {
   if (round.attempt.group == nullptr || round.seen.job.status.phase != Phase::kCreated) {
     return false;
   }
   const std::string& planned = kube::annotation(round.attempt.group->meta, kTemplatesAnnotation);
-  return !planned.empty() && planned != templates_hash(round.seen.job.spec);
+  // A gang that is committed goes on beside a role that comes: none of its pods is made of that.
+  const auto* base = gang::find_gang(round.attempt.group->status, gang::kBaseGang);
+  const bool is_committed = base != nullptr && base->committed;
+  return has_other_templates(planned, templates_hash(round.seen.job.spec), is_committed);
 }
 
 // The planner could not make the base gang whole again within the healing deadline: nobody waits
@@ -367,8 +379,8 @@ std::optional<AttemptTransition> transition_of(const Round& round) {
   const AttemptResult result = judge_attempt(round);
   if (auto transition = end_by(round, result)) return transition;
   if (wants_rest) return suspend(round.seen);
-  if (result.outcome == AttemptOutcome::kWaits && has_other_templates(round)) {
-    return begin_again(round.seen);
+  if (result.outcome == AttemptOutcome::kWaits && was_changed(round)) {
+    return begin_again(round);
   }
   if (const auto verdict = not_healed(round)) return end_by(round, *verdict);
   const auto limit = passed_limit(round);

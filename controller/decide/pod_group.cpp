@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -299,16 +300,67 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   return spec;
 }
 
-std::string templates_hash(const job::Spec& spec) {
-  const auto role_template = [](const std::optional<job::RoleSpec>& role) {
-    return role ? kube::to_text(role->pod_template) : std::string();
-  };
-  std::uint64_t hash = fnv1a(kube::to_text(spec.volumes));
-  for (const std::string& text : {kube::to_text(spec.coordinator_template),
-                                  role_template(spec.collector), role_template(spec.learner)}) {
-    hash = fnv1a("\n", fnv1a(text, hash));
+namespace {
+
+// Equal for what admission takes for the same (is_same() of job/validate_update.cpp): a member that
+// is null is as good as none, and 1.0 is 1.
+std::uint64_t hash_of(const Json& value, std::uint64_t hash) {
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) {
+      if (member.is_null()) continue;
+      hash = hash_of(member, fnv1a(kube::to_text(Json(key)) + ":", hash));
+    }
+    return fnv1a("}", hash);
   }
-  return fmt::format("{:016x}", hash);
+  if (value.is_array()) {
+    for (const Json& item : value) hash = fnv1a(",", hash_of(item, hash));
+    return fnv1a("]", hash);
+  }
+  if (value.is_number_float()) {
+    constexpr double kExact = 1LL << 53;
+    const auto number = value.get<double>();
+    const bool is_whole = std::abs(number) < kExact && number == std::trunc(number);
+    if (is_whole) return fnv1a(kube::to_text(Json(static_cast<std::int64_t>(number))), hash);
+  }
+  return fnv1a(kube::to_text(value), hash);
+}
+
+constexpr std::string_view kHashVersion = "1";
+constexpr std::string_view kNoTemplate = "-";
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t space = text.find(' '); space != text.npos; space = text.find(' ')) {
+    words.push_back(text.substr(0, space));
+    text.remove_prefix(space + 1);
+  }
+  words.push_back(text);
+  return words;
+}
+
+}  // namespace
+
+std::string templates_hash(const job::Spec& spec) {
+  const auto part = [](const Json& made_of) {
+    return made_of.is_null() ? std::string(kNoTemplate)
+                             : fmt::format("{:016x}", hash_of(made_of, fnv1a("")));
+  };
+  const auto of_role = [&](const std::optional<job::RoleSpec>& role) {
+    return part(role ? role->pod_template.get() : Json());
+  };
+  return fmt::format("{} {} {} {} {}", kHashVersion, part(spec.volumes),
+                     part(spec.coordinator_template), of_role(spec.collector),
+                     of_role(spec.learner));
+}
+
+bool has_other_templates(std::string_view planned, std::string_view now, bool may_roles_come) {
+  const auto before = words_of(planned);
+  const auto after = words_of(now);
+  if (before.front() != kHashVersion || before.size() != after.size()) return false;
+  for (std::size_t i = 1; i < before.size(); ++i) {
+    if (before[i] != after[i] && !(may_roles_come && before[i] == kNoTemplate)) return true;
+  }
+  return false;
 }
 
 Json pod_group_manifest(const Round& round, const job::PodContext& context) {

@@ -37,11 +37,14 @@ namespace nervex::controller {
 // While what was requested is lost (attempt.h) nothing is taken out for want of a request.
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);
 
-// On the PodGroup: hash of the templates that its member sets, and the pods of its slots, are made
-// of. None: an earlier version made it.
+// On the PodGroup: hashes of volumes and templates that its member sets, and the pods of its slots,
+// are made of. None: an earlier version made it.
 inline constexpr const char* kTemplatesAnnotation = "nervex.sensetime.com/templates";
-// Cost: the templates' size.
+// A version, and a hash for each part. Cost: the templates' size.
 std::string templates_hash(const job::Spec& spec);
+// Whether a part differs of what was `planned`; with `may_roles_come` not one that had no template
+// then. False if another version has written it.
+bool has_other_templates(std::string_view planned, std::string_view now, bool may_roles_come);
 
 // The whole PodGroup of an attempt that has none.
 Json pod_group_manifest(const Round& round, const job::PodContext& context);

@@ -3,6 +3,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "controller/decide/conditions.h"
+#include "controller/decide/pod_group.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -400,6 +401,7 @@ TEST_CASE("templates that change before the coordinator runs start the attempt a
   CHECK(status.failed_attempts == 0);
   CHECK(status.queued_time == queued);
   CHECK_FALSE(status.next_attempt_time);
+  CHECK(find_condition(status, kPodsCreated) == nullptr);
   CHECK(world.pod_names().empty());
   CHECK(std::count(world.events.begin(), world.events.end(), kTemplateChanged) == 1);
   REQUIRE(world.seen.pod_groups.size() == 1);
@@ -412,6 +414,59 @@ TEST_CASE("templates that change before the coordinator runs start the attempt a
             .find(R"("nvidia.com/gpu":"4")") != std::string::npos);
   world.start();
   CHECK(status.phase == Phase::kRunning);
+}
+
+TEST_CASE("templates that are changed all the time make pods now and then",
+          "[controller][attempts]") {
+  World world(a_job(1, 0));
+  world.seen.retry_delay = 10s;
+  world.make_gang();
+  const SysTime made = world.seen.now;
+  world.change_group([&](gang::PodGroup& group) { group.meta.created = made; });
+  world.seen.now += 3s;
+  world.seen.job.spec.coordinator_template = testing::with_gpus(testing::a_template(), "4");
+  world.settle();
+  CHECK(world.seen.job.status.attempt == 2);
+  REQUIRE(world.seen.job.status.next_attempt_time);
+  CHECK(*world.seen.job.status.next_attempt_time ==
+        std::chrono::ceil<std::chrono::seconds>(made + 10s));
+}
+
+TEST_CASE("a role that comes takes back no gang that is committed", "[controller][attempts]") {
+  job::Job job = a_job(1, 0);
+  job.spec.learner.reset();
+  World world(std::move(job));
+  world.make_gang();
+  const bool committed = GENERATE(true, false);
+  if (committed) world.commit();
+  world.seen.job.spec.learner = job::RoleSpec{testing::a_template(), 0, 0, std::nullopt};
+  world.settle();
+  CHECK(world.seen.job.status.attempt == (committed ? 1 : 2));
+}
+
+TEST_CASE("what admission takes for the same template has the same hash",
+          "[controller][attempts]") {
+  const auto hash = [](const char* pod_template) {
+    job::Spec spec;
+    spec.coordinator_template = Json::parse(pod_template);
+    return templates_hash(spec);
+  };
+  const std::string one = hash(R"({"spec": {"a": 1, "b": [{"c": "1"}, null], "e": {}}})");
+  for (const char* same :
+       {R"({"spec": {"e": {"f": null}, "b": [{"c": "1", "d": null}, null], "a": 1.0}})",
+        R"({"metadata": null, "spec": {"a": 1, "b": [{"c": "1"}, null], "e": {}}})"}) {
+    CHECK(hash(same) == one);
+  }
+  for (const char* other : {R"({"spec": {"a": 1, "b": [{"c": 1}, null], "e": {}}})",
+                            R"({"spec": {"a": 1, "b": [{"c": "1"}], "e": {}}})",
+                            R"({"spec": {"a": 1.5, "b": [{"c": "1"}, null], "e": {}}})",
+                            R"({"spec": {"a": 1, "b": [{"c": "1"}, null]}, "e": {}})",
+                            R"({"spec": {"a": 1, "b": [{}, null, "c"], "e": {}}})"}) {
+    CHECK(hash(other) != one);
+  }
+  CHECK_FALSE(has_other_templates("", one, false));
+  CHECK_FALSE(has_other_templates("2 a b c d", one, false));  // of a later version
+  CHECK(has_other_templates("1 a b - -", one, false));
 }
 
 TEST_CASE("templates that change later start nothing again", "[controller][attempts]") {
