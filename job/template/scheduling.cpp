@@ -173,12 +173,14 @@ void check_match_keys(const Place& holder, const Place& mismatched, const Facts&
   const Place selector = holder.at("labelSelector");
   if (!keys.value().is_array() || !selector.is_object()) return;
   const Seen twice = keys_selected_twice(selector.value(), keys.value(), facts);
+  Seen others;
+  if (mismatched.value().is_array()) {
+    mismatched.each_item([&](const Place& key) { others.insert(key.text()); });
+  }
   keys.each_item([&](const Place& key) {
-    const auto is_key = [&](const Json& other) { return other == key.value(); };
-    const Json& others = mismatched.value();
     if (twice.contains(key.text())) {
       key.invalid("exists in both matchLabelKeys and labelSelector");
-    } else if (others.is_array() && std::any_of(others.begin(), others.end(), is_key)) {
+    } else if (key.has_text() && others.contains(key.text())) {
       key.invalid("exists in both matchLabelKeys and mismatchLabelKeys");
     }
   });

@@ -65,18 +65,17 @@ void check_recursive(const Place& mounts, const Place& mount) {
 
 // Of mounts or devices: where each volume is. Of several places the last one, as for the API
 // server.
-using Paths = std::map<std::string, std::string, std::less<>>;
+struct Paths {
+  std::map<std::string, std::string, std::less<>> by_volume;
+  std::set<std::string_view> all;
+};
 Paths paths_of(const Json& list, std::string_view field) {
   Paths paths;
   for (const Json& item : list) {
-    paths[kube::string_at(item, {"name"})] = kube::string_at(item, {field});
+    paths.by_volume[kube::string_at(item, {"name"})] = kube::string_at(item, {field});
   }
+  for (const auto& [volume, path] : paths.by_volume) paths.all.insert(path);
   return paths;
-}
-
-bool has_path(const Paths& paths, std::string_view path) {
-  return std::any_of(paths.begin(), paths.end(),
-                     [&](const auto& volume) { return volume.second == path; });
 }
 
 }  // namespace
@@ -95,12 +94,12 @@ void check_mounts(const Place& container, const Facts& facts) {
       const bool may_guess = guesses++ < kMaxMountsToGuess;
       name.not_found(may_guess ? volume_advice(name.text(), facts) : "");
     }
-    if (!name.text().empty() && devices.contains(name.text())) {
+    if (!name.text().empty() && devices.by_volume.contains(name.text())) {
       name.invalid("must not already exist in volumeDevices");
     }
     const Place path = mount.at("mountPath");
     if (path.has_text() && !paths.insert(path.text()).second) path.invalid("must be unique");
-    if (!path.text().empty() && has_path(devices, path.text())) {
+    if (!path.text().empty() && devices.all.contains(path.text())) {
       path.invalid("must not already exist as a path in volumeDevices");
     }
     const Place sub_path = mount.at("subPath");
@@ -150,7 +149,7 @@ void check_devices(const Place& container, const Facts& facts) {
       } else if (volume->second != Facts::Volume::kClaim) {
         name.invalid(
             "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
-      } else if (mounts.contains(name.text())) {
+      } else if (mounts.by_volume.contains(name.text())) {
         name.invalid("must not already exist in volumeMounts");
       }
     }
@@ -160,7 +159,7 @@ void check_devices(const Place& container, const Facts& facts) {
       path.invalid("can not contain backsteps ('..')");
     } else if (!paths.insert(path.text()).second) {
       path.invalid("must be unique");
-    } else if (has_path(mounts, path.text())) {
+    } else if (mounts.all.contains(path.text())) {
       path.invalid("must not already exist as a path in volumeMounts");
     }
   });
