@@ -1,5 +1,6 @@
 #include "webhook/recent_answers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kube/model/json.h"
@@ -36,7 +37,11 @@ Result<std::string> RecentAnswers::send(const kube::ApiRequest& request) {
 void RecentAnswers::keep(std::string question, std::string body, MonoTime asked) {
   const MutexLock lock(mutex_);
   std::erase_if(answers_, [&](const auto& known) { return asked >= known.second.since + kAge; });
-  if (answers_.size() >= kMost) answers_.erase(answers_.begin());
+  if (answers_.size() >= kMost) {
+    answers_.erase(std::min_element(
+        answers_.begin(), answers_.end(),
+        [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
+  }
   answers_.insert_or_assign(std::move(question), Answer{std::move(body), asked});
 }
 

@@ -64,7 +64,9 @@ void HeadCheck::see_text(std::string_view head) {
     const std::string_view line = head.substr(0, end);
     head.remove_prefix(end + 1);
     if (!equals_ignoring_case(line.substr(0, length_.name.size()), length_.name)) continue;
-    if (line.find('%') != line.npos) has_encoded_length_ = true;
+    const std::size_t colon = line.find_first_not_of(" \t", length_.name.size());
+    if (colon == line.npos || line[colon] != ':') continue;  // a longer name
+    if (line.find('%', colon) != line.npos) has_encoded_length_ = true;
   }
 }
 

@@ -25,6 +25,8 @@ constexpr std::size_t kStackBytes = 2 << 20;
 
 // Who needs longer than this for a request may be evicted for a new connection.
 constexpr std::chrono::seconds kSlowSender{1};
+// Who was told why its request was refused has this long to read it, whoever waits.
+constexpr std::chrono::milliseconds kReadReply{100};
 // How long a refused caller may take to read why, and how many may do so at a time.
 constexpr std::chrono::seconds kRefusedStay{1};
 constexpr std::size_t kMaxRefused = 64;
@@ -200,7 +202,8 @@ void Listener::wait_for_permit(std::optional<MonoTime>& deadline) {
   while (!stopping_ && live_ >= max_connections_ && find_evictable(clock.mono()) == nullptr) {
     if (!deadline) deadline = clock.mono() + queue_timeout_;
     if (clock.mono() >= *deadline) return;
-    permit_changed_.wait_until(mutex_, *deadline);
+    // What becomes evictable by waiting tells nobody.
+    permit_changed_.wait_until(mutex_, std::min(*deadline, clock.mono() + kReadReply));
   }
 }
 
@@ -282,7 +285,7 @@ bool Listener::evict_one() {
 
 // Above the high watermark those that need no reply; slow senders only when no permit is free.
 Listener::Permit* Listener::find_evictable(MonoTime now) {
-  if (Permit* leaving = find_oldest(Permit::State::kLeaving, now)) return leaving;
+  if (Permit* leaving = find_oldest(Permit::State::kLeaving, now - kReadReply)) return leaving;
   if (Permit* idle = find_oldest(Permit::State::kIdle, now)) return idle;
   if (live_ < max_connections_) return nullptr;
   return find_oldest(Permit::State::kReceiving, now - kSlowSender);

@@ -233,6 +233,7 @@ TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
        post_with("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")},
       {"a value is empty", post_with("A:\r\n")},
+      {"a name begins like that of the length", post_with("Content-Length-Of: 10%\r\n")},
       {"a value holds UTF-8", post_with("A: \xe4\xbd\xa0\r\n")},
       {"an encoding is empty", post_with("Accept-Encoding:\r\n")},
       {"a POST has no length", post_with("")},
