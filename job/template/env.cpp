@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 #include "kube/model/quantity.h"
@@ -111,8 +112,7 @@ void check_field_ref(const Place& ref, bool in_volume) {
       return path.invalid(fmt::format(
           "error converting fieldPath: field label does not support subscript: {}", path.text()));
     }
-    const std::string key =
-        of_labels ? std::string(*field.subscript) : lower_case(*field.subscript);
+    const std::string key = of_labels ? std::string(*field.subscript) : to_lower(*field.subscript);
     if (const auto why = label_key_problem(key); !why.empty()) ref.invalid(key, why);
     return;
   }

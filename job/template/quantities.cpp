@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 #include "kube/model/quantity.h"
@@ -73,14 +74,14 @@ std::string similar_quantity(std::string_view text, std::string_view resource) {
   constexpr std::string_view kDigits = "0123456789.";
   const auto end = std::min(text.find_first_not_of(kDigits), text.size());
   const std::string number(text.substr(0, end));
-  std::string unit = lower_case(text.substr(end));
+  std::string unit = to_lower(text.substr(end));
   unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
   if (unit.empty() || !kube::parse_quantity(number, kube::Scale::kOne)) return "";
   return resource == "cpu" ? similar_cpu(number, unit) : similar_bytes(number, unit);
 }
 
 std::string similar_device(std::string_view resource) {
-  std::string name = lower_case(resource);
+  std::string name = to_lower(resource);
   if (name.ends_with("gpus")) name.pop_back();
   if (name == "nvidia.com/gpu" || name == "amd.com/gpu") return name == resource ? "" : name;
   const auto says = [&](std::string_view word) { return name.find(word) != name.npos; };

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "job/names.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
@@ -313,7 +314,7 @@ void check_annotations(const Place& annotations) {
   constexpr std::size_t kMaxBytes = std::size_t{256} << 10U;
   std::size_t bytes = 0;
   annotations.each_entry([&](const std::string& key, const Place& value) {
-    const std::string lower = lower_case(key);  // upper and lower case may differ
+    const std::string lower = to_lower(key);  // upper and lower case may differ
     if (const auto why = label_key_problem(lower); !why.empty()) annotations.invalid(key, why);
     bytes += key.size() + value.text().size();
   });

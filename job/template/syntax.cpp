@@ -231,10 +231,4 @@ std::string descending_path_problem(std::string_view text) {
   return climbing_path_problem(text);
 }
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
 }  // namespace nervex::job::pod_template

@@ -27,7 +27,4 @@ std::string iscsi_name_problem(std::string_view text);
 std::string descending_path_problem(std::string_view text);
 std::string climbing_path_problem(std::string_view text);
 
-// ASCII letters alone.
-std::string lower_case(std::string_view text);
-
 }  // namespace nervex::job::pod_template

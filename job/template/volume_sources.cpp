@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 #include "kube/model/quantity.h"
@@ -246,7 +247,7 @@ void check_csi(const Place& source) {
   const Place driver = source.at("driver");
   if (!driver.has_text()) return;
   if (driver.text().size() > 63) return driver.too_long(63);
-  driver.must_be(dns_subdomain_problem(lower_case(driver.text())));
+  driver.must_be(dns_subdomain_problem(to_lower(driver.text())));
   check_secret_name(source, "nodePublishSecretRef");
 }
 
