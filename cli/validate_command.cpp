@@ -286,7 +286,7 @@ int run_validate(const ValidateFlags& flags) {
     return fail_with(fmt::format("validate {}", fmt::join(places, " ")),
                      Error{Code::kInvalid, nothing_to_judge(seen.kinds)});
   }
-  // Other formats are for programs: whoever ran it must see it, too.
+  // Other formats are for programs: the person who ran it must see it, too.
   for (const auto& verdict : seen.verdicts) {
     if (flags.format == Format::kText || verdict.unchecked.empty()) continue;
     fail("validate " + subject_of(verdict), Error{Code::kInvalid, verdict.unchecked});

@@ -25,7 +25,7 @@ constexpr std::size_t kStackBytes = 2 << 20;
 
 // Who needs longer than this for a request may be evicted for a new connection.
 constexpr std::chrono::seconds kSlowSender{1};
-// Who was told why its request was refused has this long to read it, whoever waits.
+// Who was told why its request was refused has this long to read it, even if others wait.
 constexpr std::chrono::milliseconds kReadReply{100};
 // How long a refused caller may take to read why, and how many may do so at a time.
 constexpr std::chrono::seconds kRefusedStay{1};

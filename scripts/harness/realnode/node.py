@@ -326,7 +326,7 @@ def remove(settings):
 
 
 def first_processes(settings):
-    """What made the node's namespaces and what is the first in them. Looked for, not read from a file: whoever started them
+    """What made the node's namespaces and what is the first in them. Looked for, not read from a file: their starter
     may have been killed before it wrote that down."""
     mark, found = f"NODE_FOLDER={settings.folder}".encode(), []
     for pid in filter(str.isdigit, os.listdir("/proc")):

@@ -68,7 +68,7 @@ TEST_CASE("a usual review is read without the managedFields of its objects", "[k
   CHECK(request->old_object == want);
 }
 
-TEST_CASE("a large review keeps them, for whoever judges its size", "[kube][admission]") {
+TEST_CASE("a large review keeps them, for its size is judged", "[kube][admission]") {
   Json review = parsed(kReview);
   const Json object = {
       {"metadata", {{"labels", {{"a", std::string(300'000, 'x')}}}, {"managedFields", {1, 2}}}}};
