@@ -108,7 +108,7 @@ def test_scheduler_and_extender_are_in_one_pod(node, variant):
 
 def test_the_example_lives_its_life_in_real_containers(node, variant, figures):
     begin = time.monotonic()
-    install.create_examples(node, install.example_job(seconds=12))
+    install.create_examples(node, install.example_job(seconds=30))
 
     def all_run():
         found = listing(node)
