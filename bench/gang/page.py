@@ -1,5 +1,6 @@
 """docs/benchmarks.md, from the rounds."""
 
+import collections
 import os
 import re
 
@@ -72,10 +73,16 @@ MEANING = {
 }
 
 
+def count_of(rounds, scenario):
+    """How many there are of each side: "5", or "2 to 5" where some have less."""
+    counts = collections.Counter(row["side"] for row in rounds if row["scenario"] == scenario).values()
+    return " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+
+
 def machine(about, rounds, measured, command):
     host, versions = about["machine"], about["versions"]
     known = {row["scenario"] for row in rounds}
-    counts = ", ".join(f"{max(row['round'] for row in rounds if row['scenario'] == one.name)} of {one.name}"
+    counts = ", ".join(f"{count_of(rounds, one.name)} of {one.name}"
                        for one in measured if one.name in known)
     lines = [("machine", f"{host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux {host['kernel']}"),
              ("nervex", f"{versions['nervex']}, programs of {versions['build']}"),

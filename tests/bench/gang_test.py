@@ -155,6 +155,11 @@ class Comparing(unittest.TestCase):
         for words in ("a CPU, 2 cores", "`make it`", "**missed**", "| nervex | 200 (100–300) |"):
             self.assertIn(words, text)
 
+    def test_the_page_says_how_many_rounds_each_side_has(self):
+        self.assertEqual(page.count_of([{"scenario": "a", "side": "ours"}], "a"), "1")
+        rounds = [{"scenario": "a", "side": side} for side in ("ours", "bare", "ours", "bare", "ours")]
+        self.assertEqual(page.count_of([*rounds, {"scenario": "b", "side": "native"}], "a"), "2 to 3")
+
 
 class Resuming(unittest.TestCase):
     def setUp(self):
