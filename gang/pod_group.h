@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -29,6 +31,10 @@ struct SlotId {
   int incarnation = 0;
   auto operator<=>(const SlotId&) const = default;  // NOLINT(modernize-use-nullptr): tidy 14 errs
 };
+
+// A slot of a role; the role's text is borrowed. Made by its own name, never by std::pair(role,
+// slot), which copies the text and lends the copy's.
+using SlotKey = std::pair<std::string_view, SlotId>;
 
 // What is equal for every pod of a set, and decides on which nodes it may be. It is copied and
 // compared as a whole.

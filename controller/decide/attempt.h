@@ -117,7 +117,7 @@ struct WantedPod {
 };
 
 // Of the gangs that are planned, by role and slot. Borrows from the PodGroup.
-using Placements = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
+using Placements = std::map<gang::SlotKey, const gang::Placement*>;
 Placements planned_placements(const gang::PodGroupStatus& status);
 // Of all gangs, whatever became of their plans.
 Placements all_placements(const gang::PodGroupStatus& status);

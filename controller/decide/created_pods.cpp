@@ -49,7 +49,7 @@ class Pods {
  private:
   const Round& round_;
   std::set<std::tuple<std::string_view, gang::SlotId, std::int64_t>> there_;
-  std::set<std::pair<std::string_view, gang::SlotId>> ended_;
+  std::set<gang::SlotKey> ended_;
 };
 
 // The highest number up to which no placement has never had a pod. `bound`: what it was.
@@ -100,7 +100,7 @@ std::vector<std::string> vanished_pods(const Round& round) {
   if (created.pod_group_uid != group.meta.uid) return vanished;
   std::set<std::pair<Role, job::Slot>> pods;
   for (const auto& of : round.attempt.pods) pods.emplace(of.role, of.slot);
-  std::set<std::pair<std::string_view, gang::SlotId>> empty;  // placements that have lost their pod
+  std::set<gang::SlotKey> empty;  // placements that have lost their pod
   for (const auto& gang : group.status.gangs) {
     const std::int64_t bound = stored_bound(created, group, gang.name);
     for (const auto& of : gang.placements) {

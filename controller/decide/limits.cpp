@@ -30,7 +30,7 @@ std::optional<SysTime> active_deadline(const job::Job& job) {
 
 bool is_base_gang_bound(const Attempt& attempt) {
   if (attempt.group == nullptr) return false;
-  std::set<std::pair<std::string_view, gang::SlotId>> bound;
+  std::set<gang::SlotKey> bound;
   for (const AttemptPod& of : attempt.pods) {
     if (!of.pod->node.empty()) bound.insert({to_string(of.role), slot_id(of.slot)});
   }

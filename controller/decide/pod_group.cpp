@@ -268,8 +268,8 @@ class Members {
   std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
 };
 
-std::set<std::pair<std::string_view, gang::SlotId>> slots_of(const gang::PodGroupSpec& spec) {
-  std::set<std::pair<std::string_view, gang::SlotId>> slots;
+std::set<gang::SlotKey> slots_of(const gang::PodGroupSpec& spec) {
+  std::set<gang::SlotKey> slots;
   for (const auto& set : spec.members) {
     for (const auto slot : set.slots) slots.emplace(set.role, slot);
   }
@@ -446,7 +446,7 @@ using Pods = std::set<std::pair<job::Role, job::Slot>>;
 bool is_settled(const RequestGang& gang, const Pods& pods, const gang::PodGroupStatus& status) {
   const auto* known = gang::find_gang(status, gang.sets.begin()->second->gang);
   if (known == nullptr || !known->committed || !known->planned) return false;
-  std::set<std::pair<std::string_view, gang::SlotId>> placed;
+  std::set<gang::SlotKey> placed;
   for (const auto& placement : known->placements) placed.emplace(placement.role, placement.slot);
   return std::all_of(gang.sets.begin(), gang.sets.end(), [&](const auto& part) {
     const gang::MemberSet& set = *part.second;

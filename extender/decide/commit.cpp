@@ -12,12 +12,12 @@ namespace {
 
 Error conflict(std::string reason) { return {Code::kConflict, std::move(reason)}; }
 
-using Placements = std::map<std::pair<std::string_view, gang::SlotId>, const gang::Placement*>;
+using Placements = std::map<gang::SlotKey, const gang::Placement*>;
 
 Placements placements_of(const gang::GangStatus& gang) {
   Placements placements;
   for (const gang::Placement& placement : gang.placements) {
-    placements.emplace(std::pair(std::string_view(placement.role), placement.slot), &placement);
+    placements.emplace(gang::SlotKey(placement.role, placement.slot), &placement);
   }
   return placements;
 }

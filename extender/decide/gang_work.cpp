@@ -10,13 +10,12 @@
 namespace nervex::extender {
 namespace {
 
-using SlotKey = std::pair<std::string_view, gang::SlotId>;
 struct KnownPlacement {
   const gang::Placement* placement = nullptr;
   bool is_counted = false;
   bool is_stored_committed = false;
 };
-using KnownPlacements = std::map<SlotKey, KnownPlacement>;
+using KnownPlacements = std::map<gang::SlotKey, KnownPlacement>;
 
 // Of all gangs. Should a slot have two, the committed one is it.
 KnownPlacements known_placements(const GroupSeen& seen) {
@@ -25,7 +24,7 @@ KnownPlacements known_placements(const GroupSeen& seen) {
     for (const gang::GangStatus& gang : seen.group->status.gangs) {
       if (seen.is_committed(gang) != committed) continue;
       for (const gang::Placement& placement : gang.placements) {
-        placements.emplace(SlotKey(placement.role, placement.slot),
+        placements.emplace(gang::SlotKey(placement.role, placement.slot),
                            KnownPlacement{&placement, committed, gang.committed});
       }
     }
@@ -51,7 +50,7 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
              const KnownPlacements& placements) {
   std::vector<gang::SlotId> missing;
   for (const gang::SlotId slot : slots) {
-    const auto found = placements.find(SlotKey(set.role, slot));
+    const auto found = placements.find(gang::SlotKey(set.role, slot));
     if (found == placements.end()) {
       missing.push_back(slot);
     } else {
@@ -117,7 +116,7 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
   for (const PlacedSlot& slot : placed) {
     if (!ledger.fits(*slot.set, slot.placement.node)) continue;
     ledger.take(*slot.set, slot.placement.node);
-    kept.emplace(SlotKey(slot.placement.role, slot.placement.slot),
+    kept.emplace(gang::SlotKey(slot.placement.role, slot.placement.slot),
                  KnownPlacement{&slot.placement, false, false});
   }
   const std::vector<const gang::MemberSet*> sets = std::move(work.sets);
@@ -172,12 +171,14 @@ std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberS
   if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     return complete_no_fit(*no_fit, missing, work.seen->enlarged);
   }
-  std::map<SlotKey, const gang::MemberSet*> set_of;
+  std::map<gang::SlotKey, const gang::MemberSet*> set_of;
   for (const gang::MemberSet* set : work.sets) {
-    for (const gang::SlotId slot : all_slots(*set)) set_of.emplace(SlotKey(set->role, slot), set);
+    for (const gang::SlotId slot : all_slots(*set)) {
+      set_of.emplace(gang::SlotKey(set->role, slot), set);
+    }
   }
   for (gang::Assignment& assigned : std::get<std::vector<gang::Assignment>>(plan)) {
-    const gang::MemberSet* set = set_of.at(SlotKey(assigned.role, assigned.slot));
+    const gang::MemberSet* set = set_of.at(gang::SlotKey(assigned.role, assigned.slot));
     ledger.take(*set, assigned.node);
     work.placed.push_back({set, {set->role, assigned.slot, std::move(assigned.node), 0}, false});
   }
@@ -236,7 +237,7 @@ std::vector<GangWork> gangs_of(const GroupSeen& seen) {
   KnownPlacements placements = known_placements(seen);
   const std::deque<gang::Placement> reserved = reserved_placements(seen);
   for (const gang::Placement& place : reserved) {
-    placements.emplace(SlotKey(place.role, place.slot), KnownPlacement{&place, false, false});
+    placements.emplace(gang::SlotKey(place.role, place.slot), KnownPlacement{&place, false, false});
   }
   std::map<std::string_view, std::size_t> index;
   for (const gang::MemberSet& set : seen.group->spec.members) {

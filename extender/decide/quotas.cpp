@@ -38,7 +38,7 @@ Quotas::Quotas(const Snapshot& snapshot) {
   if (limits_.empty()) return;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.without_pod.empty() || limits_.count(seen.group->meta.ns.str()) == 0) continue;
-    std::set<std::pair<std::string_view, gang::SlotId>> placed;
+    std::set<gang::SlotKey> placed;
     for (const gang::GangStatus& gang : seen.group->status.gangs) {
       for (const auto& placement : gang.placements) placed.emplace(placement.role, placement.slot);
     }

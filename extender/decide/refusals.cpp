@@ -35,10 +35,11 @@ using SetAndNode = std::pair<std::string_view, std::string_view>;
 
 // How many pods of each set the plan has on each node.
 std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::GangStatus& gang) {
-  std::map<std::pair<std::string_view, gang::SlotId>, std::string_view> set_of;
+  std::map<gang::SlotKey, std::string_view> set_of;
   for (const gang::MemberSet& set : group.spec.members) {
-    // No std::pair(set.role, slot) in between: its text would be a copy that ends here.
-    for (const gang::SlotId slot : set.slots) set_of[{set.role, slot}] = set.name;
+    for (const gang::SlotId slot : set.slots) {
+      set_of.emplace(gang::SlotKey(set.role, slot), set.name);
+    }
   }
   std::map<SetAndNode, int> placed;
   for (const gang::Placement& placement : gang.placements) {

@@ -356,12 +356,10 @@ void SlotPods::erase(const gang::PodSlot& slot, std::string_view pod_uid) {
 
 namespace {
 
-using SlotKey = std::pair<std::string_view, gang::SlotId>;
-
-std::map<SlotKey, const gang::MemberSet*> wanted_slots(const gang::PodGroup& group) {
-  std::map<SlotKey, const gang::MemberSet*> wanted;
+std::map<gang::SlotKey, const gang::MemberSet*> wanted_slots(const gang::PodGroup& group) {
+  std::map<gang::SlotKey, const gang::MemberSet*> wanted;
   for (const gang::MemberSet& set : group.spec.members) {
-    for (const gang::SlotId slot : set.slots) wanted.emplace(SlotKey(set.role, slot), &set);
+    for (const gang::SlotId slot : set.slots) wanted.emplace(gang::SlotKey(set.role, slot), &set);
   }
   return wanted;
 }
@@ -536,7 +534,7 @@ void GroupPlacements::add_placements(const gang::PodGroup& group) {
   for (const gang::GangStatus& gang : group.status.gangs) {
     const bool committed = gang.committed || committing_.count(gang.name) > 0;
     for (const gang::Placement& placement : gang.placements) {
-      const auto set = wanted.find(SlotKey(placement.role, placement.slot));
+      const auto set = wanted.find(gang::SlotKey(placement.role, placement.slot));
       if (set == wanted.end()) continue;
       const auto [at, is_new] = reservations_.try_emplace(
           placement.number, Reservation{placement, set->second, &group, &gang, committed});
