@@ -74,7 +74,7 @@ MEANING = {
 
 
 def count_of(rounds, scenario):
-    """How many there are of each side: "5", or "2 to 5" where some have less."""
+    """How many there are of each side: "5", or "2 to 5" where some have fewer."""
     counts = collections.Counter(row["side"] for row in rounds if row["scenario"] == scenario).values()
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
 

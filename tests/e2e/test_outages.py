@@ -51,7 +51,7 @@ def is_list(request):
 def most_repeated(requests):
     """The path that was asked for most often, and how often."""
     paths = collections.Counter(f"{one.method} {one.target.partition('?')[0]}" for one in requests)
-    return max(paths.items(), key=lambda path: path[1], default=("", 0))
+    return next(iter(paths.most_common(1)), ("", 0))
 
 
 class Watcher:
