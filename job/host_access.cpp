@@ -1,63 +1,78 @@
 #include "job/host_access.h"
 
-#include <fmt/format.h>
+#include "job/template/place.h"
 
 namespace nervex::job {
 namespace {
 
+using pod_template::Place;
+
 constexpr std::array<std::string_view, 4> kRolesWithTemplates{"coordinator", "collector", "learner",
                                                               "aggregator"};
 
-// The value is not shown, but tells one access from another (validate_update.cpp).
-void report(std::string field, const Json& value, FieldErrors& found) {
-  if (found.size() >= kMaxErrors) return;
-  found.push_back({FieldErrorType::kForbidden, std::move(field), kube::to_text(value),
-                   "gives access to the node"});
-}
+class HostAccess {
+ public:
+  explicit HostAccess(FieldErrors& found) : found_(found) {}
 
-void check_volumes(const Json& volumes, const std::string& path, FieldErrors& found) {
-  for (std::size_t i = 0; i < volumes.size(); ++i) {
-    const Json* host_path = kube::find(volumes[i], {"hostPath"});
-    if (host_path == nullptr) continue;
-    report(fmt::format("{}[{}].hostPath", path, i), *host_path, found);
+  void check_volumes(const Place& owner) {
+    const Place volumes = owner.at("volumes");
+    volumes.each_item([&](const Place& volume) {
+      const Place host_path = volume.at("hostPath");
+      if (host_path.is_there()) report(host_path);
+    });
   }
-}
 
-void check_security(const Json& owner, const std::string& path, FieldErrors& found) {
-  const Json* security = kube::find(owner, {"securityContext"});
-  if (security == nullptr) return;
-  if (kube::bool_at(*security, {"privileged"})) {
-    report(path + ".securityContext.privileged", true, found);
-  }
-  const Json& added = kube::array_at(*security, {"capabilities", "add"});
-  if (!added.empty()) report(path + ".securityContext.capabilities.add", added, found);
-  if (kube::bool_at(*security, {"windowsOptions", "hostProcess"})) {
-    report(path + ".securityContext.windowsOptions.hostProcess", true, found);
-  }
-}
-
-void check_pod(const Json& spec, const std::string& path, FieldErrors& found) {
-  for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
-    if (kube::bool_at(spec, {field})) report(fmt::format("{}.{}", path, field), true, found);
-  }
-  check_volumes(kube::array_at(spec, {"volumes"}), path + ".volumes", found);
-  check_security(spec, path, found);
-  for (const char* list : {"initContainers", "containers"}) {
-    const Json& containers = kube::array_at(spec, {list});
-    for (std::size_t i = 0; i < containers.size(); ++i) {
-      check_security(containers[i], fmt::format("{}.{}[{}]", path, list, i), found);
+  void check_pod(const Place& spec) {
+    for (const auto field : {"hostNetwork", "hostPID", "hostIPC"}) {
+      const Place shared = spec.at(field);
+      if (shared.is_true()) report(shared);
+    }
+    check_volumes(spec);
+    check_security(spec);
+    for (const auto field : {"initContainers", "containers"}) {
+      const Place containers = spec.at(field);
+      containers.each_item([&](const Place& container) { check_security(container); });
     }
   }
-}
+
+ private:
+  void check_security(const Place& owner) {
+    const Place security = owner.at("securityContext");
+    if (!security.is_there()) return;
+    const Place privileged = security.at("privileged");
+    if (privileged.is_true()) report(privileged);
+    const Place capabilities = security.at("capabilities");
+    const Place added = capabilities.at("add");
+    if (added.size() > 0) report(added);
+    const Place windows = security.at("windowsOptions");
+    const Place process = windows.at("hostProcess");
+    if (process.is_true()) report(process);
+  }
+
+  // The value is not shown, but tells one access from another (validate_update.cpp).
+  void report(const Place& place) {
+    if (place.is_full()) return;
+    found_.push_back({FieldErrorType::kForbidden, place.path(), kube::to_text(place.value()),
+                      "gives access to the node"});
+  }
+
+  FieldErrors& found_;
+};
 
 }  // namespace
 
 FieldErrors find_host_access(const Json& object) {
   FieldErrors found;
-  check_volumes(kube::array_at(object, {"spec", "volumes"}), "spec.volumes", found);
+  HostAccess access(found);
+  static const Json kNone;
+  const Json* there = kube::find(object, {"spec"});
+  const Place spec(there == nullptr ? kNone : *there, "spec", found);
+  access.check_volumes(spec);
   for (const std::string_view role : kRolesWithTemplates) {
-    const Json* spec = kube::find(object, {"spec", role, "template", "spec"});
-    if (spec != nullptr) check_pod(*spec, fmt::format("spec.{}.template.spec", role), found);
+    const Place section = spec.at(role);
+    const Place pod_template = section.at("template");
+    const Place pod = pod_template.at("spec");
+    access.check_pod(pod);
   }
   return found;
 }

@@ -181,7 +181,6 @@ void check_templates(const Json& object, FieldErrors& errors) {
     if (pod_template == nullptr) continue;
     const std::string path = fmt::format("spec.{}.template", role);
     check_misplaced_replicas(*pod_template, role, errors);
-    validate_template(*pod_template, path, errors);
     check_pod_template(*pod_template, path, kube::array_at(object, {"spec", "volumes"}), errors,
                        parse_role(role).value_or(Role::kLearner));
   }
@@ -204,21 +203,18 @@ std::map<std::string, std::string> template_volumes(const Json& object) {
 void check_volumes(const Json& object, FieldErrors& errors) {
   const Json& volumes = kube::array_at(object, {"spec", "volumes"});
   if (volumes.empty()) return;
-  check_volume_sources(volumes, "spec.volumes", errors);
   const auto others = template_volumes(object);
-  std::set<std::string, std::less<>> seen;
-  std::size_t index = 0;
-  for (const Json& volume : volumes) {
-    if (errors.size() >= kMaxErrors) return;
-    const std::string path = fmt::format("spec.volumes[{}]", index++);
-    if (!volume.is_object()) continue;
-    validate_item_name(volume, path, seen, errors);
-    const std::string name = kube::string_at(volume, {"name"});
-    if (const auto other = others.find(name); !name.empty() && other != others.end()) {
-      errors.push_back({FieldErrorType::kDuplicate, path + ".name", shown_value(name),
-                        fmt::format("{} has this name, too", other->second)});
+  pod_template::Names seen;
+  const pod_template::Place list(volumes, "spec.volumes", errors);
+  list.each_item([&](const pod_template::Place& volume) {
+    pod_template::check_item_name(volume, seen);
+    pod_template::check_volume_source(volume);
+    const pod_template::Place name = volume.at("name");
+    if (const auto other = others.find(name.text());
+        !name.text().empty() && other != others.end()) {
+      name.duplicate(name.text(), fmt::format("{} has this name, too", other->second));
     }
-  }
+  });
 }
 
 // The field of `role`'s section that asks for more pods, and how many.
@@ -264,7 +260,6 @@ FieldErrors validate_aggregator_config(const Json& object) {
   const Json* pod_template = kube::find(object, {"spec", "aggregator", "template"});
   if (pod_template == nullptr) return {{FieldErrorType::kRequired, path, "", ""}};
   FieldErrors errors;
-  validate_template(*pod_template, path, errors);
   check_pod_template(*pod_template, path, Json(), errors);
   return errors;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,18 +93,5 @@ FieldErrors without_stored_errors(FieldErrors errors, const Json& object, const 
 // JSON Patch operations that fill in what the user left out. Applying them and asking again gives
 // none.
 Json default_patch(const Json& object);
-
-// ---- templates of pods (validate_template.cpp)
-
-// Checks a PodTemplateSpec that stands at `path`: containers, names, images, resources, volumes.
-// The rules are those of the API server for pods (kubernetes 1.36, pkg/apis/core/validation), so
-// that what would be noticed at the first pod is noticed at admission. Parts of a wrong type are
-// passed over: a schema tells of them.
-void validate_template(const Json& pod_template, const std::string& path, FieldErrors& errors);
-
-// Checks the name of the container or volume that stands at `path` against those `seen` before it,
-// and adds it to them.
-void validate_item_name(const Json& item, const std::string& path,
-                        std::set<std::string, std::less<>>& seen, FieldErrors& errors);
 
 }  // namespace nervex::job

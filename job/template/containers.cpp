@@ -12,6 +12,7 @@ namespace {
 // What stands in the container itself.
 void check_words(const Place& container, const Facts&) {
   const Place image = container.at("image");
+  image.has_text();
   const std::string& text = image.text();
   constexpr std::string_view kBlank = " \t\n\v\f\r";
   if (!text.empty() && (kBlank.find(text.front()) != std::string_view::npos ||
@@ -99,6 +100,7 @@ constexpr std::array kContainerRules{
     NamedRule{"environment from", check_env_from},
     NamedRule{"volume mounts", check_mounts},
     NamedRule{"volume devices", check_devices},
+    NamedRule{"resources", check_container_requirements},
     NamedRule{"huge pages", check_huge_pages},
     NamedRule{"resource claims", check_claims},
     NamedRule{"security context", check_container_security},
@@ -107,10 +109,12 @@ constexpr std::array kContainerRules{
 }  // namespace
 
 void check_containers(const Place& spec, const Facts& facts) {
-  for (const auto field : {"initContainers", "containers"}) {
+  Names seen;
+  for (const auto field : {"containers", "initContainers"}) {
     const Place list = spec.at(field);
     list.each_item([&](const Place& container) {
       if (!container.is_object()) return;
+      check_item_name(container, seen);
       for (const auto& rule : kContainerRules) rule.check(container, facts);
       const bool is_init = field == std::string_view("initContainers");
       (is_init ? check_init_probes : check_probes)(container, facts);

@@ -113,13 +113,14 @@ void Place::not_supported(std::initializer_list<std::string_view> supported) con
   not_supported(value_, supported);
 }
 
-void Place::not_supported(const Json& shown,
-                          std::initializer_list<std::string_view> supported) const {
+void Place::not_supported(const Json& shown, std::initializer_list<std::string_view> supported,
+                          std::string_view why) const {
   std::string detail = "supported values: ";
   for (const auto value : supported) {
     if (value != *supported.begin()) detail += ", ";
     detail += fmt::format("\"{}\"", value);
   }
+  if (!why.empty()) detail += fmt::format(": {}", why);
   errors_.push_back({FieldErrorType::kNotSupported, path(), shown_value(shown), std::move(detail)});
 }
 

@@ -46,7 +46,7 @@ class Place {
   void each_entry(Check check) const {
     if (!value_.is_object()) return;
     for (auto at = value_.begin(); at != value_.end() && !is_full(); ++at) {
-      check(at.key(), entry(at.key()));
+      check(at.key(), Place(*at, *this, Step::kEntry, at.key(), 0));
     }
   }
 
@@ -76,7 +76,8 @@ class Place {
   void not_found(std::string detail) const;
   void not_found(const Json& shown, std::string detail) const;
   void not_supported(std::initializer_list<std::string_view> supported) const;
-  void not_supported(const Json& shown, std::initializer_list<std::string_view> supported) const;
+  void not_supported(const Json& shown, std::initializer_list<std::string_view> supported,
+                     std::string_view why = "") const;
 
   // ---- the checks that most fields share
 

@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::string_view kHugePages = "hugepages-";
 
-std::string text_of(const Place& quantity) {
-  return quantity.value().is_number() ? kube::to_text(quantity.value()) : quantity.text();
-}
-
 // Amounts of huge pages are whole pages: hugepages-2Mi comes by 2Mi.
 void check_pages(const Place& list, bool& has_pages, bool& has_compute) {
   list.each_entry([&](const std::string& resource, const Place& amount) {
@@ -89,6 +85,18 @@ std::string similar_device(std::string_view resource) {
   return says("amd") ? "amd.com/gpu" : "nvidia.com/gpu";
 }
 
+std::string text_of(const Place& quantity) {
+  return quantity.value().is_number() ? kube::to_text(quantity.value()) : quantity.text();
+}
+
+std::optional<std::int64_t> amount_of(const Place& quantity, std::string_view resource) {
+  const std::string text = text_of(quantity);
+  if (text.empty()) return std::nullopt;
+  const auto scale = resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
+  const auto parsed = kube::parse_quantity(text, scale);
+  return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
 void check_quantity(const Place& quantity) {
   const std::string text = text_of(quantity);
   if (text.empty() && !quantity.value().is_string()) return;
@@ -139,11 +147,7 @@ struct PodLevel {
 
 std::optional<std::int64_t> amount_at(const Place& list, std::string_view resource) {
   const Place amount = list.entry(resource);
-  const std::string text = text_of(amount);
-  if (text.empty()) return std::nullopt;
-  const auto scale = resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
-  const auto parsed = kube::parse_quantity(text, scale);
-  return parsed ? std::optional(*parsed) : std::nullopt;
+  return amount_of(amount, resource);
 }
 
 // `total`: what the containers ask for together, which is what the pod asks for where it says
@@ -171,7 +175,7 @@ void check_container_limits(const Place& container, const Place& place, PodLevel
   const Place limits = resources.at("limits");
   limits.each_entry([&](const std::string& resource, const Place& limit) {
     const auto most = amount_at(pod.limits, resource);
-    const auto wanted = amount_at(limits, resource);
+    const auto wanted = amount_of(limit, resource);
     if (!most || !wanted || *wanted <= *most) return;
     pod.exceeded.insert(resource);
     const Place pod_limit = pod.limits.entry(resource);

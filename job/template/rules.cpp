@@ -94,6 +94,14 @@ void check_resource_claims(const Place& spec, const Facts&) {
   });
 }
 
+// Also of a spec that is not there.
+void check_has_containers(const Place& spec) {
+  if (spec.is_there() && !spec.is_object()) return;
+  const Place containers = spec.at("containers");
+  const bool is_empty = containers.value().is_array() && containers.size() == 0;
+  if (is_empty || !containers.is_there()) containers.required("at least one container is needed");
+}
+
 constexpr std::array kRules{
     NamedRule{"the pod", check_pod},
     NamedRule{"priority", check_priority},
@@ -102,7 +110,8 @@ constexpr std::array kRules{
     NamedRule{"volumes", check_volumes},
     NamedRule{"resource claims", check_resource_claims},
     NamedRule{"containers", check_containers},
-    NamedRule{"resources", check_pod_resources},
+    NamedRule{"resources", check_pod_requirements},
+    NamedRule{"resources of containers together", check_pod_resources},
     NamedRule{"host ports", check_host_ports},
     NamedRule{"overhead", check_overhead},
     NamedRule{"security context", check_pod_security},
@@ -139,13 +148,13 @@ void gather_volumes(const Json& volumes, Facts& facts) {
   }
 }
 
-Facts facts_of(const Place& spec, const Place& labels, const Json& job_volumes, Role role) {
+Facts facts_of(const Place& spec, const Place& labels, const Place& volumes,
+               const Json& job_volumes, Role role) {
   Facts facts;
   const Json& pod = spec.value();
-  gather_volumes(kube::array_at(pod, {"volumes"}), facts);
+  gather_volumes(volumes.value(), facts);
   gather_volumes(job_volumes, facts);
-  const Place volumes = spec.at("volumes");
-  facts.volumes_path = volumes.path();
+  facts.all_volumes = &volumes;
   for (const Json& claim : kube::array_at(pod, {"resourceClaims"})) {
     facts.claims.insert(kube::string_at(claim, {"name"}));
   }
@@ -169,6 +178,7 @@ Facts facts_of(const Place& spec, const Place& labels, const Json& job_volumes, 
 void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
                         FieldErrors& errors, Role role) {
   using pod_template::Place;
+  if (!pod_template.is_object()) return;
   const Place root(pod_template, path, errors);
   const Place metadata = root.at("metadata");
   const Place labels = metadata.at("labels");
@@ -176,8 +186,11 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
   const Place annotations = metadata.at("annotations");
   pod_template::check_annotations(annotations);
   const Place spec = root.at("spec");
+  const Place misplaced = root.at("containers");  // which is said elsewhere
+  if (!misplaced.is_there()) pod_template::check_has_containers(spec);
   if (!spec.is_object()) return;
-  const auto facts = pod_template::facts_of(spec, labels, job_volumes, role);
+  const Place volumes = spec.at("volumes");
+  const auto facts = pod_template::facts_of(spec, labels, volumes, job_volumes, role);
   for (const auto& rule : pod_template::kRules) {
     if (spec.is_full()) return;
     rule.check(spec, facts);
@@ -208,11 +221,6 @@ FieldErrors check_metadata(const Json& object) {
   const Place annotations = metadata.at("annotations");
   pod_template::check_annotations(annotations);
   return errors;
-}
-
-void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors) {
-  const pod_template::Place list(volumes, path, errors);
-  list.each_item(pod_template::check_volume_source);
 }
 
 }  // namespace nervex::job

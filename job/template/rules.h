@@ -3,11 +3,12 @@
 // The rules of kubernetes 1.36 (pkg/apis/core/validation, with what defaulting does before it), in
 // its words and with its paths, so that what would be noticed at the first pod is noticed at
 // admission. One error per fault; values of a wrong type are passed over: a schema tells of them.
-// Not here: names of containers and volumes, images and container resources
-// (job/validate_template.cpp), and what needs the cluster.
+// Not here: what needs the cluster.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,13 +22,10 @@
 namespace nervex::job {
 
 // Checks a PodTemplateSpec that stands at `path`. `job_volumes` (null: none) are those of the job,
-// which every pod of its roles has as well; what is wrong with them is check_volume_sources()'s.
+// which every pod of its roles has as well; what is wrong with them is told elsewhere.
 // `role`: whose port the controller adds; said for all but the template of an AggregatorConfig.
 void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
                         FieldErrors& errors, Role role = Role::kAggregator);
-
-// Checks the sources of the volumes in the list that stands at `path`.
-void check_volume_sources(const Json& volumes, std::string_view path, FieldErrors& errors);
 
 // What the API server checks of every object of ours before it asks a webhook: its name, namespace,
 // labels and annotations.
@@ -44,7 +42,7 @@ namespace pod_template {
 struct Facts {
   enum class Volume { kClaim, kEmptyDir, kOther };     // a claim may be a device
   std::map<std::string, Volume, std::less<>> volumes;  // by name
-  std::string volumes_path;                            // where one can be added
+  const Place* all_volumes = nullptr;                  // where one can be added, borrowed
   std::set<std::string, std::less<>> claims;           // spec.resourceClaims
   const Json* labels = nullptr;                        // of the template, borrowed
   std::string os;                                      // "" if nobody says
@@ -64,6 +62,10 @@ struct NamedRule {
   Rule check;
 };
 
+// names.cpp
+// The name of a container or volume, against those `seen` before it; adds it to them.
+using Names = std::set<std::string, std::less<>>;
+void check_item_name(const Place& item, Names& seen);
 // volume_sources.cpp
 void check_volume_source(const Place& volume);
 // volumes.cpp
@@ -84,12 +86,19 @@ void check_probes(const Place& container, const Facts& facts);
 void check_init_probes(const Place& container, const Facts& facts);
 // containers.cpp
 void check_containers(const Place& spec, const Facts& facts);
+// resources.cpp
+void check_container_requirements(const Place& container, const Facts& facts);
+void check_pod_requirements(const Place& spec, const Facts& facts);
 // quantities.cpp
 void check_huge_pages(const Place& container, const Facts& facts);
 void check_claims(const Place& container, const Facts& facts);
 void check_pod_resources(const Place& spec, const Facts& facts);
 void check_overhead(const Place& spec, const Facts& facts);
 void check_quantity(const Place& quantity);
+// A quantity may be written as a number. "" if it is neither.
+std::string text_of(const Place& quantity);
+// Of cpu in thousandths; nullopt if there is none, or it is no quantity.
+std::optional<std::int64_t> amount_of(const Place& quantity, std::string_view resource);
 // "4G or 4Gi" for 4GB, "100m" for 100mb of cpu; "" if nothing is likely.
 std::string similar_quantity(std::string_view text, std::string_view resource);
 // "nvidia.com/gpu" for gpu, nvidia-gpu, nvidia/gpu; "" if it is right, or nothing is likely.

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxMountsToGuess = 100;
 std::string volume_advice(const std::string& name, const Facts& facts) {
   constexpr std::size_t kMaxListed = 8;
   if (facts.volumes.empty()) {
-    return fmt::format("there is no volume, add one to {}", facts.volumes_path);
+    return fmt::format("there is no volume, add one to {}", facts.all_volumes->path());
   }
   if (facts.volumes.size() > kMaxVolumesToGuess) return "";
   std::vector<std::string> known;
@@ -34,14 +34,18 @@ std::string volume_advice(const std::string& name, const Facts& facts) {
   const std::string more = known.size() > kMaxListed ? ", ..." : "";
   known.resize(std::min(known.size(), kMaxListed));
   return fmt::format("must be one of \"{}\"{}, or add it to {}", fmt::join(known, "\", \""), more,
-                     facts.volumes_path);
+                     facts.all_volumes->path());
 }
 
 }  // namespace
 
 void check_volumes(const Place& spec, const Facts&) {
+  Names seen;
   const Place volumes = spec.at("volumes");
-  volumes.each_item(check_volume_source);
+  volumes.each_item([&](const Place& volume) {
+    check_item_name(volume, seen);
+    check_volume_source(volume);
+  });
 }
 
 namespace {

@@ -13,10 +13,13 @@
 namespace nervex::job {
 namespace {
 
+using pod_template::Place;
+
 // What is cut from a warning is its end: each begins with the path, then says what is wrong, then
 // names what people chose.
 class TemplateWarnings {
  public:
+  void add(const Place& place, std::string_view text) { add(place.path(), text); }
   void add(std::string_view path, std::string_view text) {
     texts_.push_back(fmt::format("{}: {}", path, text));
   }
@@ -51,29 +54,23 @@ bool goes_on(const Json& variable, std::string_view name) {
          value.find(before) != value.npos;
 }
 
-void warn_of_repeated_names(const Json& container, const std::string& path,
-                            TemplateWarnings& warnings) {
-  const Json& variables = kube::array_at(container, {"env"});
-  if (!may_repeat(variables)) return;
+void warn_of_repeated_names(const Place& container, TemplateWarnings& warnings) {
+  const Place variables = container.at("env");
+  if (variables.size() == 0 || !may_repeat(variables.value())) return;
   std::set<std::string_view> seen;
-  for (std::size_t i = 0; i < variables.size() && !warnings.is_full(); ++i) {
-    const std::string_view name = kube::text_at(variables[i], {"name"});
-    if (name.empty() || seen.insert(name).second || goes_on(variables[i], name)) continue;
-    warnings.add(fmt::format("{}.env[{}]", path, i),
-                 fmt::format("set twice, the last one counts: {}", name));
-  }
+  variables.each_item([&](const Place& variable) {
+    const std::string_view name = kube::text_at(variable.value(), {"name"});
+    if (warnings.is_full() || name.empty() || seen.insert(name).second) return;
+    if (goes_on(variable.value(), name)) return;
+    warnings.add(variable, fmt::format("set twice, the last one counts: {}", name));
+  });
 }
 
 // ---- amounts
 
-std::string written_amount(const Json& quantity) {
-  if (quantity.is_number()) return kube::to_text(quantity);
-  return quantity.is_string() ? quantity.get<std::string>() : "";
-}
-
 // 512m of memory is half a byte.
-void warn_of_fraction(const Json& bytes, const std::string& path, TemplateWarnings& warnings) {
-  const std::string text = written_amount(bytes);
+void warn_of_fraction(const Place& bytes, TemplateWarnings& warnings) {
+  const std::string text = pod_template::text_of(bytes);
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
   const bool is_milli = text.ends_with('m');
   if (!amount || *amount == 0 || (kube::is_whole(text) && !is_milli)) return;
@@ -81,45 +78,43 @@ void warn_of_fraction(const Json& bytes, const std::string& path, TemplateWarnin
       kube::is_whole(text) ? fmt::format("{} is {} byte{}", text, *amount, *amount == 1 ? "" : "s")
                            : fmt::format("{} is a fractional byte value", text);
   const std::string number = is_milli ? text.substr(0, text.size() - 1) : "";
-  warnings.add(path, is_milli ? fmt::format("did you mean {}Mi? {}", number, what) : what);
+  warnings.add(bytes, is_milli ? fmt::format("did you mean {}Mi? {}", number, what) : what);
 }
 
 bool is_bytes(std::string_view resource) {
   return resource == "memory" || resource == "ephemeral-storage" || resource == "storage";
 }
 
-// Of a container or of the pod as a whole.
-void warn_of_resources(const Json& holder, const std::string& path, TemplateWarnings& warnings) {
-  for (const std::string_view field : {"limits", "requests"}) {
-    const Json* list = kube::find(holder, {"resources", field});
-    if (list == nullptr || !list->is_object()) continue;
-    for (const auto& [resource, amount] : list->items()) {
+// Of a container, of the pod as a whole, or of a claim.
+void warn_of_resources(const Place& holder, TemplateWarnings& warnings) {
+  const Place resources = holder.at("resources");
+  for (const auto field : {"limits", "requests"}) {
+    const Place list = resources.at(field);
+    list.each_entry([&](const std::string& resource, const Place& amount) {
       if (warnings.is_full()) return;
-      const auto place = [&, &name = resource] {
-        return fmt::format("{}.resources.{}[{}]", path, field, name);
-      };
       if (is_bytes(resource)) {
-        warn_of_fraction(amount, place(), warnings);
+        warn_of_fraction(amount, warnings);
       } else if (resource.find('/') != resource.npos) {
         const std::string guess = pod_template::similar_device(resource);
-        if (!guess.empty()) warnings.add(place(), fmt::format("did you mean {}?", guess));
+        if (!guess.empty()) warnings.add(amount, fmt::format("did you mean {}?", guess));
       }
-    }
+    });
   }
 }
 
-void warn_of_volumes(const Json& volumes, const std::string& path, TemplateWarnings& warnings) {
-  if (!volumes.is_array()) return;
-  for (std::size_t i = 0; i < volumes.size() && !warnings.is_full(); ++i) {
-    const std::string at = fmt::format("{}[{}]", path, i);
-    if (const Json* limit = kube::find(volumes[i], {"emptyDir", "sizeLimit"})) {
-      warn_of_fraction(*limit, at + ".emptyDir.sizeLimit", warnings);
-    }
-    const Json* claim = kube::find(volumes[i], {"ephemeral", "volumeClaimTemplate", "spec"});
-    if (claim != nullptr) {
-      warn_of_resources(*claim, at + ".ephemeral.volumeClaimTemplate.spec", warnings);
-    }
-  }
+// `owner`: the pod or the job.
+void warn_of_volumes(const Place& owner, TemplateWarnings& warnings) {
+  const Place volumes = owner.at("volumes");
+  volumes.each_item([&](const Place& volume) {
+    if (warnings.is_full()) return;
+    const Place directory = volume.at("emptyDir");
+    const Place limit = directory.at("sizeLimit");
+    warn_of_fraction(limit, warnings);
+    const Place ephemeral = volume.at("ephemeral");
+    const Place claim = ephemeral.at("volumeClaimTemplate");
+    const Place wanted = claim.at("spec");
+    warn_of_resources(wanted, warnings);
+  });
 }
 
 // ---- selectors
@@ -131,26 +126,27 @@ bool selects_none(const Json& term) {
 
 constexpr std::string_view kSelectsNone = "a null labelSelector results in matching no pod";
 
-void warn_of_spreads(const Json& pod, const std::string& path, TemplateWarnings& warnings) {
-  const Json& spreads = kube::array_at(pod, {"topologySpreadConstraints"});
-  for (std::size_t i = 0; i < spreads.size() && !warnings.is_full(); ++i) {
-    if (!selects_none(spreads[i])) continue;
-    warnings.add(fmt::format("{}.topologySpreadConstraints[{}]", path, i), kSelectsNone);
-  }
+void warn_of_spreads(const Place& pod, TemplateWarnings& warnings) {
+  const Place spreads = pod.at("topologySpreadConstraints");
+  spreads.each_item([&](const Place& spread) {
+    if (!warnings.is_full() && selects_none(spread.value())) warnings.add(spread, kSelectsNone);
+  });
 }
 
-// The names of these lists alone are half a warning.
-void warn_of_affinity(const Json& pod, const std::string& path, TemplateWarnings& warnings) {
-  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
-    for (const std::string_view strength : {"required", "preferred"}) {
-      const std::string list = fmt::format("{}DuringSchedulingIgnoredDuringExecution", strength);
-      const Json& terms = kube::array_at(pod, {"affinity", kind, list});
+// The names of these lists alone are half a warning, so they come last.
+void warn_of_affinity(const Place& pod, TemplateWarnings& warnings) {
+  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+  const Place affinity = pod.at("affinity");
+  for (const auto kind : {"podAffinity", "podAntiAffinity"}) {
+    const Place rules = affinity.at(kind);
+    for (const auto strength : {kRequired, kPreferred}) {
+      const Json& terms = kube::array_at(rules.value(), {strength});
       for (std::size_t i = 0; i < terms.size() && !warnings.is_full(); ++i) {
         const Json* term =
-            strength == "required" ? &terms[i] : kube::find(terms[i], {"podAffinityTerm"});
+            strength == kRequired ? &terms[i] : kube::find(terms[i], {"podAffinityTerm"});
         if (term == nullptr || !selects_none(*term)) continue;
-        warnings.add(fmt::format("{}.affinity.{}", path, kind),
-                     fmt::format("{} in {}[{}]", kSelectsNone, list, i));
+        warnings.add(rules, fmt::format("{} in {}[{}]", kSelectsNone, strength, i));
       }
     }
   }
@@ -158,46 +154,51 @@ void warn_of_affinity(const Json& pod, const std::string& path, TemplateWarnings
 
 // ---- the pod itself
 
-void warn_of_pod(const Json& pod, const std::string& path, TemplateWarnings& warnings) {
-  const Json& secrets = kube::array_at(pod, {"imagePullSecrets"});
-  for (std::size_t i = 0; i < secrets.size() && !warnings.is_full(); ++i) {
-    if (!secrets[i].is_object() || !kube::text_at(secrets[i], {"name"}).empty()) continue;
-    warnings.add(fmt::format("{}.imagePullSecrets[{}].name", path, i),
-                 "is empty: no secret is used");
-  }
-  if (kube::int_at(pod, {"terminationGracePeriodSeconds"}) < 0) {
-    warnings.add(path + ".terminationGracePeriodSeconds",
-                 "must be >= 0; negative values are invalid and will be treated as 1");
+void warn_of_pod(const Place& pod, TemplateWarnings& warnings) {
+  const Place secrets = pod.at("imagePullSecrets");
+  secrets.each_item([&](const Place& secret) {
+    if (warnings.is_full() || !secret.is_object()) return;
+    const Place name = secret.at("name");
+    if (name.text().empty()) warnings.add(name, "is empty: no secret is used");
+  });
+  const Place grace = pod.at("terminationGracePeriodSeconds");
+  if (grace.integer().value_or(0) < 0) {
+    warnings.add(grace, "must be >= 0; negative values are invalid and will be treated as 1");
   }
 }
 
-void warn_of_containers(const Json& pod, const std::string& path, TemplateWarnings& warnings) {
-  for (const std::string_view list : {"initContainers", "containers"}) {
-    const Json& containers = kube::array_at(pod, {list});
-    for (std::size_t i = 0; i < containers.size() && !warnings.is_full(); ++i) {
-      const std::string at = fmt::format("{}.{}[{}]", path, list, i);
-      warn_of_repeated_names(containers[i], at, warnings);
-      warn_of_resources(containers[i], at, warnings);
-    }
+void warn_of_containers(const Place& pod, TemplateWarnings& warnings) {
+  for (const auto field : {"initContainers", "containers"}) {
+    const Place list = pod.at(field);
+    list.each_item([&](const Place& container) {
+      if (warnings.is_full()) return;
+      warn_of_repeated_names(container, warnings);
+      warn_of_resources(container, warnings);
+    });
   }
 }
 
 }  // namespace
 
 std::vector<std::string> template_warnings(const Json& object) {
+  static const Json kNone;
   TemplateWarnings warnings;
+  FieldErrors no_errors;  // a place wants to know where they would go
+  const Json* there = kube::find(object, {"spec"});
+  const Place spec(there == nullptr ? kNone : *there, "spec", no_errors);
   for (const std::string_view role : kTemplateRoles) {
-    const Json* pod = kube::find(object, {"spec", role, "template", "spec"});
-    if (pod == nullptr || !pod->is_object()) continue;
-    const std::string path = fmt::format("spec.{}.template.spec", role);
-    warn_of_containers(*pod, path, warnings);
-    warn_of_resources(*pod, path, warnings);
-    warn_of_volumes(kube::array_at(*pod, {"volumes"}), path + ".volumes", warnings);
-    warn_of_spreads(*pod, path, warnings);
-    warn_of_affinity(*pod, path, warnings);
-    warn_of_pod(*pod, path, warnings);
+    const Place section = spec.at(role);
+    const Place pod_template = section.at("template");
+    const Place pod = pod_template.at("spec");
+    if (!pod.is_object()) continue;
+    warn_of_containers(pod, warnings);
+    warn_of_resources(pod, warnings);
+    warn_of_volumes(pod, warnings);
+    warn_of_spreads(pod, warnings);
+    warn_of_affinity(pod, warnings);
+    warn_of_pod(pod, warnings);
   }
-  warn_of_volumes(kube::array_at(object, {"spec", "volumes"}), "spec.volumes", warnings);
+  warn_of_volumes(spec, warnings);
   return warnings.take();
 }
 
