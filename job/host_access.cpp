@@ -7,9 +7,6 @@ namespace {
 
 using pod_template::Place;
 
-constexpr std::array<std::string_view, 4> kRolesWithTemplates{"coordinator", "collector", "learner",
-                                                              "aggregator"};
-
 class HostAccess {
  public:
   explicit HostAccess(FieldErrors& found) : found_(found) {}

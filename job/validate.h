@@ -56,6 +56,9 @@ std::string shown_value(const Json& value);
 // Roles whose templates a job has.
 inline constexpr std::array<std::string_view, 3> kTemplateRoles{"coordinator", "collector",
                                                                 "learner"};
+// With that of an AggregatorConfig; a job's spec.aggregator is a text.
+inline constexpr std::array<std::string_view, 4> kRolesWithTemplates{"coordinator", "collector",
+                                                                     "learner", "aggregator"};
 
 // What no schema says: the clean-up policy's text, names and lengths, quantities that are whole for
 // devices, volumes named twice, base replicas against bounds. `object` is a NerveXJob as JSON,

@@ -132,7 +132,7 @@ struct ContainerAt {
 // look(container, ContainerAt) for each.
 template <typename Look>
 void each_container(const Json& spec, const Look& look) {
-  for (const std::string_view role : kTemplateRoles) {
+  for (const std::string_view role : kRolesWithTemplates) {
     const Json* pod = kube::find(spec, {role, "template", "spec"});
     if (pod == nullptr) continue;
     const int main = main_container(*pod);
@@ -198,7 +198,7 @@ void warn_of_ignored_ports(const Json&, const Json& spec, Warnings& warnings) {
 }
 
 void warn_of_schedulers(const Json&, const Json& spec, Warnings& warnings) {
-  for (const std::string_view role : kTemplateRoles) {
+  for (const std::string_view role : kRolesWithTemplates) {
     const std::string name = kube::string_at(spec, {role, "template", "spec", "schedulerName"});
     if (name.empty() || name == kSchedulerName) continue;
     warnings.push_back(
@@ -209,7 +209,7 @@ void warn_of_schedulers(const Json&, const Json& spec, Warnings& warnings) {
 // Right only if they equal those of the class, which the cluster alone knows: otherwise its
 // admission refuses each pod. People copy them from a running one.
 void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings) {
-  for (const std::string_view role : kTemplateRoles) {
+  for (const std::string_view role : kRolesWithTemplates) {
     for (const std::string_view field : {"priority", "preemptionPolicy"}) {
       if (kube::find(spec, {role, "template", "spec", field}) == nullptr) continue;
       warnings.push_back(
@@ -220,7 +220,7 @@ void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings
   }
 }
 
-void warn_of_variables_twice(const Json& object, const Json&, Warnings& warnings) {
+void warn_of_templates(const Json& object, const Json&, Warnings& warnings) {
   for (auto& text : template_warnings(object)) warnings.push_back(std::move(text));
 }
 
@@ -239,7 +239,7 @@ constexpr std::array<NamedCheck, 10> kWarningChecks{{
     {"ignored-ports", warn_of_ignored_ports},
     {"foreign-scheduler", warn_of_schedulers},
     {"copied-priorities", warn_of_copied_priorities},
-    {"variables-twice", warn_of_variables_twice},
+    {"templates", warn_of_templates},
 }};
 
 // kubectl prints them all, and the API server cuts what is beyond 4 kB.
@@ -266,7 +266,6 @@ std::vector<std::string> host_access_warnings(const Json& object) {
 }
 
 std::vector<std::string> warnings_on_create(const Json& object) {
-  const bool is_job = kube::string_at(object, {"kind"}) == kKind;
   Warnings warnings;
   const auto add = [&](Warnings more) {
     std::move(more.begin(), more.end(), std::back_inserter(warnings));
@@ -276,7 +275,7 @@ std::vector<std::string> warnings_on_create(const Json& object) {
     warnings.emplace_back(kStoredAsAll);
   }
   add(host_access_warnings(object));
-  if (is_job) add(warnings_for(object));
+  add(warnings_for(object));
   return warnings;
 }
 

@@ -16,9 +16,9 @@ namespace nervex::job {
 // `spec.learner.template.spec.schedulerName: replaced by nervex-scheduler`. 20 at most of each
 // function.
 
-// `object` is a valid NerveXJob.
+// `object` is a valid NerveXJob or AggregatorConfig.
 std::vector<std::string> warnings_for(const Json& object);
-// The same of find_host_access(); an AggregatorConfig's, too.
+// The same of find_host_access().
 std::vector<std::string> host_access_warnings(const Json& object);
 
 // What admission changes.

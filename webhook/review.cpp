@@ -325,7 +325,7 @@ std::vector<std::string> all_warnings(const AdmissionRequest& request, const Rul
   if (rules.host_access == Strictness::kWarn) {
     append(warnings, job::host_access_warnings(request.object));
   }
-  if (!is_config(request)) append(warnings, job::warnings_for(request.object));
+  append(warnings, job::warnings_for(request.object));
   return warnings;
 }
 

@@ -229,6 +229,14 @@ std::string with_article(std::string_view type) {
   return fmt::format("{} {}", type == "integer" || type == "object" ? "an" : "a", type);
 }
 
+// A text that would be of this type without its quotes.
+bool is_quoted(std::string_view type, const Json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  if (type == "a boolean") return text == "true" || text == "false";
+  return type == "an integer" && !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 // Empty if the type is right.
 std::string wrong_type_text(const Json& schema, const Json& value) {
   std::vector<std::string> names;
@@ -239,7 +247,9 @@ std::string wrong_type_text(const Json& schema, const Json& value) {
   if (names.empty()) return "";
   const bool unquoted = names.back() == "a string" && (value.is_number() || value.is_boolean());
   return fmt::format("must be {}{}", fmt::join(names, " or "),
-                     unquoted ? ": write it in quotes" : "");
+                     unquoted                         ? ": write it in quotes"
+                     : is_quoted(names.back(), value) ? ": write it without quotes"
+                                                      : "");
 }
 
 std::string enum_text(const Json& allowed) {

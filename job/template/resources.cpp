@@ -83,29 +83,29 @@ bool has_resource(Holder holder, std::string_view resource) {
          is_huge_pages(resource);
 }
 
+// An amount that is left blank, null, counts as 0: so the API server reads it.
+bool is_blank(const Place& amount) { return !amount.is_there(); }
+
 void check_amount(const std::string& resource, const Place& amount, Holder holder) {
   const std::string text = text_of(amount);
-  if (text.empty() && !amount.value().is_string()) return;
+  if (text.empty() && !amount.value().is_string() && !is_blank(amount)) return;
   std::string why = name_problem(resource);
   if (why.empty() && !has_resource(holder, resource)) {
     return amount.not_supported(resource, {"cpu", "hugepages-", "memory"},
                                 "a pod as a whole has no others, this one belongs to a container");
   }
-  if (why.empty()) why = amount_problem(resource, text);
+  if (why.empty() && !is_blank(amount)) why = amount_problem(resource, text);
   amount.must_be(why);
 }
 
+// Both are written.
 void check_against_limit(const std::string& resource, const Place& request, const Place& limit) {
-  const auto wanted = amount_of(request, resource);
-  if (!wanted) return;
-  if (!limit.is_there() && is_device(resource)) {
-    limit.required("devices need a limit, equal to the request");
-  }
-  const auto most = amount_of(limit, resource);
-  if (!most || *wanted == *most) return;
-  if (is_device(resource))
-    return request.invalid("must be equal to the limit of " + text_of(limit));
-  if (*wanted > *most) request.invalid("must not be more than the limit of " + text_of(limit));
+  const auto wanted = is_blank(request) ? 0 : amount_of(request, resource);
+  const auto most = is_blank(limit) ? 0 : amount_of(limit, resource);
+  if (!wanted || !most || *wanted == *most) return;
+  const std::string text = is_blank(limit) ? "0" : text_of(limit);
+  if (is_device(resource)) return request.invalid("must be equal to the limit of " + text);
+  if (*wanted > *most) request.invalid("must not be more than the limit of " + text);
 }
 
 void check_requirements(const Place& resources, Holder holder) {
@@ -119,7 +119,11 @@ void check_requirements(const Place& resources, Holder holder) {
   requests.each_entry([&](const std::string& resource, const Place& request) {
     if (!has_resource(holder, resource)) return;
     const Place limit = limits.entry(resource);
-    check_against_limit(resource, request, limit);
+    if (kube::member(limits.value(), resource) != nullptr) {
+      check_against_limit(resource, request, limit);
+    } else if (is_device(resource)) {
+      limit.required("devices need a limit, equal to the request");
+    }
   });
 }
 

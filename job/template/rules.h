@@ -31,9 +31,9 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
 // labels and annotations.
 FieldErrors check_metadata(const Json& object);
 
-// What Kubernetes takes but nobody means: variables named twice, fractions of bytes, selectors that
-// match no pod. For the job at whole, the point of each before the API server cuts it at 120
-// characters.
+// What Kubernetes takes but nobody means: variables named twice, fractions of bytes, images that no
+// node can pull, selectors that match no pod. Of a job or an AggregatorConfig, the point of each
+// before the API server cuts it at 120 characters.
 std::vector<std::string> template_warnings(const Json& object);
 
 namespace pod_template {

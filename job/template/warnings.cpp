@@ -92,7 +92,9 @@ void warn_of_resources(const Place& holder, TemplateWarnings& warnings) {
     const Place list = resources.at(field);
     list.each_entry([&](const std::string& resource, const Place& amount) {
       if (warnings.is_full()) return;
-      if (is_bytes(resource)) {
+      if (!amount.is_there()) {
+        warnings.add(amount, "is left blank, which counts as 0");
+      } else if (is_bytes(resource)) {
         warn_of_fraction(amount, warnings);
       } else if (resource.find('/') != resource.npos) {
         const std::string guess = pod_template::similar_device(resource);
@@ -100,6 +102,12 @@ void warn_of_resources(const Place& holder, TemplateWarnings& warnings) {
       }
     });
   }
+}
+
+// What a kubelet knows; the API server takes any text.
+bool is_medium(std::string_view medium) {
+  return medium.empty() || medium == "Memory" || medium == "HugePages" ||
+         medium.starts_with("HugePages-");
 }
 
 // `owner`: the pod or the job.
@@ -110,6 +118,11 @@ void warn_of_volumes(const Place& owner, TemplateWarnings& warnings) {
     const Place directory = volume.at("emptyDir");
     const Place limit = directory.at("sizeLimit");
     warn_of_fraction(limit, warnings);
+    const Place medium = directory.at("medium");
+    if (!is_medium(medium.text())) {
+      warnings.add(medium,
+                   "no pod starts with it: use Memory, HugePages, HugePages-2Mi or leave it out");
+    }
     const Place ephemeral = volume.at("ephemeral");
     const Place claim = ephemeral.at("volumeClaimTemplate");
     const Place wanted = claim.at("spec");
@@ -167,11 +180,34 @@ void warn_of_pod(const Place& pod, TemplateWarnings& warnings) {
   }
 }
 
+// "" or why a kubelet would not pull it (InvalidImageName); the API server takes any text.
+std::string_view image_problem(std::string_view image) {
+  constexpr std::string_view kUpper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  if (image.find_first_of(" \t") != image.npos) return "has a blank in it";
+  image = image.substr(0, image.find('@'));
+  const auto slash = image.find('/');
+  const std::string_view first = image.substr(0, slash);
+  const bool is_host = slash != image.npos && (first.find_first_of(".:") != first.npos ||
+                                               first.find_first_of(kUpper) != first.npos);
+  const std::string_view path = is_host ? image.substr(slash + 1) : image;
+  return path.substr(0, path.find(':')).find_first_of(kUpper) == path.npos
+             ? ""
+             : "has capital letters in its name";
+}
+
+void warn_of_image(const Place& container, TemplateWarnings& warnings) {
+  const Place image = container.at("image");
+  const std::string_view problem = image_problem(image.text());
+  if (problem.empty()) return;
+  warnings.add(image, fmt::format("{}: no node can pull it: {}", problem, image.text()));
+}
+
 void warn_of_containers(const Place& pod, TemplateWarnings& warnings) {
   for (const auto field : {"initContainers", "containers"}) {
     const Place list = pod.at(field);
     list.each_item([&](const Place& container) {
       if (warnings.is_full()) return;
+      warn_of_image(container, warnings);
       warn_of_repeated_names(container, warnings);
       warn_of_resources(container, warnings);
     });
@@ -186,7 +222,7 @@ std::vector<std::string> template_warnings(const Json& object) {
   FieldErrors no_errors;  // a place wants to know where they would go
   const Json* there = kube::find(object, {"spec"});
   const Place spec(there == nullptr ? kNone : *there, "spec", no_errors);
-  for (const std::string_view role : kTemplateRoles) {
+  for (const std::string_view role : kRolesWithTemplates) {
     const Place section = spec.at(role);
     const Place pod_template = section.at("template");
     const Place pod = pod_template.at("spec");

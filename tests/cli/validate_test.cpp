@@ -32,7 +32,7 @@ spec:
     template:
       spec:
         containers:
-        - {name: main, image: i}
+        - {name: main, image: i, resources: {requests: {cpu: 1}}}
 )";
 
 std::vector<Finding> judged(const Json& object) {

@@ -35,7 +35,9 @@ TEST_CASE("every right job of the corpus passes", "[job][corpus]") {
   CHECK(rows.size() >= 40);
   for (const Json& row : rows) {
     INFO("when " << row["when"].get<std::string>());
-    CHECK(texts(validate_job(corpus_job(row))) == Texts{});
+    const FieldErrors errors = validate_job(corpus_job(row));
+    INFO(to_string(errors));
+    CHECK(errors.empty());
   }
 }
 
@@ -115,6 +117,39 @@ TEST_CASE("what Kubernetes takes and nobody means is a warning", "[job][corpus]"
       {"devices have names of their own",
        "/containers/0/resources/limits",
        R"({"nvidia.com/gpu.shared": 1, "gpu.intel.com/i915": 1, "nvidia.com/mig-1g.5gb": 1})",
+       {}},
+      {"an amount is left blank",
+       "/containers/0/resources/limits",
+       R"({"nvidia.com/gpu": null, "memory": null})",
+       {"containers[0].resources.limits[memory]: is left blank, which counts as 0",
+        "containers[0].resources.limits[nvidia.com/gpu]: is left blank, which counts as 0"}},
+      {"a medium is misspelt",
+       "/volumes/0",
+       R"({"name": "data", "emptyDir": {"medium": "memory"}})",
+       {"volumes[0].emptyDir.medium: no pod starts with it: use Memory, HugePages, HugePages-2Mi "
+        "or "
+        "leave it out"}},
+      {"media are right",
+       "/volumes",
+       R"([{"name": "a", "emptyDir": {"medium": "Memory"}}, {"name": "b", "emptyDir": {}},
+           {"name": "c", "emptyDir": {"medium": "HugePages-1Gi"}}])",
+       {}},
+      {"an image has a blank",
+       "/containers/0/image",
+       R"("dqn learner:v1")",
+       {"containers[0].image: has a blank in it: no node can pull it: dqn learner:v1"}},
+      {"an image has capital letters",
+       "/containers/0/image",
+       R"("registry.example.com/Research/dqn:v1")",
+       {"containers[0].image: has capital letters in its name: no node can pull it: "
+        "registry.example.com/Research/dqn:v1"}},
+      {"an image without a registry has capital letters",
+       "/containers/0/image",
+       R"("DQN:v1")",
+       {"containers[0].image: has capital letters in its name: no node can pull it: DQN:v1"}},
+      {"capital letters of an image stand where they may",
+       "/containers/0/image",
+       R"("Registry:5000/dqn:V1@sha256:ABC")",
        {}},
       {"a spread has no selector",
        "/topologySpreadConstraints",

@@ -177,6 +177,26 @@ TEST_CASE("what reaches into the node is found", "[job][warnings]") {
   }
 }
 
+TEST_CASE("an AggregatorConfig is warned of as a job is", "[job][warnings]") {
+  const Json config = Json::parse(R"({"kind": "AggregatorConfig", "spec": {"aggregator": {
+    "template": {"spec": {"schedulerName": "other", "containers": [
+      {"name": "main", "image": "i", "env": [{"name": "A"}, {"name": "A"}, {"name": "MASTER_PORT"}],
+       "resources": {"requests": {"memory": "64m"}, "limits": {"nvidia/gpu": 1}}},
+      {"name": "side", "image": "I", "ports": [{"name": "nervex-port"}]}]}}}}})");
+  const std::string pod = "spec.aggregator.template.spec.";
+  const std::string main = pod + "containers[0].";
+  CHECK(warnings_for(config) ==
+        Warnings{
+            main + "env[2]: MASTER_PORT may be set by the controller",
+            pod + "containers[1].ports[0]: ignored: nervex-port belongs into the main container",
+            pod + "schedulerName: replaced by nervex-scheduler",
+            main + "env[1]: set twice, the last one counts: A",
+            main + "resources.limits[nvidia/gpu]: did you mean nvidia.com/gpu?",
+            main + "resources.requests[memory]: did you mean 64Mi? 64m is a fractional byte value",
+            pod + "containers[1].image: has capital letters in its name: no node can pull it: I"});
+  CHECK(warnings_on_create(config) == warnings_for(config));
+}
+
 TEST_CASE("an object of any shape is survived", "[job][warnings]") {
   for (const char* text : {"null", "[]", "{}", R"({"spec":5})", R"({"spec":{"collector":[]}})"}) {
     INFO(text);

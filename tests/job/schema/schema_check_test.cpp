@@ -99,8 +99,11 @@ TEST_CASE("the schema check names every field that breaks the schema", "[job][sc
            {"op": "add", "path": "/spec/holdSeconds", "value": "soon"}])",
        {"spec.coordinator.template.spec.containers[0].image: Invalid value: 7: must be a string: "
         "write it in quotes",
-        R"(spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "80": must be an integer)",
+        R"(spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "80": must be an integer: write it without quotes)",
         R"(spec.holdSeconds: Invalid value: "soon": must be an integer)"}},
+      {"what is true stands in quotes",
+       R"([{"op": "add", "path": "/spec/suspend", "value": "true"}])",
+       {R"(spec.suspend: Invalid value: "true": must be a boolean: write it without quotes)"}},
       {"lists and objects are mixed up",
        R"([{"op": "add", "path": "@/env", "value": {"A": "1"}},
            {"op": "add", "path": "/spec/volumes/0", "value": "data"}])",
