@@ -121,9 +121,9 @@ void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
 }
 
 Result<Outcome> Worker::work(const std::string& key) {
-  if (auto released = release_orphans(key); !released) {
-    log_warn("pods of a deleted job not released",
-             {{"job", key}, {"error", released.error().message}});
+  if (auto gone = let_orphans_go(key); !gone) {
+    log_warn("what a deleted job left was not let go",
+             {{"job", key}, {"error", gone.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
   }
   auto seen = observe_caches(stores_, options_, key, clock_.now());
@@ -174,14 +174,17 @@ void Worker::queue_slices(const std::string& key, const Actions& actions) const 
   add_namespace(stores_, kube::NamespacedName::parse(key).ns, slice_queue_);
 }
 
-// Pods of a job that was deleted wait for nobody's record, and nobody else releases them.
-Result<Nothing> Worker::release_orphans(const std::string& key) {
+Result<Nothing> Worker::let_orphans_go(const std::string& key) {
   const auto job = stores_.jobs.get(key);
-  auto targets = orphans_to_release(stores_.pods.by_index(key), job ? job->meta.uid : "");
-  if (targets.empty()) return ok();
+  Actions actions;
+  auto pods = orphans_to_release(stores_.pods.by_index(key), job ? job->meta.uid : "");
+  if (!pods.empty()) actions.push_back(ReleasePods{std::move(pods)});
+  auto groups = orphaned_groups(stores_.pod_groups.by_index(key));
+  if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
+  if (actions.empty()) return ok();
   job::Job gone;
   gone.meta.ns = kube::NamespacedName::parse(key).ns;
-  const auto failed = performer_.perform(gone, {ReleasePods{std::move(targets)}});
+  const auto failed = performer_.perform(gone, actions);
   return failed ? Result<Nothing>(failed->error) : ok();
 }
 
@@ -270,7 +273,7 @@ Runner::Runner(kube::Leadership& leadership, kube::Reflectors& caches)
 
 Runner::~Runner() { stop(); }
 
-void Runner::start(kube::WorkQueue& queue, int threads, Process process) {
+void Runner::start(kube::WorkQueue& queue, int threads, const Process& process) {
   queues_.push_back(&queue);
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back(

@@ -41,7 +41,9 @@ class Worker {
 
  private:
   Result<Outcome> work(const std::string& key);
-  Result<Nothing> release_orphans(const std::string& key);
+  // Pods of a job that was deleted wait for nobody's record, and nobody else releases them or
+  // deletes its PodGroups.
+  Result<Nothing> let_orphans_go(const std::string& key);
   // The namespace's Service goes with the last job of the namespace.
   Result<Nothing> remove_unused_service(const std::string& ns);
   void queue_slices(const std::string& key, const Actions& actions) const;
@@ -99,7 +101,7 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   // Gives each key of the queue to `process`, on so many threads. For each queue once.
-  void start(kube::WorkQueue& queue, int threads, Process process);
+  void start(kube::WorkQueue& queue, int threads, const Process& process);
   // No round begins any more; waits for those under way. Idempotent.
   void stop();
 

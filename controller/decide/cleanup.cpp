@@ -158,4 +158,15 @@ std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::s
   });
 }
 
+std::vector<Target> orphaned_groups(const Ptrs<gang::PodGroup>& groups) {
+  std::vector<Target> targets;
+  for (const auto& group : groups) {
+    const kube::Meta& meta = group->meta;
+    const bool is_ours = kube::label(meta, job::kControllerLabel) == job::kControllerLabelValue;
+    if (!is_ours || meta.deleting) continue;
+    targets.push_back({meta.name, meta.uid, false, meta.resource_version});
+  }
+  return targets;
+}
+
 }  // namespace nervex::controller

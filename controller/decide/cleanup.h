@@ -48,4 +48,9 @@ std::vector<Target> pods_to_release_at_end(const Observed& seen,
 // those that were orphaned: they have no job as their owner.
 std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
 
+// PodGroups of ours that were orphaned (kubectl delete --cascade=orphan): `groups` have no job as
+// their owner. Nobody else would ever delete them, and their places would stay taken. Only as they
+// were seen: one that gets an owner meanwhile survives.
+std::vector<Target> orphaned_groups(const Ptrs<gang::PodGroup>& groups);
+
 }  // namespace nervex::controller

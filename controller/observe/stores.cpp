@@ -22,7 +22,12 @@ std::string by_job_label(const EndpointSlice& slice) {
   return is_ours(slice) && !job.empty() ? slice.meta.ns + "/" + job : orphans_key(slice.meta.ns);
 }
 
-// Pods whose job is gone have to be found, too.
+// PodGroups and pods whose job is gone have to be found, too.
+std::string by_job_uid(const gang::PodGroup& group) {
+  std::string uid = owner_job_uid(group.meta);
+  return uid.empty() ? orphans_key(group.meta.ns) : uid;
+}
+
 std::string by_job_key(const kube::Pod& pod) {
   std::string key = owner_job_key(pod.meta);
   return key.empty() && pod.has_finalizer ? orphans_key(pod.meta.ns) : key;
@@ -35,7 +40,7 @@ Stores::Stores()
       pods(by_job_key),
       services(by_job<Service>),
       endpoint_slices(by_job_label),
-      pod_groups(by_job<gang::PodGroup>) {}
+      pod_groups(by_job_uid) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
   static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
@@ -78,7 +83,7 @@ template <typename T>
 Changed<T> add_owner_to(kube::WorkQueue& queue) {
   return [&queue](const auto& before, const auto& after) {
     add_unless_empty(queue, former_owner_key(before, after));
-    add_unless_empty(queue, owner_job_key(after ? after->meta : before->meta));
+    add_unless_empty(queue, owner_job_key((after ? after : before)->meta));
   };
 }
 
@@ -105,6 +110,15 @@ Changed<kube::Pod> pod_changed(Stores& stores, Queues& queues, std::chrono::mill
       queue.add(key);
     }
   };
+}
+
+Changed<gang::PodGroup> pod_group_changed(kube::WorkQueue& queue) {
+  return
+      [&queue, owner = add_owner_to<gang::PodGroup>(queue)](const auto& before, const auto& after) {
+        owner(before, after);
+        const bool is_orphan = after != nullptr && owner_job_uid(after->meta).empty();
+        if (is_orphan) queue.add(orphans_key(after->meta.ns));
+      };
 }
 
 // The namespace's Service: every job there may need it, and if there is none any more nobody does.
@@ -245,7 +259,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
                                              slice_changed(queues.endpoint_slices)));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.pod_groups,
               kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group,
-                                              add_owner_to<gang::PodGroup>(queue)));
+                                              pod_group_changed(queue)));
   const auto add_all_jobs = [&queue, &stores](const auto&, const auto&) {
     for (const auto& key : stores.jobs.keys()) queue.add(key);
   };

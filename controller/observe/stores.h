@@ -117,8 +117,9 @@ class StatusWriteLimiter {
 
 // -- what is kept?
 
-// The queue's key of what no job owns in this namespace: its Service, and pods that have our
-// finalizer and no job as their owner, which have it in their index too. No job is called so.
+// The queue's key of what no job owns in this namespace: its Service, pods that have our finalizer
+// and no job as their owner, and PodGroups without one; these have it in their index too. No job is
+// called so.
 inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
 // Jobs are indexed by namespace; pods by the key of the owning job, and slices by that of the job

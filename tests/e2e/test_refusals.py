@@ -122,3 +122,17 @@ def test_pods_of_a_job_that_was_deleted_without_a_controller_go_when_it_is_back(
     wait_for(lambda: all(pod.metadata.deletion_timestamp for pod in jobs.pods("orphans")), "the garbage collector", 120)  # a new cluster's collector learns of our kinds within 30 s
     programs.start("controller")
     wait_for(lambda: not jobs.pods("orphans"), "the pods to go", 40)
+
+
+def test_a_gang_that_was_orphaned_gives_its_capacity_back(jobs):
+    jobs.create(job("orphaned"))
+    jobs.wait_pods("orphaned", 2, "Running")
+    jobs.custom.delete_namespaced_custom_object(
+        "nervex.sensetime.com", "v1alpha1", jobs.namespace, "nervexjobs", "orphaned", propagation_policy="Orphan")
+
+    def podgroups():
+        return jobs.custom.list_namespaced_custom_object(
+            "nervex.sensetime.com", "v1alpha1", jobs.namespace, "podgroups")["items"]
+    wait_for(lambda: not podgroups(), "the PodGroup to go", 120)  # as the garbage collector above
+    assert len(jobs.pods("orphaned")) == 2, "its pods stay"
+    wait_for(lambda: not any(pod.metadata.finalizers for pod in jobs.pods("orphaned")), "the finalizers to go")

@@ -22,7 +22,7 @@ PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "webhook", "extender", "contro
 FOREIGN_FLAGS = {
     "--admission-control-config-file", "--all", "--all-namespaces", "--bump-revision", "--for", "--force",
     "--force-conflicts", "--gang-scheduler-name",
-    "--help", "--ignore-not-found", "--now", "--replicas", "--selector", "--show-labels", "--timeout", "--type",
+    "--cascade", "--help", "--ignore-not-found", "--now", "--replicas", "--selector", "--show-labels", "--timeout", "--type",
     "--unhealthy-zone-threshold",
 }
 # CamelCase words of Kubernetes and of other projects: nothing of ours spells them out.

@@ -147,6 +147,34 @@ TEST_CASE("orphaned pods lose their finalizer and stay", "[controller][tracking]
   }
 }
 
+TEST_CASE("an orphaned PodGroup is deleted, and with it what its gang holds",
+          "[controller][tracking]") {
+  RunningCluster cluster;
+  REQUIRE(cluster.names(kube::kPodGroups).size() == 1);
+  const std::string name = cluster.names(kube::kPodGroups)[0];
+  cluster.api.change(kube::kPodGroups, kNamespace, name,
+                     {{"metadata", {{"ownerReferences", nullptr}}}});
+  SECTION("its job was deleted") {
+    cluster.api.remove(kube::kNervexJobs, kNamespace, "dqn");
+    cluster.sync();
+    cluster.controller->worker.process(orphans_key(kNamespace));
+    CHECK(cluster.names(kube::kPodGroups).empty());
+  }
+  SECTION("it has an owner by now, which the cache does not know") {
+    cluster.sync();
+    cluster.api.change(kube::kPodGroups, kNamespace, name,
+                       {{"metadata", {{"annotations", {{"touched", "now"}}}}}});
+    cluster.controller->worker.process(orphans_key(kNamespace));
+    CHECK(cluster.names(kube::kPodGroups).size() == 1);
+  }
+  SECTION("it is not the controller's") {
+    cluster.api.change(kube::kPodGroups, kNamespace, name, {{"metadata", {{"labels", nullptr}}}});
+    cluster.sync();
+    cluster.controller->worker.process(orphans_key(kNamespace));
+    CHECK(cluster.names(kube::kPodGroups).size() == 1);
+  }
+}
+
 TEST_CASE("releasing a pod that was deleted, or whose name another one has by now, succeeds",
           "[controller][tracking]") {
   RunningCluster cluster;
