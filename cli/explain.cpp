@@ -187,7 +187,7 @@ std::vector<std::string> notes(const JobView& view, const std::vector<Wait>& sho
     std::string note = printable(found->message);
     const bool is_shown = std::any_of(shown.begin(), shown.end(),
                                       [&](const Wait& wait) { return wait.because == note; });
-    if (type == std::string_view("Requeued")) note = "queued again: " + note;
+    if (type == std::string_view("Requeued")) note.insert(0, "queued again: ");
     if (!is_shown) notes.push_back(std::move(note));
   }
   return notes;
@@ -474,9 +474,10 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
      "wait until others of the namespace use less, or have the quota raised; the gang starts by "
      "itself then: kubectl describe resourcequotas -n {ns}"},
     {[](const JobView& v) { return waits_on_top(v) && helps(v, gang::Remedy::kAskForLess); },
-     "take the request back (kubectl nervex replicas remove {job} -n {ns}), ask for less, or add "
-     "nodes: waiting does not help, it does not even fit these nodes when they are empty. The job "
-     "runs meanwhile."},
+     "take the request back (kubectl nervex replicas remove {job} -n {ns} --collectors N, or "
+     "--learners N: the newest of that role go first), ask for less, or add nodes: waiting does "
+     "not "
+     "help, it does not even fit these nodes when they are empty. The job runs meanwhile."},
     {[](const JobView& v) { return helps(v, gang::Remedy::kAskForLess); },
      "ask for less per pod or for fewer pods, or add nodes: waiting does not help, the gang does "
      "not even fit these nodes when they are empty."},

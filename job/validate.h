@@ -82,9 +82,9 @@ FieldErrors check_pod_count(const Json& object, const Json& old_object);
 FieldErrors check_update(const Json& object, const Json& old_object);
 
 inline constexpr std::string_view kFixedWhileRunning =
-    "may not change while the job runs, for pods that exist are never changed: set spec.suspend to "
-    "true together with this change, which deletes them and starts a new attempt when it is false "
-    "again, or create a new job";
+    "may not change while the job starts or runs, for pods that exist are never changed: set "
+    "spec.suspend to true together with this change, which deletes them and starts a new attempt "
+    "when it is false again, or create a new job";
 
 // `errors` of `object` without those that `old_object` has as well, `stored`: what is stored must
 // not freeze a job, and an update of something else is not to blame for it. Each stored error

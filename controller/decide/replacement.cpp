@@ -55,6 +55,9 @@ std::string words_about(const kube::Pod& pod) {
     return fmt::format("pod {}: its node {} is lost ({})", pod.meta.name, pod.node, pod.node_lost);
   }
   if (!pod.reason.empty()) return fmt::format("pod {}: {}", pod.meta.name, std::string(pod.reason));
+  if (const auto why = kube::disruption_of(pod); why && !pod.node.empty()) {
+    return fmt::format("pod {}: {} (node {})", pod.meta.name, *why, pod.node);
+  }
   return fmt::format("pod {} was deleted", pod.meta.name);
 }
 
@@ -209,8 +212,9 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
 Actions lost_events(const Replacement& replacement) {
   const auto& lost = replacement.lost;
   if (lost.empty()) return {};
+  const std::size_t more = lost.size() - 1;
   const std::string others =
-      lost.size() == 1 ? "" : fmt::format(", and {} others", lost.size() - 1);
+      more == 0 ? "" : fmt::format(", and {} other{}", more, more == 1 ? "" : "s");
   return {warning_event(kPodsLost, fmt::format("{}{}: replaced", lost.front(), others))};
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("a job that exists is judged as a change of it, never as a new one", "
   CHECK(answers.bodies.at(0) == changed_object(kStored, kDqn));
   CHECK(answers.dry);
 
-  answers.put = {422, "spec.learner.template: may not change while the job runs"};
+  answers.put = {422, "spec.learner.template: may not change while the job starts or runs"};
   said = ask(answers);
   REQUIRE(said);
   CHECK(said->at(0) == Finding{"", answers.put.message});

@@ -471,7 +471,7 @@ def test_what_pods_are_made_of_stays_while_a_job_runs(jobs):
     jobs.wait_phase("runs", "Running")
     image = {"spec": {"learner": {"template": {"spec": {"containers": [{"name": "nervex-container", "image": "j"}]}}}}}
     says = refusal(jobs.patch, "runs", image)
-    assert "spec.learner.template: Forbidden: may not change while the job runs" in says
+    assert "spec.learner.template: Forbidden: may not change while the job starts or runs" in says
     assert "spec.learner.template: Forbidden: may not be removed" in refusal(
         jobs.patch, "runs", {"spec": {"learner": None}})
     jobs.patch("runs", {"spec": {"learner": {"replicas": 1, "maxReplicas": 3}, "backoffLimit": 2}})

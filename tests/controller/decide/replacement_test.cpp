@@ -123,6 +123,33 @@ TEST_CASE("a pod that is deleted before it has finished is replaced", "[controll
   CHECK(world.seen.job.status.collector.failed == 0);
 }
 
+TEST_CASE("the event of a lost pod says what took it", "[controller][replacement]") {
+  struct Row {
+    std::string theirs;
+    std::string want;
+  };
+  const auto row =
+      GENERATE(values<Row>({{"", " was deleted: replaced"},
+                            {"EvictionByEvictionAPI", ": Evicted (node n): replaced"},
+                            {"PreemptionByScheduler", ": Preempted (node n): replaced"},
+                            {"DeletionByTaintManager", ": NodeTainted (node n): replaced"}}));
+  World world = a_world_with_a_multi_gpu_learner();
+  const std::string pod = world.name(Role::kCollector, 0);
+  world.change_pod(pod, [&](kube::Pod& p) {
+    p.meta.deleting = true;
+    p.node = "n";
+    p.disruption_target = !row.theirs.empty();
+    p.disruption_reason = row.theirs;
+  });
+  const Decision decision = reconcile(Round(world.seen));
+  std::vector<std::string> said;
+  for (const Action& action : decision.actions) {
+    const auto* of = std::get_if<RecordEvent>(&action);
+    if (of != nullptr && of->event.reason == kPodsLost) said.push_back(of->event.message);
+  }
+  CHECK(said == Strings{"pod " + pod + row.want});
+}
+
 TEST_CASE("one that had finished is not, though somebody deletes it", "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 0);
