@@ -52,6 +52,10 @@ std::string to_lower(std::string_view text) {
   return result;
 }
 
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 namespace {
 
 // Edits that lead from one to the other: insert, delete, replace, swap neighbours (optimal string

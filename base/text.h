@@ -33,6 +33,9 @@ constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf2
 // ASCII letters in lower case; the rest as it is.
 std::string to_lower(std::string_view text);
 
+// At least one, and nothing else: 007, but not -1.
+bool is_digits(std::string_view text);
+
 // The known name closest to `name`, if close enough to be a typing mistake (inserted, left out,
 // wrong or swapped letters, one in three at most, upper and lower case aside); "" if none is. Of
 // equally close ones the first in `known`. Names above 64 characters are not looked at. Cost: known

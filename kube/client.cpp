@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/http/client.h"
+#include "base/text.h"
 #include "kube/auth/identity.h"
 #include "kube/model/protobuf.h"
 #include "kube/model/watch.h"
@@ -91,8 +92,7 @@ constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "
 seconds clamp(seconds wait) { return std::clamp(wait, seconds(0), kMaxRetryAfter); }
 
 std::optional<seconds> parse_seconds(std::string_view text) {
-  const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-  if (!is_number) return std::nullopt;
+  if (!is_digits(text)) return std::nullopt;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc()

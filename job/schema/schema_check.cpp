@@ -234,7 +234,7 @@ bool is_quoted(std::string_view type, const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
   if (type == "a boolean") return text == "true" || text == "false";
-  return type == "an integer" && !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  return type == "an integer" && is_digits(text);
 }
 
 // Empty if the type is right.

@@ -1,5 +1,7 @@
 #include "kube/model/meta.h"
 
+#include "base/text.h"
+
 namespace nervex::kube {
 namespace {
 
@@ -17,10 +19,6 @@ StringMap strings_at(const Json& value, std::initializer_list<std::string_view> 
     if (item.is_string()) strings.emplace(key, item.get<std::string>());
   }
   return strings;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 Shared<OwnerRef> controller_of(const Json& meta) {
@@ -49,7 +47,7 @@ const std::string& annotation(const Meta& meta, std::string_view key) {
 }
 
 bool is_newer_version(std::string_view version, std::string_view than) {
-  if (!is_number(version) || !is_number(than)) return false;
+  if (!is_digits(version) || !is_digits(than)) return false;
   // Written without leading zeros, so the longer one is the larger one.
   if (version.size() != than.size()) return version.size() > than.size();
   return version.compare(than) > 0;

@@ -25,6 +25,12 @@ TEST_CASE("the beginning of a long text is kept, and no half characters", "[base
   CHECK(first_bytes("\x80\x80\x80", 2).empty());
 }
 
+TEST_CASE("digits are the ten of ASCII, at least one", "[base][text]") {
+  for (const char* text : {"0", "007", "18446744073709551616"}) CHECK(is_digits(text));
+  for (const char* text : {"", "-1", "+1", " 1", "1.0", "1e3", "\u0663"})
+    CHECK_FALSE(is_digits(text));
+}
+
 TEST_CASE("a text that is cut says so within its limit", "[base][text]") {
   CHECK(cut_text("abcdef", 6) == "abcdef");
   CHECK(cut_text("abcdefg", 6) == "abc...");
