@@ -476,8 +476,7 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return waits_on_top(v) && helps(v, gang::Remedy::kAskForLess); },
      "take the request back (kubectl nervex replicas remove {job} -n {ns} --collectors N, or "
      "--learners N: the newest of that role go first), ask for less, or add nodes: waiting does "
-     "not "
-     "help, it does not even fit these nodes when they are empty. The job runs meanwhile."},
+     "not help, it does not even fit these nodes when they are empty. The job runs meanwhile."},
     {[](const JobView& v) { return helps(v, gang::Remedy::kAskForLess); },
      "ask for less per pod or for fewer pods, or add nodes: waiting does not help, the gang does "
      "not even fit these nodes when they are empty."},

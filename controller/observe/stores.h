@@ -123,8 +123,8 @@ class StatusWriteLimiter {
 inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
 // Jobs are indexed by namespace; pods by the key of the owning job, and slices by that of the job
-// whose pods they name, those that no job has by orphans_key(); the others by the owner's uid.
-// Thread-safe, as the stores are.
+// whose pods they name, the others by the owner's uid. Pods, slices and PodGroups that no job has
+// are at orphans_key(). Thread-safe, as the stores are.
 struct Stores {
   Stores();
 
