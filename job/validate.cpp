@@ -5,10 +5,10 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "job/names.h"
 #include "job/template/rules.h"
 #include "job/types.h"
@@ -82,8 +82,7 @@ void check_text(const Json& object, const std::string& path, std::string_view fi
   const Json* value = kube::find(object, {field});
   if (value == nullptr || !value->is_string()) return;
   const auto& text = value->get_ref<const std::string&>();
-  const bool has_quotes =
-      !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const bool has_quotes = is_digits(text);
   const bool is_time = field.find("Seconds") != std::string_view::npos;
   errors.push_back({FieldErrorType::kInvalid, fmt::format("{}.{}", path, field),
                     shown_value(*value),

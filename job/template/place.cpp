@@ -51,7 +51,8 @@ void Place::append_path(std::string& path) const {
       path += name_;
       break;
     case Step::kMember:
-      path += fmt::format(".{}", name_);
+      if (!path.empty()) path += '.';
+      path += name_;
       break;
     case Step::kEntry:
       path += fmt::format("[{}]", name_);

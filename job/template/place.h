@@ -16,7 +16,7 @@ namespace nervex::job::pod_template {
 // only when there is an error. A place borrows its parent, so parents are named variables.
 class Place {
  public:
-  // The value at `path` of the job. `errors` is borrowed.
+  // The value at `path` of the job, "" the job itself. `errors` is borrowed.
   Place(const Json& value, std::string_view path, FieldErrors& errors)
       : value_(value), name_(path), errors_(errors) {}
   // The same value as if it stood directly below `parent`.

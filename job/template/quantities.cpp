@@ -97,17 +97,20 @@ std::optional<std::int64_t> amount_of(const Place& quantity, std::string_view re
   return parsed ? std::optional(*parsed) : std::nullopt;
 }
 
+std::string quantity_problem(std::string_view text, std::string_view resource) {
+  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
+  if (!amount) {
+    const std::string guess = similar_quantity(text, resource);
+    return "must be a quantity such as 500m, 2 or 4Gi" +
+           (guess.empty() ? "" : fmt::format(": did you mean {}?", guess));
+  }
+  return *amount < 0 ? "must be greater than or equal to 0" : "";
+}
+
 void check_quantity(const Place& quantity) {
   const std::string text = text_of(quantity);
   if (text.empty() && !quantity.value().is_string()) return;
-  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount) {
-    const std::string guess = similar_quantity(text, "");
-    quantity.invalid("must be a quantity such as 500m, 2 or 4Gi" +
-                     (guess.empty() ? "" : fmt::format(": did you mean {}?", guess)));
-  } else if (*amount < 0) {
-    quantity.invalid("must be greater than or equal to 0");
-  }
+  quantity.must_be(quantity_problem(text, ""));
 }
 
 void check_huge_pages(const Place& container, const Facts&) {

@@ -65,12 +65,7 @@ std::string name_problem(const std::string& resource) {
 
 // "" or what is wrong with this amount by itself.
 std::string amount_problem(const std::string& resource, const std::string& text) {
-  const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount) {
-    return with_guess("must be a quantity such as 500m, 2 or 4Gi",
-                      similar_quantity(text, resource));
-  }
-  if (*amount < 0) return "must be greater than or equal to 0";
+  if (auto why = quantity_problem(text, resource); !why.empty()) return why;
   return is_extended(resource) && !kube::is_whole(text) ? "must be an integer" : "";
 }
 

@@ -173,6 +173,21 @@ Facts facts_of(const Place& spec, const Place& labels, const Place& volumes,
 }
 
 }  // namespace
+
+void check_item_name(const Place& item, Names& seen) {
+  if (!item.is_object()) return;
+  const Place name = item.at("name");
+  if (!name.is_there()) return name.required();
+  if (!name.value().is_string()) return;
+  if (!dns_label_problem(name.text()).empty()) {
+    name.invalid(
+        "must be at most 63 lower-case letters, digits or '-', with a letter or digit at both "
+        "ends");
+  } else if (!seen.insert(name.text()).second) {
+    name.duplicate();
+  }
+}
+
 }  // namespace pod_template
 
 void check_pod_template(const Json& pod_template, std::string_view path, const Json& job_volumes,
@@ -199,10 +214,9 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
 
 FieldErrors check_metadata(const Json& object) {
   using pod_template::Place;
-  static const Json kNone;
   FieldErrors errors;
-  const Json* found = kube::find(object, {"metadata"});
-  const Place metadata(found == nullptr ? kNone : *found, "metadata", errors);
+  const Place root(object, "", errors);
+  const Place metadata = root.at("metadata");
   const Place name = metadata.at("name");
   const Place prefix = metadata.at("generateName");
   if (name.text().empty() && prefix.text().empty()) {

@@ -62,7 +62,7 @@ struct NamedRule {
   Rule check;
 };
 
-// names.cpp
+// rules.cpp
 // The name of a container or volume, against those `seen` before it; adds it to them.
 using Names = std::set<std::string, std::less<>>;
 void check_item_name(const Place& item, Names& seen);
@@ -95,6 +95,8 @@ void check_claims(const Place& container, const Facts& facts);
 void check_pod_resources(const Place& spec, const Facts& facts);
 void check_overhead(const Place& spec, const Facts& facts);
 void check_quantity(const Place& quantity);
+// "" or what is wrong with it as an amount of `resource`, "" any.
+std::string quantity_problem(std::string_view text, std::string_view resource);
 // A quantity may be written as a number. "" if it is neither.
 std::string text_of(const Place& quantity);
 // Of cpu in thousandths; nullopt if there is none, or it is no quantity.

@@ -14,8 +14,6 @@
 namespace nervex::job::pod_template {
 namespace {
 
-using Seen = std::set<std::string, std::less<>>;
-
 // A person's job has few volumes. Of thousands each guess would cost the square of it.
 constexpr std::size_t kMaxVolumesToGuess = 100;
 constexpr std::size_t kMaxMountsToGuess = 100;
@@ -89,7 +87,7 @@ void check_mounts(const Place& container, const Facts& facts) {
   const Place security = container.at("securityContext");
   const bool privileged = security.at("privileged").is_true();
   const auto devices = paths_of(kube::array_at(container.value(), {"volumeDevices"}), "devicePath");
-  Seen paths;
+  Names paths;
   std::size_t guesses = 0;
   mounts.each_item([&](const Place& mount) {
     if (!mount.is_object()) return;
@@ -139,8 +137,8 @@ void check_devices(const Place& container, const Facts& facts) {
   if (devices.size() == 0) return;
   const auto mounts = paths_of(kube::array_at(container.value(), {"volumeMounts"}), "mountPath");
   if (!facts.host_users) devices.forbidden("when `hostUsers` is false");
-  Seen paths;
-  Seen names;
+  Names paths;
+  Names names;
   devices.each_item([&](const Place& device) {
     if (!device.is_object()) return;
     const Place name = device.at("name");

@@ -19,9 +19,8 @@ using pod_template::Place;
 // names what people chose.
 class TemplateWarnings {
  public:
-  void add(const Place& place, std::string_view text) { add(place.path(), text); }
-  void add(std::string_view path, std::string_view text) {
-    texts_.push_back(fmt::format("{}: {}", path, text));
+  void add(const Place& place, std::string_view text) {
+    texts_.push_back(fmt::format("{}: {}", place.path(), text));
   }
   bool is_full() const { return texts_.size() >= kMost; }
   std::vector<std::string> take() { return std::move(texts_); }
@@ -217,11 +216,10 @@ void warn_of_containers(const Place& pod, TemplateWarnings& warnings) {
 }  // namespace
 
 std::vector<std::string> template_warnings(const Json& object) {
-  static const Json kNone;
   TemplateWarnings warnings;
   FieldErrors no_errors;  // a place wants to know where they would go
-  const Json* there = kube::find(object, {"spec"});
-  const Place spec(there == nullptr ? kNone : *there, "spec", no_errors);
+  const Place root(object, "", no_errors);
+  const Place spec = root.at("spec");
   for (const std::string_view role : kRolesWithTemplates) {
     const Place section = spec.at(role);
     const Place pod_template = section.at("template");
