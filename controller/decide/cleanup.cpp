@@ -164,8 +164,7 @@ std::vector<Target> orphaned_groups(const Ptrs<gang::PodGroup>& groups) {
     const kube::Meta& meta = group->meta;
     const bool is_ours = kube::label(meta, job::kControllerLabel) == job::kControllerLabelValue;
     if (!is_ours || meta.deleting) continue;
-    targets.push_back(target_of(*group));
-    targets.back().resource_version = meta.resource_version;
+    targets.push_back({meta.name, meta.uid, false, meta.resource_version});
   }
   return targets;
 }

@@ -12,10 +12,7 @@ namespace nervex::controller {
 
 namespace {
 
-template <typename T>
-std::string by_job(const T& object) {
-  return owner_job_uid(object.meta);
-}
+std::string by_job(const Service& service) { return owner_job_uid(service.meta); }
 
 std::string by_job_label(const EndpointSlice& slice) {
   const std::string& job = kube::label(slice.meta, job::kJobLabel);
@@ -38,7 +35,7 @@ std::string by_job_key(const kube::Pod& pod) {
 Stores::Stores()
     : jobs([](const job::Job& job) { return job.meta.ns.str(); }),
       pods(by_job_key),
-      services(by_job<Service>),
+      services(by_job),
       endpoint_slices(by_job_label),
       pod_groups(by_job_uid) {}
 
