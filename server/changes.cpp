@@ -191,7 +191,10 @@ Result<Changes::Decision> Changes::decide_on(const Snapshot& snapshot, const Cal
                                              const Decide& decide) const {
   const Caller& caller = snapshot.caller;
   const auto may = may_grow(caller);
-  if (!may) return about_pod(snapshot.ns, snapshot.pod, may.error());
+  if (!may) {
+    const auto error = caller.pod ? may.error() : lookup_.why_not_there(snapshot.ns, snapshot.pod);
+    return about_pod(snapshot.ns, snapshot.pod, error);
+  }
   const auto repeated =
       find_repeat(*caller.job, call.id, clock_.now(),
                   [this](const job::CallRecord& record) { return replies_.state_of(record); });

@@ -19,6 +19,7 @@ Result<Caller> Replicas::find(const std::string& ns, const std::string& pod) con
   if (is_known(cached)) return cached;
   auto live = lookup_.live(ns, pod);
   if (!live) return live;
+  if (!live->pod) return about_pod(ns, pod, lookup_.why_not_there(ns, pod));
   if (const auto known = is_known(*live); !known) return about_pod(ns, pod, known.error());
   return live;
 }

@@ -123,4 +123,11 @@ Result<Caller> Lookup::live_job(const Caller& before) const {
   return Caller{before.pod, *job, before.group};
 }
 
+Error Lookup::why_not_there(const std::string& ns, const std::string& pod) const {
+  constexpr std::string_view kCoordinator = "-coordinator";
+  if (!std::string_view(pod).ends_with(kCoordinator)) return no_such_pod(nullptr);
+  const auto job = stores_.jobs.get(ns + "/" + pod.substr(0, pod.size() - kCoordinator.size()));
+  return no_such_pod(job.get());
+}
+
 }  // namespace nervex::server

@@ -59,6 +59,8 @@ class Lookup {
   // `before`, which has a pod and a job, with the job as it is now: one GET, unless the job is in
   // another attempt by now. For a write that lost a race, most often against the job's status.
   Result<Caller> live_job(const Caller& before) const;
+  // Of a pod that does not exist: no_such_pod(), by what the cache knows.
+  Error why_not_there(const std::string& ns, const std::string& pod) const;
 
  private:
   kube::Api& api_;

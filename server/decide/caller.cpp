@@ -56,7 +56,7 @@ const std::string& attempt_uid(const kube::Pod& pod) {
 }
 
 Result<Nothing> is_known(const Caller& caller) {
-  if (!caller.pod) return Error{Code::kNotFound, "there is no such pod"};
+  if (!caller.pod) return no_such_pod(nullptr);
   if (!owned_by_a_job(*caller.pod)) {
     return Error{Code::kNotFound, "it is no pod of a NerveXJob"};
   }
@@ -69,6 +69,22 @@ Result<Nothing> may_grow(const Caller& caller) {
     if (rule.breaks(caller)) return Error{rule.code, rule.what};
   }
   return ok();
+}
+
+Error no_such_pod(const job::Job* job) {
+  constexpr std::string_view kNoSuchPod = "there is no such pod";
+  if (job == nullptr) return {Code::kNotFound, std::string(kNoSuchPod)};
+  const std::string& name = job->meta.name;
+  if (job->meta.deleting || job::is_final(job->status.phase)) {
+    return {Code::kNotFound, fmt::format("{} any more: nervexjob {} {}", kNoSuchPod, name,
+                                         job->meta.deleting ? "is being deleted" : "has finished")};
+  }
+  const std::string& reason = job->status.reason;
+  return {Code::kNotFound,
+          fmt::format("{} now: nervexjob {} has no coordinator{}. Replicas can be changed here "
+                      "while one runs; those that the job starts with are "
+                      "spec.collector.replicas and spec.learner.replicas",
+                      kNoSuchPod, name, reason.empty() ? "" : fmt::format(" ({})", reason))};
 }
 
 Error about_pod(const std::string& ns, const std::string& pod, const Error& error) {

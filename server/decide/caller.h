@@ -32,6 +32,10 @@ Result<Nothing> is_known(const Caller& caller);
 //               the job's status names: it, or its successor, may ask again
 Result<Nothing> may_grow(const Caller& caller);
 
+// kNotFound of a pod that does not exist. `job`: the one whose coordinator would have that name,
+// may be null; a person is told why it has none, and what to do instead.
+Error no_such_pod(const job::Job* job);
+
 // The error, said of that pod.
 Error about_pod(const std::string& ns, const std::string& pod, const Error& error);
 

@@ -141,6 +141,18 @@ TEST_CASE("what would change nothing is looked up before it is said", "[server][
   CHECK(urls(second.replicas.replace(failed({added[0]}))) == again);
 }
 
+TEST_CASE("who asks for a job that waits hears that it waits", "[server][changes]") {
+  World world;
+  world.change_job({{"status", {{"phase", "Created"}, {"reason", "Unschedulable"}}}});
+  world.api.remove(kube::kPods, "rl", "dqn-coordinator");
+  world.sync();
+  const auto added = world.replicas.add(more(1));
+  REQUIRE_FALSE(added);
+  CHECK(added.error().code == Code::kNotFound);
+  CHECK(added.error().message.find("pod rl/dqn-coordinator: there is no such pod now: nervexjob "
+                                   "dqn has no coordinator (Unschedulable)") == 0);
+}
+
 TEST_CASE("a name that only the API server knows is found there", "[server][changes]") {
   World world;
   // spec.requests was lost, and the cache does not know the pod yet.

@@ -77,6 +77,35 @@ TEST_CASE("who may not grow a job hears whether asking again helps", "[server][c
   CHECK(may.error().code == row.want);
 }
 
+TEST_CASE("a coordinator that is not there is explained by its job", "[server][caller]") {
+  struct Row {
+    std::string when;
+    std::function<void(job::Job&)> change;
+    std::string says;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it waits",
+       [](job::Job& job) {
+         job.status.phase = job::Phase::kCreated;
+         job.status.reason = "Unschedulable";
+       },
+       "no such pod now: nervexjob dqn has no coordinator (Unschedulable)"},
+      {"nobody has seen it yet", [](job::Job& job) { job.status = {}; },
+       "no such pod now: nervexjob dqn has no coordinator. "},
+      {"it has finished", [](job::Job& job) { job.status.phase = job::Phase::kFailed; },
+       "no such pod any more: nervexjob dqn has finished"},
+      {"it is being deleted", [](job::Job& job) { job.meta.deleting = true; },
+       "no such pod any more: nervexjob dqn is being deleted"},
+  }));
+  INFO("when " << row.when);
+  World world;
+  row.change(world.job);
+  const Error error = no_such_pod(&world.job);
+  CHECK(error.code == Code::kNotFound);
+  CHECK(error.message.find(row.says) != std::string::npos);
+  CHECK(no_such_pod(nullptr).message == "there is no such pod");
+}
+
 TEST_CASE("reading needs a pod of a job, whatever its state", "[server][caller]") {
   World world;
   world.job.status.phase = job::Phase::kSucceeded;
