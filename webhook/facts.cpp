@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "job/aggregator_config.h"
 #include "job/types.h"
 
 namespace nervex::webhook {
@@ -93,7 +94,17 @@ void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& fa
 
 void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,
                            const std::string& name, Facts& facts) {
-  if (request.kind != job::kKind || request.operation != "CREATE") return;
+  if (request.operation != "CREATE") return;
+  if (request.kind == job::kAggregatorConfigKind) {
+    const std::string own = fmt::format("{}/{}", request.ns, request.name);
+    if (own == name) return;
+    facts.warnings.push_back(
+        fmt::format("AggregatorConfig {} is not used: all aggregators are made from {}, which is "
+                    "the only one that the programs read (their flag --aggregator-config)",
+                    own, name));
+    return;
+  }
+  if (request.kind != job::kKind) return;
   const std::string mode = kube::string_at(request.object, {"spec", "aggregator"});
   if (mode == "OnDemand") return;
   const auto slash = name.find('/');

@@ -26,7 +26,7 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
 void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts);
 
 // A warning if a new job, of which `request` tells, finds no AggregatorConfig of that name
-// ("namespace/name").
+// ("namespace/name"), or if a new AggregatorConfig has another one: no job is made from it.
 void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,
                            const std::string& name, Facts& facts);
 

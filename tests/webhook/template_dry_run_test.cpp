@@ -530,4 +530,33 @@ TEST_CASE("a job without an AggregatorConfig is warned", "[webhook][facts]") {
   CHECK(warnings(a_job()).empty());
 }
 
+TEST_CASE("an AggregatorConfig that no program reads is warned of", "[webhook][facts]") {
+  struct Row {
+    std::string ns;
+    std::string name;
+    std::string operation;
+    bool is_warned;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nervex-system", "aggregator-config", "CREATE", false},
+      {"nervex-system", "mine", "CREATE", true},
+      {"rl", "aggregator-config", "CREATE", true},
+      {"rl", "aggregator-config", "UPDATE", false},  // it was told before
+  }));
+  INFO(row.operation << " " << row.ns << "/" << row.name);
+  testing::FakeApi api;
+  kube::AdmissionRequest request;
+  request.operation = row.operation;
+  request.kind = "AggregatorConfig";
+  request.ns = row.ns;
+  request.name = row.name;
+  Facts facts;
+  ask_aggregator_config(request, api, "nervex-system/aggregator-config", facts);
+  REQUIRE(facts.warnings.size() == (row.is_warned ? 1U : 0U));
+  if (!row.is_warned) return;
+  CHECK(facts.warnings[0].find("AggregatorConfig " + row.ns + "/" + row.name +
+                               " is not used: all aggregators are made from "
+                               "nervex-system/aggregator-config") == 0);
+}
+
 }  // namespace nervex::webhook
