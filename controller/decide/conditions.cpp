@@ -109,11 +109,8 @@ Finding scheduled(const Round& round) {
             fmt::format("{}attempt {} begins at {}", last_end(status), status.attempt,
                         to_rfc3339(*status.next_attempt_time))};
   }
-  if (!round.seen.predecessor.empty()) {
-    return {false, kPreviousJobTerminating,
-            fmt::format("{} of the deleted job of the same name is still there: this one starts "
-                        "when it is gone",
-                        round.seen.predecessor)};
+  if (!round.seen.predecessor.object.empty()) {
+    return {false, kPreviousJobTerminating, previous_job_terminating(round.seen)};
   }
   if (round.attempt.group == nullptr) {
     std::string terminating = previous_attempt_terminating(round);

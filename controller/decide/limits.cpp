@@ -112,7 +112,7 @@ bool is_backing_off(const Observed& seen) {
 }
 
 bool may_begin(const Observed& seen) {
-  return !is_suspended(seen.job) && !is_backing_off(seen) && seen.predecessor.empty() &&
+  return !is_suspended(seen.job) && !is_backing_off(seen) && seen.predecessor.object.empty() &&
          job::check_job_name(seen.job).has_value();
 }
 

@@ -88,12 +88,20 @@ struct DryRunReport {
     std::string words;  // the API server's own
     bool operator==(const Refusal&) const = default;
   };
-  std::string subject;  // of the question: dry_run_subject()
+  std::string subject{};  // of the question: dry_run_subject()
   SysTime asked{};
   bool is_answered = false;    // false: the question is on its way
   bool is_incomplete = false;  // of some role nothing is known
-  std::vector<Refusal> refusals;
+  bool is_uncertain = false;   // of some role only the real creation tells
+  std::vector<Refusal> refusals{};
   bool operator==(const DryRunReport&) const = default;
+};
+
+// An object of a deleted job that had this one's name.
+struct Predecessor {
+  std::string object;          // "pod dqn-coordinator"; "": there is none
+  SysTime grace_period_end{};  // of a pod that was asked to go; 0: of nothing else
+  bool operator==(const Predecessor&) const = default;
 };
 
 // -- what is observed of one job?
@@ -128,9 +136,8 @@ struct Observed {
   bool coordinator_node_is_lost = false;
   // The attempt has run, and a live read just now found no PodGroup of it.
   bool pod_group_is_gone = false;
-  // Nothing of the attempt was made yet, and this object of a deleted job of the same name still
-  // has a name that it needs, "pod dqn-coordinator"; "" if none has.
-  std::string predecessor;
+  // Nothing of the attempt was made yet, and this object still has a name that it needs.
+  Predecessor predecessor;
   std::optional<DryRunReport> dry_run;  // nullopt: this process has not asked yet
   Priority priority;                    // of the job, by the PriorityClasses that there are now
   std::chrono::milliseconds retry_delay = kRetryDelay;

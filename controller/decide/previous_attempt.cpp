@@ -107,6 +107,19 @@ std::string previous_attempt_terminating(const Round& round) {
       name, until, node, starts, ns, name);
 }
 
+std::string previous_job_terminating(const Observed& seen) {
+  const auto& [object, grace_period_end] = seen.predecessor;
+  constexpr std::string_view kStarts = "this one starts when it is gone";
+  if (grace_period_end == SysTime{}) {
+    return fmt::format("{} of the deleted job of the same name is still there: {}", object,
+                       kStarts);
+  }
+  return fmt::format(
+      "{} of the deleted job of the same name is terminating until {}: {}; to end it now: "
+      "kubectl delete -n {} {} --now",
+      object, to_rfc3339(grace_period_end), kStarts, seen.job.meta.ns, object);
+}
+
 bool is_made_in_vain(const Round& round) {
   if (round.attempt.group == nullptr || round.job.status.phase != job::Phase::kCreated) {
     return false;

@@ -25,6 +25,10 @@ const kube::Pod* pod_in_the_way(const Round& round);
 // none.
 std::string previous_attempt_terminating(const Round& round);
 
+// Why the first attempt waits for a deleted job of the same name (Observed::predecessor), and what
+// helps.
+std::string previous_job_terminating(const Observed& seen);
+
 // There is a PodGroup, and a pod that was asked to go turns out to be in its way: none of its pods
 // was bound, and it is to go until that one has.
 bool is_made_in_vain(const Round& round);

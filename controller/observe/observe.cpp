@@ -206,25 +206,31 @@ Result<Nothing> observe_live(kube::Api& api, const Stores& stores, Observed& see
 
 namespace {
 
+// The object of that name, if an earlier job has it.
 template <typename T>
-bool holds(const kube::Store<T>& store, const job::Job& job, const std::string& name) {
-  const auto found = store.get(job.meta.ns + "/" + name);
-  return found && owner_job_key(found->meta) == job.meta.key() &&
-         owner_job_uid(found->meta) != job.meta.uid;
+std::shared_ptr<const T> held_by_predecessor(const kube::Store<T>& store, const job::Job& job,
+                                             const std::string& name) {
+  auto found = store.get(job.meta.ns + "/" + name);
+  const bool is_of_it = found && owner_job_key(found->meta) == job.meta.key() &&
+                        owner_job_uid(found->meta) != job.meta.uid;
+  return is_of_it ? std::move(found) : nullptr;
 }
 
 }  // namespace
 
-std::string predecessor_remains(const Stores& stores, const job::Job& job, bool wants_aggregator) {
+Predecessor predecessor_remains(const Stores& stores, const job::Job& job, bool wants_aggregator) {
   for (const auto role : {job::Role::kCoordinator, job::Role::kAggregator}) {
     if (role == job::Role::kAggregator && !wants_aggregator) continue;
     const std::string name = job::pod_name(job, role, {});
-    if (holds(stores.pods, job, name)) return "pod " + name;
-    if (holds(stores.services, job, name)) return "service " + name;
+    if (const auto pod = held_by_predecessor(stores.pods, job, name)) {
+      return {"pod " + name, pod->deletion_timestamp};
+    }
+    if (held_by_predecessor(stores.services, job, name)) return {"service " + name};
   }
   const int attempt = std::max(1, job.status.attempt);  // 0: nobody has looked at the job yet
   const std::string group = job::pod_group_name(job, attempt);
-  return holds(stores.pod_groups, job, group) ? "podgroup " + group : "";
+  if (held_by_predecessor(stores.pod_groups, job, group)) return {"podgroup " + group};
+  return {};
 }
 
 // -- live reads

@@ -91,6 +91,25 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
   CHECK(cluster.api.writes("POST", "/podgroups").size() == 1);  // its PodGroup
 }
 
+TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end it",
+          "[controller][observe]") {
+  Cluster cluster;
+  Json pod = of_deleted_job("dqn-coordinator");
+  pod["metadata"]["deletionTimestamp"] = "2026-11-21T14:13:12Z";
+  pod["metadata"]["finalizers"] = {"example.com/hold"};
+  pod["metadata"]["labels"] = {{std::string(job::kGroupLabel), std::string(job::kGroupLabelValue)}};
+  cluster.api.add(kube::kPods, "rl", pod);
+  cluster.create_job(1, 0);
+  cluster.settle();
+  const job::Job waiting = cluster.job();
+  const auto* scheduled = find_condition(waiting.status, "Scheduled");
+  REQUIRE(scheduled != nullptr);
+  CHECK(scheduled->message ==
+        "pod dqn-coordinator of the deleted job of the same name is terminating until "
+        "2026-11-21T14:13:12Z: this one starts when it is gone; to end it now: kubectl delete -n "
+        "rl pod dqn-coordinator --now");
+}
+
 TEST_CASE("what others have, and names that are not needed, hold nothing up",
           "[controller][observe]") {
   Cluster cluster;
