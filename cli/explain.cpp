@@ -209,10 +209,15 @@ Rows summary(const JobView& view) {
   return rows;
 }
 
+// The status counts the pods of multi-GPU learners as learners.
+bool counts_as(std::string_view of, Role role) {
+  return of == to_string(role) || (role == Role::kLearner && of == to_string(Role::kDdpLearner));
+}
+
 std::size_t wanted_by_group(const gang::PodGroup& group, Role role) {
   std::size_t slots = 0;
   for (const auto& set : group.spec.members) {
-    if (set.role == to_string(role)) slots += set.slots.size();
+    if (counts_as(set.role, role)) slots += set.slots.size();
   }
   return slots;
 }
@@ -233,8 +238,7 @@ std::size_t placed(const JobView& view, Role role) {
   std::size_t count = 0;
   if (!view.group) return count;
   for (const auto& gang : view.group->status.gangs) {
-    for (const auto& placement : gang.placements)
-      count += placement.role == to_string(role) ? 1 : 0;
+    for (const auto& placement : gang.placements) count += counts_as(placement.role, role) ? 1 : 0;
   }
   return count;
 }
@@ -392,6 +396,12 @@ bool waits_on_top(const JobView& view) {
   return gang != nullptr && gang->name != gang::kBaseGang;
 }
 
+bool has_failed_pods(const JobView& view) {
+  return std::any_of(view.pods.begin(), view.pods.end(), [](const kube::Pod& pod) {
+    return pod.phase == kube::PodPhase::kFailed && !pod.meta.deleting;
+  });
+}
+
 struct AdviceRule {
   bool (*applies)(const JobView&);
   const char* text;  // {ns} and {job} are filled in
@@ -483,12 +493,18 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return helps(v, gang::Remedy::kAllowNodes); },
      "change nodeSelector, affinity or tolerations, or have nodes labelled, uncordoned or "
      "repaired; the gang starts by itself then: kubectl get nodes --show-labels"},
+    {[](const JobView& v) { return helps(v, gang::Remedy::kOpenNodes); },
+     "wait, or have the nodes opened that are closed, as the reason says: kubectl get nodes. It "
+     "starts by itself, whole, as soon as it fits. Who holds the capacity of the others: kubectl "
+     "describe nodes"},
     {waits_on_top,
      "wait: the requested replicas start by themselves, all together, as soon as they fit, and the "
-     "job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces"},
+     "job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces, and of "
+     "all pods kubectl describe nodes"},
     {[](const JobView& v) { return first_waiting(v) != nullptr; },
      "wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods "
-     "or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces"},
+     "or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces, and of all "
+     "pods kubectl describe nodes"},
     {[](const JobView& v) { return condition(v, "RequestsScheduled", false) != nullptr; },
      "nothing: the requested replicas are tried again by themselves."},
     {[](const JobView& v) { return v.job.status.phase == Phase::kCreated; },
@@ -497,6 +513,10 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return condition(v, "Ready", false) != nullptr; },
      "the coordinator runs, but not all pods are ready: "
      "kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {has_failed_pods,
+     "the job runs, and replicas of it have failed. They are not made again by themselves: their "
+     "coordinator asks for it, or kubectl nervex replicas replace {job} -n {ns} POD. Why one "
+     "failed: kubectl logs -n {ns} POD"},
     {[](const JobView&) { return true; }, "nothing: the job runs."},
 });
 

@@ -125,6 +125,9 @@ constexpr std::string_view kNoNodes = "the cluster has no nodes";
 constexpr std::string_view kNoneFree = "no node has it free";
 constexpr std::string_view kTooSmall = " too small";
 constexpr std::string_view kFull = " full";
+constexpr std::string_view kTaint = " untolerated taint";
+constexpr std::string_view kNotReady = " not ready";
+constexpr std::string_view kCordoned = " cordoned";
 constexpr std::string_view kAboveQuota = ", more than the quota allows at all";
 
 // ", 3 are full"; nothing for none.
@@ -141,8 +144,8 @@ std::string not_allowed(const NoFit& no_fit) {
                     "cannot reach its volume") +
          nodes_that(no_fit.nodes_not_ready, "is not ready", "are not ready") +
          nodes_that(no_fit.nodes_cordoned, "is cordoned", "are cordoned") +
-         nodes_that(no_fit.nodes_avoided, "is avoided after kube-scheduler refused it",
-                    "are avoided after kube-scheduler refused them");
+         nodes_that(no_fit.nodes_avoided, "is avoided after a pod was refused there",
+                    "are avoided after pods were refused there");
 }
 
 std::string who(const NoFit& no_fit, std::string_view verb) {
@@ -252,8 +255,8 @@ Remedy remedy_for(std::string_view explanation) {
   if (says(kNever) || says(kAboveQuota)) return Remedy::kAskForLess;
   // Not one of the nodes that may be used is large enough.
   const bool none_will_do = says(kNoneFree) && says(kTooSmall) && !says(kFull);
-  return says(kNoNodeAllowed) || says(kNoNodes) || none_will_do ? Remedy::kAllowNodes
-                                                                : Remedy::kWait;
+  if (says(kNoNodeAllowed) || says(kNoNodes) || none_will_do) return Remedy::kAllowNodes;
+  return says(kTaint) || says(kNotReady) || says(kCordoned) ? Remedy::kOpenNodes : Remedy::kWait;
 }
 
 bool same_cause(const NoFit& a, const NoFit& b) {

@@ -112,6 +112,7 @@ enum class Remedy {
   kWait,        // others hold the capacity
   kAskForLess,  // not even an empty cluster, or an unused quota, would do
   kAllowNodes,  // no node may be used, whatever is free
+  kOpenNodes,   // others hold the capacity, or it is on nodes that are closed to everybody
 };
 Remedy remedy_for(std::string_view explanation);
 

@@ -51,7 +51,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces
+What to do: wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes
 )");
 }
 
@@ -99,7 +99,7 @@ Last events
   5m ago   Normal   SuccessfulCreate  created 3 pods
   30s ago  Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: wait: the requested replicas start by themselves, all together, as soon as they fit, and the job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces
+What to do: wait: the requested replicas start by themselves, all together, as soon as they fit, and the job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes
 )");
 }
 
@@ -277,6 +277,18 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
       {"the gang may use no node", Phase::kCreated,
        [](JobView& v) { wait_with(v, "learner: no node is allowed: 1 is cordoned"); },
        "kubectl get nodes"},
+      {"nodes are full, and one is cordoned", Phase::kCreated,
+       [](JobView& v) { wait_with(v, "learner: does not fit; 1 is full, 1 is cordoned"); },
+       "have the nodes opened that are closed"},
+      {"a replica has failed", Phase::kRunning,
+       [](JobView& v) {
+         v.group = a_group();
+         kube::Pod pod;
+         pod.meta.name = "dqn-learner-x";
+         pod.phase = kube::PodPhase::kFailed;
+         v.pods = {pod};
+       },
+       "kubectl nervex replicas replace dqn -n rl POD"},
       {"it is over quota", Phase::kCreated,
        [](JobView& v) { wait_with(v, "over quota by pods 2", gang::kReasonOverQuota); },
        "others of the namespace use less"},

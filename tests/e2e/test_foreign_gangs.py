@@ -106,7 +106,7 @@ def test_what_only_kube_scheduler_knows_keeps_the_whole_gang_from_starting(gangs
     away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         {"labelSelector": {"matchLabels": {"e2e-foreign": "obstacle"}}, "topologyKey": "kubernetes.io/hostname"}]}}
     gangs.create("shy", 2, gpus=2, nodes=two, affinity=away)
-    gangs.wait_event("shy", "avoided after kube-scheduler refused", PATIENCE)
+    gangs.wait_event("shy", "avoided after a pod was refused there", PATIENCE)
     assert gangs.bound("shy") == []
     core.delete_namespaced_pod("obstacle", namespace, grace_period_seconds=0)
     gangs.wait_running("shy", 2, 240)  # the node is avoided for a minute

@@ -360,7 +360,7 @@ TEST_CASE("a gang of which a pod finds no node loses the nominations of all",
   }
   CHECK(c.nominated("a") == "- -");
   const std::string why = c.why("a-0", {"n1"});
-  CHECK(why.find("1 is avoided after kube-scheduler refused it") != std::string::npos);
+  CHECK(why.find("1 is avoided after a pod was refused there") != std::string::npos);
   CHECK(why.find("kube-scheduler refused a-1 on node n2: 0/2 nodes") != std::string::npos);
   c.clock.advance(61s);
   c.plan();

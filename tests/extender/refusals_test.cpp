@@ -119,7 +119,7 @@ TEST_CASE("a gang that has no other nodes waits, says why, and tries again later
   CHECK(waits.status.gangs[0].reason == "Unschedulable");
   CHECK(waits.status.gangs[0].message ==
         "collector: 2 of 3 do not fit: each needs cpu 1; 1 node has it free, 2 are avoided after "
-        "kube-scheduler refused them; kube-scheduler refused collector/0 on node n1 (and 1 more "
+        "pods were refused there; kube-scheduler refused collector/0 on node n1 (and 1 more "
         "pods): 0/2 nodes are available: no");
   CHECK(look_again == 59s);
   CHECK(planned_again(waits, kStart + 61s).status.gangs[0].planned);

@@ -242,23 +242,23 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]")
        3,
        {{"learner", "a", 0}, {"learner", "b", 0}},
        "learner: 2 of 3 do not fit: each needs nvidia.com/gpu 8; 1 node has it free, 2 are avoided "
-       "after kube-scheduler refused them"},
+       "after pods were refused there"},
       {"one pod may go there, but not two",
        4,
        {{"learner", "c", 1}, {"learner", "a", 0}},
        "learner: 1 of 4 does not fit: each needs nvidia.com/gpu 8; 2 nodes have it free, 2 are "
-       "avoided after kube-scheduler refused them"},
+       "avoided after pods were refused there"},
       {"no other node is allowed",
        1,
        {{"learner", "a", 0}, {"learner", "b", 0}, {"learner", "c", 0}},
        "learner: does not fit: it needs nvidia.com/gpu 8; no other node may be used: 3 are avoided "
-       "after kube-scheduler refused them"},
+       "after pods were refused there"},
       {"it fits only an empty cluster without limits, which is no proof",
        5,
        {{"learner", "a", 0}},
        "learner: 2 of 5 do not fit: each needs nvidia.com/gpu 8; 2 nodes have it free, 1 is "
        "avoided "
-       "after kube-scheduler refused it"},
+       "after a pod was refused there"},
   }));
   INFO("when " << row.when);
   const std::vector<MemberSet> members{a_set("learner", row.wanted, ask(8))};
@@ -278,6 +278,13 @@ TEST_CASE("an explanation says what helps", "[gang][explain]") {
   no_fit.each = 8000;
   no_fit.nodes_full = 1;
   CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
+  for (int* closed : {&no_fit.nodes_tainted, &no_fit.nodes_not_ready, &no_fit.nodes_cordoned}) {
+    for (const int nodes : {1, 2}) {
+      *closed = nodes;
+      CHECK(remedy_for(explain(no_fit)) == Remedy::kOpenNodes);
+    }
+    *closed = 0;
+  }
   no_fit.nodes_full = 0;
   no_fit.nodes_avoided = 1;
   CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
