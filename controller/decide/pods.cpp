@@ -23,10 +23,19 @@ using job::Role;
 
 using Number = std::pair<Role, int>;  // role and ordinal
 
-// Pods that have to go. `superseded` are to be made again, for another place.
+// Pods that have to go.
 struct Leaving {
   std::vector<const kube::Pod*> unwanted;
-  std::vector<const kube::Pod*> superseded;
+  std::vector<const kube::Pod*> taken_back;  // with their gang, until its next try
+  std::vector<const kube::Pod*> superseded;  // to be made again, for another place
+  const AttemptPod* first_superseded = nullptr;
+
+  std::vector<const kube::Pod*> all() const {
+    std::vector<const kube::Pod*> pods = unwanted;
+    pods.insert(pods.end(), taken_back.begin(), taken_back.end());
+    pods.insert(pods.end(), superseded.begin(), superseded.end());
+    return pods;
+  }
 };
 
 // Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
@@ -56,10 +65,11 @@ Leaving leaving_pods(const Round& round, const Placements& placements) {
       if (!round.requests_lost || has_successor(of, round.slots))
         leaving.unwanted.push_back(of.pod);
     } else if (round.backing_off.count({of.role, of.slot.ordinal}) != 0) {
-      if (!of.pod->is_finished()) leaving.superseded.push_back(of.pod);
+      if (!of.pod->is_finished()) leaving.taken_back.push_back(of.pod);
     } else if (is_plan_current(*round.attempt.group) &&
                is_superseded(of, *round.attempt.group, placements)) {
       leaving.superseded.push_back(of.pod);
+      if (leaving.first_superseded == nullptr) leaving.first_superseded = &of;
     }
   }
   return leaving;
@@ -76,9 +86,41 @@ std::vector<Target> targets_of(std::vector<const kube::Pod*> pods) {
   return targets;
 }
 
-std::string deleted_text(const std::vector<Target>& pods) {
-  if (pods.size() == 1) return "deleted pod " + pods.front().name;
-  return fmt::format("deleted {} pods", pods.size());
+// Why a pod lost its place: what the planner says of its gang.
+std::string why_superseded(const AttemptPod& of, const gang::PodGroup& group) {
+  for (const auto& set : group.spec.members) {
+    const bool has_it =
+        set.role == to_string(of.role) &&
+        std::find(set.slots.begin(), set.slots.end(), slot_id(of.slot)) != set.slots.end();
+    const auto* gang = has_it ? gang::find_gang(group.status, set.gang) : nullptr;
+    if (gang == nullptr || gang->planned || gang->message.empty()) continue;
+    return fmt::format("{} lost its places: {}",
+                       gang->name == gang::kBaseGang ? "the gang" : gang->name, gang->message);
+  }
+  return "planned again, for other places";
+}
+
+RecordEvent deletion_event(const std::vector<const kube::Pod*>& pods, std::string_view why) {
+  const std::string what =
+      pods.size() == 1 ? "pod " + pods.front()->meta.name : fmt::format("{} pods", pods.size());
+  return normal_event(kSuccessfulDelete, fmt::format("deleted {}: {}", what, why));
+}
+
+// One deletion, and an event for each reason.
+void append_deletion(const Leaving& leaving, const std::vector<Target>& targets,
+                     const gang::PodGroup& group, Actions& steps) {
+  if (targets.empty()) return;
+  steps.push_back(DeletePods{targets});
+  if (!leaving.unwanted.empty()) {
+    steps.push_back(deletion_event(leaving.unwanted, "not wanted any more"));
+  }
+  if (!leaving.taken_back.empty()) {
+    steps.push_back(deletion_event(leaving.taken_back, "their gang waits for its next try"));
+  }
+  if (!leaving.superseded.empty()) {
+    steps.push_back(
+        deletion_event(leaving.superseded, why_superseded(*leaving.first_superseded, group)));
+  }
 }
 
 // What is taken: names by pods that have to go first, and slots by pods that have not finished.
@@ -225,18 +267,14 @@ Actions pod_steps(const Round& round, bool spec_changes) {
   for (const auto& [role, ordinal] : round.backing_off) {
     placements.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
   }
-  Leaving pods = leaving_pods(round, placements);
-  pods.unwanted.insert(pods.unwanted.end(), pods.superseded.begin(), pods.superseded.end());
-  const std::vector<Target> leaving = targets_of(std::move(pods.unwanted));
+  const Leaving pods = leaving_pods(round, placements);
+  const std::vector<Target> leaving = targets_of(pods.all());
 
   if (!round.requests_lost) {
     auto services = services_in_the_way(round);
     if (!services.empty()) steps.push_back(DeleteServices{std::move(services)});
   }
-  if (!leaving.empty()) {
-    steps.push_back(DeletePods{leaving});
-    steps.push_back(normal_event(kSuccessfulDelete, deleted_text(leaving)));
-  }
+  append_deletion(pods, leaving, *round.attempt.group, steps);
   const bool has_names = has_shared_names(round, leaving);
   if (has_names) append(shared_service_steps(round), steps);
   auto services = missing_services(round, leaving);

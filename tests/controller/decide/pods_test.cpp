@@ -103,6 +103,35 @@ TEST_CASE("a pod that waits for a superseded place gives way", "[controller][pod
   }
 }
 
+TEST_CASE("who deletes pods says why", "[controller][pods]") {
+  World world = a_started_world();
+  const std::string collector = world.name(Role::kCollector);
+  std::string want;
+  SECTION("the gang lost its places") {
+    world.change_group([](gang::PodGroup& group) {
+      group.status.gangs[0].planned = false;
+      group.status.gangs[0].message = "the plan was not bound within 60 s";
+      group.status.gangs[0].placements.clear();
+    });
+    want = "deleted 2 pods: the gang lost its places: the plan was not bound within 60 s";
+  }
+  SECTION("the gang has other places") {
+    world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.node = "n2"; });
+    world.replan("base");
+    want = "deleted pod " + collector + ": planned again, for other places";
+  }
+  SECTION("the job wants fewer") {
+    world.seen.job.spec.collector->replicas = 0;
+    want = "deleted pod " + collector + ": not wanted any more";
+  }
+  const Actions steps = pod_steps(Round(world.seen));
+  const auto event = std::find_if(steps.begin(), steps.end(), [](const auto& step) {
+    return std::holds_alternative<RecordEvent>(step);
+  });
+  REQUIRE(event != steps.end());
+  CHECK(std::get<RecordEvent>(*event).event.message == want);
+}
+
 TEST_CASE("an unbound pod goes when its gang has lost its places", "[controller][pods]") {
   World world = a_started_world();
   world.change_group([](gang::PodGroup& group) {
