@@ -8,6 +8,7 @@
 #include "base/read_file.h"
 #include "cli/commands.h"
 #include "cli/text.h"
+#include "kube/config.h"
 
 namespace nervex::cli {
 namespace {
@@ -64,7 +65,10 @@ void add_reach(CLI::App* command, ReplicasFlags& flags) {
 
 void add_job(CLI::App* command, ReplicasFlags& flags) {
   command->add_option("job", flags.ask.job, "name of the NerveXJob")->type_name("JOB");
-  command->add_option("-n,--namespace", flags.ask.ns, "its namespace")->type_name("NAMESPACE");
+  command
+      ->add_option("-n,--namespace", flags.ask.ns,
+                   "its namespace (default: that of the kubeconfig, if a job or pod is named)")
+      ->type_name("NAMESPACE");
   command
       ->add_option("--coordinator", flags.ask.coordinator,
                    "any pod of the job, instead of its name")
@@ -93,6 +97,15 @@ void add_key(CLI::App* command, ReplicasFlags& flags) {
       ->add_option("--idempotency-key", flags.idempotency_key,
                    "a call with the same key is made once, however often it is repeated")
       ->type_name("KEY");
+}
+
+// What is named without a namespace is in that of the kubeconfig, as for kubectl. Without any
+// kubeconfig call_for() says what is missing.
+ReplicasAsk with_namespace(ReplicasAsk ask) {
+  const bool is_named = !ask.job.empty() || !ask.coordinator.empty() || !ask.aggregator.empty();
+  if (!ask.ns.empty() || !is_named) return ask;
+  if (const auto config = kube::load_user_config("")) ask.ns = config->ns;
+  return ask;
 }
 
 Result<HttpClientOptions> options_of(const ReplicasFlags& flags) {
@@ -157,7 +170,7 @@ CLI::App* add_replicas_command(CLI::App& app, ReplicasFlags& flags) {
 }
 
 int run_replicas(const ReplicasFlags& flags) {
-  const auto call = call_for(flags.ask);
+  const auto call = call_for(with_namespace(flags.ask));
   if (!call) {
     std::fprintf(stderr, "nervexctl: %s\n", printable(call.error().message).c_str());
     return kExitUsage;

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+import yaml
+from support.commands import command
 from support.jobs import job
 from support.replicas_api import pod_of
 from support.wait import wait_for
@@ -40,6 +42,27 @@ def test_replicas_are_added_and_listed(jobs, running, replicas):
     assert pod_of(urls[0]) in replicas("get", "--name", pod_of(urls[0])).stdout
 
 
+def test_the_namespace_is_that_of_the_kubeconfig(replicas, running, target, env, tmp_path):
+    with open(target.kubeconfig, encoding="utf-8") as file:
+        config = yaml.safe_load(file)
+    for context in config["contexts"]:
+        context["context"]["namespace"] = running
+    mine = tmp_path / "kubeconfig"
+    mine.write_text(yaml.safe_dump(config))
+    with_mine = command(target, f"KUBECONFIG={mine}", "nervexctl")
+    said = with_mine("replicas", "get", "dqn", "--server", env["NERVEX_SERVER_URL"])
+    assert said.returncode == 0, said.stderr
+    assert f"{running}" in said.stdout
+
+
+def test_a_job_without_a_coordinator_is_told_why(jobs, replicas, namespace):
+    jobs.create(job("later", suspend=True))
+    jobs.wait_condition("later", "Suspended")
+    said = replicas("add", "later", "-n", namespace, "--collectors", "1")
+    assert said.returncode == 1
+    assert "nervexjob later has no coordinator (Suspended)" in said.stderr
+
+
 def test_a_refusal_is_the_servers_own_message(replicas, namespace):
     said = replicas("add", "nobody", "-n", namespace, "--collectors", "1")
     assert said.returncode == 1
@@ -53,6 +76,6 @@ def test_a_server_that_is_not_there_is_named(nervexctl):
     assert "http://127.0.0.1:1" in said.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["get", "x"], ["add", "x", "-n", "y"], ["get", "-o", "yaml"], ["scale"]])
+@pytest.mark.parametrize("words", [[], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "yaml"], ["scale"]])
 def test_wrong_usage_is_status_2(nervexctl, words):
     assert nervexctl("replicas", *words).returncode == 2
