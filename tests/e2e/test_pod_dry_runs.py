@@ -2,6 +2,7 @@
 
 import kubernetes
 import pytest
+from support import nodes
 from support.jobs import job, template
 from support.wait import always, wait_for
 
@@ -131,3 +132,23 @@ def test_a_restarted_controller_asks_again(jobs, programs):
     wait_for(look, "the new leader to have asked")
     assert jobs.condition("waits", REFUSED)["message"] == before["message"]
     assert len(jobs.events("waits", REFUSED)) == 1
+
+
+def test_what_an_earlier_attempt_was_refused_goes_while_the_job_waits(jobs, core, namespace, own_node, target):
+    """It was refused when its turn had come, lost the turn, and the cause is gone: only the capacity is missing."""
+    api = target.cluster.api()
+    body = job("refused", learner={"replicas": 1, "template": template(
+        serviceAccountName="trainer", nodeSelector={nodes.OWN: own_node})})
+    jobs.create(body)
+    assert "service account" in jobs.wait_condition("refused", "PodsCreated", "False")["message"]
+    api.patch(f"/api/v1/nodes/{own_node}", {"spec": {"unschedulable": True}})
+    jobs.wait_condition("refused", REFUSED, timeout=60)  # the next attempt waits, and is refused in a dry run
+    assert jobs.get("refused")["status"]["reason"] == "FailedCreate"
+    core.create_namespaced_service_account(namespace, {"metadata": {"name": "trainer"}})
+    jobs.patch("refused", {"spec": {"group": "asked-again"}})
+    jobs.wait_condition("refused", REFUSED, "False")
+    status = jobs.get("refused")["status"]
+    assert status["reason"] == "Unschedulable"
+    assert "PodsCreated" not in {one["type"] for one in status["conditions"]}
+    api.patch(f"/api/v1/nodes/{own_node}", {"spec": {"unschedulable": None}})
+    jobs.wait_phase("refused", "Running")
