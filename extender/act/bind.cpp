@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "extender/decide/commit.h"
 #include "extender/observe/pod_groups.h"
+#include "extender/observe/pods.h"
 
 namespace nervex::extender {
 namespace {
@@ -73,13 +74,7 @@ Result<Nothing> Binder::bind(const kube::BindArgs& args,
   return finish(*bind);
 }
 
-void Binder::expect(const kube::Pod& pod) {
-  const PodPtr known = pods_.get(pod.meta.key());
-  if (known && known->meta.uid == pod.meta.uid) return;
-  expected_.add(std::make_shared<const kube::Pod>(pod));
-}
-
-Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) {
+Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   const auto pod = find_pod(args);
   if (!pod) return pod.error();
   if ((*pod)->meta.deleting) return Error{Code::kNotFound, "the pod is being deleted"};
@@ -174,11 +169,9 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
   }
 }
 
-Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) {
-  PodPtr expected = expected_.take(args.pod_uid);
+Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
   const PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);
   if (known && known->meta.uid == args.pod_uid) return known;
-  if (expected) return expected;
   auto live = read_live(api_, args);
   if (!live) return live.error();
   return std::make_shared<const kube::Pod>(*std::move(live));

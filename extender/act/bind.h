@@ -10,7 +10,6 @@
 #include "extender/act/holds.h"
 #include "extender/decide/refusals.h"
 #include "extender/observe/plans.h"
-#include "extender/observe/pods.h"
 #include "gang/slot.h"
 #include "kube/api.h"
 #include "kube/cache/store.h"
@@ -33,9 +32,6 @@ class Binder {
   // before any other.
   void wake_planner_with(std::function<void()> wake) { wake_planner_ = std::move(wake); }
 
-  // kube-scheduler was given a node for this pod, so that it will ask for the bind of it.
-  void expect(const kube::Pod& pod);
-
   // Ok: the pod is bound to that node. Else kube-scheduler retries later, whatever the code; the
   // message is for people. Waits for the other pods of the gang (holds.h), for the API server, and
   // for another call that commits the gang; `has_caller_left` ends the first of these.
@@ -48,7 +44,7 @@ class Binder {
     PodPtr pod;
     std::optional<Holds::Call> call;  // of a gang's pod
   };
-  Result<Bind> prepare(const kube::BindArgs& args);
+  Result<Bind> prepare(const kube::BindArgs& args) const;
   // All pods of the gang are here: it starts. True: this one is bound last, once call.until says
   // so.
   Result<bool> start(Bind& bind);
@@ -58,7 +54,7 @@ class Binder {
   void learn(const Bind& bind, const Holds::Outcome& held);
 
  private:
-  Result<PodPtr> find_pod(const kube::BindArgs& args);
+  Result<PodPtr> find_pod(const kube::BindArgs& args) const;
   Result<Nothing> wait(const Bind& bind, const std::function<bool()>& has_caller_left);
   Result<Nothing> check(const Bind& bind) const;
   Result<Nothing> assume(const Bind& bind);
@@ -72,7 +68,6 @@ class Binder {
   Holds& holds_;
   const kube::Store<kube::Pod>& pods_;
   const Clock& clock_;
-  UnwatchedPods expected_;
   std::function<void()> wake_planner_ = [] {};
 };
 

@@ -26,12 +26,10 @@ Answer answer_with(const kube::FilterResult& filtered) {
   return {kube::encode_filter_result(filtered), result};
 }
 
-Answer answer_filter(const std::string& body, const Plans& plans, Binder& binder, bool synced) {
+Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
   const auto args = kube::decode_filter_args(body, pod_filter());
   if (!args) return answer_with({{}, {}, args.error().message});
-  const auto filtered = filter(*args, synced ? filter_view(plans, *args) : FilterView{});
-  if (!filtered.node_names.empty()) binder.expect(args->pod);
-  return answer_with(filtered);
+  return answer_with(filter(*args, synced ? filter_view(plans, *args) : FilterView{}));
 }
 
 Answer answer_bind(const HttpRequest& request, Binder& binder, const Result<Nothing>& ready) {
@@ -95,10 +93,11 @@ HttpServerOptions server_options(const std::string& listen, std::size_t most_hel
 
 void add_routes(HttpServer& server, Plans& plans, Binder& binder,
                 const std::function<Result<Nothing>()>& check_ready, Metrics& metrics) {
-  server.handle("/filter", counted(VerbMetrics(metrics, "filter"), [&plans, &binder, check_ready](
-                                                                       const HttpRequest& request) {
-                  return answer_filter(request.body, plans, binder, check_ready().has_value());
-                }));
+  server.handle(
+      "/filter",
+      counted(VerbMetrics(metrics, "filter"), [&plans, check_ready](const HttpRequest& request) {
+        return answer_filter(request.body, plans, check_ready().has_value());
+      }));
   server.handle("/bind", counted(VerbMetrics(metrics, "bind"),
                                  [&binder, check_ready](const HttpRequest& request) {
                                    return answer_bind(request, binder, check_ready());

@@ -62,28 +62,6 @@ TEST_CASE("filter and bind answer in the format of kube-scheduler", "[extender][
   CHECK(s.node_of(names[0]) == "n1");
 }
 
-// The scheduler's watch may be ahead of ours, and is in most starts of many gangs.
-TEST_CASE("a bind reads no pod that filter was given", "[extender][routes]") {
-  Server s;
-  s.add_node("n1", 8);
-  s.add_group("a", {a_set("learner", 1, ask(8))});
-  s.see();
-  s.planner.schedule_once();
-  const auto names = s.add_gang_pods("a");
-  const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
-  const Json bind{{"PodName", names[0]},
-                  {"PodNamespace", testing::kNs},
-                  {"PodUID", pod["metadata"]["uid"]},
-                  {"Node", "n1"}};
-  const bool was_filtered = GENERATE(true, false);
-  if (was_filtered) s.post("/filter", kube::to_text(Json{{"Pod", pod}, {"NodeNames", {"n1"}}}));
-
-  const int before = s.api.requests();
-  CHECK(s.post("/bind", kube::to_text(bind)) == Json{{"Error", ""}});
-  CHECK(s.node_of(names[0]) == "n1");
-  CHECK(s.api.requests() - before == (was_filtered ? 2 : 3));  // commit and binding; a GET
-}
-
 TEST_CASE("a failed call is answered with an Error and status 200", "[extender][routes]") {
   struct Row {
     std::string when;

@@ -62,7 +62,6 @@ void Scheduling::try_pod(const kube::Pod& pod, const kube::NodeConstraints& cons
     if (filtered.error.empty()) refuse(pod);
     return;
   }
-  extender_->binder.expect(pod);
   in_extender([&] { extender_->held.begin({pod.meta.name, pod.meta.ns, pod.meta.uid, node}); });
 }
 

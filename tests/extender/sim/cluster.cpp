@@ -357,7 +357,6 @@ void SimCluster::try_pod(const std::string& uid) {
                           extender::pod_filter()),
         names};
     result = extender::filter(args, extender::filter_view(extender_->plans, args));
-    if (!result.node_names.empty()) extender_->binder.expect(args.pod);
   }
   if (!result.node_names.empty()) {
     const std::string node =
