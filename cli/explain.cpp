@@ -428,7 +428,10 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return v.job.spec.suspend; },
      "nothing, until it shall run: kubectl patch nervexjob {job} -n {ns} --type merge -p "
      "'{{\"spec\":{{\"suspend\":false}}}}'"},
-    {[](const JobView& v) { return condition(v, "PodsCreated", false) != nullptr; },
+    {[](const JobView& v) {
+       const auto* refused = condition(v, "PodsCreated", false);
+       return refused != nullptr && has_reason(v, refused->reason);
+     },
      "fix what the API server refuses; the controller tries again by itself, at least every 6 "
      "minutes."},
     {[](const JobView& v) { return condition(v, "PodsRefused", true) != nullptr; },
@@ -493,10 +496,6 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return helps(v, gang::Remedy::kAllowNodes); },
      "change nodeSelector, affinity or tolerations, or have nodes labelled, uncordoned or "
      "repaired; the gang starts by itself then: kubectl get nodes --show-labels"},
-    {[](const JobView& v) { return helps(v, gang::Remedy::kOpenNodes); },
-     "wait, or have the nodes opened that are closed, as the reason says: kubectl get nodes. It "
-     "starts by itself, whole, as soon as it fits. Who holds the capacity of the others: kubectl "
-     "describe nodes"},
     {waits_on_top,
      "wait: the requested replicas start by themselves, all together, as soon as they fit, and the "
      "job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces, and of "
@@ -524,8 +523,15 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
 std::string advice(const JobView& view) {
   const auto rule = std::find_if(kAdviceRules.begin(), kAdviceRules.end(),
                                  [&](const AdviceRule& each) { return each.applies(view); });
-  return fmt::format(fmt::runtime(rule->text), fmt::arg("ns", view.job.meta.ns),
-                     fmt::arg("job", view.job.meta.name));
+  std::string text = fmt::format(fmt::runtime(rule->text), fmt::arg("ns", view.job.meta.ns),
+                                 fmt::arg("job", view.job.meta.name));
+  const bool waits = text.starts_with("wait: ");
+  if (waits && helps(view, gang::Remedy::kOpenNodes)) {
+    text +=
+        ". Nodes that are cordoned or not ready, as the reason says, may help, too: kubectl get "
+        "nodes";
+  }
+  return text;
 }
 
 constexpr std::string_view kIndent = "  ";

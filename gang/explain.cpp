@@ -125,7 +125,6 @@ constexpr std::string_view kNoNodes = "the cluster has no nodes";
 constexpr std::string_view kNoneFree = "no node has it free";
 constexpr std::string_view kTooSmall = " too small";
 constexpr std::string_view kFull = " full";
-constexpr std::string_view kTaint = " untolerated taint";
 constexpr std::string_view kNotReady = " not ready";
 constexpr std::string_view kCordoned = " cordoned";
 constexpr std::string_view kAboveQuota = ", more than the quota allows at all";
@@ -256,7 +255,7 @@ Remedy remedy_for(std::string_view explanation) {
   // Not one of the nodes that may be used is large enough.
   const bool none_will_do = says(kNoneFree) && says(kTooSmall) && !says(kFull);
   if (says(kNoNodeAllowed) || says(kNoNodes) || none_will_do) return Remedy::kAllowNodes;
-  return says(kTaint) || says(kNotReady) || says(kCordoned) ? Remedy::kOpenNodes : Remedy::kWait;
+  return says(kNotReady) || says(kCordoned) ? Remedy::kOpenNodes : Remedy::kWait;
 }
 
 bool same_cause(const NoFit& a, const NoFit& b) {

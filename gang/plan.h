@@ -112,7 +112,7 @@ enum class Remedy {
   kWait,        // others hold the capacity
   kAskForLess,  // not even an empty cluster, or an unused quota, would do
   kAllowNodes,  // no node may be used, whatever is free
-  kOpenNodes,   // others hold the capacity, or it is on nodes that are closed to everybody
+  kOpenNodes,   // others hold the capacity, and some nodes are cordoned or not ready
 };
 Remedy remedy_for(std::string_view explanation);
 

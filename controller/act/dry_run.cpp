@@ -26,10 +26,7 @@ bool PodDryRuns::answer_next() {
 
 // The pods are made of what is known now: a job may wait for its answer, and templates are large.
 void PodDryRuns::answer(const DryRuns::Question& question) {
-  DryRunReport report;
-  report.subject = question.subject;
-  report.asked = question.asked;
-  report.is_answered = true;
+  DryRunReport report{question.subject, question.asked, true, false, {}};
   try {
     const auto seen = observe_caches(stores_, options_, question.job, clock_.now());
     if (!seen || seen->job.meta.uid != question.job_uid) return;

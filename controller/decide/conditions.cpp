@@ -326,10 +326,25 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
                             to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
 }
 
+// The API server refused an attempt before, and this one has no place yet: whether it would be
+// refused again a dry run tells (pod_dry_run.h). The condition stays: the back-off and the
+// deadlines go by it.
+bool waits_after_refusal(const Attempt& attempt, const job::Status& status) {
+  if (attempt.group == nullptr || status.phase != Phase::kCreated || !has_failed_creation(status)) {
+    return false;
+  }
+  const auto* base = gang::find_gang(attempt.group->status, gang::kBaseGang);
+  const bool is_waiting = base != nullptr && !base->planned && !base->reason.empty();
+  return is_waiting &&
+         find_condition(status, kPodsCreated)->last_transition < attempt.group->meta.created;
+}
+
 // The most telling word: what a person would have to do something about comes first.
-std::string reason_of(const job::Status& status, bool waits) {
+std::string reason_of(const Attempt& attempt, const job::Status& status, bool waits) {
   if (is_true(status, kSuspended)) return std::string(kSuspended);
-  if (is_false(status, kPodsCreated)) return find_condition(status, kPodsCreated)->reason;
+  if (is_false(status, kPodsCreated) && !waits_after_refusal(attempt, status)) {
+    return find_condition(status, kPodsCreated)->reason;
+  }
   if (is_true(status, kRequestsLost)) return std::string(kRequestsLost);
   if (waits) return std::string(kAggregatorMissing);
   if (is_true(status, kPodsRefused)) return std::string(kPodsRefused);
@@ -398,7 +413,8 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   report_services(round, status);
   report_dry_run(round, status);
   apply(round.seen, status, kReady, ready(round.attempt, status));
-  status.reason = reason_of(status, waits_for_config(round) || learners_wait_for_config(round));
+  const bool waits = waits_for_config(round) || learners_wait_for_config(round);
+  status.reason = reason_of(round.attempt, status, waits);
 }
 
 void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status) {

@@ -88,12 +88,11 @@ struct DryRunReport {
     std::string words;  // the API server's own
     bool operator==(const Refusal&) const = default;
   };
-  std::string subject{};  // of the question: dry_run_subject()
+  std::string subject;  // of the question: dry_run_subject()
   SysTime asked{};
   bool is_answered = false;    // false: the question is on its way
   bool is_incomplete = false;  // of some role nothing is known
-  bool is_uncertain = false;   // of some role only the real creation tells
-  std::vector<Refusal> refusals{};
+  std::vector<Refusal> refusals;
   bool operator==(const DryRunReport&) const = default;
 };
 

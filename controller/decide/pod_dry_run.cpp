@@ -192,24 +192,11 @@ std::string message_of(const DryRunReport& report, const Observed& seen) {
   return "the API server would refuse the job's pods. " + message;
 }
 
-bool says_accepted(const DryRunReport& report) {
-  return report.refusals.empty() && !report.is_incomplete && !report.is_uncertain;
-}
-
-// Of an attempt before, which the API server refused a pod of: the job does not wait for that any
-// more. What grows the job keeps its own (requeue_gang_of()).
-void forget_failed_creation(job::Status& status) {
-  if (!has_failed_creation(status) || !status.requeued_gangs.empty()) return;
-  std::erase_if(status.conditions, [](const auto& one) { return one.type == kPodsCreated; });
-}
-
 }  // namespace
 
 void add_dry_run_answer(Role role, const Error* error, DryRunReport& report) {
-  if (error == nullptr) return;
-  if (needs_real_run(*error) || is_passing(*error)) {
-    report.is_uncertain = true;
-  } else if (is_definite(error->code)) {
+  if (error == nullptr || needs_real_run(*error) || is_passing(*error)) return;
+  if (is_definite(error->code)) {
     report.refusals.push_back({role, words_of(*error)});
   } else {
     report.is_incomplete = true;
@@ -235,7 +222,6 @@ void report_dry_run(const Round& round, job::Status& status) {
     set_condition(round.seen, status, kPodsRefused, false, kPodsAccepted,
                   "the API server would create the job's pods");
   }
-  if (says_accepted(*report)) forget_failed_creation(status);
 }
 
 }  // namespace nervex::controller

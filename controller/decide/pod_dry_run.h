@@ -56,7 +56,6 @@ void add_dry_run_answer(job::Role role, const Error* error, DryRunReport& report
 
 // Sets condition PodsRefused by the report, if there is one of the round's subject. Until then what
 // was said before stands. False once the gang has its placements: from then on PodsCreated tells.
-// PodsCreated=False of an attempt before goes when all pods would be created now.
 void report_dry_run(const Round& round, job::Status& status);
 
 }  // namespace nervex::controller

@@ -115,7 +115,7 @@ void append_deletion(const Leaving& leaving, const std::vector<Target>& targets,
     steps.push_back(deletion_event(leaving.unwanted, "not wanted any more"));
   }
   if (!leaving.taken_back.empty()) {
-    steps.push_back(deletion_event(leaving.taken_back, "their gang waits for its next try"));
+    steps.push_back(deletion_event(leaving.taken_back, "the gang waits for its next try"));
   }
   if (!leaving.superseded.empty()) {
     steps.push_back(

@@ -166,7 +166,7 @@ void DryRuns::ask(Question question) {
   const MutexLock lock(mutex_);
   std::erase_if(questions_,
                 [&](const Question& other) { return other.job_uid == question.job_uid; });
-  reports_[question.job_uid] = {.subject = question.subject, .asked = question.asked};
+  reports_[question.job_uid] = {question.subject, question.asked, false, false, {}};
   questions_.push_back(std::move(question));
   asked_.notify_one();
 }

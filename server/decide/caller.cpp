@@ -79,7 +79,8 @@ Error no_such_pod(const job::Job* job) {
     return {Code::kNotFound, fmt::format("{} any more: nervexjob {} {}", kNoSuchPod, name,
                                          job->meta.deleting ? "is being deleted" : "has finished")};
   }
-  const std::string& reason = job->status.reason;
+  const bool was_running = job->status.phase == job::Phase::kRunning;  // its reason is no longer so
+  const std::string reason = was_running ? "" : job->status.reason;
   return {Code::kNotFound,
           fmt::format("{} now: nervexjob {} has no coordinator{}. Replicas can be changed here "
                       "while one runs; those that the job starts with are "

@@ -250,6 +250,7 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
        [](JobView& v) {
          v.group = a_group();
          job::set_condition(v.job.status, a_condition("PodsCreated", false, "quota"));
+         v.job.status.reason = v.job.status.conditions.back().reason;
        },
        "fix what the API server refuses"},
       {"something of a deleted job is in the way", Phase::kCreated,
@@ -279,7 +280,14 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
        "kubectl get nodes"},
       {"nodes are full, and one is cordoned", Phase::kCreated,
        [](JobView& v) { wait_with(v, "learner: does not fit; 1 is full, 1 is cordoned"); },
-       "have the nodes opened that are closed"},
+       "describe nodes. Nodes that are cordoned or not ready"},
+      {"it was refused before, and waits for capacity now", Phase::kCreated,
+       [](JobView& v) {
+         wait_with(v, "learner: does not fit");
+         job::set_condition(v.job.status, a_condition("PodsCreated", false, "no such account"));
+         v.job.status.reason = gang::kReasonUnschedulable;
+       },
+       "the job starts by itself, whole"},
       {"a replica has failed", Phase::kRunning,
        [](JobView& v) {
          v.group = a_group();

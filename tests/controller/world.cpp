@@ -284,7 +284,7 @@ void World::answer_dry_run(std::vector<DryRunReport::Refusal> refusals, bool is_
 }
 
 void World::perform(const DryRunPods& action) {
-  seen.dry_run = DryRunReport{.subject = action.subject, .asked = action.time};
+  seen.dry_run = DryRunReport{action.subject, action.time, false, false, {}};
   ++dry_runs;
 }
 

@@ -134,7 +134,7 @@ def test_a_restarted_controller_asks_again(jobs, programs):
     assert len(jobs.events("waits", REFUSED)) == 1
 
 
-def test_what_an_earlier_attempt_was_refused_goes_while_the_job_waits(jobs, core, namespace, own_node, target):
+def test_a_job_that_was_refused_and_now_waits_says_that_it_waits(jobs, core, namespace, own_node, target):
     """It was refused when its turn had come, lost the turn, and the cause is gone: only the capacity is missing."""
     api = target.cluster.api()
     body = job("refused", learner={"replicas": 1, "template": template(
@@ -143,12 +143,12 @@ def test_what_an_earlier_attempt_was_refused_goes_while_the_job_waits(jobs, core
     assert "service account" in jobs.wait_condition("refused", "PodsCreated", "False")["message"]
     api.patch(f"/api/v1/nodes/{own_node}", {"spec": {"unschedulable": True}})
     jobs.wait_condition("refused", REFUSED, timeout=60)  # the next attempt waits, and is refused in a dry run
-    assert jobs.get("refused")["status"]["reason"] == "FailedCreate"
+    assert jobs.get("refused")["status"]["reason"] == REFUSED
     core.create_namespaced_service_account(namespace, {"metadata": {"name": "trainer"}})
     jobs.patch("refused", {"spec": {"group": "asked-again"}})
     jobs.wait_condition("refused", REFUSED, "False")
-    status = jobs.get("refused")["status"]
-    assert status["reason"] == "Unschedulable"
-    assert "PodsCreated" not in {one["type"] for one in status["conditions"]}
+    wait_for(lambda: jobs.get("refused")["status"]["reason"] == "Unschedulable", "the job to wait for capacity alone")
+    assert jobs.condition("refused", "PodsCreated")["status"] == "False"  # the back-off goes by it
     api.patch(f"/api/v1/nodes/{own_node}", {"spec": {"unschedulable": None}})
     jobs.wait_phase("refused", "Running")
+    jobs.wait_condition("refused", "PodsCreated")

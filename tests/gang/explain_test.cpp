@@ -278,7 +278,10 @@ TEST_CASE("an explanation says what helps", "[gang][explain]") {
   no_fit.each = 8000;
   no_fit.nodes_full = 1;
   CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
-  for (int* closed : {&no_fit.nodes_tainted, &no_fit.nodes_not_ready, &no_fit.nodes_cordoned}) {
+  no_fit.nodes_tainted = 1;  // most often a node that is not meant for jobs
+  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
+  no_fit.nodes_tainted = 0;
+  for (int* closed : {&no_fit.nodes_not_ready, &no_fit.nodes_cordoned}) {
     for (const int nodes : {1, 2}) {
       *closed = nodes;
       CHECK(remedy_for(explain(no_fit)) == Remedy::kOpenNodes);

@@ -541,7 +541,7 @@ TEST_CASE("an AggregatorConfig that no program reads is warned of", "[webhook][f
       {"nervex-system", "aggregator-config", "CREATE", false},
       {"nervex-system", "mine", "CREATE", true},
       {"rl", "aggregator-config", "CREATE", true},
-      {"rl", "aggregator-config", "UPDATE", false},  // it was told before
+      {"rl", "aggregator-config", "UPDATE", false},
   }));
   INFO(row.operation << " " << row.ns << "/" << row.name);
   testing::FakeApi api;
