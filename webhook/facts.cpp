@@ -99,9 +99,7 @@ void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api
     const std::string own = fmt::format("{}/{}", request.ns, request.name);
     if (own == name) return;
     facts.warnings.push_back(
-        fmt::format("AggregatorConfig {} is not used: all aggregators are made from {}, which is "
-                    "the only one that the programs read (their flag --aggregator-config)",
-                    own, name));
+        fmt::format("AggregatorConfig {} is not used: aggregators are made from {}", own, name));
     return;
   }
   if (request.kind != job::kKind) return;
