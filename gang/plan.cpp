@@ -13,7 +13,6 @@
 namespace nervex::gang {
 namespace {
 
-
 // ---- in which order are nodes offered to the pods of one set?
 
 enum class NodeOrder {
