@@ -222,4 +222,11 @@ bool requests_lost(const job::Job& job) {
   return known != nullptr ? known->status : is_behind_status(job);
 }
 
+bool is_of_gang(const AttemptPod& of, const gang::PodGroup& group, std::string_view gang) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
+    return set.gang == gang && set.role == to_string(of.role) &&
+           std::find(set.slots.begin(), set.slots.end(), slot_id(of.slot)) != set.slots.end();
+  });
+}
+
 }  // namespace nervex::controller

@@ -142,4 +142,7 @@ bool requests_lost(const job::Job& job);
 // The counters alone: spec.requests is behind the status.
 bool is_behind_status(const job::Job& job);
 
+// The PodGroup's spec has the pod's slot in that gang.
+bool is_of_gang(const AttemptPod& of, const gang::PodGroup& group, std::string_view gang);
+
 }  // namespace nervex::controller

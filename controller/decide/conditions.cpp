@@ -37,13 +37,6 @@ bool waits_for_binding(const kube::Pod& pod) {
   return pod.node.empty() && !pod.is_finished() && !pod.meta.deleting;
 }
 
-bool is_of_gang(const AttemptPod& of, const gang::PodGroup& group, std::string_view gang) {
-  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
-    return set.gang == gang && set.role == to_string(of.role) &&
-           std::find(set.slots.begin(), set.slots.end(), slot_id(of.slot)) != set.slots.end();
-  });
-}
-
 bool is_unschedulable(const Observed& seen, const kube::Pod& pod) {
   const bool is_late = seen.now - pod.meta.created >= kBindingTime;
   return waits_for_binding(pod) && is_late && !pod.unscheduled_message.empty();
@@ -329,24 +322,21 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
 // The API server refused an attempt before, and this one has no place yet: whether it would be
 // refused again a dry run tells (pod_dry_run.h). The condition stays: the back-off and the
 // deadlines go by it.
-bool waits_after_refusal(const Attempt& attempt, const job::Status& status) {
-  if (attempt.group == nullptr || status.phase != Phase::kCreated || !has_failed_creation(status)) {
-    return false;
-  }
-  const auto* base = gang::find_gang(attempt.group->status, gang::kBaseGang);
-  const bool is_waiting = base != nullptr && !base->planned && !base->reason.empty();
-  return is_waiting &&
-         find_condition(status, kPodsCreated)->last_transition < attempt.group->meta.created;
+bool waits_after_refusal(const Round& round, const job::Status& status) {
+  return waits_for_capacity(round) && has_failed_creation(status) &&
+         find_condition(status, kPodsCreated)->last_transition < round.attempt.group->meta.created;
 }
 
 // The most telling word: what a person would have to do something about comes first.
-std::string reason_of(const Attempt& attempt, const job::Status& status, bool waits) {
+std::string reason_of(const Round& round, const job::Status& status) {
   if (is_true(status, kSuspended)) return std::string(kSuspended);
-  if (is_false(status, kPodsCreated) && !waits_after_refusal(attempt, status)) {
+  if (is_false(status, kPodsCreated) && !waits_after_refusal(round, status)) {
     return find_condition(status, kPodsCreated)->reason;
   }
   if (is_true(status, kRequestsLost)) return std::string(kRequestsLost);
-  if (waits) return std::string(kAggregatorMissing);
+  if (waits_for_config(round) || learners_wait_for_config(round)) {
+    return std::string(kAggregatorMissing);
+  }
   if (is_true(status, kPodsRefused)) return std::string(kPodsRefused);
   if (status.phase == Phase::kRunning) {
     const auto* requests = find_condition(status, kRequestsScheduled);
@@ -413,8 +403,7 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   report_services(round, status);
   report_dry_run(round, status);
   apply(round.seen, status, kReady, ready(round.attempt, status));
-  const bool waits = waits_for_config(round) || learners_wait_for_config(round);
-  status.reason = reason_of(round.attempt, status, waits);
+  status.reason = reason_of(round, status);
 }
 
 void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status) {

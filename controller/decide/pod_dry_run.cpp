@@ -34,12 +34,16 @@ const gang::GangStatus* base_gang(const Round& round) {
   return gang::find_gang(round.attempt.group->status, gang::kBaseGang);
 }
 
+}  // namespace
+
 bool waits_for_capacity(const Round& round) {
   const gang::GangStatus* base = base_gang(round);
   const bool is_waiting = base != nullptr && !base->planned && !base->reason.empty();
   return is_waiting && round.seen.job.status.phase == job::Phase::kCreated &&
          !round.seen.job.spec.suspend;
 }
+
+namespace {
 
 // The answer to what would be asked now; null: there is none yet.
 const DryRunReport* current_report(const Round& round) {

@@ -25,6 +25,9 @@
 
 namespace nervex::controller {
 
+// The planner has looked at the base gang of a job that is to start, and could not place it.
+bool waits_for_capacity(const Round& round);
+
 // -- what is asked, and when?
 
 // At most one DryRunPods.

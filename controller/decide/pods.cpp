@@ -88,14 +88,10 @@ std::vector<Target> targets_of(std::vector<const kube::Pod*> pods) {
 
 // Why a pod lost its place: what the planner says of its gang.
 std::string why_superseded(const AttemptPod& of, const gang::PodGroup& group) {
-  for (const auto& set : group.spec.members) {
-    const bool has_it =
-        set.role == to_string(of.role) &&
-        std::find(set.slots.begin(), set.slots.end(), slot_id(of.slot)) != set.slots.end();
-    const auto* gang = has_it ? gang::find_gang(group.status, set.gang) : nullptr;
-    if (gang == nullptr || gang->planned || gang->message.empty()) continue;
+  for (const auto& gang : group.status.gangs) {
+    if (gang.planned || gang.message.empty() || !is_of_gang(of, group, gang.name)) continue;
     return fmt::format("{} lost its places: {}",
-                       gang->name == gang::kBaseGang ? "the gang" : gang->name, gang->message);
+                       gang.name == gang::kBaseGang ? "the gang" : gang.name, gang.message);
   }
   return "planned again, for other places";
 }

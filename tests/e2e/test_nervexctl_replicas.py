@@ -52,7 +52,7 @@ def test_the_namespace_is_that_of_the_kubeconfig(replicas, running, target, env,
     with_mine = command(target, f"KUBECONFIG={mine}", "nervexctl")
     said = with_mine("replicas", "get", "dqn", "--server", env["NERVEX_SERVER_URL"])
     assert said.returncode == 0, said.stderr
-    assert f"{running}" in said.stdout
+    assert running in said.stdout
 
 
 def test_a_job_without_a_coordinator_is_told_why(jobs, replicas, namespace):
