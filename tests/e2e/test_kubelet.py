@@ -1,6 +1,7 @@
 """What kubelets do that simulated nodes do not by themselves: rejected pods, slow ends, a main container that
 ends before its sidecar, a node that is NotReady (tests/controlplane/stages)."""
 
+import pytest
 from harness import kubelet
 from support import nodes
 from support.jobs import job, template
@@ -88,6 +89,16 @@ def test_the_job_ends_with_its_main_container(jobs, node_agent):
     assert coordinator.status.phase == "Running"
     states = {one.name: one.state for one in coordinator.status.container_statuses}
     assert states["sidecar"].running and states["nervex-container"].terminated.exit_code == 3
+
+
+def test_a_node_may_be_not_ready_from_its_first_moment_on(target):
+    """Whether the stages saw it ready before they are told that it is not is a matter of milliseconds."""
+    if not target.cluster:
+        pytest.skip("the nodes of this cluster are its owner's")
+    api = target.cluster.api()
+    with nodes.own_node(api, annotations=kubelet.annotations(not_ready="never came up")) as name:
+        kubelet.set_node_ready(api, name, False)
+        kubelet.set_node_ready(api, name, True)
 
 
 def test_no_gang_is_placed_on_a_node_that_is_not_ready(jobs, target, own_node):

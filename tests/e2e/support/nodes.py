@@ -11,8 +11,9 @@ from support.wait import wait_for
 OWN = "nervex-e2e/own-node"  # label, with the node's name: for templates' nodeSelector
 
 
-def add(api, name, gpus=0, labels=None):
+def add(api, name, gpus=0, labels=None, annotations=None):
     body = control_plane.node(name, gpus)
+    body["metadata"]["annotations"].update(annotations or {})
     body["metadata"]["labels"].update({OWN: name, **(labels or {})})
     api.post("/api/v1/nodes", body)
 
@@ -49,9 +50,9 @@ def own_nodes(api, *labels, gpus=0):
 
 
 @contextlib.contextmanager
-def own_node(api, gpus=0):
+def own_node(api, gpus=0, annotations=None):
     name = f"own-{uuid.uuid4().hex[:6]}"
-    add(api, name, gpus)
+    add(api, name, gpus, annotations=annotations)
     try:
         yield name
     finally:
