@@ -98,9 +98,8 @@ struct DryRunReport {
 
 // An object of a deleted job that had this one's name.
 struct Predecessor {
-  std::string object;          // "pod dqn-coordinator"; "": there is none
-  SysTime grace_period_end{};  // of a pod that was asked to go; 0: of nothing else
-  bool operator==(const Predecessor&) const = default;
+  std::string object;                    // "pod dqn-coordinator"; "": there is none
+  std::shared_ptr<const kube::Pod> pod;  // that object, if it is a pod
 };
 
 // -- what is observed of one job?

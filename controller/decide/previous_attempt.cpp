@@ -60,13 +60,17 @@ std::vector<const kube::Pod*> earlier_pods(const Round& round) {
   return found;
 }
 
+bool is_terminating(const kube::Pod* pod) {
+  return pod != nullptr && pod->meta.deleting && pod->deletion_timestamp != SysTime{};
+}
+
 bool is_overdue(const kube::Pod& pod, SysTime now) {
   return now >= pod.deletion_timestamp + kOverdue;
 }
 
 // Of a pod that was asked to go.
 bool will_stay(const kube::Pod& pod, SysTime now) {
-  if (!pod.meta.deleting || pod.deletion_timestamp == SysTime{}) return false;
+  if (!is_terminating(&pod)) return false;
   return is_overdue(pod, now) || pod.deletion_timestamp > now + kShortTermination;
 }
 
@@ -86,38 +90,40 @@ const kube::Pod* pod_in_the_way(const Round& round) {
   return nullptr;
 }
 
+namespace {
+
+// `whose` pod it is, and what `starts` when it is gone.
+std::string terminating(const kube::Pod& pod, std::string_view whose, std::string_view starts,
+                        SysTime now) {
+  const auto& [ns, name] = std::tie(pod.meta.ns, pod.meta.name);
+  const std::string until = to_rfc3339(pod.deletion_timestamp);
+  if (!is_overdue(pod, now)) {
+    return fmt::format(
+        "pod {} of {} is terminating until {}: {} starts when it is gone; to end it now: "
+        "kubectl delete pod -n {} {} --now",
+        name, whose, until, starts, ns, name);
+  }
+  const std::string node = pod.node.empty() ? "" : fmt::format(" on node {}", pod.node);
+  return fmt::format(
+      "pod {} of {} should have ended at {} and is still there{}: {} starts when it is gone; "
+      "a finalizer holds it, or its node does not answer: kubectl describe pod -n {} {}",
+      name, whose, until, node, starts, ns, name);
+}
+
+}  // namespace
+
 std::string previous_attempt_terminating(const Round& round) {
   const kube::Pod* pod = pod_that_stays(round);
   if (pod == nullptr) return "";
-  const auto& [ns, name] = std::tie(pod->meta.ns, pod->meta.name);
-  const std::string until = to_rfc3339(pod->deletion_timestamp);
-  const std::string starts =
-      fmt::format("attempt {} starts when it is gone", round.job.status.attempt);
-  if (!is_overdue(*pod, round.seen.now)) {
-    return fmt::format(
-        "pod {} of an earlier attempt is terminating until {}: {}; to end it now: "
-        "kubectl delete pod -n {} {} --now",
-        name, until, starts, ns, name);
-  }
-  const std::string node = pod->node.empty() ? "" : fmt::format(" on node {}", pod->node);
-  return fmt::format(
-      "pod {} of an earlier attempt should have ended at {} and is still there{}: "
-      "{}; a finalizer holds it, or its node does not answer: kubectl describe pod "
-      "-n {} {}",
-      name, until, node, starts, ns, name);
+  return terminating(*pod, "an earlier attempt",
+                     fmt::format("attempt {}", round.job.status.attempt), round.seen.now);
 }
 
 std::string previous_job_terminating(const Observed& seen) {
-  const auto& [object, grace_period_end] = seen.predecessor;
-  constexpr std::string_view kStarts = "this one starts when it is gone";
-  if (grace_period_end == SysTime{}) {
-    return fmt::format("{} of the deleted job of the same name is still there: {}", object,
-                       kStarts);
-  }
-  return fmt::format(
-      "{} of the deleted job of the same name is terminating until {}: {}; to end it now: "
-      "kubectl delete -n {} {} --now",
-      object, to_rfc3339(grace_period_end), kStarts, seen.job.meta.ns, object);
+  constexpr std::string_view kWhose = "the deleted job of the same name";
+  const auto& [object, pod] = seen.predecessor;
+  if (is_terminating(pod.get())) return terminating(*pod, kWhose, "this one", seen.now);
+  return fmt::format("{} of {} is still there: this one starts when it is gone", object, kWhose);
 }
 
 bool is_made_in_vain(const Round& round) {
@@ -136,8 +142,10 @@ bool is_made_in_vain(const Round& round) {
 std::optional<std::chrono::milliseconds> time_until_in_the_way(const Round& round) {
   std::optional<std::chrono::milliseconds> first;
   if (round.job.status.phase != job::Phase::kCreated) return first;
-  for (const kube::Pod* pod : earlier_pods(round)) {
-    if (!pod->meta.deleting || pod->deletion_timestamp == SysTime{}) continue;
+  std::vector<const kube::Pod*> pods = earlier_pods(round);
+  if (round.seen.predecessor.pod != nullptr) pods.push_back(round.seen.predecessor.pod.get());
+  for (const kube::Pod* pod : pods) {
+    if (!is_terminating(pod)) continue;
     for (const SysTime change :
          {pod->deletion_timestamp - kShortTermination, pod->deletion_timestamp + kOverdue}) {
       if (change <= round.seen.now) continue;

@@ -222,14 +222,14 @@ Predecessor predecessor_remains(const Stores& stores, const job::Job& job, bool 
   for (const auto role : {job::Role::kCoordinator, job::Role::kAggregator}) {
     if (role == job::Role::kAggregator && !wants_aggregator) continue;
     const std::string name = job::pod_name(job, role, {});
-    if (const auto pod = held_by_predecessor(stores.pods, job, name)) {
-      return {"pod " + name, pod->deletion_timestamp};
+    if (auto pod = held_by_predecessor(stores.pods, job, name)) {
+      return {"pod " + name, std::move(pod)};
     }
-    if (held_by_predecessor(stores.services, job, name)) return {"service " + name};
+    if (held_by_predecessor(stores.services, job, name)) return {"service " + name, nullptr};
   }
   const int attempt = std::max(1, job.status.attempt);  // 0: nobody has looked at the job yet
   const std::string group = job::pod_group_name(job, attempt);
-  if (held_by_predecessor(stores.pod_groups, job, group)) return {"podgroup " + group};
+  if (held_by_predecessor(stores.pod_groups, job, group)) return {"podgroup " + group, nullptr};
   return {};
 }
 

@@ -45,7 +45,12 @@ def test_a_job_that_is_created_again_waits_for_the_pods_of_the_deleted_one(jobs,
     second = jobs.create(job("again"))
     told = jobs.wait_condition("again", "Scheduled", "False")
     assert told["reason"] == "PreviousJobTerminating", told
-    assert "of the deleted job of the same name is still there" in told["message"]
+    assert "again-coordinator of the deleted job of the same name is " in told["message"]
+
+    def until():
+        told = jobs.condition("again", "Scheduled")["message"]
+        return told.startswith("pod again-coordinator of the deleted job of the same name is terminating until"), told
+    wait_for(until, "the garbage collector to have asked the pod to go, and the job to say so")
 
     def alone():
         names = [one.metadata.name for one in core.list_namespaced_pod(namespace).items]

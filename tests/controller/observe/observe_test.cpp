@@ -94,20 +94,27 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
 TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end it",
           "[controller][observe]") {
   Cluster cluster;
+  const SysTime until = cluster.clock.now() + std::chrono::seconds(40);
   Json pod = of_deleted_job("dqn-coordinator");
-  pod["metadata"]["deletionTimestamp"] = "2026-11-21T14:13:12Z";
+  pod["metadata"]["deletionTimestamp"] = to_rfc3339(until);
   pod["metadata"]["finalizers"] = {"example.com/hold"};
   pod["metadata"]["labels"] = {{std::string(job::kGroupLabel), std::string(job::kGroupLabelValue)}};
+  pod["spec"]["nodeName"] = "n7";
   cluster.api.add(kube::kPods, "rl", pod);
   cluster.create_job(1, 0);
   cluster.settle();
-  const job::Job waiting = cluster.job();
-  const auto* scheduled = find_condition(waiting.status, "Scheduled");
-  REQUIRE(scheduled != nullptr);
-  CHECK(scheduled->message ==
-        "pod dqn-coordinator of the deleted job of the same name is terminating until "
-        "2026-11-21T14:13:12Z: this one starts when it is gone; to end it now: kubectl delete -n "
-        "rl pod dqn-coordinator --now");
+  const auto told = [&] { return find_condition(cluster.job().status, "Scheduled")->message; };
+  CHECK(told() == "pod dqn-coordinator of the deleted job of the same name is terminating until " +
+                      to_rfc3339(until) +
+                      ": this one starts when it is gone; to end it now: kubectl delete pod -n rl "
+                      "dqn-coordinator --now");
+  cluster.clock.advance(std::chrono::seconds(70));
+  cluster.settle();  // nothing has changed but the time
+  CHECK(told() == "pod dqn-coordinator of the deleted job of the same name should have ended at " +
+                      to_rfc3339(until) +
+                      " and is still there on node n7: this one starts when it is gone; a "
+                      "finalizer holds it, or its node does not answer: kubectl describe pod -n rl "
+                      "dqn-coordinator");
 }
 
 TEST_CASE("what others have, and names that are not needed, hold nothing up",
