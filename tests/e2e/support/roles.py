@@ -58,7 +58,8 @@ def roles_of_others(documents):
 
 
 def grants_of(documents):
-    """`documents`: [(file name, object)] of roles and bindings. Roles that others define are left out."""
+    """`documents`: [(file name, object)] of roles and bindings. Roles that others define are left out, and those that
+    are added to Kubernetes' own roles, which people have (tests/e2e/test_user_roles.py)."""
     accounts = {}
     for _, one in documents:
         if one["kind"] in ("ClusterRoleBinding", "RoleBinding"):
@@ -68,6 +69,8 @@ def grants_of(documents):
     found = []
     for file, one in documents:
         if one["kind"] not in ("ClusterRole", "Role"):
+            continue
+        if any(label.startswith("rbac.authorization.k8s.io/aggregate-to-") for label in one["metadata"].get("labels", {})):
             continue
         name = one["metadata"]["name"]
         holders = frozenset(accounts.get((one["kind"], name), ()))
