@@ -151,9 +151,13 @@ std::string until_line(const JobView& view) {
   const auto& timeout = view.job.spec.schedule_timeout_seconds;
   const bool counts = status.phase == Phase::kCreated && !view.job.spec.suspend;
   if (!timeout || !status.queued_time || !counts || waits_of(view).empty()) return "";
-  const SysTime until =
-      std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{})) +
-      std::chrono::seconds(*timeout);
+  // While the API server refuses its pods the job waits in the queue; the back-off after a failed
+  // attempt is no waiting.
+  const job::Condition* created = condition(view, "PodsCreated", false);
+  const bool is_refused = created != nullptr && created->reason == "FailedCreate";
+  const SysTime backed_off = status.next_attempt_time.value_or(SysTime{});
+  const SysTime from = is_refused ? *status.queued_time : std::max(*status.queued_time, backed_off);
+  const SysTime until = from + std::chrono::seconds(*timeout);
   return fmt::format("{}, in {}: then the job fails (scheduleTimeoutSeconds)", to_rfc3339(until),
                      duration_since(view.now, until));
 }
@@ -396,6 +400,12 @@ bool waits_on_top(const JobView& view) {
   return gang != nullptr && gang->name != gang::kBaseGang;
 }
 
+// Base replicas that were added to a job that runs: "base-collector-2" (controller/decide).
+bool is_added_base(const JobView& view) {
+  const auto* gang = first_waiting(view);
+  return gang != nullptr && gang->name.starts_with(std::string(gang::kBaseGang) + "-");
+}
+
 bool has_failed_pods(const JobView& view) {
   return std::any_of(view.pods.begin(), view.pods.end(), [](const kube::Pod& pod) {
     return pod.phase == kube::PodPhase::kFailed && !pod.meta.deleting;
@@ -428,6 +438,9 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return v.job.spec.suspend; },
      "nothing, until it shall run: kubectl patch nervexjob {job} -n {ns} --type merge -p "
      "'{{\"spec\":{{\"suspend\":false}}}}'"},
+    {[](const JobView& v) { return has_reason(v, "InvalidName"); },
+     "create the job under another name, as the note says, and delete this one: a name cannot be "
+     "changed."},
     {[](const JobView& v) {
        const auto* refused = condition(v, "PodsCreated", false);
        return refused != nullptr && has_reason(v, refused->reason);
@@ -486,6 +499,10 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return waits_for(v, gang::kReasonOverQuota); },
      "wait until others of the namespace use less, or have the quota raised; the gang starts by "
      "itself then: kubectl describe resourcequotas -n {ns}"},
+    {[](const JobView& v) { return is_added_base(v) && helps(v, gang::Remedy::kAskForLess); },
+     "lower spec.collector.replicas or spec.learner.replicas again (kubectl edit nervexjob {job} "
+     "-n {ns}), or add nodes: waiting does not help, the added replicas do not even fit these "
+     "nodes when they are empty. The job runs meanwhile."},
     {[](const JobView& v) { return waits_on_top(v) && helps(v, gang::Remedy::kAskForLess); },
      "take the request back (kubectl nervex replicas remove {job} -n {ns} --collectors N, or "
      "--learners N: the newest of that role go first), ask for less, or add nodes: waiting does "

@@ -29,7 +29,7 @@ constexpr const char* kFooter =
     "  nervexctl replicas remove dqn -n rl --collectors 1\n"
     "  nervexctl replicas replace dqn -n rl dqn-collector-x2b7k\n"
     "A server with --auth=token wants to know who asks. A token of an account that may patch the\n"
-    "job (get: list it):\n"
+    "job (for get: get it; without a job: list nervexjobs, in the namespace or in all of them):\n"
     "  kubectl -n rl create token ACCOUNT --audience nervex-server >token\n"
     "  nervexctl replicas get dqn -n rl --token-file token\n"
     "A server with a certificate, through the port-forward:\n"
@@ -67,7 +67,7 @@ void add_job(CLI::App* command, ReplicasFlags& flags) {
   command->add_option("job", flags.ask.job, "name of the NerveXJob")->type_name("JOB");
   command
       ->add_option("-n,--namespace", flags.ask.ns,
-                   "its namespace (default: that of the kubeconfig, if a job or pod is named)")
+                   "its namespace (default: that of the kubeconfig, if a job or its pod is named)")
       ->type_name("NAMESPACE");
   command
       ->add_option("--coordinator", flags.ask.coordinator,
@@ -146,7 +146,9 @@ CLI::App* add_replicas_command(CLI::App& app, ReplicasFlags& flags) {
   get->add_option("--aggregator", flags.ask.aggregator,
                   "the GPUs of one multi-GPU learner, by its aggregator")
       ->type_name("POD");
-  get->add_option("--name", flags.ask.name, "this replica alone")->type_name("POD");
+  get->add_option("--name", flags.ask.name,
+                  "this replica alone; in any namespace, if none is named")
+      ->type_name("POD");
 
   CLI::App* add = add_verb(replicas, flags, ReplicasVerb::kAdd, "add", "Adds replicas to a job.");
   add_counts(add, flags);

@@ -191,6 +191,18 @@ TEST_CASE("a waiting job says until when, which node is avoided and why it was q
         "  Note     queued again: learner/0 lost its node\n");
 }
 
+TEST_CASE("the time until a job fails begins anew after a back-off, not while pods are refused",
+          "[cli][explain]") {
+  JobView view = a_view(job::Phase::kCreated);
+  wait_with(view, "learner: does not fit");
+  view.job.spec.schedule_timeout_seconds = 600;
+  view.job.status.queued_time = at("2026-11-21T14:00:00Z");
+  view.job.status.next_attempt_time = at("2026-11-21T14:03:00Z");
+  CHECK(explain(view).find("Until    2026-11-21T14:13:00Z, in 8m: ") != std::string::npos);
+  view.job.status.conditions.push_back({"PodsCreated", false, "FailedCreate", "no", {}, 1});
+  CHECK(explain(view).find("Until    2026-11-21T14:10:00Z, in 5m: ") != std::string::npos);
+}
+
 TEST_CASE("a gang of several roles is named with all of them, and one that lost pods as such",
           "[cli][explain]") {
   JobView view = a_view(job::Phase::kRunning);
@@ -364,6 +376,20 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
                                   a_waiting_gang("request-1", "collector: can never fit")};
        },
        "kubectl nervex replicas remove dqn -n rl"},
+      {"added base replicas can never fit", Phase::kRunning,
+       [](JobView& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {}),
+                                  a_waiting_gang("base-collector-1", "collector: can never fit")};
+       },
+       "lower spec.collector.replicas or spec.learner.replicas again"},
+      {"its name is none for pods", Phase::kCreated,
+       [](JobView& v) {
+         v.job.status.reason = "InvalidName";
+         v.job.status.conditions.push_back(
+             {"PodsCreated", false, "InvalidName", "at most 51 characters", {}, 1});
+       },
+       "create the job under another name"},
       {"it starts", Phase::kCreated,
        [](JobView& v) {
          v.group = a_group();
