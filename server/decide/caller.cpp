@@ -31,9 +31,8 @@ struct Rule {
   const char* what;
 };
 
-// In this order: each may rely on those before it.
-constexpr std::array<Rule, 7> kRules{{
-    {[](const Caller& c) { return !c.pod; }, Code::kNotFound, "there is no such pod"},
+// Of a pod that is there. In this order: each may rely on those before it.
+constexpr std::array<Rule, 6> kRules{{
     {[](const Caller& c) { return !owned_by_a_job(*c.pod); }, Code::kNotFound,
      "it is no pod of a NerveXJob"},
     {[](const Caller& c) { return !is_the_owner(c); }, Code::kConflict, "its job was deleted"},
@@ -65,6 +64,7 @@ Result<Nothing> is_known(const Caller& caller) {
 }
 
 Result<Nothing> may_grow(const Caller& caller) {
+  if (!caller.pod) return no_such_pod(nullptr);
   for (const auto& rule : kRules) {
     if (rule.breaks(caller)) return Error{rule.code, rule.what};
   }
