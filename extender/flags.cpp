@@ -63,6 +63,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_duration(app, "--node-lost-after", flags.node_lost_after,
                "pods on a node that is not Ready, or deleted, for longer are removed by force and "
                "replaced; on a node that is only cut off they may run on beside their successors; "
+               "none are while all nodes are not Ready, or 55 % of them and more than two; "
                "0: wait until Kubernetes removes them");
   add_duration(app, "--healing-deadline", flags.healing.deadline,
                "a gang that has lost pods and is not whole again within this time is queued again; "

@@ -16,7 +16,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   app.add_option_function<std::string>(
          "--auth", [&flags](const std::string& mode) { flags.auth_by_token = mode == "token"; },
          "who may call. none: everybody. token: a pod for its own job, with the token that "
-         "nervex-controller --server-auth=token gives it, and users who may patch the job")
+         "nervex-controller --server-auth=token gives it, and users: to change replicas those who "
+         "may patch the job, to see them those who may get it, to see those of several jobs those "
+         "who may list nervexjobs")
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
