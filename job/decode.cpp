@@ -165,6 +165,9 @@ Role read_role(Fields& fields) {
   return Role::kCollector;
 }
 
+// One incarnation more than there may be: the replica is used up (exhausted_replicas()).
+constexpr int kUsedUp = kMaxIncarnation + 1;
+
 Slot read_slot(Fields& fields, int most_incarnations = kMaxIncarnation) {
   return {fields.small_integer("ordinal", 0, kMaxOrdinal),
           fields.small_integer("incarnation", 0, most_incarnations)};
@@ -221,7 +224,9 @@ Requests read_requests(Fields fields) {
   fields.each(fields.has("base") ? "base" : "floor", [&](Fields change) {
     const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
-    requests.base.push_back({attempt, role, read_slot(change), change.boolean("removed")});
+    // The server once stored replicas that were used up as they were.
+    const Slot slot = read_slot(change, kUsedUp);
+    requests.base.push_back({attempt, role, slot, change.boolean("removed")});
   });
   fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
   fields.each("moved", [&](Fields moved) { requests.moved.push_back(read_moved(moved)); });
@@ -245,13 +250,17 @@ Spec read_spec(Fields fields) {
   spec.collector = read_role_spec(fields, "collector");
   spec.learner = read_role_spec(fields, "learner");
   spec.aggregator = fields.text("aggregator");
-  spec.hold_seconds = fields.small_integer("holdSeconds", spec.hold_seconds);
+  // Admission accepts these three up to there.
+  constexpr int kMost = std::numeric_limits<std::int32_t>::max();
+  spec.hold_seconds = fields.small_integer("holdSeconds", spec.hold_seconds, kMost);
   spec.suspend = fields.boolean("suspend");
   spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
   spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");
-  if (fields.has("backoffLimit")) spec.backoff_limit = fields.small_integer("backoffLimit", 0);
+  if (fields.has("backoffLimit")) {
+    spec.backoff_limit = fields.small_integer("backoffLimit", 0, kMost);
+  }
   if (fields.has("ttlSecondsAfterFinished")) {
-    spec.ttl_seconds_after_finished = fields.small_integer("ttlSecondsAfterFinished", 0);
+    spec.ttl_seconds_after_finished = fields.small_integer("ttlSecondsAfterFinished", 0, kMost);
   }
   spec.requests = read_requests(fields.object("requests"));
   spec.has_requests = fields.has("requests");
@@ -342,7 +351,7 @@ Status read_status(Fields fields) {
   });
   fields.each("replaced", [&](Fields replaced) {
     const Role role = read_role(replaced);
-    status.replaced.push_back({role, read_slot(replaced, kMaxIncarnation + 1)});  // 1 more: used up
+    status.replaced.push_back({role, read_slot(replaced, kUsedUp)});
   });
   fields.each("requeuedGangs", [&](Fields gang) {
     Status::RequeuedGang& requeued = status.requeued_gangs.emplace_back();

@@ -137,7 +137,9 @@ Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
   next += ordinals;
   requests.moved.push_back({attempt, replica.role, replica.slot.ordinal, fresh.ordinal});
   if (replica.entry == nullptr) {
-    change_base(requests, {attempt, replica.role, replica.slot, true});
+    job::Slot used_up = replica.slot;
+    used_up.incarnation = std::min(used_up.incarnation, job::kMaxIncarnation);  // all can read it
+    change_base(requests, {attempt, replica.role, used_up, true});
     job::RequestEntry entry;
     entry.id = requests.next_id++;
     entry.attempt = attempt;

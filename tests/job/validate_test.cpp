@@ -1,10 +1,12 @@
 #include "job/validate.h"
 
+#include <limits>
 #include <random>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "job/types.h"
 #include "tests/job/texts.h"
 
 namespace nervex::job {
@@ -256,6 +258,28 @@ TEST_CASE("validate_job survives any JSON at any place", "[job][validate][proper
     CHECK(error.value.size() <= 110);
   }
   CHECK(default_patch(job.patch(default_patch(job))).empty());
+}
+
+// A job that is accepted and cannot be read is invisible to all programs.
+TEST_CASE("whatever number is accepted can be read", "[job][validate]") {
+  const std::string field = GENERATE(
+      "backoffLimit", "ttlSecondsAfterFinished", "holdSeconds", "activeDeadlineSeconds",
+      "scheduleTimeoutSeconds", "collector.replicas", "collector.minReplicas",
+      "collector.maxReplicas", "learner.replicas", "learner.minReplicas", "learner.maxReplicas");
+  const std::int64_t number =
+      GENERATE(-1, 0, 1, 4'096, 4'097, 65'536, 65'537, 1'000'000'000, 1'000'000'001, 2'147'483'647,
+               2'147'483'648, std::numeric_limits<std::int64_t>::max());
+  CAPTURE(field, number);
+  Json job = a_job();
+  job["spec"]["learner"] = job["spec"]["collector"];
+  const auto dot = field.find('.');
+  if (dot == std::string::npos) {
+    job["spec"][field] = number;
+  } else {
+    job["spec"][field.substr(0, dot)][field.substr(dot + 1)] = number;
+  }
+  job["metadata"]["namespace"] = "rl";
+  if (validate_job(job).empty()) CHECK(decode_job(job).has_value());
 }
 
 TEST_CASE("default_patch fills in the clean-up policy once", "[job][default]") {

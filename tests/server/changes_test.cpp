@@ -219,6 +219,23 @@ TEST_CASE("any call lets exhausted replicas go on, in its one write", "[server][
         std::vector<job::MovedReplica>{{1, Role::kCollector, 4096, 4098}});
 }
 
+// Each call but the first reads what the one before has stored.
+TEST_CASE("a base replica that is used up goes on under a fresh ordinal, and the job is read again",
+          "[server][changes]") {
+  World world;
+  world.change_job(
+      {{"spec", {{"collector", {{"replicas", 1}}}}},
+       {"status",
+        {{"replaced", {{{"role", "collector"}, {"ordinal", 0}, {"incarnation", 218}}}}}}});
+  world.sync();
+  REQUIRE(wanted(world) == 0);
+  REQUIRE(world.replicas.add(more(1)));
+  world.sync();
+  CHECK(wanted(world) == 2);
+  REQUIRE(world.replicas.add(more(1)));
+  CHECK(wanted(world) == 3);
+}
+
 TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
   World world;
   Second second(world);
