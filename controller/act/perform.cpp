@@ -40,6 +40,23 @@ struct Perform {
                    event_reason);
   }
 
+  // One that somebody's policy protects keeps no other from going. What may pass by itself, and
+  // would meet the others too, ends it.
+  std::optional<Failure> let_go(const std::vector<Target>& targets,
+                                Result<Nothing> (Writes::*write)(const Target&)) const {
+    std::mutex mutex;
+    std::optional<std::pair<std::size_t, Error>> refused;  // the first by index
+    auto failed = pool.run(targets.size(), [&](std::size_t i) -> Result<Nothing> {
+      auto done = (writes.*write)(targets[i]);
+      if (done || !is_definite(done.error().code)) return done;
+      const std::lock_guard lock(mutex);
+      if (!refused || i < refused->first) refused.emplace(i, done.error());
+      return ok();
+    });
+    if (!failed && refused) failed = std::move(refused->second);
+    return failure(std::move(failed), kFailedDelete);
+  }
+
   // A name that somebody else holds fails for good. `failed_name` belongs to the error: where an
   // earlier object's failure may pass by itself, that one is the error.
   std::optional<Failure> create_each(const std::vector<Json>& manifests,
@@ -100,23 +117,13 @@ struct Perform {
     return each(action.targets, kFailedDelete, &Writes::delete_pod_group);
   }
   std::optional<Failure> operator()(const DeletePods& action) const {
-    return each(action.targets, kFailedDelete, &Writes::delete_pod);
+    return let_go(action.targets, &Writes::delete_pod);
   }
-  // All are tried: one that somebody's policy forbids keeps no other pod.
   std::optional<Failure> operator()(const ReleasePods& action) const {
-    std::mutex mutex;
-    std::optional<Failure> first;
-    auto tried = pool.run(action.targets.size(), [&](std::size_t i) {
-      if (auto released = writes.release_pod(action.targets[i]); !released) {
-        const std::lock_guard lock(mutex);
-        if (!first) first = Failure{released.error(), kFailedDelete};
-      }
-      return ok();
-    });
-    return tried ? failure(std::move(tried), kFailedDelete) : first;
+    return let_go(action.targets, &Writes::release_pod);
   }
   std::optional<Failure> operator()(const DeleteServices& action) const {
-    return each(action.targets, kFailedDelete, &Writes::delete_service);
+    return let_go(action.targets, &Writes::delete_service);
   }
   std::optional<Failure> operator()(const PatchPodGroup& action) const {
     return one(kFailedCreate, [&] { return writes.patch_pod_group(action); });
@@ -139,6 +146,19 @@ struct Perform {
   }
 };
 
+// After that the next actions follow all the same.
+bool is_passed_over(const Action& action, const Failure& failed) {
+  const bool is_refused_deletion = (std::holds_alternative<DeletePods>(action) ||
+                                    std::holds_alternative<DeleteServices>(action)) &&
+                                   is_definite(failed.error.code);
+  return is_refused_deletion || std::holds_alternative<ReleasePods>(action);
+}
+
+bool tells_of_deletion(const Action& action) {
+  const auto* event = std::get_if<RecordEvent>(&action);
+  return event != nullptr && event->event.reason == kSuccessfulDelete;
+}
+
 }  // namespace
 
 Performer::Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events, WritePool& pool)
@@ -147,13 +167,14 @@ Performer::Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events
 std::optional<Failure> Performer::perform(const job::Job& job, const Actions& actions) {
   Writes writes(api_, stores_, job);
   const Perform perform{writes, stores_, events_, job, pool_};
-  std::optional<Failure> not_released;
+  std::optional<Failure> passed_over;
   for (const auto& action : actions) {
+    if (passed_over && tells_of_deletion(action)) continue;
     auto failed = std::visit(perform, action);
-    if (failed && !std::holds_alternative<ReleasePods>(action)) return failed;
-    if (failed) not_released = std::move(failed);
+    if (failed && !is_passed_over(action, *failed)) return failed;
+    if (failed) passed_over = std::move(failed);
   }
-  return not_released;
+  return passed_over;
 }
 
 }  // namespace nervex::controller

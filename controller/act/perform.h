@@ -30,9 +30,10 @@ class Performer {
  public:
   Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events, WritePool& pool);
 
-  // In order. The first failure stops the rest (but for that of ReleasePods, on which nothing
-  // depends) and is returned; what was done before it stays done,
-  // and the next decision goes on from there.
+  // In order. The first failure stops the rest and is returned; what was done before it stays done,
+  // and the next decision goes on from there. But nothing waits for a pod or Service whose deletion
+  // is refused for good (is_definite), or for a pod that is not released: the rest is done, and
+  // then that failure is returned.
   std::optional<Failure> perform(const job::Job& job, const Actions& actions);
 
  private:

@@ -375,6 +375,43 @@ TEST_CASE("a deletion that the API server rejects is reported once", "[controlle
   CHECK(cluster.api.writes("PATCH", "/status").empty());
 }
 
+// A job of five pods whose coordinator has just succeeded, as its status says.
+struct EndedCluster : Cluster {
+  EndedCluster() {
+    create_job(3, 1);
+    plan_and_run();
+    end_pod("dqn-coordinator", true);
+    process();
+    api.clear_writes();
+  }
+  void process() {
+    sync();
+    controller->worker.process(kJobKey);
+  }
+};
+
+// Somebody has protected it, by an admission policy say.
+TEST_CASE("a pod that may not be deleted keeps nothing else of its job", "[controller][perform]") {
+  EndedCluster cluster;
+  const std::string kept = cluster.names(kube::kPods).front();
+  REQUIRE(kept.starts_with("dqn-collector-"));
+  cluster.api.fail_next("DELETE", "/pods/" + kept, {Code::kForbidden, "403 protected"},
+                        Applied::kNo, 100);
+  for (int i = 0; i < 4; ++i) cluster.process();
+  CHECK(cluster.names(kube::kPods) == Strings{kept, "dqn-coordinator"});
+  CHECK(cluster.names(kube::kServices).empty());
+  const auto told = cluster.event_reasons();
+  CHECK(std::count(told.begin(), told.end(), "FailedDelete") == 1);
+  CHECK(std::count(told.begin(), told.end(), "SuccessfulDelete") == 0);
+}
+
+TEST_CASE("a deletion that fails for all is not tried for each", "[controller][perform]") {
+  EndedCluster cluster;
+  cluster.api.fail_next("DELETE", "/pods/", {Code::kTransient, "503"}, Applied::kNo, 100);
+  cluster.process();
+  CHECK(cluster.api.writes("DELETE", "/pods/").size() == 1);
+}
+
 TEST_CASE("a merge patch holds what differs and removes fields that are absent",
           "[controller][perform]") {
   const Json before = Json::parse(R"({"a":1,"b":[1],"c":"x"})");
