@@ -120,13 +120,29 @@ void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
   decision.requeue_after = std::min(delay, decision.requeue_after.value_or(delay));
 }
 
+// Nothing that it has is taken for a deleted job's.
+void Worker::report_unreadable(const std::string& key, const kube::Unreadable& what) {
+  const auto [ns, name] = kube::NamespacedName::parse(key);
+  job::Job job;
+  job.meta.ns = ns;
+  job.meta.name = name;
+  job.meta.uid = what.uid;
+  performer_.perform(
+      job, {warning_event(kUnreadable, fmt::format("nervex-controller cannot read this job, and "
+                                                   "does nothing about it until it can: {}",
+                                                   what.why))});
+}
+
 Result<Outcome> Worker::work(const std::string& key) {
+  const auto unreadable = stores_.jobs.unreadable(key);
+  if (unreadable) report_unreadable(key, *unreadable);
   if (auto gone = let_orphans_go(key); !gone) {
     log_warn("what a deleted job left was not let go",
              {{"job", key}, {"error", gone.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
   }
   auto seen = observe_caches(stores_, options_, key, clock_.now());
+  if (!seen && unreadable) return Outcome::kSuccess;
   if (!seen) {
     stores_.status_writes.forget(key);
     if (auto removed = remove_unused_service(kube::NamespacedName::parse(key).ns); !removed) {
@@ -176,8 +192,10 @@ void Worker::queue_slices(const std::string& key, const Actions& actions) const 
 
 Result<Nothing> Worker::let_orphans_go(const std::string& key) {
   const auto job = stores_.jobs.get(key);
+  const auto unreadable = stores_.jobs.unreadable(key);
+  const std::string uid = unreadable ? unreadable->uid : job ? job->meta.uid : "";
   Actions actions;
-  auto pods = orphans_to_release(stores_.pods.by_index(key), job ? job->meta.uid : "");
+  auto pods = orphans_to_release(stores_.pods.by_index(key), uid);
   if (!pods.empty()) actions.push_back(ReleasePods{std::move(pods)});
   auto groups = orphaned_groups(stores_.pod_groups.by_index(key));
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
@@ -189,8 +207,8 @@ Result<Nothing> Worker::let_orphans_go(const std::string& key) {
 }
 
 Result<Nothing> Worker::remove_unused_service(const std::string& ns) {
-  const auto target = unused_shared_service(stores_.services.get(ns + "/" + ns),
-                                            !stores_.jobs.by_index(ns).empty());
+  const auto target =
+      unused_shared_service(stores_.services.get(ns + "/" + ns), has_jobs(stores_, ns));
   if (!target) return ok();
   job::Job gone;
   gone.meta.ns = ns;

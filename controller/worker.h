@@ -44,6 +44,7 @@ class Worker {
   // Pods of a job that was deleted wait for nobody's record, and nobody else releases them or
   // deletes its PodGroups.
   Result<Nothing> let_orphans_go(const std::string& key);
+  void report_unreadable(const std::string& key, const kube::Unreadable& what);
   // The namespace's Service goes with the last job of the namespace.
   Result<Nothing> remove_unused_service(const std::string& ns);
   void queue_slices(const std::string& key, const Actions& actions) const;

@@ -56,9 +56,11 @@ Result<Nothing> EndpointSliceWriter::work(const std::string& key) {
 }
 
 Result<Nothing> EndpointSliceWriter::write_slices_of(const std::string& job) {
+  const bool is_seen = stores_.jobs.get(job) != nullptr;
+  if (!is_seen && stores_.jobs.unreadable(job)) return ok();  // its pods go on having names
   const EndpointSliceWrites writes = writes_for(job);
   const std::string ns = kube::NamespacedName::parse(job).ns;
-  if (stores_.jobs.get(job) == nullptr) {
+  if (!is_seen) {
     written_.erase(job);
     return write(ns, writes);
   }

@@ -61,7 +61,8 @@ inline constexpr std::string_view kFailedCreate = "FailedCreate";
 inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
 inline constexpr std::string_view kFailedDelete = "FailedDelete";
 inline constexpr std::string_view kFailedToUpdateEndpointSlices = "FailedToUpdateEndpointSlices";
-inline constexpr std::string_view kPodsLost = "PodsLost";  // taken away, and replaced
+inline constexpr std::string_view kPodsLost = "PodsLost";      // taken away, and replaced
+inline constexpr std::string_view kUnreadable = "Unreadable";  // this program cannot decode the job
 
 // status.reason, where it is not a condition's.
 // The API server would refuse the job's pods: no PriorityClass of the name that they have.

@@ -160,6 +160,14 @@ void add_namespace(const Stores& stores, const std::string& ns, kube::WorkQueue&
   for (const auto& job : stores.jobs.by_index(ns)) queue.add(job->meta.key());
 }
 
+bool has_jobs(const Stores& stores, const std::string& ns) {
+  if (!stores.jobs.by_index(ns).empty()) return true;
+  const auto unreadable = stores.jobs.unreadable_keys();
+  return std::any_of(unreadable.begin(), unreadable.end(), [&](const std::string& key) {
+    return kube::NamespacedName::parse(key).ns == ns;
+  });
+}
+
 // -- dry runs
 
 void DryRuns::ask(Question question) {
@@ -244,7 +252,11 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
                  std::chrono::milliseconds pod_event_delay) {
   kube::WorkQueue& queue = queues.jobs;
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
-              kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queues)));
+              kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queues),
+                                        [&queues](const std::string& key) {
+                                          queues.jobs.add(key);
+                                          queues.endpoint_slices.add(key);
+                                        }));
   watches.add("pods", path_of_ours(kube::kPods), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod,
                                          pod_changed(stores, queues, pod_event_delay)));

@@ -134,11 +134,14 @@ class Reflector {
 // The usual sink: decodes into `store` and tells `changed(before, after)` of each difference,
 // either of which may be null. `decode` may filter by returning kNotFound: the object counts as
 // absent. What Store::update() folds in is reported by the next difference, as its `before`.
+// `readability_changed(key)`: what is there cannot be read, or what was there could not be and is
+// gone.
 template <typename T>
 ReflectorSink sink_into(
     Store<T>& store, std::function<Result<T>(std::string_view json)> decode,
     std::function<void(const typename Store<T>::Ptr& before, const typename Store<T>::Ptr& after)>
-        changed) {
+        changed,
+    std::function<void(const std::string& key)> readability_changed = nullptr) {
   using Ptr = typename Store<T>::Ptr;
   const auto tell = [changed = std::move(changed)](const Ptr& before, const Ptr& after) {
     if (changed && before != after) changed(before, after);
@@ -146,7 +149,13 @@ ReflectorSink sink_into(
 
   ReflectorSink sink;
   sink.begin_list = [&store] { store.begin_list(); };
-  sink.upsert = [&store, tell,
+  // `store` no longer has them as unreadable.
+  const auto tell_gone = [&store, readability_changed](const std::vector<std::string>& unreadable) {
+    for (const auto& key : unreadable) {
+      if (readability_changed && !store.unreadable(key)) readability_changed(key);
+    }
+  };
+  sink.upsert = [&store, tell, readability_changed,
                  decode = std::move(decode)](std::string_view json) -> Result<Nothing> {
     auto object = decode(json);
     if (object) {
@@ -161,15 +170,22 @@ ReflectorSink sink_into(
       tell(store.erase(id->key, id->resource_version), nullptr);
       return ok();
     }
-    store.keep(id->key);  // it exists: the last state that could be read is better than none
+    // It exists: the last state that could be read is better than none.
+    store.keep(id->key, {id->uid, object.error().message});
+    if (readability_changed) readability_changed(id->key);
     return object.error();
   };
-  sink.remove = [&store, tell](std::string_view json) {
+  sink.remove = [&store, tell, tell_gone](std::string_view json) {
     const auto id = identify(json);
-    if (id) tell(store.erase(id->key, id->resource_version, id->uid), nullptr);
+    if (!id) return;
+    const auto unreadable = store.unreadable_keys();
+    tell(store.erase(id->key, id->resource_version, id->uid), nullptr);
+    tell_gone(unreadable);
   };
-  sink.end_list = [&store, tell](std::string_view version) {
+  sink.end_list = [&store, tell, tell_gone](std::string_view version) {
+    const auto unreadable = store.unreadable_keys();
     for (const auto& gone : store.end_list(version)) tell(gone, nullptr);
+    tell_gone(unreadable);
   };
   return sink;
 }

@@ -21,7 +21,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,6 +35,12 @@
 #include "kube/model/share_pool.h"
 
 namespace nervex::kube {
+
+// An object that is there, and of which this program makes nothing.
+struct Unreadable {
+  std::string uid;
+  std::string why;  // in the decoder's words
+};
 
 // Objects are immutable once stored: readers share them without copying. Thread-safe; no callback
 // runs under the lock but `index_of`, which must be pure. T needs `.meta` (kube::Meta) or, like
@@ -61,8 +69,9 @@ class Store {
   std::pair<Ptr, Ptr> exchange(const std::string& key, T object);
   // The same; returns what was there.
   Ptr put(const std::string& key, T object);
-  // Something of this key was listed but cannot be read: what is stored stays.
-  void keep(const std::string& key);
+  // Something of this key is there and cannot be read: what is stored stays, and unreadable()
+  // tells.
+  void keep(const std::string& key, Unreadable what);
   // A deletion, or a state that does not count as being there. Returns what was there. Does nothing
   // if that is newer than `version` (a namesake of ours was folded in since). With its `uid`
   // this is the end of that object.
@@ -86,6 +95,10 @@ class Store {
   std::vector<Ptr> all() const;                               // sorted by key
   std::vector<std::string> keys() const;                      // sorted
   std::size_t size() const;
+  // Whoever acts upon the absence of an object asks this, too. Nullopt: what is there now under
+  // this key can be read, or nothing is there.
+  std::optional<Unreadable> unreadable(const std::string& key) const;
+  std::vector<std::string> unreadable_keys() const;  // sorted; nearly always none
 
  private:
   struct Entry {
@@ -112,6 +125,7 @@ class Store {
   void index(const Entry& entry) REQUIRES(mutex_);
   void unindex(const Entry& entry) REQUIRES(mutex_);
   void see(std::string_view version) REQUIRES(mutex_);
+  void forget_unreadable(const std::string& key) REQUIRES(mutex_);
 
   const IndexOf index_of_;
   mutable Mutex mutex_;
@@ -121,6 +135,8 @@ class Store {
   // uids of own deletes of which the watch did not tell yet, with the number of the list then.
   std::unordered_map<std::string, std::uint32_t> deleted_ GUARDED_BY(mutex_);
   std::deque<std::string> deleted_order_ GUARDED_BY(mutex_);  // oldest first, also of ended ones
+  // By key, with the number of the last list that had it.
+  std::map<std::string, std::pair<Unreadable, std::uint32_t>> unreadable_ GUARDED_BY(mutex_);
   // The version of the last list, or of the newest event since. All older states are known.
   std::string position_ GUARDED_BY(mutex_);
   std::uint32_t list_ GUARDED_BY(mutex_) = 1;  // number of the list under way or last made

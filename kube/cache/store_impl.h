@@ -87,6 +87,7 @@ auto Store<T>::end_list(std::string_view version) -> std::vector<Ptr> {
     if (entry->listed_in == list_ || outlives_list(*entry, version)) continue;
     dropped.push_back(remove(entry));
   }
+  std::erase_if(unreadable_, [list = list_](const auto& one) { return one.second.second != list; });
   // A list that began after the delete knows of it.
   std::erase_if(deleted_, [list = list_](const auto& gone) { return gone.second != list; });
   std::deque<std::string> still_gone;
@@ -103,6 +104,7 @@ template <typename T>
 auto Store<T>::exchange(const std::string& key, T object) -> std::pair<Ptr, Ptr> {
   MutexLock lock(mutex_);
   if (!listing_) see(version_of(object));
+  forget_unreadable(key);
   if (was_deleted(object)) return {nullptr, nullptr};
   const auto at = entries_.find(std::string_view(key));
   const Ptr before = at == entries_.end() ? nullptr : at->object;
@@ -122,10 +124,11 @@ auto Store<T>::put(const std::string& key, T object) -> Ptr {
 }
 
 template <typename T>
-void Store<T>::keep(const std::string& key) {
+void Store<T>::keep(const std::string& key, Unreadable what) {
   MutexLock lock(mutex_);
   const auto at = entries_.find(std::string_view(key));
   if (at != entries_.end()) at->listed_in = list_;
+  unreadable_[key] = {std::move(what), list_};
 }
 
 template <typename T>
@@ -133,6 +136,7 @@ auto Store<T>::erase(const std::string& key, std::string_view version, std::stri
     -> Ptr {
   MutexLock lock(mutex_);
   if (!listing_) see(version);
+  forget_unreadable(key);
   if (!uid.empty() && !deleted_.empty()) deleted_.erase(std::string(uid));
   const auto at = entries_.find(std::string_view(key));
   if (at == entries_.end()) return nullptr;
@@ -155,6 +159,7 @@ bool Store<T>::update(const std::string& key, T object) {
     if (is_newer_version(stored, version) || (!stored.empty() && stored == version)) return false;
   }
   set(key, std::move(object)).folded_in = list_;
+  forget_unreadable(key);
   return true;
 }
 
@@ -207,6 +212,27 @@ std::vector<std::string> Store<T>::keys() const {
   keys.reserve(entries_.size());
   for (const auto& entry : entries_) keys.push_back(key_of(*entry.object));
   return keys;
+}
+
+template <typename T>
+std::optional<Unreadable> Store<T>::unreadable(const std::string& key) const {
+  MutexLock lock(mutex_);
+  if (unreadable_.empty()) return std::nullopt;
+  const auto at = unreadable_.find(key);
+  return at == unreadable_.end() ? std::nullopt : std::optional(at->second.first);
+}
+
+template <typename T>
+std::vector<std::string> Store<T>::unreadable_keys() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> keys;
+  for (const auto& [key, what] : unreadable_) keys.push_back(key);
+  return keys;
+}
+
+template <typename T>
+void Store<T>::forget_unreadable(const std::string& key) {
+  if (!unreadable_.empty()) unreadable_.erase(key);
 }
 
 template <typename T>

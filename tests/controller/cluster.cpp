@@ -18,12 +18,18 @@ void fill(kube::Store<T>& store, const FakeApi& api, const kube::ResourceKind& k
   std::set<std::string> listed;
   for (const auto& object : api.list(kind)) {
     auto decoded = decode(kube::to_text(object));
-    if (!decoded) throw std::logic_error(decoded.error().message);
-    const std::string key = decoded->meta.key();
+    const kube::Meta meta = kube::decode_meta(object);
+    const std::string key = meta.key();
     listed.insert(key);
-    store.put(key, *std::move(decoded));
+    if (decoded) {
+      store.put(key, *std::move(decoded));
+    } else {
+      store.keep(key, {meta.uid, decoded.error().message});
+    }
   }
-  for (const auto& key : store.keys()) {
+  auto known = store.keys();
+  for (auto& key : store.unreadable_keys()) known.push_back(std::move(key));
+  for (const auto& key : known) {
     if (listed.count(key) == 0) store.erase(key, std::to_string(api.resource_version()));
   }
 }

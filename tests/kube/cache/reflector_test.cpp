@@ -277,6 +277,35 @@ TEST_CASE("an object that cannot be read is skipped, the rest goes on", "[kube][
   CHECK(mirror.has_keys({"ns/b", "ns/c"}));  // of b the last readable state
 }
 
+TEST_CASE("who asks hears of what cannot be read, and of its end", "[kube][reflector]") {
+  Store<Pod> store;
+  std::vector<std::string> told;
+  const ReflectorSink sink = sink_into<Pod>(
+      store,
+      [](std::string_view) {
+        return Result<Pod>(Error{Code::kInvalid, "odd"});
+      },
+      nullptr, [&](const std::string& key) { told.push_back(key); });
+  const auto text = [](const char* name) {
+    return R"({"metadata": {"namespace": "ns", "resourceVersion": "5", "name": ")" +
+           std::string(name) + R"(", "uid": "uid-)" + name + R"("}})";
+  };
+  CHECK_FALSE(sink.upsert(text("a")));
+  CHECK_FALSE(sink.upsert(text("b")));
+  CHECK(told == std::vector<std::string>{"ns/a", "ns/b"});
+  CHECK(store.unreadable("ns/a")->uid == "uid-a");
+  told.clear();
+  SECTION("it was deleted") { sink.remove(text("a")); }
+  SECTION("a list does not have it") {
+    sink.begin_list();
+    CHECK_FALSE(sink.upsert(text("b")));
+    told.clear();
+    sink.end_list("9");
+  }
+  CHECK(told == std::vector<std::string>{"ns/a"});
+  CHECK(store.unreadable_keys() == std::vector<std::string>{"ns/b"});
+}
+
 TEST_CASE("selectors in the path are kept for list and watch", "[kube][reflector]") {
   FakeApi api;
   Json ours = a_pod("ours");

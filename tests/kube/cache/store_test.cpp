@@ -150,10 +150,28 @@ TEST_CASE("what is listed but cannot be read stays as it was", "[kube][store]") 
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
   store.begin_list();
-  store.keep("a/p");
-  store.keep("a/unknown");
+  store.keep("a/p", {"uid-p", "odd"});
+  store.keep("a/unknown", {"uid-u", "odder"});
   CHECK(store.end_list("10").empty());
   CHECK(store.keys() == std::vector<std::string>{"a/p"});
+  CHECK(store.unreadable("a/p")->uid == "uid-p");
+  CHECK(store.unreadable("a/unknown")->why == "odder");
+  CHECK(store.unreadable_keys() == std::vector<std::string>{"a/p", "a/unknown"});
+}
+
+TEST_CASE("what could not be read is known as such until it can be, or is gone", "[kube][store]") {
+  Store<Pod> store;
+  store.put("a/p", a_pod("p", "5"));
+  store.keep("a/p", {"uid-p", "odd"});
+  SECTION("its next state can be read") { store.put("a/p", a_pod("p", "6")); }
+  SECTION("our own write made it so") { store.update("a/p", a_pod("p", "6")); }
+  SECTION("it was deleted") { store.erase("a/p"); }
+  SECTION("a list does not have it") {
+    store.begin_list();
+    store.end_list("10");
+  }
+  CHECK_FALSE(store.unreadable("a/p"));
+  CHECK(store.unreadable_keys().empty());
 }
 
 TEST_CASE("an object of ours that a list is too old to know outlives it", "[kube][store]") {

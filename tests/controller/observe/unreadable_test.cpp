@@ -1,0 +1,81 @@
+// A job that this version cannot read: stored by a newer one, or past admission. It is there, and
+// nothing that belongs to it is taken for a deleted job's.
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "controller/decide/endpoint_slices.h"
+#include "tests/controller/cluster.h"
+
+namespace nervex::controller {
+namespace {
+
+using testing::Cluster;
+using testing::kJobKey;
+using Strings = std::vector<std::string>;
+
+// It runs, its pods have names, one of them is being deleted, and the controller has restarted
+// since the job cannot be read any more.
+struct UnreadableCluster : Cluster {
+  UnreadableCluster() : Cluster(true) {
+    create_job(2, 0);
+    plan_and_run();
+    process();
+    set_phase("Newer");
+    api.terminate_pods_slowly();
+    ending = names(kube::kPods).front();
+    api.change(kube::kPods, "rl", ending,
+               {{"metadata", {{"deletionTimestamp", to_rfc3339(clock.now())}}}});
+    restart();
+    api.clear_writes();
+  }
+  void set_phase(const char* phase) {
+    api.change(kube::kNervexJobs, "rl", "dqn", {{"status", {{"phase", phase}}}});
+  }
+  void process() {
+    for (int i = 0; i < 5; ++i) {
+      sync();
+      controller->worker.process(kJobKey);
+      controller->worker.process(orphans_key("rl"));
+      controller->slices.process(kJobKey);
+      controller->slices.process(orphans_key("rl"));
+    }
+  }
+  // Until its finalizer is taken off.
+  bool is_there(const std::string& pod) const { return !api.get(kube::kPods, "rl", pod).is_null(); }
+
+  std::string ending;
+};
+
+TEST_CASE("what a job has that cannot be read stays as it is, and it is told why",
+          "[controller][observe]") {
+  UnreadableCluster cluster;
+  const auto slices = cluster.api.list(kEndpointSlices);
+  REQUIRE(slices.size() == 1);
+  REQUIRE(cluster.is_there(cluster.ending));
+  cluster.process();
+  CHECK(cluster.api.list(kEndpointSlices) == slices);
+  CHECK(cluster.names(kube::kServices) == Strings{"rl"});
+  CHECK(cluster.is_there(cluster.ending));
+  const auto told = cluster.event_reasons();
+  CHECK(std::count(told.begin(), told.end(), "Unreadable") == 1);
+  for (const auto& write : cluster.api.writes())
+    CHECK(write.path.find("/events") != std::string::npos);
+
+  SECTION("when it can be read again it goes on") {
+    cluster.set_phase("Running");
+    cluster.process();
+    CHECK_FALSE(cluster.is_there(cluster.ending));
+    CHECK(cluster.job().status.phase == job::Phase::kRunning);
+  }
+  SECTION("when it is deleted all of it goes") {
+    cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
+    cluster.process();
+    CHECK_FALSE(cluster.is_there(cluster.ending));
+    CHECK(cluster.names(kube::kServices).empty());
+    CHECK(cluster.api.list(kEndpointSlices).empty());
+  }
+}
+
+}  // namespace
+}  // namespace nervex::controller
