@@ -16,11 +16,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRetry{1'000};
+constexpr milliseconds kMarkRetry{1'000};
+constexpr milliseconds kLongestMarkRetry{30'000};
+// In one call: plans are made by the same thread.
+constexpr int kMostMarks = 100;
+constexpr milliseconds kLongestCall{1'000};
+// A replica that does not lead marks nothing. What it knows of a deleted node is of use to it
+// while the leader may not have marked the pods there.
+constexpr milliseconds kRememberDeleted{600'000};
 // Those of kube-controller-manager: --unhealthy-zone-threshold.
 constexpr std::size_t kFewNodes = 2;
 constexpr std::size_t kMostPercent = 55;
-constexpr int kMostMarks = 100;  // in one call: plans are made by the same thread
 
 // Finished ones need no successor; but one that is being deleted waits for its kubelet, too.
 bool needs_mark(const kube::Pod& pod) {
@@ -47,9 +53,17 @@ void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
     outages_.erase(name);
     return;
   }
+  if (!after) forget_deleted_nodes();
   Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), "", false}).first->second;
   outage.text = text_about(after);
   outage.is_done = false;
+}
+
+void LostNodes::forget_deleted_nodes() {
+  const MonoTime oldest = clock_.mono() - limit_ - kRememberDeleted;
+  std::erase_if(outages_, [&](const auto& outage) {
+    return outage.second.since < oldest && nodes_.get(outage.first) == nullptr;
+  });
 }
 
 bool LostNodes::pod_changed(const PodPtr& after) {
@@ -128,7 +142,12 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     if (due > due.zero()) {
       look_after(std::chrono::ceil<milliseconds>(due));
     } else if (!outage.is_done) {
-      lost[node];
+      const auto pause = outage.retry_at - clock_.mono();
+      if (pause > pause.zero()) {
+        look_after(std::chrono::ceil<milliseconds>(pause));
+      } else {
+        lost[node];
+      }
     }
   }
   if (lost.empty()) return again;
@@ -138,42 +157,58 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     const auto at = lost.find(pod->node.str());
     if (at != lost.end() && is_of_gang(*pod) && needs_mark(*pod)) at->second.push_back(pod);
   }
-  int left = kMostMarks;
+  Budget budget{kMostMarks, clock_.mono() + kLongestCall};
   for (const auto& [node, pods] : lost) {
-    if (pods.empty() || mark_all(node, known.at(node), pods, left)) continue;
-    look_after(kRetry);
-    const NodePtr now = nodes_.get(node);
-    MutexLock lock(mutex_);
-    const auto outage = outages_.find(node);
-    if (outage != outages_.end()) {
-      outage->second.is_done = false;
-    } else if (now == nullptr) {  // set_done() has forgotten it; a node that is back starts again
-      outages_.emplace(node, known.at(node)).first->second.is_done = false;
-    }
+    if (pods.empty()) continue;
+    const Outage& outage = known.at(node);
+    const Marked marked = mark_all(node, outage, pods, budget);
+    if (marked != Marked::kAll) look_after(retry(node, outage, marked == Marked::kFailed));
   }
   return again;
 }
 
-bool LostNodes::mark_all(const std::string& node, const Outage& outage,
-                         const std::vector<PodPtr>& pods, int& left) {
+milliseconds LostNodes::retry(const std::string& node, Outage outage, bool has_failed) {
+  outage.is_done = false;
+  outage.failures = has_failed ? outage.failures + 1 : 0;
+  const int doublings = std::clamp(outage.failures - 1, 0, 5);
+  const milliseconds delay = std::min(kMarkRetry * (1 << doublings), kLongestMarkRetry);
+  outage.retry_at = clock_.mono() + (has_failed ? delay : milliseconds::zero());
+  const bool is_there = nodes_.get(node) != nullptr;
+  MutexLock lock(mutex_);
+  const auto known = outages_.find(node);
+  if (known != outages_.end()) {
+    outage.since = known->second.since;
+    outage.text = known->second.text;
+    known->second = outage;
+  } else if (!is_there) {  // set_done() has forgotten it; a node that is back starts again
+    outages_.emplace(node, outage);
+  }
+  return delay;
+}
+
+LostNodes::Marked LostNodes::mark_all(const std::string& node, const Outage& outage,
+                                      const std::vector<PodPtr>& pods, Budget& budget) {
+  const auto is_spent = [&] { return budget.marks <= 0 || clock_.mono() >= budget.until; };
+  if (is_spent()) return Marked::kInPart;
   const auto away = is_away(node);
   if (!away) {
     log_warn("lost node not read", {{"node", node}, {"error", away.error().message}});
-    return false;
+    return Marked::kFailed;
   }
-  if (!*away) return true;  // the watch will tell
+  if (!*away) return Marked::kAll;  // the watch will tell
   log_warn("node lost",
            {{"node", node}, {"state", outage.text}, {"pods", std::to_string(pods.size())}});
-  bool all_marked = true;
+  Marked all = Marked::kAll;
   for (const PodPtr& pod : pods) {
-    if (left-- <= 0) return false;
+    if (is_spent()) return all == Marked::kFailed ? all : Marked::kInPart;
+    --budget.marks;
     const auto marked = mark(*pod, outage.text);
     if (marked) continue;
-    all_marked = false;  // the others are nevertheless
+    all = Marked::kFailed;  // the others are marked nevertheless
     log_warn("pod on lost node not marked",
              {{"pod", pod->meta.key()}, {"error", marked.error().message}});
   }
-  return all_marked;
+  return all;
 }
 
 Result<bool> LostNodes::is_away(const std::string& name) {

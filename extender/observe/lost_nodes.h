@@ -39,7 +39,9 @@ class LostNodes {
   // True: it is of a gang, and its node is away.
   bool pod_changed(const PodPtr& after);
 
-  // Marks the pods of the nodes that are lost by now, a bounded number of them. Before the first
+  // Marks the pods of the nodes that are lost by now: a bounded number of them, for a second at
+  // most, since no plan is made meanwhile. Where that fails the node has to wait, from 1 to 30 s,
+  // before it is tried again. Before the first
   // one of a node it is read live: a watch may be stuck. Marks none while all nodes are not Ready,
   // or 55 % of them and more than two, as kube-controller-manager evicts none then: the jobs of the
   // whole cluster would end for a broken network. Deleted nodes do not count. Returns when to call
@@ -52,7 +54,15 @@ class LostNodes {
     std::string text;  // "not Ready since 2026-11-22T10:00:07Z", "deleted"
     // No pod on it is to be marked. Looking for some costs a look at all pods of the cluster.
     bool is_done = false;
+    int failures = 0;  // to mark its pods, in a row
+    MonoTime retry_at{};
   };
+  // What one call may still do.
+  struct Budget {
+    int marks = 0;
+    MonoTime until{};
+  };
+  enum class Marked { kAll, kInPart, kFailed };
 
   void note_unknown_nodes();
   // So many nodes are not Ready that it is rather the network, or what this process sees.
@@ -61,10 +71,12 @@ class LostNodes {
   void restart();
   std::map<std::string, Outage> outages() const;
   void set_done(const std::string& node);
+  void forget_deleted_nodes() REQUIRES(mutex_);
+  // Its pods are to be looked for again; returns when, at the soonest.
+  std::chrono::milliseconds retry(const std::string& node, Outage outage, bool has_failed);
   Result<bool> is_away(const std::string& node);
-  // True if all of them are marked.
-  bool mark_all(const std::string& node, const Outage& outage, const std::vector<PodPtr>& pods,
-                int& left);
+  Marked mark_all(const std::string& node, const Outage& outage, const std::vector<PodPtr>& pods,
+                  Budget& budget);
   Result<Nothing> mark(const kube::Pod& pod, const std::string& message);
 
   kube::Api& api_;

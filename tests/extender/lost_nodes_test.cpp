@@ -105,6 +105,7 @@ TEST_CASE("a node is read live before its pods are marked", "[extender][lost_nod
     c.clock.advance(seconds(60));
     c.planner.schedule_once();
     CHECK(c.mark(0).empty());
+    c.clock.advance(seconds(1));
     c.planner.schedule_once();
     CHECK_FALSE(c.mark(0).empty());
   }
@@ -176,12 +177,34 @@ TEST_CASE("a mark that fails is written again, and conditions of others stay",
                   applied);
   c.clock.advance(seconds(60));
   c.planner.schedule_once();
+  c.clock.advance(seconds(1));
   c.planner.schedule_once();
   const Json pod = c.api.get(kube::kPods, testing::kNs, c.names[0]);
   const Json& conditions = kube::array_at(pod, {"status", "conditions"});
   REQUIRE(conditions.size() == 2);
   CHECK(kube::string_at(conditions[0], {"type"}) == "Ready");
   CHECK(kube::string_at(conditions[1], {"type"}) == std::string(kube::kNodeLostCondition));
+}
+
+TEST_CASE("marks that are refused are tried again more and more rarely", "[extender][lost_nodes]") {
+  Cluster c;
+  c.lose("n1");
+  c.api.fail_next("PATCH", "/pods/", {Code::kForbidden, "403"}, Applied::kNo, 1000);
+  c.clock.advance(seconds(60));
+  c.api.clear_writes();
+  std::optional<std::chrono::milliseconds> again;
+  for (const int delay : {1, 2, 4, 8, 16, 30, 30}) {
+    again = c.lost_nodes.mark_pods();
+    CHECK(again == seconds(delay));
+    const auto tried = c.api.writes().size();
+    c.set_ready("n3", false);  // whatever wakes the planner meanwhile
+    c.see_nodes();
+    again = c.lost_nodes.mark_pods();
+    CHECK(c.api.writes().size() == tried);
+    c.set_ready("n3", true);
+    c.see_nodes();
+    c.clock.advance(seconds(delay));
+  }
 }
 
 TEST_CASE("of finished pods those that are being deleted are marked", "[extender][lost_nodes]") {
