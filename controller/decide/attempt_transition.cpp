@@ -230,7 +230,8 @@ AttemptTransition requeue(const Observed& seen, const AttemptResult& verdict) {
   status.last_attempt = last_attempt(seen, verdict);
   // What the cluster takes back at once, again and again, shall not keep it busy.
   const SysTime queued = seen.job.status.queued_time.value_or(seen.now);
-  const SysTime earliest = std::chrono::ceil<seconds>(queued + seen.retry_delay);
+  const SysTime earliest = std::chrono::ceil<seconds>(
+      std::min(queued, seen.now) + seen.retry_delay);  // another leader's clock may be ahead
   if (earliest > seen.now) status.next_attempt_time = earliest;
   set_condition(seen, status, kRequeued, true, verdict.reason, verdict.message);
   return {completed(seen, std::move(status)),

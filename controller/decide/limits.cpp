@@ -155,4 +155,14 @@ milliseconds at_most_longest(milliseconds delay) {
   return std::min<milliseconds>(delay, kLongestDelay);
 }
 
+void pass_over_wrong_clock(job::Status& status, SysTime now) {
+  const SysTime latest = now + 2 * kLongestDelay;
+  if (status.next_attempt_time && *status.next_attempt_time > latest) {
+    status.next_attempt_time.reset();
+  }
+  for (auto& gang : status.requeued_gangs) {
+    if (gang.requeue_at > latest) gang.requeue_at = now;
+  }
+}
+
 }  // namespace nervex::controller

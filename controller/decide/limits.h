@@ -47,4 +47,8 @@ std::chrono::milliseconds retry_delay(std::chrono::milliseconds first, int faile
 // No back-off is longer: 6 min.
 std::chrono::milliseconds at_most_longest(std::chrono::milliseconds delay);
 
+// What a clock that was wrong has written, another leader's say, holds nothing up: the end of a
+// back-off that is further away than twice the longest counts as now.
+void pass_over_wrong_clock(job::Status& status, SysTime now);
+
 }  // namespace nervex::controller

@@ -87,6 +87,8 @@ Changed<T> add_owner_to(kube::WorkQueue& queue) {
 // Why a coordinator was deleted shows in its last state alone, and is asked for afterwards.
 void remember_disrupted(Stores& stores, const kube::Pod& gone) {
   if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
+  const auto job = stores.jobs.get(owner_job_key(gone.meta));
+  if (job == nullptr || job->meta.uid != owner_job_uid(gone.meta)) return;  // nobody will ask
   stores.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 

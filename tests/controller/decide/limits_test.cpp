@@ -27,6 +27,20 @@ std::string message(const World& world, std::string_view type) {
   return condition == nullptr ? "" : condition->message;
 }
 
+TEST_CASE("what a clock that was wrong has written holds nothing up", "[controller][limits]") {
+  const SysTime now = *parse_rfc3339("2026-11-21T14:00:00Z");
+  job::Status status;
+  status.requeued_gangs = {{"request-1", 1, now + 5min}, {"request-2", 1, now + 1h}};
+  status.next_attempt_time = now + 6min;
+  pass_over_wrong_clock(status, now);
+  CHECK(status.next_attempt_time == now + 6min);
+  CHECK(status.requeued_gangs[0].requeue_at == now + 5min);
+  CHECK(status.requeued_gangs[1].requeue_at == now);
+  status.next_attempt_time = now + 1h;
+  pass_over_wrong_clock(status, now);
+  CHECK_FALSE(status.next_attempt_time);
+}
+
 TEST_CASE("a job that is active for too long has failed", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.active_deadline_seconds = 60;
