@@ -240,6 +240,12 @@ std::optional<std::int64_t> read_seconds(Fields& spec, std::string_view name) {
   return std::min(spec.integer(name, 0), kMaxSeconds);
 }
 
+// As far as admission accepts it.
+std::optional<int> read_count(Fields& spec, std::string_view name) {
+  if (!spec.has(name)) return std::nullopt;
+  return spec.small_integer(name, 0, std::numeric_limits<std::int32_t>::max());
+}
+
 Spec read_spec(Fields fields) {
   Spec spec;
   spec.group = fields.text("group");
@@ -250,18 +256,12 @@ Spec read_spec(Fields fields) {
   spec.collector = read_role_spec(fields, "collector");
   spec.learner = read_role_spec(fields, "learner");
   spec.aggregator = fields.text("aggregator");
-  // Admission accepts these three up to there.
-  constexpr int kMost = std::numeric_limits<std::int32_t>::max();
-  spec.hold_seconds = fields.small_integer("holdSeconds", spec.hold_seconds, kMost);
+  spec.hold_seconds = read_count(fields, "holdSeconds").value_or(spec.hold_seconds);
   spec.suspend = fields.boolean("suspend");
   spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
   spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");
-  if (fields.has("backoffLimit")) {
-    spec.backoff_limit = fields.small_integer("backoffLimit", 0, kMost);
-  }
-  if (fields.has("ttlSecondsAfterFinished")) {
-    spec.ttl_seconds_after_finished = fields.small_integer("ttlSecondsAfterFinished", 0, kMost);
-  }
+  spec.backoff_limit = read_count(fields, "backoffLimit");
+  spec.ttl_seconds_after_finished = read_count(fields, "ttlSecondsAfterFinished");
   spec.requests = read_requests(fields.object("requests"));
   spec.has_requests = fields.has("requests");
   spec.has_requests_next = spec.has_requests && fields.object("requests").has("next");

@@ -155,7 +155,7 @@ ReflectorSink sink_into(
       if (readability_changed && !store.unreadable(key)) readability_changed(key);
     }
   };
-  sink.upsert = [&store, tell, readability_changed,
+  sink.upsert = [&store, tell, readability_changed = std::move(readability_changed),
                  decode = std::move(decode)](std::string_view json) -> Result<Nothing> {
     auto object = decode(json);
     if (object) {
