@@ -73,6 +73,8 @@ class Shared {
   }
   void release() {
     if (block_ == nullptr) return;
+    // The analyzer takes any answer of an atomic for possible.
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete)
     if (block_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete block_;
   }
 
