@@ -141,8 +141,8 @@ Result<Outcome> Worker::work(const std::string& key) {
              {{"job", key}, {"error", gone.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
   }
+  if (unreadable) return Outcome::kSuccess;
   auto seen = observe_caches(stores_, options_, key, clock_.now());
-  if (!seen && unreadable) return Outcome::kSuccess;
   if (!seen) {
     stores_.status_writes.forget(key);
     if (auto removed = remove_unused_service(kube::NamespacedName::parse(key).ns); !removed) {
@@ -168,6 +168,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   queue_slices(key, decision.actions);
   if (failed) {
     report(key, *failed);
+    if (failed->goes_on) queue_.add(key);
     return failed->error;
   }
   if (has_more_to_do(decision)) {
@@ -193,7 +194,8 @@ void Worker::queue_slices(const std::string& key, const Actions& actions) const 
 Result<Nothing> Worker::let_orphans_go(const std::string& key) {
   const auto job = stores_.jobs.get(key);
   const auto unreadable = stores_.jobs.unreadable(key);
-  const std::string uid = unreadable ? unreadable->uid : job ? job->meta.uid : "";
+  std::string uid = job ? job->meta.uid : "";
+  if (unreadable) uid = unreadable->deleting ? "" : unreadable->uid;
   Actions actions;
   auto pods = orphans_to_release(stores_.pods.by_index(key), uid);
   if (!pods.empty()) actions.push_back(ReleasePods{std::move(pods)});

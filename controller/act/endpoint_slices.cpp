@@ -56,11 +56,10 @@ Result<Nothing> EndpointSliceWriter::work(const std::string& key) {
 }
 
 Result<Nothing> EndpointSliceWriter::write_slices_of(const std::string& job) {
-  const bool is_seen = stores_.jobs.get(job) != nullptr;
-  if (!is_seen && stores_.jobs.unreadable(job)) return ok();  // its pods go on having names
+  if (stores_.jobs.unreadable(job)) return ok();  // its pods go on having names
   const EndpointSliceWrites writes = writes_for(job);
   const std::string ns = kube::NamespacedName::parse(job).ns;
-  if (!is_seen) {
+  if (stores_.jobs.get(job) == nullptr) {
     written_.erase(job);
     return write(ns, writes);
   }
@@ -164,7 +163,7 @@ Result<Nothing> EndpointSliceWriter::remove_leftovers(const std::string& ns) {
   const bool all_are_named = std::all_of(jobs.begin(), jobs.end(), [this](const auto& job) {
     return writes_for(job->meta.key()).create.empty();
   });
-  if (!all_are_named) {
+  if (!all_are_named || has_unreadable_jobs(stores_, ns)) {
     queue_.add_after(orphans_key(ns), kLeftoverDelay);
     return ok();
   }

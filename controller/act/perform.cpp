@@ -1,5 +1,6 @@
 #include "controller/act/perform.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -41,16 +42,21 @@ struct Perform {
   }
 
   // One that somebody's policy protects keeps no other from going. What may pass by itself, and
-  // would meet the others too, ends it.
+  // would meet the others too, ends it, and so do many refusals without a success.
   std::optional<Failure> let_go(const std::vector<Target>& targets,
                                 Result<Nothing> (Writes::*write)(const Target&)) const {
+    constexpr int kMostRefused = 100;
     std::mutex mutex;
+    int refusals = 0;
+    bool has_succeeded = false;
     std::optional<std::pair<std::size_t, Error>> refused;  // the first by index
     auto failed = pool.run(targets.size(), [&](std::size_t i) -> Result<Nothing> {
       auto done = (writes.*write)(targets[i]);
-      if (done || !is_definite(done.error().code)) return done;
       const std::lock_guard lock(mutex);
+      if (done) has_succeeded = true;
+      if (done || !is_definite(done.error().code)) return done;
       if (!refused || i < refused->first) refused.emplace(i, done.error());
+      if (++refusals >= kMostRefused && !has_succeeded) return done;
       return ok();
     });
     if (!failed && refused) failed = std::move(refused->second);
@@ -146,12 +152,19 @@ struct Perform {
   }
 };
 
-// After that the next actions follow all the same.
-bool is_passed_over(const Action& action, const Failure& failed) {
-  const bool is_refused_deletion = (std::holds_alternative<DeletePods>(action) ||
-                                    std::holds_alternative<DeleteServices>(action)) &&
-                                   is_definite(failed.error.code);
-  return is_refused_deletion || std::holds_alternative<ReleasePods>(action);
+template <typename T>
+bool has_any(const Actions& actions) {
+  return std::any_of(actions.begin(), actions.end(),
+                     [](const Action& action) { return std::holds_alternative<T>(action); });
+}
+
+// After that the next actions follow all the same. But a Service is deleted to be made again.
+bool is_passed_over(const Action& action, const Failure& failed, const Actions& all) {
+  if (std::holds_alternative<ReleasePods>(action)) return true;
+  const bool is_deletion =
+      std::holds_alternative<DeletePods>(action) ||
+      (std::holds_alternative<DeleteServices>(action) && !has_any<CreateSharedService>(all));
+  return is_deletion && is_definite(failed.error.code);
 }
 
 bool tells_of_deletion(const Action& action) {
@@ -171,9 +184,10 @@ std::optional<Failure> Performer::perform(const job::Job& job, const Actions& ac
   for (const auto& action : actions) {
     if (passed_over && tells_of_deletion(action)) continue;
     auto failed = std::visit(perform, action);
-    if (failed && !is_passed_over(action, *failed)) return failed;
+    if (failed && !is_passed_over(action, *failed, actions)) return failed;
     if (failed) passed_over = std::move(failed);
   }
+  if (passed_over) passed_over->goes_on = has_any<CreatePods>(actions);
   return passed_over;
 }
 

@@ -21,6 +21,7 @@ struct Failure {
   bool is_taken = false;  // that name is held by an object of somebody else
   bool is_of_shared_service = false;
   bool had_node_name = false;  // it is of a pod that was to be created with its node
+  bool goes_on = false;  // it was passed over, pods were created, and there may be more to create
 };
 
 // Thread-safe: several jobs at once, each by one thread, which waits for its writes. All writes but

@@ -231,7 +231,8 @@ AttemptTransition requeue(const Observed& seen, const AttemptResult& verdict) {
   // What the cluster takes back at once, again and again, shall not keep it busy.
   const SysTime queued = seen.job.status.queued_time.value_or(seen.now);
   const SysTime earliest = std::chrono::ceil<seconds>(
-      std::min(queued, seen.now) + seen.retry_delay);  // another leader's clock may be ahead
+      std::min(queued, seen.now) +  // another leader's clock may be ahead
+      at_most_longest(seen.retry_delay));
   if (earliest > seen.now) status.next_attempt_time = earliest;
   set_condition(seen, status, kRequeued, true, verdict.reason, verdict.message);
   return {completed(seen, std::move(status)),
@@ -260,8 +261,8 @@ AttemptTransition begin_again(const Round& round) {
     std::erase_if(status.conditions, [](const auto& one) { return one.type == kPodsCreated; });
   }
   // Two tools that change it to and fro shall not make and delete its pods all the time.
-  const SysTime earliest =
-      std::chrono::ceil<seconds>(round.attempt.group->meta.created + seen.retry_delay);
+  const SysTime earliest = std::chrono::ceil<seconds>(round.attempt.group->meta.created +
+                                                      at_most_longest(seen.retry_delay));
   if (!round.attempt.pods.empty() && earliest > seen.now) status.next_attempt_time = earliest;
   return {completed(seen, std::move(status)),
           normal_event(kTemplateChanged, std::string(kMessage))};

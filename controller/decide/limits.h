@@ -48,7 +48,7 @@ std::chrono::milliseconds retry_delay(std::chrono::milliseconds first, int faile
 std::chrono::milliseconds at_most_longest(std::chrono::milliseconds delay);
 
 // What a clock that was wrong has written, another leader's say, holds nothing up: the end of a
-// back-off that is further away than twice the longest counts as now.
+// back-off that is further away than twice the longest becomes now. For a status to be written.
 void pass_over_wrong_clock(job::Status& status, SysTime now);
 
 }  // namespace nervex::controller

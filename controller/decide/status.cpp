@@ -12,6 +12,7 @@
 #include "controller/decide/conditions.h"
 #include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
+#include "controller/decide/limits.h"
 #include "controller/decide/replacement.h"
 #include "job/names.h"
 
@@ -169,6 +170,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   forget_many(round, status);
   set_conditions(round, nothing_to_create, status);
   report_replacement_limit(round.seen, status);
+  pass_over_wrong_clock(status, round.seen.now);  // once written it is passed over for good
   return status;
 }
 

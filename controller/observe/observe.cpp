@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "controller/decide/attempt.h"
-#include "controller/decide/limits.h"
 #include "controller/decide/observed.h"
 #include "job/names.h"
 #include "kube/model/node.h"
@@ -188,7 +187,6 @@ std::optional<Observed> observe_caches(const Stores& stores, const ObserveOption
   const auto job = stores.jobs.get(key);
   if (!job) return std::nullopt;
   Observed seen = from_caches(stores, options, *job, now);
-  pass_over_wrong_clock(seen.job.status, now);
   if (seen.pod_groups.empty()) {
     const bool has_config = seen.aggregator_config != nullptr;
     seen.predecessor = predecessor_remains(stores, *job, wants_aggregator(job->spec, has_config));

@@ -87,8 +87,6 @@ Changed<T> add_owner_to(kube::WorkQueue& queue) {
 // Why a coordinator was deleted shows in its last state alone, and is asked for afterwards.
 void remember_disrupted(Stores& stores, const kube::Pod& gone) {
   if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
-  const auto job = stores.jobs.get(owner_job_key(gone.meta));
-  if (job == nullptr || job->meta.uid != owner_job_uid(gone.meta)) return;  // nobody will ask
   stores.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 
@@ -163,7 +161,10 @@ void add_namespace(const Stores& stores, const std::string& ns, kube::WorkQueue&
 }
 
 bool has_jobs(const Stores& stores, const std::string& ns) {
-  if (!stores.jobs.by_index(ns).empty()) return true;
+  return !stores.jobs.by_index(ns).empty() || has_unreadable_jobs(stores, ns);
+}
+
+bool has_unreadable_jobs(const Stores& stores, const std::string& ns) {
   const auto unreadable = stores.jobs.unreadable_keys();
   return std::any_of(unreadable.begin(), unreadable.end(), [&](const std::string& key) {
     return kube::NamespacedName::parse(key).ns == ns;

@@ -146,6 +146,7 @@ struct Stores {
 
 // Of a namespace, those that cannot be read included.
 bool has_jobs(const Stores& stores, const std::string& ns);
+bool has_unreadable_jobs(const Stores& stores, const std::string& ns);
 
 // Codecs from an object's JSON text, as the stores keep it.
 Result<kube::Pod> decode_pod(std::string_view json);

@@ -53,13 +53,15 @@ void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
     outages_.erase(name);
     return;
   }
-  if (!after) forget_deleted_nodes();
   Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), "", false}).first->second;
   outage.text = text_about(after);
   outage.is_done = false;
+  if (!after) forget_deleted_nodes();
 }
 
+// Who leads forgets them when their pods are marked.
 void LostNodes::forget_deleted_nodes() {
+  if (has_looked_) return;
   const MonoTime oldest = clock_.mono() - limit_ - kRememberDeleted;
   std::erase_if(outages_, [&](const auto& outage) {
     return outage.second.since < oldest && nodes_.get(outage.first) == nullptr;
@@ -119,7 +121,7 @@ void LostNodes::set_done(const std::string& node) {
 
 std::optional<milliseconds> LostNodes::mark_pods() {
   if (limit_.count() == 0) return std::nullopt;
-  if (!std::exchange(has_looked_, true)) note_unknown_nodes();
+  if (!has_looked_.exchange(true)) note_unknown_nodes();
   std::optional<milliseconds> again;
   const auto look_after = [&again](milliseconds delay) {
     if (!again || delay < *again) again = delay;
@@ -142,15 +144,14 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     if (due > due.zero()) {
       look_after(std::chrono::ceil<milliseconds>(due));
     } else if (!outage.is_done) {
-      const auto pause = outage.retry_at - clock_.mono();
-      if (pause > pause.zero()) {
-        look_after(std::chrono::ceil<milliseconds>(pause));
-      } else {
-        lost[node];
-      }
+      lost[node];
     }
   }
   if (lost.empty()) return again;
+  if (const auto pause = paused_until_ - clock_.mono(); pause > pause.zero()) {
+    look_after(std::chrono::ceil<milliseconds>(pause));
+    return again;
+  }
   // Before the look: a pod that comes meanwhile is looked for once more.
   for (const auto& [node, pods] : lost) set_done(node);
   for (const PodPtr& pod : pods_.all()) {
@@ -158,38 +159,45 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     if (at != lost.end() && is_of_gang(*pod) && needs_mark(*pod)) at->second.push_back(pod);
   }
   Budget budget{kMostMarks, clock_.mono() + kLongestCall};
-  for (const auto& [node, pods] : lost) {
-    if (pods.empty()) continue;
+  bool has_failed = false;
+  bool is_in_part = false;
+  const auto mark_on = [&](const std::string& node, const std::vector<PodPtr>& pods) {
+    if (pods.empty()) return;
     const Outage& outage = known.at(node);
     const Marked marked = mark_all(node, outage, pods, budget);
-    if (marked != Marked::kAll) look_after(retry(node, outage, marked == Marked::kFailed));
-  }
+    has_failed = has_failed || marked == Marked::kFailed;
+    is_in_part = is_in_part || marked == Marked::kInPart;
+    if (marked != Marked::kAll) set_not_done(node, outage);
+  };
+  // In turn, so that one whose marks fail slowly does not take all the time.
+  const auto first = lost.upper_bound(last_tried_);
+  for (auto at = first; at != lost.end(); ++at) mark_on(at->first, at->second);
+  for (auto at = lost.begin(); at != first; ++at) mark_on(at->first, at->second);
+  failures_ = has_failed ? failures_ + 1 : 0;
+  const int doublings = std::clamp(failures_ - 1, 0, 5);
+  const milliseconds pause = std::min(kMarkRetry * (1 << doublings), kLongestMarkRetry);
+  if (has_failed) paused_until_ = clock_.mono() + pause;
+  if (has_failed || is_in_part) look_after(pause);
   return again;
 }
 
-milliseconds LostNodes::retry(const std::string& node, Outage outage, bool has_failed) {
+void LostNodes::set_not_done(const std::string& node, Outage outage) {
   outage.is_done = false;
-  outage.failures = has_failed ? outage.failures + 1 : 0;
-  const int doublings = std::clamp(outage.failures - 1, 0, 5);
-  const milliseconds delay = std::min(kMarkRetry * (1 << doublings), kLongestMarkRetry);
-  outage.retry_at = clock_.mono() + (has_failed ? delay : milliseconds::zero());
   const bool is_there = nodes_.get(node) != nullptr;
   MutexLock lock(mutex_);
   const auto known = outages_.find(node);
   if (known != outages_.end()) {
-    outage.since = known->second.since;
-    outage.text = known->second.text;
-    known->second = outage;
+    known->second.is_done = false;
   } else if (!is_there) {  // set_done() has forgotten it; a node that is back starts again
-    outages_.emplace(node, outage);
+    outages_.emplace(node, std::move(outage));
   }
-  return delay;
 }
 
 LostNodes::Marked LostNodes::mark_all(const std::string& node, const Outage& outage,
                                       const std::vector<PodPtr>& pods, Budget& budget) {
   const auto is_spent = [&] { return budget.marks <= 0 || clock_.mono() >= budget.until; };
   if (is_spent()) return Marked::kInPart;
+  last_tried_ = node;
   const auto away = is_away(node);
   if (!away) {
     log_warn("lost node not read", {{"node", node}, {"error", away.error().message}});

@@ -6,6 +6,7 @@
 // there for everybody to read: docs/adr/2026-11-22-healing.md.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -39,9 +40,9 @@ class LostNodes {
   // True: it is of a gang, and its node is away.
   bool pod_changed(const PodPtr& after);
 
-  // Marks the pods of the nodes that are lost by now: a bounded number of them, for a second at
-  // most, since no plan is made meanwhile. Where that fails the node has to wait, from 1 to 30 s,
-  // before it is tried again. Before the first
+  // Marks the pods of the nodes that are lost by now: a bounded number of them, and none begins
+  // after a second, since no plan is made meanwhile. After a failure there is a pause, from 1 to
+  // 30 s, and the next node has its turn. Before the first
   // one of a node it is read live: a watch may be stuck. Marks none while all nodes are not Ready,
   // or 55 % of them and more than two, as kube-controller-manager evicts none then: the jobs of the
   // whole cluster would end for a broken network. Deleted nodes do not count. Returns when to call
@@ -54,8 +55,6 @@ class LostNodes {
     std::string text;  // "not Ready since 2026-11-22T10:00:07Z", "deleted"
     // No pod on it is to be marked. Looking for some costs a look at all pods of the cluster.
     bool is_done = false;
-    int failures = 0;  // to mark its pods, in a row
-    MonoTime retry_at{};
   };
   // What one call may still do.
   struct Budget {
@@ -72,8 +71,8 @@ class LostNodes {
   std::map<std::string, Outage> outages() const;
   void set_done(const std::string& node);
   void forget_deleted_nodes() REQUIRES(mutex_);
-  // Its pods are to be looked for again; returns when, at the soonest.
-  std::chrono::milliseconds retry(const std::string& node, Outage outage, bool has_failed);
+  // Its pods are to be looked for again.
+  void set_not_done(const std::string& node, Outage outage);
   Result<bool> is_away(const std::string& node);
   Marked mark_all(const std::string& node, const Outage& outage, const std::vector<PodPtr>& pods,
                   Budget& budget);
@@ -85,7 +84,12 @@ class LostNodes {
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
   bool was_disruption_ = false;
-  bool has_looked_ = false;  // for nodes that were deleted before this process started
+  // For nodes that were deleted before this process began to lead.
+  std::atomic<bool> has_looked_{false};
+  // The planner's thread's own:
+  int failures_ = 0;  // calls in a row in which a mark failed
+  MonoTime paused_until_{};
+  std::string last_tried_;  // node
   mutable Mutex mutex_;
   std::map<std::string, Outage> outages_ GUARDED_BY(mutex_);  // by node
 };

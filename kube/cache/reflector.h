@@ -18,6 +18,8 @@
 #include "kube/api.h"
 #include "kube/cache/reflector_rules.h"
 #include "kube/cache/store.h"
+#include "kube/model/json.h"
+#include "kube/model/meta.h"
 #include "kube/model/watch.h"
 
 namespace nervex::kube {
@@ -171,16 +173,18 @@ ReflectorSink sink_into(
       return ok();
     }
     // It exists: the last state that could be read is better than none.
-    store.keep(id->key, {id->uid, object.error().message});
+    const auto whole = parse_json(json);
+    const bool deleting = whole && decode_meta(*whole).deleting;
+    tell(store.keep(id->key, {id->uid, deleting, object.error().message}), nullptr);
     if (readability_changed) readability_changed(id->key);
     return object.error();
   };
   sink.remove = [&store, tell, tell_gone](std::string_view json) {
     const auto id = identify(json);
     if (!id) return;
-    const auto unreadable = store.unreadable_keys();
+    const bool was_unreadable = store.unreadable(id->key).has_value();
     tell(store.erase(id->key, id->resource_version, id->uid), nullptr);
-    tell_gone(unreadable);
+    if (was_unreadable) tell_gone({id->key});
   };
   sink.end_list = [&store, tell, tell_gone](std::string_view version) {
     const auto unreadable = store.unreadable_keys();

@@ -39,6 +39,7 @@ namespace nervex::kube {
 // An object that is there, and of which this program makes nothing.
 struct Unreadable {
   std::string uid;
+  bool deleting = false;
   std::string why;  // in the decoder's words
 };
 
@@ -69,9 +70,9 @@ class Store {
   std::pair<Ptr, Ptr> exchange(const std::string& key, T object);
   // The same; returns what was there.
   Ptr put(const std::string& key, T object);
-  // Something of this key is there and cannot be read: what is stored stays, and unreadable()
-  // tells.
-  void keep(const std::string& key, Unreadable what);
+  // Something of this key is there and cannot be read: unreadable() tells, and what is stored
+  // stays, unless it is of another uid: then it was deleted, and is returned.
+  Ptr keep(const std::string& key, Unreadable what);
   // A deletion, or a state that does not count as being there. Returns what was there. Does nothing
   // if that is newer than `version` (a namesake of ours was folded in since). With its `uid`
   // this is the end of that object.

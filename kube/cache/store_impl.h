@@ -124,11 +124,14 @@ auto Store<T>::put(const std::string& key, T object) -> Ptr {
 }
 
 template <typename T>
-void Store<T>::keep(const std::string& key, Unreadable what) {
+auto Store<T>::keep(const std::string& key, Unreadable what) -> Ptr {
   MutexLock lock(mutex_);
   const auto at = entries_.find(std::string_view(key));
-  if (at != entries_.end()) at->listed_in = list_;
+  const bool is_stored = at != entries_.end();
+  const bool is_another = is_stored && uid_of(*at->object) != what.uid;
+  if (is_stored) at->listed_in = list_;
   unreadable_[key] = {std::move(what), list_};
+  return is_another ? remove(at) : nullptr;
 }
 
 template <typename T>

@@ -24,7 +24,7 @@ void fill(kube::Store<T>& store, const FakeApi& api, const kube::ResourceKind& k
     if (decoded) {
       store.put(key, *std::move(decoded));
     } else {
-      store.keep(key, {meta.uid, decoded.error().message});
+      store.keep(key, {meta.uid, meta.deleting, decoded.error().message});
     }
   }
   auto known = store.keys();

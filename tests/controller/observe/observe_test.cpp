@@ -117,6 +117,21 @@ TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end
                       "dqn-coordinator");
 }
 
+TEST_CASE("a back-off that a wrong clock has written is passed over for good",
+          "[controller][observe]") {
+  Cluster cluster;
+  cluster.create_job(1, 0);
+  cluster.settle();
+  const auto wrong = cluster.clock.now() + std::chrono::hours(1);
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                     {{"status", {{"nextAttemptTime", to_rfc3339(wrong)}}}});
+  cluster.settle();
+  const Json stored = cluster.api.get(kube::kNervexJobs, "rl", "dqn");
+  CHECK_FALSE(stored["status"].contains("nextAttemptTime"));
+  cluster.plan_and_run();
+  CHECK(cluster.job().status.phase == job::Phase::kRunning);
+}
+
 TEST_CASE("what others have, and names that are not needed, hold nothing up",
           "[controller][observe]") {
   Cluster cluster;

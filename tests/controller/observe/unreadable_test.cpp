@@ -68,6 +68,14 @@ TEST_CASE("what a job has that cannot be read stays as it is, and it is told why
     CHECK_FALSE(cluster.is_there(cluster.ending));
     CHECK(cluster.job().status.phase == job::Phase::kRunning);
   }
+  SECTION("when it is being deleted its pods may go") {
+    cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                       {{"metadata",
+                         {{"deletionTimestamp", to_rfc3339(cluster.clock.now())},
+                          {"finalizers", {"foregroundDeletion"}}}}});
+    cluster.process();
+    CHECK_FALSE(cluster.is_there(cluster.ending));
+  }
   SECTION("when it is deleted all of it goes") {
     cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
     cluster.process();

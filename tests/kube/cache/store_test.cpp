@@ -148,10 +148,12 @@ TEST_CASE("a list that fails drops nothing", "[kube][store]") {
 
 TEST_CASE("what is listed but cannot be read stays as it was", "[kube][store]") {
   Store<Pod> store;
-  store.put("a/p", a_pod("p", "5"));
+  Pod pod = a_pod("p", "5");
+  pod.meta.uid = "uid-p";
+  store.put("a/p", pod);
   store.begin_list();
-  store.keep("a/p", {"uid-p", "odd"});
-  store.keep("a/unknown", {"uid-u", "odder"});
+  store.keep("a/p", {"uid-p", false, "odd"});
+  store.keep("a/unknown", {"uid-u", false, "odder"});
   CHECK(store.end_list("10").empty());
   CHECK(store.keys() == std::vector<std::string>{"a/p"});
   CHECK(store.unreadable("a/p")->uid == "uid-p");
@@ -159,10 +161,22 @@ TEST_CASE("what is listed but cannot be read stays as it was", "[kube][store]") 
   CHECK(store.unreadable_keys() == std::vector<std::string>{"a/p", "a/unknown"});
 }
 
+TEST_CASE("what is stored goes when a namesake comes that cannot be read", "[kube][store]") {
+  Store<Pod> store;
+  Pod pod = a_pod("p", "5");
+  pod.meta.uid = "uid-1";
+  store.put("a/p", pod);
+  const auto gone = store.keep("a/p", {"uid-2", false, "odd"});
+  REQUIRE(gone != nullptr);
+  CHECK(gone->meta.uid == "uid-1");
+  CHECK(store.get("a/p") == nullptr);
+  CHECK(store.unreadable("a/p")->uid == "uid-2");
+}
+
 TEST_CASE("what could not be read is known as such until it can be, or is gone", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
-  store.keep("a/p", {"uid-p", "odd"});
+  store.keep("a/p", {"", false, "odd"});
   SECTION("its next state can be read") { store.put("a/p", a_pod("p", "6")); }
   SECTION("our own write made it so") { store.update("a/p", a_pod("p", "6")); }
   SECTION("it was deleted") { store.erase("a/p"); }
