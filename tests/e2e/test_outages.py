@@ -244,6 +244,8 @@ def test_an_outage_that_outlasts_the_leases_ends_the_leaders_and_nothing_else(jo
                            "--leader-elect-lease-duration=3s --leader-elect-renew-deadline=2s "
                            "--leader-elect-retry-period=500ms")
         components.cluster.restart(program)
+    for program in leaders:  # one that waits for its predecessor's lease does not end with it
+        wait_for(lambda name=program: components.cluster.is_leader(name), f"{program} to lead", 60)
     before = {name: dict(components.cluster.programs[name]) for name in OURS}
     components.kill("kube-apiserver")
     wait_for(lambda: not any(processes.alive(before[name]) for name in leaders), "the leaders to end", 60)
