@@ -136,7 +136,7 @@ void Worker::report_unreadable(const std::string& key, const kube::Unreadable& w
 Result<Outcome> Worker::work(const std::string& key) {
   const auto unreadable = stores_.jobs.unreadable(key);
   if (unreadable) report_unreadable(key, *unreadable);
-  if (auto gone = let_orphans_go(key); !gone) {
+  if (auto gone = let_orphans_go(key, unreadable); !gone) {
     log_warn("what a deleted job left was not let go",
              {{"job", key}, {"error", gone.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
@@ -191,9 +191,9 @@ void Worker::queue_slices(const std::string& key, const Actions& actions) const 
   add_namespace(stores_, kube::NamespacedName::parse(key).ns, slice_queue_);
 }
 
-Result<Nothing> Worker::let_orphans_go(const std::string& key) {
+Result<Nothing> Worker::let_orphans_go(const std::string& key,
+                                       const std::optional<kube::Unreadable>& unreadable) {
   const auto job = stores_.jobs.get(key);
-  const auto unreadable = stores_.jobs.unreadable(key);
   std::string uid = job ? job->meta.uid : "";
   if (unreadable) uid = unreadable->deleting ? "" : unreadable->uid;
   Actions actions;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,7 +44,8 @@ class Worker {
   Result<Outcome> work(const std::string& key);
   // Pods of a job that was deleted wait for nobody's record, and nobody else releases them or
   // deletes its PodGroups.
-  Result<Nothing> let_orphans_go(const std::string& key);
+  Result<Nothing> let_orphans_go(const std::string& key,
+                                 const std::optional<kube::Unreadable>& unreadable);
   void report_unreadable(const std::string& key, const kube::Unreadable& what);
   // The namespace's Service goes with the last job of the namespace.
   Result<Nothing> remove_unused_service(const std::string& ns);

@@ -191,7 +191,7 @@ TEST_CASE("a waiting job says until when, which node is avoided and why it was q
         "  Note     queued again: learner/0 lost its node\n");
 }
 
-TEST_CASE("the time until a job fails begins anew after a back-off, not while pods are refused",
+TEST_CASE("the time until a job fails begins again after a back-off, not while pods are refused",
           "[cli][explain]") {
   JobView view = a_view(job::Phase::kCreated);
   wait_with(view, "learner: does not fit");
