@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import threading
 import time
 import urllib.request
 
@@ -22,6 +23,9 @@ class Cluster:
         self.control_plane = []  # records of the control plane's processes
         self.programs = {}       # our programs and the second scheduler, by name
         self.ready = False       # whether `up` came to its end
+        self.revives = True      # revive() does something
+        self.revived = []        # [(program, when it stopped working, when it worked again)], monotonic
+        self._reviving = threading.Lock()
 
     # -- what is kept in .local/<name>/state.json
 
@@ -103,19 +107,41 @@ class Cluster:
         self.save()
 
     def wait_until_ready(self, program):
-        for attempt in range(3):
+        """Starts it again if it lost its port or its lease meanwhile; see suite.lost_its_lease()."""
+        for attempt in range(5):
             try:
                 return suite.wait_until_ready(self.settings, self.programs[program])
             except Failure:
-                if attempt == 2 or not suite.lost_its_port(self.programs[program]):
-                    raise
                 one = self.programs[program]
-                # Once more where others expect it, then elsewhere.
-                ports = (one["port"], one["metrics_port"]) if attempt == 0 else ()
+                lost_port = suite.lost_its_port(one)
+                if attempt == 4 or not (lost_port or suite.lost_its_lease(one)):
+                    raise
+                # Where others expect it, but not on a port that stays taken.
+                ports = () if lost_port and attempt > 0 else (one["port"], one["metrics_port"])
                 self.launch(one["program"], *ports, name=program)
+
+    def revive(self):
+        """Starts the programs again that ended because they lost their lease, as a kubelet does; see
+        suite.lost_its_lease(). From any thread."""
+        if not self._reviving.acquire(blocking=False):
+            return
+        try:
+            for name, one in list(self.programs.items()) if self.revives else []:
+                if one.get("stopped") or not suite.lost_its_lease(one):
+                    continue
+                begin = time.monotonic() - suite.RENEW_DEADLINE
+                warn(f"{name} lost its lease and ended: started again")
+                self.launch(one["program"], one["port"], one["metrics_port"], name=name)
+                self.wait_until_ready(name)
+                if name == one["program"]:
+                    self.write_env()
+                self.revived.append((one["program"], begin, time.monotonic()))
+        finally:
+            self._reviving.release()
 
     def stop(self, program, patience=10.0):
         """True if it ended by itself after SIGTERM."""
+        self.programs[program]["stopped"] = True
         return not processes.stop([self.programs[program]], patience)
 
     def start(self, program):

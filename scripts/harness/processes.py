@@ -39,10 +39,18 @@ def start(arguments, log, environment=None):
     """Starts a program in a session of its own, output appended to `log`; returns its record."""
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "ab") as output:
+        begin = output.seek(0, os.SEEK_END)
         child = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
             start_new_session=True, env={**inherited(), **(environment or {})})
-    return {"pid": child.pid, "start": start_time(child.pid), "log": log, "arguments": arguments}
+    return {"pid": child.pid, "start": start_time(child.pid), "log": log, "log_begin": begin, "arguments": arguments}
+
+
+def logged(process):
+    """What a process that start() has started has logged so far."""
+    with open(process["log"], "rb") as log:
+        log.seek(process["log_begin"])
+        return log.read().decode(errors="replace")
 
 
 def record(pid, log):

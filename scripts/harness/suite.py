@@ -6,6 +6,7 @@ import datetime
 import http.client
 import json
 import os
+import re
 import shlex
 import ssl
 import subprocess
@@ -23,7 +24,9 @@ PROGRAMS = ("webhook", "extender", "controller", "server", "scheduler")
 LEADERS = ("extender", "controller")
 # Shorter than by default, so that a test which kills a leader need not wait for long; long enough for a
 # machine that is busy with something else. A cluster that is measured has the default: a renewal is a write.
-LEASE = ("--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s")
+RENEW_DEADLINE = 6  # seconds for which a leader has not renewed its lease before it ends
+LEASE = ("--leader-elect-lease-duration=8s", f"--leader-elect-renew-deadline={RENEW_DEADLINE}s",
+         "--leader-elect-retry-period=1s")
 WEBHOOK_NAME = "nervex-webhook-service.nervex-system.svc"
 
 
@@ -177,6 +180,15 @@ def lost_its_port(process):
     with open(process["log"], encoding="utf-8", errors="replace") as log:
         text = log.read()[-4000:].lower()
     return any(words in text for words in PORT_TAKEN)
+
+
+LEASE_LOST = re.compile("leader ?election lost", re.IGNORECASE)
+
+
+def lost_its_lease(process):
+    """Ended because it could not renew its lease in time, as it must? A busy machine and an API server that is away
+    have that effect, and a kubelet starts the program again. Any other end is a crash."""
+    return not processes.alive(process) and LEASE_LOST.search(processes.logged(process)) is not None
 
 
 def wait_for_leadership(api, settings, process, timeout=30):

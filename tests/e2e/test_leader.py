@@ -33,7 +33,9 @@ def pair(request, programs):
         programs.start(first)
     wait_for(lambda: programs.is_leader(leader), f"{leader} to lead", timeout=TAKE_OVER)
     assert not programs.is_leader(standby)
-    return leader, standby
+    programs.revives = False  # these tests see to it themselves who leads
+    yield leader, standby
+    programs.revives = True
 
 
 def starts(jobs, name):

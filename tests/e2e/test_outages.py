@@ -239,6 +239,7 @@ def test_an_outage_that_outlasts_the_leases_ends_the_leaders_and_nothing_else(jo
                                                                              monkeypatch):
     """As every leader elected by Kubernetes' rules. Starting them again is the kubelet's part."""
     leaders = ("controller", "extender")
+    monkeypatch.setattr(components.cluster, "revives", False)
     for program in leaders:
         monkeypatch.setenv(f"NERVEX_{program.upper()}_ARGS",
                            "--leader-elect-lease-duration=3s --leader-elect-renew-deadline=2s "

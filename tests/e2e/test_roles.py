@@ -48,7 +48,8 @@ def test_nothing_that_our_programs_ask_for_is_forbidden(record):
 @pytest.mark.last
 @pytest.mark.whole_run
 def test_nothing_is_granted_that_is_not_used(record):
-    assert not record.failed, "tests failed: what they would have used is not known"
+    if record.failed:
+        pytest.skip("other tests of this run failed: what they would have used is not known")
     idle = [one for one in unused(read_grants(), record.uses) if not may_be_idle(one)]
     assert idle == [], ("granted, and used by nothing in this run (take it away, or say why in EXCEPTIONS):\n"
                         + "\n".join(sorted(map(str, idle))))

@@ -8,13 +8,12 @@ import http.client
 import os
 import queue
 import random
-import re
 import signal
 import threading
 import time
 import urllib.error
 
-from harness import kubelet, processes
+from harness import kubelet, processes, suite
 
 from support import history
 from support.wait import wait_for
@@ -29,8 +28,6 @@ if os.environ.get("NERVEX_E2E_DIRECT"):  # then a plan is committed when it is m
 FLAPS = ("short", "long", "short", "endless")
 MOST_FLAPPING = 3
 TAKE_OVER = 60.0
-LOST = re.compile("leader ?election lost", re.IGNORECASE)
-RENEW = 8.0  # seconds for which a leader has written nothing before it ends itself (harness.suite.LEASE), and some
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,13 +59,6 @@ def deck(chance, kinds):
         yield from chance.sample(kinds, len(kinds))
 
 
-def last_run(path):
-    """The end of a program's log, since it was started for the last time."""
-    with open(path, "rb") as log:
-        log.seek(max(0, log.seek(0, os.SEEK_END) - 16384))
-        return log.read().decode(errors="replace").rpartition(" started ")[2]
-
-
 class Chaos:
     """From start() to stop(), which ends every fault. `groups_changed` is to be told of each change of a PodGroup."""
 
@@ -98,7 +88,7 @@ class Chaos:
             thread.join(2 * TAKE_OVER)
             assert not thread.is_alive(), f"{thread.name} did not end"
         assert not self.errors, self.errors
-        self._start_ended()
+        self._check_crashes()
 
     def groups_changed(self, change):
         self._groups.put(change)
@@ -134,22 +124,23 @@ class Chaos:
         except (OSError, urllib.error.URLError, http.client.HTTPException):
             return False
 
-    def _check_end(self, name):
-        """The one reason to end that is not its own fault: a machine so busy that it could not renew its lease."""
-        log = self._cluster.programs[name]["log"]
-        if not LOST.search(last_run(log)):
-            raise AssertionError(f"{name} had ended before it was killed: {log}")
-        self.done["ended itself: lease not renewed"] += 1
+    def _one_leads(self, names):
+        self._revive()
+        return any(self._leads(name) for name in names)
 
-    def _start_ended(self):
-        """Starts those that ended themselves, as a kubelet does."""
+    def _revive(self):
+        """A program may end without being killed for one reason: a machine so busy that it could not renew its
+        lease. It is started again, as a kubelet does."""
+        known = len(self._cluster.revived)
+        self._cluster.revive()
+        revived = self._cluster.revived[known:]
+        self.outages += [Outage(*one) for one in revived]
+        self.done["ended itself: lease not renewed"] += len(revived)
+
+    def _check_crashes(self):
         for name, one in list(self._cluster.programs.items()):
-            if processes.alive(one):
-                continue
-            begin = time.monotonic() - RENEW
-            self._check_end(name)
-            self._start([name])
-            self.outages.append(Outage(one["program"], begin, time.monotonic()))
+            if not processes.alive(one) and not suite.lost_its_lease(one):
+                raise AssertionError(f"{name} had ended before it was killed: {one['log']}")
 
     def _start(self, names):
         for name in names:
@@ -165,7 +156,8 @@ class Chaos:
             while time.monotonic() < end:
                 if self._over.wait(0.2):
                     return
-                self._start_ended()
+                self._check_crashes()
+                self._revive()
             program, _, which = kind.partition(" ")
             names = self._names(program)
             leaders = [name for name in names if program != "scheduler" and self._leads(name)]
@@ -174,14 +166,13 @@ class Chaos:
                 continue  # nobody leads at the moment
             begin = time.monotonic()
             for name in victims:
-                if not processes.send(self._cluster.programs[name], signal.SIGKILL):
-                    self._check_end(name)
+                processes.send(self._cluster.programs[name], signal.SIGKILL)
             for name in victims:
                 processes.wait_for_end(self._cluster.programs[name])
             self._over.wait(chance.choice((0, 0, 1, 4)))
             self._start(victims)
             if program != "scheduler":
-                wait_for(lambda: any(self._leads(name) for name in names), f"one of {names} to lead", TAKE_OVER)
+                wait_for(lambda: self._one_leads(names), f"one of {names} to lead", TAKE_OVER)
             self.outages.append(Outage(program, begin, time.monotonic()))
             self.done[f"killed: {kind}"] += 1
 

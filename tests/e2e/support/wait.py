@@ -18,6 +18,9 @@ from harness.api import ApiError
 # Deadlines are for failures alone: so long that a machine with other work does not fail a good test.
 TIMEOUT = 60.0
 
+# Called about once a second while a test waits: what a node would do meanwhile.
+meanwhile = []
+
 
 def status_of(error):
     """The HTTP status of an API server's refusal; None of any other exception."""
@@ -56,8 +59,13 @@ def wait_for(predicate, what, timeout=TIMEOUT, interval=0.1, not_yet=()):
     an empty list or None while it is not there yet, or (False, state) to show more. `not_yet`: kinds of
     exceptions (absent, conflict, away) that mean the same."""
     __tracebackhide__ = True
-    deadline = time.monotonic() + timeout
+    begin = time.monotonic()
+    deadline, next_second = begin + timeout, begin + 1
     while True:
+        if time.monotonic() > next_second:
+            for act in meanwhile:
+                act()
+            next_second = time.monotonic() + 1
         try:
             done, value = verdict(predicate())
         except Exception as error:
