@@ -60,6 +60,10 @@ demo-node: ## see it installed on a real node of this machine, and a job run in 
 test: ## everything the ordinary run checks: build, unit and integration tests, end-to-end tests
 	@scripts/test
 
+.PHONY: test-all
+test-all: ## the same, with the end-to-end tests that take long for what they show beyond others
+	@NERVEX_E2E_EXTENDED=1 scripts/test
+
 .PHONY: test-unit
 test-unit: build ## only the tests that need no cluster (PRESET)
 	@ctest --preset $(PRESET) --no-tests=error -j2

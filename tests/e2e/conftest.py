@@ -7,6 +7,7 @@
     NERVEX_E2E_KUBECONFIG=FILE   use a cluster of your own where the suite is installed
     NERVEX_E2E_ORDER=<seed>      the order of files, and of tests in a file: random (the default, the seed is
                                  printed), a seed that was printed, or `written`
+    NERVEX_E2E_EXTENDED=1        also the tests that are marked `extended` (make test-all)
     NERVEX_E2E_USES=FOLDER       for runs with workers (pytest -n): each keeps there what its cluster's audit log
                                  says, and `-m last` in a run after it judges all of that (scripts/test does so)
     NERVEX_E2E_DIRECT=1          the controller runs with --direct-placement (make test-direct); without the tests that
@@ -367,12 +368,17 @@ def shuffled(items, seed):
 def pytest_collection_modifyitems(config, items):
     here = os.path.dirname(os.path.abspath(__file__))
     files = {name for name in os.listdir(here) if name.startswith("test_") and name.endswith(".py")}
-    chosen = config.option.keyword or config.option.markexpr or any("::" in word for word in config.args)
+    by_name = config.option.keyword or any("::" in word for word in config.args)
+    chosen = by_name or config.option.markexpr
     whole = not chosen and files == {item.path.name for item in items} and not os.environ.get("PYTEST_XDIST_WORKER")
     if not whole and not os.environ.get("NERVEX_E2E_USES"):  # see test_roles.py
         parts = [item for item in items if item.get_closest_marker("whole_run")]
         config.hook.pytest_deselected(items=parts)
         items[:] = [item for item in items if item not in parts]
+    if not by_name and not os.environ.get("NERVEX_E2E_EXTENDED"):
+        extended = [item for item in items if item.get_closest_marker("extended")]
+        config.hook.pytest_deselected(items=extended)
+        items[:] = [item for item in items if item not in extended]
     if DIRECT:
         scheduled = [item for item in items if item.get_closest_marker("scheduled")]
         config.hook.pytest_deselected(items=scheduled)

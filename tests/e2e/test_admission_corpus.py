@@ -10,6 +10,8 @@ import kubernetes
 import pytest
 from harness.settings import ROOT
 
+pytestmark = pytest.mark.long
+
 CORPUS = os.path.join(ROOT, "tests", "job", "corpus")
 LEARNER = "spec/learner/template"
 BELOW = {"job": "", "template": LEARNER, "pod": f"{LEARNER}/spec", "container": f"{LEARNER}/spec/containers/0"}

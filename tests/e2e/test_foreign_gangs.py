@@ -14,6 +14,8 @@ from support.foreign_gangs import LABEL, Gangs
 from support.jobs import job, template
 from support.wait import always, wait_for
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 90
 
 
@@ -97,6 +99,7 @@ def test_gangs_of_both_kinds_compete_and_each_is_whole(gangs, two, jobs, observe
     assert observer.broken == []
 
 
+@pytest.mark.extended
 def test_what_only_kube_scheduler_knows_keeps_the_whole_gang_from_starting(gangs, two, core, namespace):
     """Affinity to other pods, which the planner does not look at: one node refuses the gang's pods."""
     core.create_namespaced_pod(namespace, {

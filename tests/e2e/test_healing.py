@@ -8,6 +8,8 @@ from support.extender import extender_with
 from support.jobs import GROUP, VERSION, job, template
 from support.wait import always, wait_for
 
+pytestmark = pytest.mark.long
+
 NAME = "heals"
 SERVER = "system:serviceaccount:nervex-system:nervex-server"
 QUICK = "--bind-deadline=2s --node-lost-after=2s --healing-deadline=8s"

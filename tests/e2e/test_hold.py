@@ -134,6 +134,7 @@ def test_a_gang_goes_elsewhere_as_a_whole_when_kube_scheduler_refuses_one_pod(
     assert [(one["set"], one["node"]) for one in group["status"]["avoid"]] == [("learner", small)]
 
 
+@pytest.mark.extended
 def test_a_gang_without_another_node_waits_with_kube_schedulers_words_and_starts_by_itself(
         jobs, core, namespace, starts, observer, only):
     foreign = Foreign(core, namespace, only)
@@ -254,6 +255,7 @@ def small_pool(programs):
         yield {nodes.OWN: name}
 
 
+@pytest.mark.extended
 def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, starts, observer, small_pool):
     """Coordinator and 14 collectors fill a node; the aggregator goes elsewhere."""
     one = template(cpu="4200m", nodeSelector=small_pool)  # 15 of them to a node with 64 CPUs

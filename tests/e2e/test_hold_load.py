@@ -57,6 +57,7 @@ def pool(programs):
         yield {nodes.OWN: label}
 
 
+@pytest.mark.extended
 @pytest.mark.scheduled
 def test_a_restarted_scheduler_that_meets_1000_pinned_pods_binds_each_at_its_first_call(
         jobs, programs, pool, starts, scheduler_stopped):

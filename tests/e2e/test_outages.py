@@ -126,7 +126,7 @@ def until_a_new_job_runs(jobs, timeout=120):
     return time.monotonic() - begin
 
 
-@pytest.mark.parametrize("component", ["kube-apiserver", "etcd"])
+@pytest.mark.parametrize("component", ["kube-apiserver", pytest.param("etcd", marks=pytest.mark.extended)])
 def test_a_coordinator_that_asks_meanwhile_is_told_to_retry(jobs, replicas_api, components, component):
     """Any answer but 2xx would end its communication for good."""
     jobs.create(job("asks"))

@@ -114,7 +114,9 @@ class DeadNode:
         kubelet.set_node_ready(self._api, self._node, True)
 
 
-@pytest.fixture(params=[Thief, Cordon, Taint, DeadNode], ids=["thief", "cordon", "taint", "dead-node"])
+@pytest.fixture(params=[pytest.param(Thief, id="thief"), pytest.param(Cordon, id="cordon"),
+                        pytest.param(Taint, id="taint"),
+                        pytest.param(DeadNode, id="dead-node", marks=pytest.mark.extended)])
 def obstacle(request, pool, core, namespace):
     return request.param(pool, core, namespace)
 

@@ -214,6 +214,7 @@ def test_a_finished_job_is_409(running, jobs, replicas_api, node_agent, method):
 # -- the life of a job that asks for many
 
 
+@pytest.mark.extended
 def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replicas_api):
     """One POST for each few replicas, as a client that asks for what it needs: the job's objects do not grow with
     the number of POSTs, and no pod notices."""
