@@ -40,8 +40,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
                   "the AggregatorConfig of the cluster: jobs that find none are warned");
-  add_strictness(app, "--host-access", flags.host_access, "NERVEX_HOST_ACCESS",
-                 "pods with hostPath, host namespaces, privileged containers or capabilities");
+  add_strictness(
+      app, "--host-access", flags.host_access, "NERVEX_HOST_ACCESS",
+      "templates beyond level baseline of Pod Security 1.36, or with volumes such as nfs and csi");
   add_strictness(app, "--pod-access", flags.pod_access, "NERVEX_POD_ACCESS",
                  "jobs of users who may not create pods in their namespace");
   add_strictness(app, "--capacity", flags.capacity, "NERVEX_CAPACITY",

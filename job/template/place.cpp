@@ -85,6 +85,10 @@ void Place::forbidden(std::string detail) const {
   errors_.push_back({FieldErrorType::kForbidden, path(), "", std::move(detail)});
 }
 
+void Place::forbidden(const Json& shown, std::string detail) const {
+  errors_.push_back({FieldErrorType::kForbidden, path(), kube::to_text(shown), std::move(detail)});
+}
+
 void Place::duplicate() const {
   errors_.push_back({FieldErrorType::kDuplicate, path(), shown_value(value_), ""});
 }

@@ -69,6 +69,8 @@ class Place {
   // What is wrong is a part of what stands here: a key, or what is there by default.
   void invalid(const Json& shown, std::string detail) const;
   void forbidden(std::string detail) const;
+  // `shown` is not shown, but tells this error from that of another value in the same place.
+  void forbidden(const Json& shown, std::string detail) const;
   void duplicate() const;
   void duplicate(std::string_view shown, std::string detail = "") const;
   void too_long(std::size_t limit) const;

@@ -266,7 +266,8 @@ def test_what_the_planner_leaves_to_the_scheduler_is_warned_of(kubectl, namespac
     assert said.returncode == 0, said.stderr
     assert ("Warning: spec.learner.template: topologySpreadConstraints is best effort: "
             "left to kube-scheduler, not planned") in said.stderr.splitlines()
-    assert "Warning: spec.collector.template.spec.hostNetwork: gives access to the node" in said.stderr.splitlines()
+    assert ("Warning: spec.collector.template.spec.hostNetwork: gives access to the node "
+            "(Pod Security baseline: Host Namespaces)") in said.stderr.splitlines()
 
 
 def test_a_job_without_an_aggregator_config_is_warned(kubectl, namespace, programs, monkeypatch):

@@ -15,7 +15,7 @@ namespace {
 using testing::texts;
 using testing::Texts;
 
-Json a_job() {
+Json a_valid_job() {
   return Json::parse(R"({
     "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
     "metadata": {"name": "dqn"},
@@ -26,16 +26,16 @@ Json a_job() {
     }})");
 }
 
-// a_job() with this JSON merge patch applied.
+// a_valid_job() with this JSON merge patch applied.
 Json job_with(const std::string& patch) {
-  Json job = a_job();
+  Json job = a_valid_job();
   job.merge_patch(Json::parse(patch));
   return job;
 }
 
-// a_job() whose coordinator's container has these resources.
+// a_valid_job() whose coordinator's container has these resources.
 Json job_with_resources(const std::string& resources) {
-  Json job = a_job();
+  Json job = a_valid_job();
   job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["resources"] =
       Json::parse(resources);
   return job;
@@ -270,7 +270,7 @@ TEST_CASE("whatever number is accepted can be read", "[job][validate]") {
       GENERATE(-1, 0, 1, 4'096, 4'097, 65'536, 65'537, 1'000'000'000, 1'000'000'001, 2'147'483'647,
                2'147'483'648, std::numeric_limits<std::int64_t>::max());
   CAPTURE(field, number);
-  Json job = a_job();
+  Json job = a_valid_job();
   job["spec"]["learner"] = job["spec"]["collector"];
   const auto dot = field.find('.');
   if (dot == std::string::npos) {

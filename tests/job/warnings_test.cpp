@@ -152,31 +152,6 @@ TEST_CASE("a reserved variable is one that the controller sets", "[job][warnings
   }
 }
 
-TEST_CASE("what reaches into the node is found", "[job][warnings]") {
-  Json job = Json::parse(R"({"spec": {
-    "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/b"}}],
-    "coordinator": {"template": {"spec": {
-      "hostNetwork": true, "hostPID": false, "hostIPC": true,
-      "volumes": [{"name": "c", "hostPath": {"path": "/c"}}],
-      "initContainers": [{"securityContext": {"privileged": true}}],
-      "containers": [{"securityContext": {"privileged": false, "capabilities": {
-        "drop": ["ALL"], "add": ["SYS_ADMIN"]}}}]}}},
-    "aggregator": {"template": {"spec": {"hostPID": true}}}}})");
-  const std::string pod = "spec.coordinator.template.spec.";
-  Warnings want{"spec.volumes[1].hostPath",
-                pod + "hostNetwork",
-                pod + "hostIPC",
-                pod + "volumes[0].hostPath",
-                pod + "initContainers[0].securityContext.privileged",
-                pod + "containers[0].securityContext.capabilities.add",
-                "spec.aggregator.template.spec.hostPID"};
-  for (auto& line : want) line += ": gives access to the node";
-  CHECK(host_access_warnings(job) == want);
-  for (const char* text : {"null", "[]", R"({"spec":{"coordinator":{"template":{"spec":[]}}}})"}) {
-    CHECK(host_access_warnings(Json::parse(text)).empty());
-  }
-}
-
 TEST_CASE("an AggregatorConfig is warned of as a job is", "[job][warnings]") {
   const Json config = Json::parse(R"({"kind": "AggregatorConfig", "spec": {"aggregator": {
     "template": {"spec": {"schedulerName": "other", "containers": [

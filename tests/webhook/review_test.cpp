@@ -430,7 +430,7 @@ TEST_CASE("access to the node that is stored excuses no other", "[webhook][revie
   changed["spec"]["coordinator"]["template"]["spec"]["containers"][0]["securityContext"]
          ["capabilities"]["add"] = {"SYS_ADMIN"};
   CHECK(field(changed) ==
-        "spec.coordinator.template.spec.containers[0].securityContext.capabilities.add");
+        "spec.coordinator.template.spec.containers[0].securityContext.capabilities.add[0]");
 }
 
 TEST_CASE("an error that is stored hides no new one", "[webhook][review]") {
