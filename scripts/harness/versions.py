@@ -50,11 +50,12 @@ def of_tree():
 
 
 def renamed(content, old, new):
-    """The text of a file with the images of version `new` instead of `old`."""
+    """The text of a file with the images and labels of version `new` instead of `old`."""
     old = re.escape(old)
     content = re.sub(rf"\b(nervex-(?:controller|extender|mock|server|webhook)|nervexctl):{old}(?![\w.-])", rf"\g<1>:{new}", content)
     content = re.sub(rf"(name: nervex\S*\n  newTag: ){old}(?=\n)", rf"\g<1>{new}", content)  # manifests/images
     content = re.sub(rf"(name: nervex.*, newTag: ){old}(?=\}})", rf"\g<1>{new}", content)  # docs/install.md
+    content = re.sub(rf"(app\.kubernetes\.io/version: ){old}(?=\n)", rf"\g<1>{new}", content)
     return re.sub(rf"^(ARG VERSION=){old}$", rf"\g<1>{new}", content, flags=re.MULTILINE)  # Dockerfile
 
 

@@ -135,6 +135,8 @@ class Version(unittest.TestCase):
                 "image: nervex-mock:1.1.0.1\n": None, "image: nervex-mock:1.1.01\n": None, "image: other:1.1.0\n": None,
                 "image: nervex-mock:1x1.0\n": None, "version 1.1.0\n": None,
                 "- name: nervex-server\n  newTag: 1.1.0\n": "- name: nervex-server\n  newTag: 1.2.0\n",
+                "    app.kubernetes.io/version: 1.1.0\n": "    app.kubernetes.io/version: 1.2.0\n",
+                "    app.kubernetes.io/version: 1.1.0-rc1\n": None,
                 "- name: kube-scheduler\n  newTag: 1.1.0\n": None,
                 "- {name: nervexctl, newName: r/nervexctl, newTag: 1.1.0}": "- {name: nervexctl, newName: r/nervexctl, newTag: 1.2.0}",
                 "ARG VERSION=1.1.0\n": "ARG VERSION=1.2.0\n"}.items():
