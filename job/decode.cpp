@@ -165,12 +165,16 @@ Role read_role(Fields& fields) {
   return Role::kCollector;
 }
 
-// One incarnation more than there may be: the replica is used up (exhausted_replicas()).
-constexpr int kUsedUp = kMaxIncarnation + 1;
-
-Slot read_slot(Fields& fields, int most_incarnations = kMaxIncarnation) {
+Slot read_slot(Fields& fields) {
   return {fields.small_integer("ordinal", 0, kMaxOrdinal),
-          fields.small_integer("incarnation", 0, most_incarnations)};
+          fields.small_integer("incarnation", 0, kMaxIncarnations)};
+}
+
+Status::Continued read_continued(Fields& fields) {
+  const Role role = read_role(fields);
+  return {role, read_slot(fields),
+          fields.small_integer("namedAs", kFirstContinuedOrdinal, kMaxOrdinal),
+          fields.small_integer("count", 1, kMaxOrdinal)};
 }
 
 RequestEntry read_entry(Fields& fields) {
@@ -224,8 +228,7 @@ Requests read_requests(Fields fields) {
   fields.each(fields.has("base") ? "base" : "floor", [&](Fields change) {
     const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
-    // The server once stored replicas that were used up as they were.
-    const Slot slot = read_slot(change, kUsedUp);
+    const Slot slot = read_slot(change);
     requests.base.push_back({attempt, role, slot, change.boolean("removed")});
   });
   fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
@@ -351,8 +354,14 @@ Status read_status(Fields fields) {
   });
   fields.each("replaced", [&](Fields replaced) {
     const Role role = read_role(replaced);
-    status.replaced.push_back({role, read_slot(replaced, kUsedUp)});
+    status.replaced.push_back({role, read_slot(replaced)});
   });
+  fields.each("continued", [&](Fields one) { status.continued.push_back(read_continued(one)); });
+  Fields next_continued = fields.object("nextContinued");
+  status.next_continued_collector =
+      next_continued.small_integer("collector", status.next_continued_collector);
+  status.next_continued_learner =
+      next_continued.small_integer("learner", status.next_continued_learner);
   fields.each("requeuedGangs", [&](Fields gang) {
     Status::RequeuedGang& requeued = status.requeued_gangs.emplace_back();
     requeued.name = gang.text("name");

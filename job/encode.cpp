@@ -28,6 +28,14 @@ Json encode_replaced(const Status::Replaced& replaced) {
   return out;
 }
 
+Json encode_continued(const Status::Continued& continued) {
+  Json out = encode_slot(continued.from);
+  out["role"] = to_string(continued.role);
+  out["namedAs"] = continued.ordinal;
+  if (continued.count != 1) out["count"] = continued.count;
+  return out;
+}
+
 Json encode_last_attempt(const LastAttempt& last) {
   Json out = {{"attempt", last.attempt},
               {"reason", last.reason},
@@ -124,6 +132,14 @@ Json encode_status(const Status& status) {
   if (status.last_attempt) out["lastAttempt"] = encode_last_attempt(*status.last_attempt);
   if (!status.replaced.empty()) out["replaced"] = Json::array();
   for (const auto& replaced : status.replaced) out["replaced"].push_back(encode_replaced(replaced));
+  if (!status.continued.empty()) out["continued"] = Json::array();
+  for (const auto& one : status.continued) out["continued"].push_back(encode_continued(one));
+  const bool has_continued = status.next_continued_collector > kFirstContinuedOrdinal ||
+                             status.next_continued_learner > kFirstContinuedOrdinal;
+  if (has_continued) {
+    out["nextContinued"] = {{"collector", status.next_continued_collector},
+                            {"learner", status.next_continued_learner}};
+  }
   if (!status.requeued_gangs.empty()) out["requeuedGangs"] = Json::array();
   for (const auto& gang : status.requeued_gangs) {
     Json& item = out["requeuedGangs"].emplace_back(Json{

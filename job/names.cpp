@@ -90,6 +90,38 @@ std::optional<std::uint64_t> number_of(std::string_view suffix) {
 
 // `<job>-<role>` of the coordinator and of the job's own aggregator.
 bool has_single(Role role) { return role == Role::kCoordinator || role == Role::kAggregator; }
+bool has_fixed_name(Role role, Slot slot) { return has_single(role) && slot.ordinal == 0; }
+
+constexpr int kPerOrdinal = kMaxIncarnation + 1;
+
+// Whose replica has a pod of that role? A multi-GPU learner's are an aggregator and ddp-learners.
+Role replica_role(Role role) {
+  return role == Role::kCollector ? Role::kCollector : Role::kLearner;
+}
+
+// The ordinal and incarnation that the slot's name is made of. nullopt: it has none.
+std::optional<Slot> named_as(const Job& job, Role role, Slot slot) {
+  if (slot.incarnation <= kMaxIncarnation) return slot;
+  const int first = slot.incarnation - slot.incarnation % kPerOrdinal;
+  for (const auto& one : job.status.continued) {
+    const int part = slot.ordinal - one.from.ordinal;
+    const bool has_it = one.role == replica_role(role) && one.from.incarnation == first &&
+                        part >= 0 && part < one.count;
+    if (has_it) return Slot{one.ordinal + part, slot.incarnation % kPerOrdinal};
+  }
+  return std::nullopt;
+}
+
+// The inverse.
+Slot slot_named(const Job& job, Role role, Slot name) {
+  if (name.ordinal < kFirstContinuedOrdinal) return name;
+  for (const auto& one : job.status.continued) {
+    const int part = name.ordinal - one.ordinal;
+    if (one.role != replica_role(role) || part < 0 || part >= one.count) continue;
+    return {one.from.ordinal + part, one.from.incarnation + name.incarnation};
+  }
+  return name;
+}
 
 }  // namespace
 
@@ -129,10 +161,15 @@ std::optional<Slot> slot_of_suffix(std::string_view job_uid, Role role, std::str
 }
 
 std::string pod_name(const Job& job, Role role, Slot slot) {
-  if (has_single(role) && slot.ordinal == 0)
-    return fmt::format("{}-{}", job.meta.name, to_string(role));
+  if (has_fixed_name(role, slot)) return fmt::format("{}-{}", job.meta.name, to_string(role));
+  // Of one without a name no pod is made; the text must be a name all the same.
+  const Slot fallback{slot.ordinal, slot.incarnation % kPerOrdinal};
   return fmt::format("{}-{}-{}", job.meta.name, to_string(role),
-                     name_suffix(job.meta.uid, role, slot));
+                     name_suffix(job.meta.uid, role, named_as(job, role, slot).value_or(fallback)));
+}
+
+bool has_name(const Job& job, Role role, Slot slot) {
+  return has_fixed_name(role, slot) || named_as(job, role, slot).has_value();
 }
 
 std::optional<NamedSlot> slot_of_pod_name(const Job& job, std::string_view pod) {
@@ -144,7 +181,7 @@ std::optional<NamedSlot> slot_of_pod_name(const Job& job, std::string_view pod) 
     if (rest.empty() && has_single(role)) return NamedSlot{role, {}};
     if (!rest.starts_with('-') || role == Role::kCoordinator) continue;
     if (const auto slot = slot_of_suffix(job.meta.uid, role, rest.substr(1))) {
-      return NamedSlot{role, *slot};
+      return NamedSlot{role, slot_named(job, role, *slot)};
     }
   }
   return std::nullopt;

@@ -30,7 +30,11 @@ inline constexpr std::string_view kTrackingFinalizer = "nervex.sensetime.com/job
 inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
 
 inline constexpr int kMaxOrdinal = 65'535;
-inline constexpr int kMaxIncarnation = 217;
+inline constexpr int kMaxIncarnation = 217;  // of the names of one ordinal
+// More incarnations than this no replica can have: those of its own ordinal and of all that the
+// controller gives out.
+inline constexpr int kMaxIncarnations =
+    (kMaxIncarnation + 1) * (kMaxOrdinal + 1 - kFirstContinuedOrdinal + 1);
 
 // Port of a role whose main container declares none: collector 22270, learner and ddp-learner
 // 22271, aggregator 22272, coordinator 22273.
@@ -45,8 +49,12 @@ std::string name_suffix(std::string_view job_uid, Role role, Slot slot);
 std::optional<Slot> slot_of_suffix(std::string_view job_uid, Role role, std::string_view suffix);
 
 // `<job>-coordinator` and `<job>-aggregator` for slot 0 of those roles; else
-// `<job>-<role>-<suffix>`.
+// `<job>-<role>-<suffix>`. Incarnations after the 217th have suffixes of other ordinals:
+// status.continued.
 std::string pod_name(const Job& job, Role role, Slot slot);
+// The incarnation has a name: it is one of the first 218, or status.continued has an ordinal for
+// it, or the role's name is fixed. No pod is made of a slot without.
+bool has_name(const Job& job, Role role, Slot slot);
 
 // Whose name is this? The inverse of the above, of every role. nullopt: no pod of this job has it.
 struct NamedSlot {

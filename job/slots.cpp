@@ -39,16 +39,13 @@ Changes changes_of(const Job& job, Role role) {
   return changes;
 }
 
-// Beyond that its name would be another slot's.
-bool can_be_named(Slot slot) { return slot.incarnation <= kMaxIncarnation; }
-
 std::vector<Replica> replicas_of(const Job& job, Role role, bool with_names) {
   const auto& spec = role_spec(job.spec, role);
   std::vector<Replica> replicas;
   if (!spec || !spec->pod_template.is_object()) return replicas;
   const Changes changes = changes_of(job, role);
   const auto add = [&](Slot slot, const RequestEntry* entry) {
-    if (can_be_named(slot) == with_names) replicas.push_back({role, slot, entry});
+    if (has_name(job, role, slot) == with_names) replicas.push_back({role, slot, entry});
   };
   for (int ordinal = 0; ordinal < spec->replicas; ++ordinal) {
     if (changes.removed.count(ordinal) == 0) add(changes.apply({ordinal, 0}), nullptr);

@@ -38,11 +38,12 @@ Slot current_slot(const Job& job, Role role, Slot slot);
 
 // The replicas of `role`, kCollector or kLearner, that the job wants in its current attempt, those
 // that have ended included: the base replicas, but for what was removed, then what was requested,
-// by ordinal. Neither those whose incarnations are used up. None without a template. Cost: replicas
+// by ordinal. Neither those that have no name left. None without a template. Cost: replicas
 // + changes x log(changes).
 std::vector<Replica> wanted_replicas(const Job& job, Role role);
-// Those that were left out: the controller has replaced their pods so often that no name is left
-// for the next one. nervex-server lets them go on under ordinals that are fresh.
+// Those that were left out: their pods were replaced so often that no name is left for the next
+// one. The controller gives them the names of a fresh ordinal (status.continued) when it sees them;
+// when it has none left, nervex-server lets them go on as replicas of other ordinals.
 std::vector<Replica> exhausted_replicas(const Job& job, Role role);
 
 // The pods of a replica: itself, or of a multi-GPU learner the aggregator and then the

@@ -47,6 +47,9 @@ struct Slot {
 };
 
 inline constexpr int kFirstRequestedOrdinal = 4096;
+// Ordinals from here on are given out by the controller alone, those below by nervex-server: two
+// programs that never ask each other give out none twice. status.continued[].
+inline constexpr int kFirstContinuedOrdinal = 61'440;
 // Of one job, base replicas and requests together: what a PodGroup can hold in etcd.
 inline constexpr int kMaxPodsPerJob = 5'000;
 
@@ -200,6 +203,19 @@ struct Status {
     bool operator==(const Replaced&) const = default;
   };
   std::vector<Replaced> replaced;
+  // A replica that has used up the names of its ordinal stays the same slot, and its next
+  // incarnations have the names of a fresh ordinal (names.h). Of the current attempt.
+  struct Continued {
+    Role role = Role::kCollector;  // kCollector or kLearner
+    Slot from;                     // the first slot of the replica that is named after `ordinal`
+    int ordinal = 0;
+    int count = 1;  // ordinals in a row: one for each ddp-learner of a multi-GPU learner
+    bool operator==(const Continued&) const = default;
+  };
+  std::vector<Continued> continued;
+  // The next fresh ordinal: never given out twice in a job.
+  int next_continued_collector = kFirstContinuedOrdinal;
+  int next_continued_learner = kFirstContinuedOrdinal;
   // Gangs of the current attempt, but for the base one, and multi-GPU learners, of which the API
   // server refused a pod for good and that were not whole since: taken back, and planned again not
   // before `requeue_at`.

@@ -126,7 +126,6 @@ Numbers numbers_of_base(const gang::PodGroup& group) {
 WantedSlots::WantedSlots(const job::Job& job, bool has_aggregator) {
   const auto add_single = [&](Role role) {
     const job::Slot slot = job::current_slot(job, role, {});
-    if (slot.incarnation > job::kMaxIncarnation) return;  // used up: replacement.h
     add({role, slot, {role, slot, nullptr}, 0, false});
   };
   // A coordinator has no next incarnation: a lost one is the end of the attempt.

@@ -198,6 +198,7 @@ job::Status next_attempt(const Observed& seen, std::string_view reason,
   status.coordinator = status.aggregator = status.collector = status.learner = {};
   status.ended.clear();
   status.replaced.clear();
+  status.continued.clear();
   status.requeued_gangs.clear();
   status.created_through = {};
   reset_conditions(seen, reason, message, status);

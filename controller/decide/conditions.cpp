@@ -303,7 +303,7 @@ void set_requests_lost(const Observed& seen, job::Status& status) {
 // Ordinals are never used again in a job, so that a name never stands for two replicas: this is not
 // taken back.
 void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
-  constexpr int kAll = job::kMaxOrdinal + 1 - job::kFirstRequestedOrdinal;
+  constexpr int kAll = job::kFirstContinuedOrdinal - job::kFirstRequestedOrdinal;
   constexpr int kPercent = 80;
   const auto is_near = [](int next) {
     return (next - job::kFirstRequestedOrdinal) * 100 >= kAll * kPercent;

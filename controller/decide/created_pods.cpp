@@ -93,22 +93,24 @@ bool is_worth_writing(const CreatedThrough& before, const CreatedThrough& after)
          });
 }
 
-std::vector<std::string> vanished_pods(const Round& round) {
-  std::vector<std::string> vanished;
+std::set<gang::SlotKey> created_slots(const Round& round) {
+  std::set<gang::SlotKey> slots;
   const gang::PodGroup& group = *round.attempt.group;
   const CreatedThrough& created = round.seen.job.status.created_through;
-  if (created.pod_group_uid != group.meta.uid) return vanished;
-  std::set<std::pair<Role, job::Slot>> pods;
-  for (const auto& of : round.attempt.pods) pods.emplace(of.role, of.slot);
-  std::set<gang::SlotKey> empty;  // placements that have lost their pod
+  if (created.pod_group_uid != group.meta.uid) return slots;
   for (const auto& gang : group.status.gangs) {
     const std::int64_t bound = stored_bound(created, group, gang.name);
     for (const auto& of : gang.placements) {
-      const auto role = job::parse_role(of.role);
-      if (of.number > bound || !role || pods.count({*role, job_slot(of.slot)}) != 0) continue;
-      empty.emplace(of.role, of.slot);
+      if (of.number <= bound) slots.emplace(of.role, of.slot);
     }
   }
+  return slots;
+}
+
+std::vector<std::string> vanished_pods(const Round& round) {
+  std::vector<std::string> vanished;
+  std::set<gang::SlotKey> empty = created_slots(round);  // less those that have their pod
+  for (const auto& of : round.attempt.pods) empty.erase({to_string(of.role), slot_id(of.slot)});
   if (empty.empty()) return vanished;
   for (const auto& slot : round.slots.all()) {
     if (slot.role == Role::kCoordinator || slot.is_over) continue;

@@ -7,6 +7,7 @@
 // tracking finalizer).
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ job::Status::CreatedThrough created_through(const Round& round);
 // become part of another one, which says so from now on.
 bool is_worth_writing(const job::Status::CreatedThrough& before,
                       const job::Status::CreatedThrough& after);
+
+// Slots of the PodGroup's placements that have had a pod, as the status says. With a PodGroup.
+std::set<gang::SlotKey> created_slots(const Round& round);
 
 // Names of pods that are wanted and not in `seen`, but were created. Of a round that is complete
 // but for `vanished` and `losses`, with a PodGroup.

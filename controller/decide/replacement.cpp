@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "controller/decide/conditions.h"
+#include "controller/decide/created_pods.h"
 #include "controller/decide/round.h"
 #include "job/names.h"
 #include "kube/model/disruption.h"
@@ -84,7 +85,8 @@ class Losses {
     }
     for (const auto& [number, incarnation] : incarnations_) {
       if (is_of_the_past(number)) continue;
-      out_.replaced.push_back({number.first, {number.second, incarnation}});
+      out_.replaced.push_back(
+          {number.first, {number.second, std::min(incarnation, job::kMaxIncarnations)}});
     }
     return std::move(out_);
   }
@@ -129,7 +131,9 @@ class Losses {
     out_.lost.push_back(std::move(why));
   }
 
-  // What lowered base replicas take away comes back, if it does, as another pod.
+  // What lowered base replicas take away comes back, if it does, as another pod; what never had a
+  // pod, as itself: `kubectl scale` up and down while a job waits uses up no names. (A pod that is
+  // not seen yet raises its slot when it is, or has another placement than the next one by then.)
   void lower_base_replicas() {
     const auto lower = [&](Role role, job::Slot slot) {
       if (!is_base_replica(role, slot.ordinal)) return;
@@ -137,12 +141,11 @@ class Losses {
       if (spec && slot.ordinal < spec->replicas) return;
       raise(role, {slot.ordinal, slot.incarnation + 1});
     };
-    for (const auto& set : attempt_.group->spec.members) {
-      const auto role = job::parse_role(set.role);
-      if (!role) continue;
-      for (const auto slot : set.slots) lower(*role, job_slot(slot));
-    }
+    for (const auto& of : attempt_.pods) lower(of.role, of.slot);
     for (const auto& of : seen_.job.status.ended) lower(of.role, of.slot);
+    for (const auto& [role, slot] : created_slots(round_)) {
+      if (const auto known = job::parse_role(role)) lower(*known, job_slot(slot));
+    }
   }
 
   // Ordinals of requests are never used again.
@@ -160,15 +163,6 @@ class Losses {
   Replacement out_;
 };
 
-// nervex-server has given the replica a fresh ordinal. (A request's old one is not in the status
-// any more: nothing wants it.)
-bool goes_on_elsewhere(const job::Job& job, const job::Status::Replaced& of) {
-  const auto& moved = job.spec.requests.moved;
-  return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& one) {
-    return one.attempt == job.status.attempt && one.role == of.role && one.from == of.slot.ordinal;
-  });
-}
-
 }  // namespace
 
 std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Attempt& attempt) {
@@ -183,6 +177,36 @@ std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Att
   }
   sort_by_slot(ended);
   return ended;
+}
+
+std::vector<job::Replica> exhausted_replicas(const job::Job& job) {
+  std::vector<job::Replica> all = job::exhausted_replicas(job, Role::kCollector);
+  const auto learners = job::exhausted_replicas(job, Role::kLearner);
+  all.insert(all.end(), learners.begin(), learners.end());
+  return all;
+}
+
+bool continue_exhausted(job::Job& job) {
+  const auto exhausted = exhausted_replicas(job);
+  job::Status& status = job.status;
+  bool has_continued = false;
+  for (const auto& replica : exhausted) {
+    const bool is_collector = replica.role == Role::kCollector;
+    int& next = is_collector ? status.next_continued_collector : status.next_continued_learner;
+    // Earlier versions of nervex-server went on into this range.
+    next = std::max(
+        {next, is_collector ? status.next_collector : status.next_learner,
+         is_collector ? job.spec.requests.next_collector : job.spec.requests.next_learner});
+    const int count = replica.entry != nullptr ? job::ordinals_of(*replica.entry) : 1;
+    if (next + count - 1 > job::kMaxOrdinal) continue;
+    constexpr int kPerOrdinal = job::kMaxIncarnation + 1;
+    job::Slot first = replica.slot;
+    first.incarnation -= first.incarnation % kPerOrdinal;
+    status.continued.push_back({replica.role, first, next, count});
+    next += count;
+    has_continued = true;
+  }
+  return has_continued;
 }
 
 Replacement replace_lost(const Round& round) { return Losses(round).find(); }
@@ -218,21 +242,21 @@ Actions lost_events(const Replacement& replacement) {
   return {warning_event(kPodsLost, fmt::format("{}{}: replaced", lost.front(), others))};
 }
 
-void report_replacement_limit(const Observed& seen, job::Status& status) {
-  for (const auto& of : status.replaced) {
-    if (of.slot.incarnation <= job::kMaxIncarnation || goes_on_elsewhere(seen.job, of)) continue;
-    const bool is_aggregator = of.role == Role::kAggregator;
-    return set_condition(
-        seen, status, kReplacementLimitExceeded, true, kReplacementLimitExceeded,
-        fmt::format("{} {} was replaced {} times and is not made again{}: find out what takes its "
-                    "pods away",
-                    to_string(of.role), of.slot.ordinal, job::kMaxIncarnation,
-                    is_aggregator ? "" : " before the next request to nervex-server for this job"));
+void report_replacement_limit(const Round& round, job::Status& status) {
+  const auto exhausted = exhausted_replicas(round.job);
+  if (exhausted.empty()) {
+    if (!is_true(status, kReplacementLimitExceeded)) return;
+    return set_condition(round.seen, status, kReplacementLimitExceeded, false, kContinued,
+                         "no replica has reached the limit of replacements");
   }
-  if (is_true(status, kReplacementLimitExceeded)) {
-    set_condition(seen, status, kReplacementLimitExceeded, false, kContinued,
-                  "no replica has reached the limit of replacements");
-  }
+  const job::Replica& first = exhausted.front();
+  const std::string message = fmt::format(
+      "{} {} was replaced {} times and no name is left for its next pod before the next request to "
+      "nervex-server for this job: find out what takes its pods away",
+      to_string(first.role), first.slot.ordinal, first.slot.incarnation);
+  set_condition(round.seen, status, kReplacementLimitExceeded, true, kReplacementLimitExceeded,
+                message);
+  set_condition(round.seen, status, kReady, false, kReplacementLimitExceeded, message);
 }
 
 }  // namespace nervex::controller

@@ -22,14 +22,21 @@ std::vector<job::Status::Ended> ended_slots(const job::Status& status, const Att
 
 struct Replacement {
   // What status.replaced has to say before any of it is done: one entry per replica, with the
-  // incarnation after the one that was seen, sorted. Equal to what it says if nothing is new. An
-  // incarnation above job::kMaxIncarnation stands for a replica that cannot be replaced again.
+  // incarnation after the one that was seen, sorted. Equal to what it says if nothing is new.
   std::vector<job::Status::Replaced> replaced;
   std::vector<std::string> lost;  // for people: the pods that are replaced from now on, and why
   // Some pods are replaced only then: each replica waits longer than the time before, so that a
   // node which rejects everything does not use up its incarnations.
   std::optional<std::chrono::seconds> look_again;
 };
+
+// Collectors and learners that are wanted and have no name left (job/slots.h).
+std::vector<job::Replica> exhausted_replicas(const job::Job& job);
+
+// Gives these the names of fresh ordinals, in status.continued, as far as there are any. Those come
+// from a range that the controller alone gives out: whatever nervex-server does with the same
+// replica at the same time, no name is used twice. Returns whether it changed anything.
+bool continue_exhausted(job::Job& job);
 
 // Of a round that is complete but for `losses` (round.h), with a PodGroup and no lost requests.
 Replacement replace_lost(const Round& round);
@@ -42,8 +49,8 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name);
 // One event for all of them; none if nothing was lost.
 Actions lost_events(const Replacement& replacement);
 
-// Sets the condition ReplacementLimitExceeded if status.replaced names a replica that has had all
-// its incarnations, until nervex-server lets it go on under a fresh ordinal.
-void report_replacement_limit(const Observed& seen, job::Status& status);
+// Sets the condition ReplacementLimitExceeded while a replica that is wanted has no name left, and
+// Ready with it.
+void report_replacement_limit(const Round& round, job::Status& status);
 
 }  // namespace nervex::controller

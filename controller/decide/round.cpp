@@ -35,8 +35,9 @@ Round::Round(const Observed& observed, Attempt of)
   if (requests_lost) return;
   vanished = vanished_pods(*this);
   losses = replace_lost(*this);
-  if (losses.replaced == job.status.replaced) return;
+  const bool has_news = losses.replaced != job.status.replaced;
   job.status.replaced = losses.replaced;
+  if (!continue_exhausted(job) && !has_news) return;
   slots = WantedSlots(job, attempt.has_aggregator);
 }
 

@@ -95,11 +95,13 @@ void set_counts(const job::Status& before, const Attempt& attempt, job::Status& 
   status.ready = counts.ready;
 }
 
-// Pods that are wanted and go on, or will. While requests are lost their pods go on all the same.
+// Pods that are wanted and go on, will, or would if a name were left. While requests are lost their
+// pods go on all the same.
 int desired_pods(const Round& round) {
   const WantedSlots& slots = round.slots;
   const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
   std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
+  for (const auto& replica : exhausted_replicas(round.job)) wanted += std::ssize(pods_of(replica));
   if (round.attempt.group == nullptr || !round.requests_lost) return static_cast<int>(wanted);
   for (const auto& set : round.attempt.group->spec.members) {
     wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
@@ -164,12 +166,15 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   if (judge_attempt(round).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
   set_facts(round, status);
   status.replaced = round.job.status.replaced;
+  status.continued = round.job.status.continued;
+  status.next_continued_collector = round.job.status.next_continued_collector;
+  status.next_continued_learner = round.job.status.next_continued_learner;
   status.requeued_gangs = still_requeued(round);
   status.created_through = created_through(round);
   status.desired = round.seen.job.spec.suspend ? 0 : desired_pods(round);
   forget_many(round, status);
   set_conditions(round, nothing_to_create, status);
-  report_replacement_limit(round.seen, status);
+  report_replacement_limit(round, status);
   pass_over_wrong_clock(status, round.seen.now);  // once written it is passed over for good
   return status;
 }

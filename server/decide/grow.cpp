@@ -155,7 +155,7 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
   if (auto bounds = check_bounds(view, requests, entry, replicas, limits); !bounds) return bounds;
   const int first = next_ordinal(requests, entry.role);
   const int step = ordinals_of(entry);
-  if (first + std::int64_t{replicas} * step - 1 > job::kMaxOrdinal) {
+  if (first + std::int64_t{replicas} * step > job::kFirstContinuedOrdinal) {
     return Error{Code::kConflict,
                  fmt::format("{}s: all ordinals are exhausted", to_string(entry.role))};
   }

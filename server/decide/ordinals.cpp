@@ -129,7 +129,7 @@ Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
                                         const job::Replica& replica) {
   const int ordinals = replica.entry != nullptr ? job::ordinals_of(*replica.entry) : 1;
   int& next = next_ordinal(requests, replica.role);
-  if (next + ordinals - 1 > job::kMaxOrdinal) {
+  if (next + ordinals > job::kFirstContinuedOrdinal) {
     return Error{Code::kConflict,
                  fmt::format("{}s: all ordinals are exhausted", to_string(replica.role))};
   }

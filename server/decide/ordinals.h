@@ -1,8 +1,9 @@
 // server/decide/ordinals.h - which ordinals did a job use, and which come next? Pure.
 //
-// A slot has 218 names. When the last one is used, by clients that named its pod as failed or by
-// the controller that replaced it, the replica goes on under a fresh ordinal. Only nervex-server
-// gives out ordinals, so it does this for the controller too, with the next change that it writes.
+// A slot has 218 names. When a client names the pod of the last one as failed, the replica goes on
+// under a fresh ordinal. The controller, when it has replaced a pod, goes on with names of ordinals
+// that it alone gives out (status.continued); when it has none left, the next change that is
+// written here lets the replica go on.
 #pragma once
 
 #include <optional>
@@ -36,7 +37,7 @@ job::Slot* find_slot(job::Requests& requests, job::Role role, int attempt, int o
 Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
                                         const job::Replica& replica);
 
-// The job with each replica that the controller cannot replace any more under a fresh ordinal, as
+// The job with each replica that has no name left under a fresh ordinal, as
 // far as there are ordinals. nullopt: there is no such replica, as in nearly every job.
 std::optional<job::Job> renumber_exhausted(const JobView& view);
 

@@ -106,13 +106,18 @@ class ReplicaNames {
   // Whether the job ever had such an ordinal, as far as anybody remembers.
   bool was_used(const job::NamedSlot& named) const {
     const auto& [role, slot] = named;
+    const auto& status = view_.job.status;
+    if (slot.ordinal >= job::kFirstContinuedOrdinal) {  // of an attempt that is over
+      const int next = role == Role::kCollector ? status.next_continued_collector
+                                                : status.next_continued_learner;
+      return slot.ordinal < std::max(next, next_ordinal(requests_, role));
+    }
     if (slot.ordinal >= job::kFirstRequestedOrdinal) {
       return slot.ordinal < next_ordinal(requests_, role);
     }
     const auto is_same = [&](const auto& one) {
       return one.role == named.role && one.slot.ordinal == named.slot.ordinal;
     };
-    const auto& status = view_.job.status;
     return std::any_of(requests_.base.begin(), requests_.base.end(), is_same) ||
            std::any_of(status.replaced.begin(), status.replaced.end(), is_same) ||
            std::any_of(status.ended.begin(), status.ended.end(), is_same);
@@ -140,7 +145,7 @@ class Replacement {
     if (seen >= replica.slot.incarnation) {
       change_.changes = true;
       const auto moved =
-          seen < job::kMaxIncarnation
+          job::has_name(job_, replica.role, {replica.slot.ordinal, seen + 1})
               ? raise(replica, seen + 1)
               : move_to_fresh_ordinal(change_.requests, job_.status.attempt, replica);
       if (!moved) return moved.error();

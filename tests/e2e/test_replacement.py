@@ -169,6 +169,48 @@ def test_base_replicas_go_up_and_down(jobs, per_pod_services, running):
     jobs.wait_condition(NAME, "Ready")
 
 
+def test_a_base_replica_that_is_scaled_up_and_down_for_ever_comes_again(jobs, running, kubectl, namespace):
+    def scale(replicas):
+        said = kubectl("scale", "nvxjob", NAME, f"--replicas={replicas}", "-n", namespace)
+        assert said.returncode == 0, said.stderr
+        pods = jobs.wait_pods(NAME, 2 + replicas, "Running")
+        return names(pods)
+    (stays,) = scale(1)
+    wait_for(lambda: replaced(jobs) == [("collector", 1, 1)], "the next incarnation")
+    # As after 216 more turns.
+    jobs.patch(f"{NAME}/status", {"status": {"replaced": [{"role": "collector", "ordinal": 1, "incarnation": 217}]}})
+    seen = scale(2)
+    for number in (218, 219):
+        scale(1)
+        wait_for(lambda: replaced(jobs) == [("collector", 1, number)], "the next incarnation")
+        now = scale(2)
+        assert now & seen == {stays}
+        seen |= now
+    status = jobs.wait_condition(NAME, "Ready") and jobs.get(NAME)["status"]
+    assert status["continued"] == [{"role": "collector", "ordinal": 1, "incarnation": 218, "namedAs": 61440}]
+    assert status["ready"] == "4/4"
+    assert jobs.condition(NAME, "ReplacementLimitExceeded") is None
+
+
+def test_a_base_replica_that_never_had_a_pod_keeps_its_name(jobs, running):
+    def scale(replicas):
+        jobs.patch(NAME, {"spec": {"collector": {"replicas": replicas}}})
+        (group,) = jobs.pod_groups(NAME)
+        wait_for(lambda: (sum(slot[0] == "collector" for slot in pod_groups.slots(jobs.pod_groups(NAME)[0])) ==
+                          replicas, group), "the plan to follow")
+    jobs.patch(NAME, {"spec": {"suspend": True}})
+    jobs.wait_condition(NAME, "Suspended")
+    body = jobs.get(NAME)["spec"]["collector"]["template"]
+    body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100000"  # fits nowhere
+    jobs.patch(NAME, {"spec": {"collector": {"template": body, "replicas": 1}}})
+    jobs.patch(NAME, {"spec": {"suspend": False}})
+    jobs.wait(lambda: len(jobs.pod_groups(NAME)) == 1, "the next attempt")
+    for _ in range(3):
+        scale(3)
+        scale(1)
+    assert replaced(jobs) == []
+
+
 def test_requests_shrink_and_change_incarnations(jobs, grown):
     requests = jobs.get(NAME)["spec"]["requests"]
     (entry,) = requests["entries"]

@@ -274,15 +274,30 @@ def test_a_job_that_others_write_all_the_time_still_grows(jobs, running, replica
     assert slots(jobs)["collector"] == [(ordinal, 0) for ordinal in range(4096, 4106)]
 
 
-def test_a_replica_that_cannot_be_replaced_again_goes_on_under_another_ordinal(jobs, grown, replicas_api):
+def test_a_replica_that_has_used_up_its_names_goes_on_with_others_without_a_call(jobs, grown, replicas_api):
     namespace, added = grown
     # As if the controller had replaced it 217 times.
     jobs.patch(f"{NAME}/status", {"status": {"replaced": [{"role": "collector", "ordinal": 4096, "incarnation": 218}]}})
-    jobs.wait_condition(NAME, "ReplacementLimitExceeded")
-    wait_listed(replicas_api, namespace, {**added, "collectors": added["collectors"][1:]})
 
+    def look():
+        data = replicas_api.get(namespace=namespace, coordinator=COORDINATOR).data
+        new = set(data["collectors"]) - set(added["collectors"])
+        return len(data["collectors"]) == 2 and len(new) == 1, data
+    listed = wait_for(look, "its successor to be listed")
+    (successor,) = set(listed["collectors"]) - set(added["collectors"])
+    assert added["collectors"][1] in listed["collectors"]
+
+    # Its last name is answered with its present one, which a call replaces as any.
     reply = replicas_api.replace(namespace, COORDINATOR, collectors=added["collectors"][:1])
     assert reply.status == 200, reply
-    assert slots(jobs)["collector"] == [(4098, 0), (4097, 0)]
+    assert reply.data["collectors"] == [successor]
+    assert slots(jobs)["collector"] == [(4096, 0), (4097, 0)]
+    reply = replicas_api.replace(namespace, COORDINATOR, collectors=[successor])
+    assert reply.status == 200, reply
+    assert slots(jobs)["collector"] == [(4096, 219), (4097, 0)]
     wait_listed(replicas_api, namespace, {**added, "collectors": [*reply.data["collectors"], added["collectors"][1]]})
-    jobs.wait_condition(NAME, "ReplacementLimitExceeded", "False")
+    jobs.wait_condition(NAME, "Ready")
+    assert jobs.condition(NAME, "ReplacementLimitExceeded") is None
+    assert replicas_api.remove(namespace, COORDINATOR, collectors=2).status == 200
+    jobs.wait_pods(NAME, 5)
+

@@ -181,4 +181,42 @@ TEST_CASE("a role's default port is the contract's", "[job][names]") {
 }
 
 }  // namespace
+TEST_CASE("incarnations after the last name of an ordinal have the names of another one",
+          "[job][names]") {
+  Job job;
+  job.meta.name = "dqn";
+  job.meta.uid = "uid-dqn";
+  job.status.continued = {{Role::kCollector, {1, 218}, 61'440, 1},
+                          {Role::kCollector, {1, 436}, 61'441, 1},
+                          {Role::kLearner, {4096, 218}, 61'440, 2}};
+  struct Row {
+    Role role;
+    Slot slot;
+    Slot named_as;
+  };
+  const auto row = GENERATE(values<Row>({{Role::kCollector, {1, 217}, {1, 217}},
+                                         {Role::kCollector, {1, 218}, {61'440, 0}},
+                                         {Role::kCollector, {1, 435}, {61'440, 217}},
+                                         {Role::kCollector, {1, 436}, {61'441, 0}},
+                                         {Role::kLearner, {4096, 220}, {61'440, 2}},
+                                         {Role::kAggregator, {4096, 220}, {61'440, 2}},
+                                         {Role::kDdpLearner, {4096, 220}, {61'440, 2}},
+                                         {Role::kDdpLearner, {4097, 220}, {61'441, 2}}}));
+  const std::string name = pod_name(job, row.role, row.slot);
+  INFO(name);
+  CHECK(has_name(job, row.role, row.slot));
+  CHECK(name.substr(name.rfind('-') + 1) == name_suffix("uid-dqn", row.role, row.named_as));
+  CHECK(slot_of_pod_name(job, name) == NamedSlot{row.role, row.slot});
+}
+
+TEST_CASE("an incarnation without an ordinal for its name has none", "[job][names]") {
+  Job job;
+  job.meta.name = "dqn";
+  job.status.continued = {{Role::kCollector, {1, 218}, 61'440, 1}};
+  CHECK_FALSE(has_name(job, Role::kCollector, {1, 436}));
+  CHECK_FALSE(has_name(job, Role::kCollector, {2, 218}));
+  CHECK_FALSE(has_name(job, Role::kLearner, {1, 218}));
+  CHECK(has_name(job, Role::kAggregator, {0, 100'000}));  // dqn-aggregator
+}
+
 }  // namespace nervex::job

@@ -31,6 +31,10 @@ Status full_status() {
   status.next_attempt_time = at("2026-11-21T10:00:04Z");
   status.last_attempt = {1, "CoordinatorFailed", 3, "no such map", at("2026-11-21T10:00:01Z")};
   status.replaced = {{Role::kLearner, {4097, 1}}};
+  status.continued = {{Role::kCollector, {1, 218}, 61'440, 1},
+                      {Role::kLearner, {4096, 436}, 61'441, 2}};
+  status.next_continued_collector = 61'441;
+  status.next_continued_learner = 61'443;
   status.created_through = {"uid-7", {{"base", 4}, {"request-1", 9'000'000'000}}};
   status.next_collector = 4098;
   status.services = ServiceMode::kShared;

@@ -351,29 +351,141 @@ TEST_CASE("a replica whose pods a node keeps rejecting is replaced less and less
   CHECK(world.seen.job.status.collector.failed == 0);
 }
 
-TEST_CASE("a replica whose incarnations are used up is reported and not created again",
+TEST_CASE("a replica whose names are used up goes on with those of a fresh ordinal",
           "[controller][replacement]") {
-  World world(a_job(1, 0));
+  World world(a_job(2, 0));
   world.seen.job.status.attempt = 0;
   world.settle();
-  world.seen.job.status.replaced = {{Role::kCollector, {0, job::kMaxIncarnation}}};
+  world.seen.job.status.replaced = {{Role::kCollector, {1, job::kMaxIncarnation}}};
   settle(world);
   world.run_all();
   settle(world);
-  world.remove_pod(world.name(Role::kCollector, 0, job::kMaxIncarnation));
-  settle(world);
-  CHECK(world.pod_names() == Strings{"dqn-coordinator"});
-  const auto* condition = find_condition(world.seen.job.status, "ReplacementLimitExceeded");
-  REQUIRE(condition != nullptr);
-  CHECK(condition->message.find("collector 0") == 0);
-
-  world.seen.job.spec.backoff_limit = 1;  // the next attempt has all of them again
-  world.end("dqn-coordinator", false);
-  CHECK(world.settle() >= 0);
-  CHECK(find_condition(world.seen.job.status, "ReplacementLimitExceeded") == nullptr);
+  const std::string last = world.name(Role::kCollector, 1, job::kMaxIncarnation);
+  const auto check = [&] {
+    CHECK(world.seen.job.status.continued ==
+          std::vector<job::Status::Continued>{{Role::kCollector, {1, 218}, 61'440, 1}});
+    const std::string next = world.name(Role::kCollector, 1, 218);
+    CHECK(next == "dqn-collector-" + job::name_suffix("uid-dqn", Role::kCollector, {61'440, 0}));
+    const Strings pods = world.pod_names();
+    CHECK(std::count(pods.begin(), pods.end(), next) == 1);
+    CHECK(std::count(pods.begin(), pods.end(), last) == 0);
+    CHECK(find_condition(world.seen.job.status, "ReplacementLimitExceeded") == nullptr);
+    world.run_all();
+    settle(world);
+    CHECK(is_true(world.seen.job.status, "Ready"));
+  };
+  SECTION("when its pod is lost") {
+    world.remove_pod(last);
+    settle(world);
+    check();
+  }
+  SECTION("when `replicas` is lowered and raised") {
+    world.seen.job.spec.collector->replicas = 1;
+    settle(world);
+    CHECK(world.seen.job.status.continued.empty());  // nothing wants it
+    world.seen.job.spec.collector->replicas = 2;
+    settle(world);
+    check();
+  }
+  SECTION("and the next attempt has all of its own again, and no name that was used") {
+    world.remove_pod(last);
+    settle(world);
+    world.seen.job.spec.backoff_limit = 1;
+    world.end("dqn-coordinator", false);
+    CHECK(world.settle() >= 0);
+    CHECK(world.seen.job.status.continued.empty());
+    CHECK(world.seen.job.status.next_continued_collector == 61'441);
+  }
 }
 
-TEST_CASE("a replica that goes on under a fresh ordinal is not reported any more",
+TEST_CASE("the ordinals of a multi-GPU learner that goes on are in a row",
+          "[controller][replacement]") {
+  World world = a_world_with_a_multi_gpu_learner();
+  world.seen.job.status.next_continued_learner = 61'450;
+  world.seen.job.status.replaced = {{Role::kLearner, {4096, 218}}};
+  settle(world);
+  CHECK(world.seen.job.status.continued ==
+        std::vector<job::Status::Continued>{{Role::kLearner, {4096, 218}, 61'450, 2}});
+  CHECK(world.seen.job.status.next_continued_learner == 61'452);
+  const Strings pods = world.pod_names();
+  for (const auto& [role, ordinal] :
+       {std::pair(Role::kAggregator, 4096), {Role::kDdpLearner, 4096}, {Role::kDdpLearner, 4097}}) {
+    CHECK(std::count(pods.begin(), pods.end(), world.name(role, ordinal, 218)) == 1);
+  }
+}
+
+TEST_CASE("ordinals that nervex-server has given out before are not given out again",
+          "[controller][replacement]") {
+  job::Job job = a_job(1, 0);
+  job.status.attempt = 1;
+  job.status.replaced = {{Role::kCollector, {0, 218}}};
+  job.status.next_collector = 61'500;  // an earlier version knew no bound
+  job.spec.requests.next_collector = 61'501;
+  CHECK(continue_exhausted(job));
+  CHECK(job.status.continued ==
+        std::vector<job::Status::Continued>{{Role::kCollector, {0, 218}, 61'501, 1}});
+  CHECK_FALSE(continue_exhausted(job));  // once
+}
+
+TEST_CASE("a replica without any name left is reported, wanted and not Ready",
+          "[controller][replacement]") {
+  World world(a_job(2, 0));
+  world.seen.job.status.attempt = 0;
+  world.settle();
+  world.seen.job.status.next_continued_collector = job::kMaxOrdinal + 1;
+  world.seen.job.status.replaced = {{Role::kCollector, {1, job::kMaxIncarnation + 1}}};
+  settle(world);
+  world.run_all();
+  settle(world);
+  const job::Status& status = world.seen.job.status;
+  const auto* condition = find_condition(status, "ReplacementLimitExceeded");
+  REQUIRE(condition != nullptr);
+  CHECK(condition->message.find("collector 1") == 0);
+  CHECK(status.ready == status.desired - 1);
+  const auto* ready = find_condition(status, "Ready");
+  REQUIRE(ready != nullptr);
+  CHECK_FALSE(ready->status);
+  CHECK(ready->reason == "ReplacementLimitExceeded");
+
+  world.seen.job.spec.collector->replicas = 1;  // nothing wants it any more
+  settle(world);
+  CHECK_FALSE(is_true(status, "ReplacementLimitExceeded"));
+  CHECK(is_true(status, "Ready"));
+}
+
+TEST_CASE("a job's own aggregator is replaced for as long as the job lives",
+          "[controller][replacement]") {
+  World world = a_world_with_a_multi_gpu_learner();
+  world.seen.job.status.replaced = {{Role::kAggregator, {0, job::kMaxIncarnation}}};
+  settle(world);
+  world.run_all();
+  settle(world);
+  world.remove_pod("dqn-aggregator");
+  settle(world);
+  CHECK(world.seen.job.status.replaced == Replaced{{Role::kAggregator, {0, 218}}});
+  const Strings pods = world.pod_names();
+  CHECK(std::count(pods.begin(), pods.end(), "dqn-aggregator") == 1);
+}
+
+TEST_CASE("a base replica that is lowered before it had a pod keeps its incarnation",
+          "[controller][replacement]") {
+  World world = a_world_with_a_multi_gpu_learner();
+  const Strings before = world.pod_names();
+  for (int times = 0; times < 3; ++times) {
+    world.seen.job.spec.collector->replicas = 3;  // without a node for it
+    Actions actions = reconcile(world.seen).actions;
+    REQUIRE_FALSE(actions.empty());
+    world.apply(actions);
+    world.seen.job.spec.collector->replicas = 2;
+    actions = reconcile(world.seen).actions;
+    REQUIRE_FALSE(actions.empty());
+    world.apply(actions);
+    CHECK(world.seen.job.status.replaced.empty());
+  }
+  CHECK(world.pod_names() == before);
+}
+
+TEST_CASE("a replica that nervex-server lets go on is not reported any more",
           "[controller][replacement]") {
   const bool is_of_base = GENERATE(true, false);
   INFO("a base replica: " << is_of_base);
@@ -383,6 +495,7 @@ TEST_CASE("a replica that goes on under a fresh ordinal is not reported any more
   if (!is_of_base) requests.entries = {testing::an_entry(1, Role::kCollector, 1)};
   world.seen.job.status.attempt = 0;
   world.settle();
+  world.seen.job.status.next_continued_collector = job::kMaxOrdinal + 1;
   world.seen.job.status.replaced = {{Role::kCollector, {ordinal, job::kMaxIncarnation + 1}}};
   settle(world);
   REQUIRE(is_true(world.seen.job.status, "ReplacementLimitExceeded"));

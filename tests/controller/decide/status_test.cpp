@@ -203,9 +203,9 @@ TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][
     std::string want;  // whose
   };
   const auto row = GENERATE(values<Row>({{"few are used", 4200, 4096, ""},
-                                         {"79 % of the collectors' are", 53'247, 4096, ""},
-                                         {"80 % of the collectors' are", 53'248, 4096, "collector"},
-                                         {"all of the learners' are", 4096, 65'536, "learner"}}));
+                                         {"79 % of the collectors' are", 49'971, 4096, ""},
+                                         {"80 % of the collectors' are", 49'972, 4096, "collector"},
+                                         {"all of the learners' are", 4096, 61'440, "learner"}}));
   INFO("when " << row.when);
   World world = a_running_world();
   world.seen.job.spec.requests.next_collector = row.next_collector;
@@ -215,7 +215,7 @@ TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][
   REQUIRE((condition != nullptr) == !row.want.empty());
   if (condition == nullptr) return;
   CHECK(condition->status);
-  CHECK(condition->message.find(" 61440 " + row.want + "s ") != std::string::npos);
+  CHECK(condition->message.find(" 57344 " + row.want + "s ") != std::string::npos);
 }
 
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {

@@ -272,9 +272,9 @@ TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
          j.spec.requests.base = {{0, Role::kLearner, {1, 0}, true}};
        },
        ask(0, 3), Code::kConflict},
-      {"all ordinals are exhausted", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
+      {"all ordinals are exhausted", [](job::Job& j) { j.spec.requests.next_learner = 61'439; },
        ask(0, 2), Code::kConflict},
-      {"the last ordinal is left", [](job::Job& j) { j.spec.requests.next_learner = 65'535; },
+      {"the last ordinal is left", [](job::Job& j) { j.spec.requests.next_learner = 61'439; },
        ask(0, 1), std::nullopt},
       {"base replicas count among the pods that a job can have",
        [](job::Job& j) { j.spec.collector->replicas = job::kMaxPodsPerJob - 2; }, ask(1, 2),
@@ -410,9 +410,9 @@ TEST_CASE("multi-GPU learners beyond a bound are refused as a whole", "[server][
          j.spec.requests.entries[0].gpu_split.assign(128, 8);
        },
        ask_gpus(1, "1024"), Code::kConflict},
-      {"the last ordinals are left", [](job::Job& j) { j.spec.requests.next_learner = 65'534; },
+      {"the last ordinals are left", [](job::Job& j) { j.spec.requests.next_learner = 61'438; },
        ask_gpus(1, "16"), std::nullopt},
-      {"there are too few ordinals", [](job::Job& j) { j.spec.requests.next_learner = 65'534; },
+      {"there are too few ordinals", [](job::Job& j) { j.spec.requests.next_learner = 61'438; },
        ask_gpus(1, "17"), Code::kConflict},
       {"the last GPU's port would be too high",
        [](job::Job& j) {

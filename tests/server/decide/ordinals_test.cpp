@@ -84,7 +84,7 @@ TEST_CASE("a job whose replicas have names left is left alone", "[server][ordina
 
 TEST_CASE("without an ordinal left an exhausted replica stays away", "[server][ordinals]") {
   job::Job job = running_job(1, 0);
-  job.spec.requests.next_collector = job::kMaxOrdinal + 1;
+  job.spec.requests.next_collector = job::kFirstContinuedOrdinal;
   job.status.replaced = {{Role::kCollector, {0, kExhausted}}};
   CHECK_FALSE(renumber_exhausted({job}));
 }

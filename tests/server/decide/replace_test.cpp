@@ -161,6 +161,40 @@ TEST_CASE("what the controller replaced is not replaced once more", "[server][re
   CHECK(current->answer.collectors == Names{url(Role::kCollector, {4096, 3})});
 }
 
+TEST_CASE("a replica that goes on with names of another ordinal is known by each of its names",
+          "[server][replace]") {
+  job::Job job = mixed_job();
+  job.status.replaced = {{Role::kCollector, {4096, 220}}};
+  job.status.continued = {{Role::kCollector, {4096, 218}, 61'440, 1}};
+  job.status.next_continued_collector = 61'441;
+  const auto named = [&](int incarnation) {
+    return job::pod_name(job, Role::kCollector, {4096, incarnation});
+  };
+  const auto address = [&](int incarnation) {
+    return replica_address(job, Role::kCollector, named(incarnation), 22272);
+  };
+  for (const int superseded : {0, 217, 219}) {
+    INFO("incarnation " << superseded);
+    const auto change = replace({job}, failed({named(superseded)}, {}));
+    REQUIRE(change);
+    CHECK_FALSE(change->changes);
+    CHECK(change->answer.collectors == Names{address(220)});
+  }
+  const auto current = replace({job}, failed({named(220)}, {}));
+  REQUIRE(current);
+  CHECK(current->answer.collectors == Names{address(221)});
+  CHECK(job::Job(job).spec.requests.next_collector == current->requests.next_collector);
+  job.spec.requests = current->requests;
+  CHECK(job::wanted_replicas(job, Role::kCollector)[2].slot == Slot{4096, 221});
+
+  // Of an attempt that is over: known, and nobody stands for it.
+  job.status.continued.clear();
+  const auto old = "dqn-collector-" + job::name_suffix(job.meta.uid, Role::kCollector, {61'440, 2});
+  const auto gone = replace({job}, failed({old}, {}));
+  REQUIRE(gone);
+  CHECK_FALSE(gone->changes);
+}
+
 TEST_CASE("a replica named by an old and by its present name is replaced", "[server][replace]") {
   job::Job job = mixed_job();
   job.status.replaced = {{Role::kCollector, {4096, 1}}, {Role::kLearner, {4097, 1}}};
@@ -260,7 +294,7 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
 
 TEST_CASE("used-up ordinals end even that", "[server][replace]") {
   job::Job job = mixed_job();
-  job.spec.requests.next_collector = job::kMaxOrdinal + 1;
+  job.spec.requests.next_collector = job::kFirstContinuedOrdinal;
   job.spec.requests.entries[0].slots[0].incarnation = 217;
   const auto change = replace({job}, failed({name(Role::kCollector, {4096, 217})}, {}));
   REQUIRE_FALSE(change);
