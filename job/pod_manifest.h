@@ -59,6 +59,16 @@ Json labels_of(const Job& job, Role role, const PodContext& context);
 // Kubernetes, and must not begin to.
 void pin_to_node(Json& pod_spec, const std::string& node);
 
+// Of a pod that is pinned: a hard topologySpreadConstraint without a nodeAffinityPolicy of its own
+// gets Ignore. With Kubernetes' default, Honor, the only domain that counts would be that of the
+// one node which the pin leaves, and any number of pods would be spread over it. Now kube-scheduler
+// refuses a plan that breaks the constraint, and the planner avoids those nodes the next time. The
+// price: nodes that the template's own nodeSelector or affinity leaves out count as domains, too.
+// Whoever sets Honor has it.
+void count_all_domains(Json& pod_spec);
+// Of a topologySpreadConstraint: no pod is bound against it.
+bool is_hard_spread(const Json& constraint);
+
 // The port named nervex-port of the main container, else the role's default.
 int main_port(const Json& pod_template_or_spec, Role role);
 // The index of the main container: named nervex-container, else the first; -1: no containers.

@@ -66,33 +66,57 @@ kube::Labels labels_of(const Json& pod_template) {
 }
 
 // Whether the role's pods keep apart from each other and, by these terms, from no other pods: that
-// is planned. `object` and `role` give the labels that the controller adds.
-bool is_planned(const Json& terms, const Json& pod_template, const Json& object,
+// is planned. `job` and `role` give the labels that the controller adds.
+bool is_planned(const Json& terms, const Json& pod_template, const kube::Meta& job,
                 std::string_view role) {
   kube::Labels labels = labels_of(pod_template);
-  const std::string job = kube::string_at(object, {"metadata", "name"});
   labels.emplace_back(kGroupLabel, kGroupLabelValue);
   labels.emplace_back(kControllerLabel, kControllerLabelValue);
-  labels.emplace_back(kJobLabel, job);
+  labels.emplace_back(kJobLabel, job.name);
   labels.emplace_back(kRoleLabel, role);
-  const std::string ns = kube::string_at(object, {"metadata", "namespace"});
-  return kube::self_anti_affinity(terms, ns, labels).size() == terms.size();
+  return kube::self_anti_affinity(terms, job.ns.str(), labels).size() == terms.size();
 }
 
-// What depends on other pods or on devices is the scheduler's own: a plan may have to be made
-// several times until it agrees.
-std::string left_to_scheduler(const Json& pod_template, const Json& object, std::string_view role) {
+// The template chooses nodes itself.
+bool selects_nodes(const Json& pod_spec) {
+  const Json* selector = kube::find(pod_spec, {"nodeSelector"});
+  const Json* required = kube::find(
+      pod_spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  return (selector != nullptr && !selector->empty()) || required != nullptr;
+}
+
+// What becomes of a hard constraint on a pod that is pinned: count_all_domains().
+void warn_of_spread(const Json& pod_spec, std::string_view role, Warnings& warnings) {
+  const Json& spreads = kube::array_at(pod_spec, {"topologySpreadConstraints"});
+  for (std::size_t i = 0; i < spreads.size(); ++i) {
+    if (!spreads[i].is_object() || !is_hard_spread(spreads[i])) continue;
+    const std::string policy = kube::string_at(spreads[i], {"nodeAffinityPolicy"});
+    const auto at = fmt::format("spec.{}.template.spec.topologySpreadConstraints[{}]", role, i);
+    if (policy == "Honor") {
+      warnings.push_back(at + ".nodeAffinityPolicy: Honor: not kept, pods are pinned to nodes");
+    } else if (policy.empty() && selects_nodes(pod_spec)) {
+      warnings.push_back(at + ": counts nodes that the template does not select, too");
+    }
+  }
+}
+
+}  // namespace
+
+std::string left_to_scheduler(const Json& pod_template, const kube::Meta& job,
+                              std::string_view role, bool only_hard) {
   const Json* pod_spec = kube::find(pod_template, {"spec"});
   if (pod_spec == nullptr) return "";
-  if (!kube::array_at(*pod_spec, {"topologySpreadConstraints"}).empty()) {
-    return "topologySpreadConstraints";
-  }
+  const Json& spreads = kube::array_at(*pod_spec, {"topologySpreadConstraints"});
+  const bool has_spread = std::any_of(spreads.begin(), spreads.end(), [&](const Json& one) {
+    return !only_hard || is_hard_spread(one);
+  });
+  if (has_spread) return "topologySpreadConstraints";
   if (!kube::array_at(*pod_spec, {"resourceClaims"}).empty()) return "resourceClaims";
   for (const auto kind : {"podAntiAffinity", "podAffinity"}) {
     const auto& terms = kube::array_at(
         *pod_spec, {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
     const bool may_be_planned = kind == std::string_view("podAntiAffinity");
-    if (terms.empty() || (may_be_planned && is_planned(terms, pod_template, object, role))) {
+    if (terms.empty() || (may_be_planned && is_planned(terms, pod_template, job, role))) {
       continue;
     }
     return kind;
@@ -100,7 +124,10 @@ std::string left_to_scheduler(const Json& pod_template, const Json& object, std:
   return "";
 }
 
+namespace {
+
 void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings) {
+  const kube::Meta meta = kube::decode_meta(object);
   for (const auto role : kTemplateRoles) {
     const Json* pod_template = kube::find(spec, {role, "template"});
     if (pod_template == nullptr) continue;
@@ -110,10 +137,11 @@ void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings)
                       "gates of all are gone",
                       role));
     }
-    const std::string what = left_to_scheduler(*pod_template, object, role);
+    const std::string what = left_to_scheduler(*pod_template, meta, role, false);
     if (what.empty()) continue;
     warnings.push_back(fmt::format(
         "spec.{}.template: {} is best effort: left to kube-scheduler, not planned", role, what));
+    if (const Json* pod = kube::find(*pod_template, {"spec"})) warn_of_spread(*pod, role, warnings);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kube/model/json.h"
+#include "kube/model/meta.h"
 
 namespace nervex::job {
 
@@ -20,6 +21,13 @@ namespace nervex::job {
 std::vector<std::string> warnings_for(const Json& object);
 // The same of find_host_access().
 std::vector<std::string> host_access_warnings(const Json& object);
+
+// What of a template decides where its pods may be and is not planned, because it depends on other
+// pods or on devices: kube-scheduler has the last word, and a plan may have to be made several
+// times until it agrees. The first such field, as "podAffinity"; "": none. `only_hard`: not one
+// that is only preferred. `job` and `role` give the labels that the controller adds.
+std::string left_to_scheduler(const Json& pod_template, const kube::Meta& job,
+                              std::string_view role, bool only_hard);
 
 // What admission changes.
 inline constexpr std::string_view kRequestsDropped =

@@ -14,6 +14,7 @@
 #include "controller/decide/previous_attempt.h"
 #include "controller/decide/services.h"
 #include "job/names.h"
+#include "job/warnings.h"
 
 namespace nervex::controller {
 
@@ -319,6 +320,33 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
                             to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
 }
 
+// What a template asks for and the planner does not know. The scheduler refuses a plan that is
+// against it, so that the job starts whole or not yet.
+void set_best_effort(const Round& round, job::Status& status) {
+  std::string what;
+  const auto look_at = [&](job::Role role, const Json& pod_template) {
+    const std::string_view name = to_string(role);
+    const std::string field = job::left_to_scheduler(pod_template, round.job.meta, name, true);
+    if (!field.empty()) what += fmt::format("{}{}: {}", what.empty() ? "" : ", ", name, field);
+  };
+  const job::Spec& spec = round.job.spec;
+  look_at(job::Role::kCoordinator, spec.coordinator_template.get());
+  if (spec.collector) look_at(job::Role::kCollector, spec.collector->pod_template.get());
+  if (spec.learner) look_at(job::Role::kLearner, spec.learner->pod_template.get());
+  if (round.attempt.has_aggregator && round.seen.aggregator_config != nullptr) {
+    look_at(job::Role::kAggregator, round.seen.aggregator_config->pod_template.get());
+  }
+  if (what.empty()) {
+    std::erase_if(status.conditions, [](const auto& c) { return c.type == kPlacementBestEffort; });
+    return;
+  }
+  set_condition(round.seen, status, kPlacementBestEffort, true, kLeftToScheduler,
+                what +
+                    ": not planned, but checked by kube-scheduler afterwards; a start may take "
+                    "several plans, and one that needs a certain choice of nodes may not "
+                    "succeed");
+}
+
 // The API server refused an attempt before, and this one has no place yet: whether it would be
 // refused again a dry run tells (pod_dry_run.h). The condition stays: the back-off and the
 // deadlines go by it.
@@ -400,6 +428,7 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   }
   set_requests_lost(round.seen, status);
   set_ordinals_nearly_exhausted(round.seen, status);
+  set_best_effort(round, status);
   report_services(round, status);
   report_dry_run(round, status);
   apply(round.seen, status, kReady, ready(round.attempt, status));

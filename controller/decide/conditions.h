@@ -23,6 +23,8 @@ inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // 
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: a write failed
 inline constexpr std::string_view kReplacementLimitExceeded = "ReplacementLimitExceeded";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
+// True: something of where the pods may be is not planned, but left to kube-scheduler.
+inline constexpr std::string_view kPlacementBestEffort = "PlacementBestEffort";
 inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
 // True: the job would have used the namespace's Service (--services=shared), and could not.
 inline constexpr std::string_view kPerPodServices = "PerPodServices";
@@ -93,6 +95,9 @@ using kube::kNodeShutdown;
 using kube::kNodeTainted;
 using kube::kPreempted;
 using kube::kRejected;
+
+// Of PlacementBestEffort.
+inline constexpr std::string_view kLeftToScheduler = "LeftToScheduler";
 
 // Of Ready, True and False; of AggregatorMissing when there is a config again.
 inline constexpr std::string_view kPodsReady = "PodsReady";

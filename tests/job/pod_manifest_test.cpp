@@ -84,6 +84,42 @@ TEST_CASE("every regular container gets the environment, the main one the port",
   CHECK(pod["spec"]["initContainers"][0] == Json{{"name", "init"}});
 }
 
+TEST_CASE("a hard spread of a pinned pod counts all domains unless it says otherwise",
+          "[job][pod_manifest][pin]") {
+  struct Row {
+    std::string when;
+    Json written;
+    Json want;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it says nothing",
+       {{"maxSkew", 1}, {"whenUnsatisfiable", "DoNotSchedule"}},
+       {{"maxSkew", 1}, {"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Ignore"}}},
+      {"its policy is null",
+       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", nullptr}},
+       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Ignore"}}},
+      {"it honours the affinity",
+       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Honor"}},
+       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Honor"}}},
+      {"it is soft",
+       {{"whenUnsatisfiable", "ScheduleAnyway"}},
+       {{"whenUnsatisfiable", "ScheduleAnyway"}}},
+      {"it is no constraint", 5, 5},
+  }));
+  INFO("when " << row.when);
+  Job job = a_job();
+  Json pod_template = job.spec.coordinator_template.get();
+  pod_template["spec"]["topologySpreadConstraints"] = Json::array({row.written});
+  job.spec.coordinator_template = pod_template;
+  PodOrder order = an_order();
+  const auto spread = [&] {
+    return pod_manifest(job, order, a_context())["spec"]["topologySpreadConstraints"][0];
+  };
+  CHECK(spread() == row.want);
+  order.node.clear();  // a dry run
+  CHECK(spread() == row.written);
+}
+
 TEST_CASE("what a template says reaches the pods of its role", "[job][pod_manifest]") {
   const Role role =
       GENERATE(Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner);

@@ -22,6 +22,11 @@ TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
        {{"spec",
          {{"topologySpreadConstraints",
            {{{"maxSkew", 1}, {"labelSelector", {{"matchLabels", {{"a", "b"}}}}}}}}}}}}};
+  const auto spread_by = [](const std::vector<Json>& constraints, const Json& selector) -> Json {
+    return {{"replicas", 1},
+            {"template",
+             {{"spec", {{"nodeSelector", selector}, {"topologySpreadConstraints", constraints}}}}}};
+  };
   const auto apart = [](const Json& selected, const Json& labels) -> Json {
     const Json term{{"labelSelector", {{"matchLabels", selected}}},
                     {"topologyKey", "kubernetes.io/hostname"}};
@@ -48,6 +53,27 @@ TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
        {{"collector", spread}},
        {"spec.collector.template: topologySpreadConstraints is best effort: left to "
         "kube-scheduler, not planned"}},
+      {"its pods are to be spread in a way that a pin makes void",
+       {{"collector", spread_by({{{"whenUnsatisfiable", "DoNotSchedule"},
+                                  {"nodeAffinityPolicy", "Honor"},
+                                  {"labelSelector", Json::object()}}},
+                                Json::object())}},
+       {"spec.collector.template: topologySpreadConstraints is best effort: left to "
+        "kube-scheduler, not planned",
+        "spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: not "
+        "kept, pods are pinned to nodes"}},
+      {"its pods are to be spread over some nodes",
+       {{"learner",
+         spread_by({{{"whenUnsatisfiable", "ScheduleAnyway"}, {"labelSelector", Json::object()}},
+                    {{"whenUnsatisfiable", "DoNotSchedule"},
+                     {"nodeAffinityPolicy", "Ignore"},
+                     {"labelSelector", Json::object()}},
+                    {{"whenUnsatisfiable", "DoNotSchedule"}, {"labelSelector", Json::object()}}},
+                   {{"pool", "gpu"}})}},
+       {"spec.learner.template: topologySpreadConstraints is best effort: left to "
+        "kube-scheduler, not planned",
+        "spec.learner.template.spec.topologySpreadConstraints[2]: counts nodes that the template "
+        "does not select, too"}},
       {"its devices are claimed",
        {{"learner",
          {{"replicas", 1}, {"template", {{"spec", {{"resourceClaims", {{{"name", "gpu"}}}}}}}}}}},

@@ -218,6 +218,21 @@ TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][
   CHECK(condition->message.find(" 57344 " + row.want + "s ") != std::string::npos);
 }
 
+TEST_CASE("a job says what of its placement is left to kube-scheduler", "[controller][status]") {
+  const auto told = [](const char* when_unsatisfiable) {
+    World world = a_running_world();
+    Json pods = world.seen.job.spec.collector->pod_template.get();
+    pods["spec"]["topologySpreadConstraints"] =
+        Json::array({{{"maxSkew", 1}, {"whenUnsatisfiable", when_unsatisfiable}}});
+    world.seen.job.spec.collector->pod_template = pods;
+    CHECK(world.settle() >= 0);
+    const auto* condition = find_condition(world.seen.job.status, "PlacementBestEffort");
+    return condition == nullptr ? "" : condition->message.substr(0, 36);
+  };
+  CHECK(told("DoNotSchedule") == "collector: topologySpreadConstraints");
+  CHECK(told("ScheduleAnyway").empty());
+}
+
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {
   World world = a_running_world();
   world.end(world.name(Role::kCollector, 0), false);
