@@ -175,7 +175,11 @@ void warn_of_no_resources(const Json&, const Json& spec, Warnings& warnings) {
   each_container(spec, [&](const Json& container, const ContainerAt& at) {
     const Json* limits = kube::find(container, {"resources", "limits"});
     const Json* requests = kube::find(container, {"resources", "requests"});
+    const auto has_for_pod = [&](std::string_view kind) {
+      return kube::find(spec, {at.role, "template", "spec", "resources", kind}) != nullptr;
+    };
     if (!at.is_main || limits != nullptr || requests != nullptr) return;
+    if (has_for_pod("limits") || has_for_pod("requests")) return;
     warnings.push_back(at.path() +
                        ".resources: no requests or limits: planned as if it needed nothing");
   });

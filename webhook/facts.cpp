@@ -1,6 +1,8 @@
 #include "webhook/facts.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,10 +10,12 @@
 #include "base/log.h"
 #include "job/aggregator_config.h"
 #include "job/types.h"
+#include "webhook/priorities.h"
 
 namespace nervex::webhook {
 namespace {
 
+constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
 
 Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
@@ -83,6 +87,27 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
     facts.access_error = reviewed.error().message;
     log_warn("cannot ask who may create pods", {{"error", facts.access_error}});
   }
+}
+
+void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts) {
+  std::map<std::string, std::optional<ClassPriority>> known;
+  const FindPriority find = [&](const std::string& name) {
+    const auto [at, is_new] = known.try_emplace(name);
+    if (!is_new) return at->second;
+    const auto answer = kube::get_object(api, kPriorityClasses, "", name);  // "": the list
+    if (answer) {
+      at->second = name.empty() ? default_class_priority(*answer) : decode_class_priority(*answer);
+    } else if (answer.error().code != Code::kNotFound) {
+      log_warn("cannot read PriorityClasses", {{"error", answer.error().message}});
+    }
+    return at->second;
+  };
+  const auto roles = templates_to_ask(request);
+  job::FieldErrors errors = priority_errors(request.object, roles, find);
+  if (errors.empty()) return;
+  append(facts.errors, std::move(errors));
+  if (request.old_object.is_null()) return;
+  append(facts.stored_errors, priority_errors(request.old_object, roles, find));
 }
 
 void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts) {

@@ -65,6 +65,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             if (!flags.dry_run_namespace.empty()) {
               facts = gather_facts(request, dry_runs, check.version(), is_late);
             }
+            if (!is_late()) ask_priorities(request, api, facts);
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
               ask_capacity(request, *nodes, facts);

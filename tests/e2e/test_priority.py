@@ -1,5 +1,6 @@
 """priorityClassName is the job's place in the queue, from PriorityClass to PodGroup to planner."""
 
+import json
 import uuid
 
 import kubernetes
@@ -79,3 +80,28 @@ def test_a_job_waits_for_a_priority_class_that_does_not_exist(jobs, priority_cla
     priority_class(5, name)
     jobs.wait_phase("waits", "Running", timeout=LONG)
     assert {pod.spec.priority for pod in jobs.pods("waits")} == {5}
+
+
+def test_a_template_that_states_another_priority_than_its_class_is_refused(jobs, core, namespace, priority_class):
+    """As the API server refuses its pods (admission plugin Priority), which it says of no template."""
+    name = priority_class(7)
+    body = job("states")
+    pod = body["spec"]["learner"]["template"]["spec"]
+
+    def refused_field(call, *arguments):
+        with pytest.raises(kubernetes.client.ApiException) as refused:
+            call(*arguments, dry_run="All") if call != jobs.create else call(*arguments, dry_run=True)
+        return json.loads(refused.value.body)
+    pod["priority"] = 5
+    assert "must not be provided in pod spec" in refused_field(
+        core.create_namespaced_pod, namespace, {"metadata": {"name": "states"}, "spec": pod})["message"]
+    (cause,) = refused_field(jobs.create, body)["details"]["causes"]
+    assert cause["field"] == "spec.learner.template.spec.priority", cause
+    assert "another than 0" in cause["message"], cause
+
+    pod["priority"] = 7
+    body["spec"]["priorityClassName"] = name
+    jobs.create(body, dry_run=True)
+    pod["priority"] = 0
+    (cause,) = refused_field(jobs.create, body)["details"]["causes"]
+    assert f'another than 7, that of PriorityClass "{name}"' in cause["message"], cause

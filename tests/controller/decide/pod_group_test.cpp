@@ -134,6 +134,19 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
   }
 }
 
+TEST_CASE("what a pod asks for all its containers together is planned",
+          "[controller][desired_pod_group]") {
+  job::Job job = a_job(0, 1);
+  Json& spec = job.spec.learner->pod_template["spec"];
+  spec["containers"][0].erase("resources");
+  spec["resources"] = {{"requests", {{"cpu", "3"}}}};
+  const gang::PodGroup group = Followed(job).group;
+  const auto learner = std::find_if(group.spec.members.begin(), group.spec.members.end(),
+                                    [](const auto& set) { return set.role == "learner"; });
+  REQUIRE(learner != group.spec.members.end());
+  CHECK(learner->shape.requests == kube::Resources{{"cpu", 3000}, {"pods", 1}});
+}
+
 TEST_CASE("a set's host ports are those that its pods will take",
           "[controller][desired_pod_group]") {
   job::Job job = a_job(2, 1);
