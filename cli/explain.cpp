@@ -197,6 +197,18 @@ std::vector<std::string> notes(const JobView& view, const std::vector<Wait>& sho
   return notes;
 }
 
+std::size_t wanted_pods(const JobView& view, Role role);
+
+std::vector<std::string> budget_notes(const JobView& view) {
+  if (is_final(view)) return {};
+  std::vector<RolePods> roles;
+  for (const Role role : {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner,
+                          Role::kDdpLearner}) {
+    roles.push_back({role, static_cast<int>(wanted_pods(view, role))});
+  }
+  return budget_notes(view.job, roles, view.budgets);
+}
+
 Rows summary(const JobView& view) {
   Rows rows = {{"Phase", phase_line(view)}};
   const std::vector<Wait> waits = waits_of(view);
@@ -210,6 +222,7 @@ Rows summary(const JobView& view) {
     if (!text.empty()) rows.push_back({title, text});
   }
   for (const auto& note : notes(view, waits)) rows.push_back({"Note", note});
+  for (const auto& note : budget_notes(view)) rows.push_back({"Note", printable(note)});
   return rows;
 }
 
@@ -228,12 +241,22 @@ std::size_t wanted_by_group(const gang::PodGroup& group, Role role) {
 
 std::size_t wanted_by_job(const job::Job& job, Role role) {
   if (role == Role::kCoordinator) return 1;
-  if (role == Role::kAggregator) return 0;
+  if (role == Role::kAggregator || role == Role::kDdpLearner) return 0;
   const auto& spec = role_spec(job.spec, role);
   if (!spec) return 0;
   std::size_t slots = static_cast<std::size_t>(spec->replicas);
   for (const auto& entry : job.spec.requests.entries) {
     if (entry.role == role && entry.attempt == job.status.attempt) slots += entry.slots.size();
+  }
+  return slots;
+}
+
+// Of that very role: ddp-learners are none of the learners.
+std::size_t wanted_pods(const JobView& view, Role role) {
+  if (!view.group) return wanted_by_job(view.job, role);
+  std::size_t slots = 0;
+  for (const auto& set : view.group->spec.members) {
+    if (set.role == to_string(role)) slots += set.slots.size();
   }
   return slots;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/budgets.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/model/pod.h"
@@ -26,6 +27,7 @@ struct JobView {
   std::optional<gang::PodGroup> group;  // of the attempt that the status names
   std::vector<kube::Pod> pods;          // all pods of the job, by name
   std::vector<EventSeen> events;        // oldest first
+  std::vector<Budget> budgets;          // all PodDisruptionBudgets of the namespace
   SysTime now{};
 };
 

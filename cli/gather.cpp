@@ -70,6 +70,22 @@ Result<std::vector<EventSeen>> read_events(kube::Api& api, const job::Job& job) 
   return events;
 }
 
+constexpr kube::ResourceKind kBudgets{"policy", "v1", "poddisruptionbudgets"};
+
+// Most users of jobs have no right to read them: then there are none to tell of.
+Result<std::vector<Budget>> read_budgets(kube::Api& api, const job::Job& job) {
+  std::vector<Budget> budgets;
+  const auto list = kube::get_object(api, kBudgets, job.meta.ns, "");
+  if (!list) {
+    const Code code = list.error().code;
+    const bool is_denied = code == Code::kForbidden || code == Code::kUnauthorized;
+    if (is_denied || code == Code::kNotFound) return budgets;
+    return list.error();
+  }
+  for (const auto& item : kube::array_at(*list, {"items"})) budgets.push_back(decode_budget(item));
+  return budgets;
+}
+
 // Takes the value, or notes why it is missing.
 template <typename T>
 void take(Result<T> result, std::string_view what, T& into, std::vector<std::string>& left_out) {
@@ -95,6 +111,7 @@ Result<JobView> gather(kube::Api& api, const std::string& ns, const std::string&
   take(read_group(api, view.job), "the plan", view.group, left_out);
   take(read_pods(api, view.job), "the pods", view.pods, left_out);
   take(read_events(api, view.job), "the events", view.events, left_out);
+  take(read_budgets(api, view.job), "PodDisruptionBudgets", view.budgets, left_out);
   return view;
 }
 

@@ -10,7 +10,7 @@
 
 namespace nervex::cli {
 
-// Four reads with the user's own rights. It needs none of our programs, so it works while they are
+// Five reads with the user's own rights. It needs none of our programs, so it works while they are
 // down. kNotFound if there is no such job. What the caller may not read besides it (events,
 // pods, the plan) is left out and listed in `left_out`, one sentence each.
 Result<JobView> gather(kube::Api& api, const std::string& ns, const std::string& name, SysTime now,

@@ -412,4 +412,13 @@ TEST_CASE("advice follows from the first problem", "[cli][advice]") {
   CHECK(advice.find(row.says) != std::string::npos);
 }
 
+TEST_CASE("a budget that cannot work is named while the job goes on", "[cli][explain]") {
+  JobView view = a_view(job::Phase::kRunning);
+  view.budgets = {{"keep", {{"matchLabels", {{"nervexjob-name", "dqn"}}}}, nullptr, 1}};
+  CHECK(explain(view).find("Note   PodDisruptionBudget keep cannot work (maxUnavailable: 1): it "
+                           "selects 3 pods of the job") != std::string::npos);
+  view.job.status.phase = job::Phase::kSucceeded;
+  CHECK(explain(view).find("PodDisruptionBudget") == std::string::npos);
+}
+
 }  // namespace nervex::cli

@@ -1,6 +1,7 @@
 #include "cli/gather.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "tests/cli/views.h"
 #include "tests/support/fake_api.h"
@@ -88,6 +89,24 @@ TEST_CASE("objects that the caller may not read are left out and named", "[cli][
   REQUIRE(view);
   CHECK(left_out == std::vector<std::string>{"left out: the events: forbidden"});
   CHECK(view->pods.size() == 1);
+}
+
+TEST_CASE("PodDisruptionBudgets of the namespace are gathered, if the caller may read them",
+          "[cli][gather]") {
+  constexpr kube::ResourceKind kBudgets{"policy", "v1", "poddisruptionbudgets"};
+  Cluster cluster;
+  cluster.api.add(kBudgets, "rl",
+                  {{"metadata", {{"name", "keep"}}}, {"spec", {{"maxUnavailable", 1}}}});
+  std::vector<std::string> left_out;
+  const bool may_read = GENERATE(true, false);
+  if (!may_read) {
+    cluster.api.fail_next("GET", "/poddisruptionbudgets", {Code::kForbidden, "forbidden"});
+  }
+  const auto view = gather(cluster.api, "rl", "dqn", kNow, left_out);
+  REQUIRE(view);
+  CHECK(left_out.empty());
+  REQUIRE(view->budgets.size() == (may_read ? 1 : 0));
+  if (may_read) CHECK(view->budgets[0] == Budget{"keep", nullptr, nullptr, 1});
 }
 
 }  // namespace nervex::cli
