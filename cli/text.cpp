@@ -24,7 +24,9 @@ std::string printable(std::string_view text) {
     const bool is_c1 =
         byte == 0xC2 && i + 1 < clean.size() && static_cast<unsigned char>(clean[i + 1]) < 0xA0;
     if (byte < 0x20 || byte == 0x7F) clean[i] = byte == '\n' || byte == '\t' ? ' ' : '?';
-    if (is_c1) clean.replace(i, 2, "?");
+    if (!is_c1) continue;
+    clean[i] = '?';
+    clean.erase(i + 1, 1);
   }
   return clean;
 }

@@ -79,9 +79,9 @@ std::string api_path(const ResourceKind& kind, std::string_view ns, std::string_
                      std::string_view sub_resource) {
   std::string path = kind.group.empty() ? fmt::format("/api/{}", kind.version)
                                         : fmt::format("/apis/{}/{}", kind.group, kind.version);
-  if (!ns.empty()) path += "/namespaces/" + percent_encode(ns);
+  if (!ns.empty()) path += fmt::format("/namespaces/{}", percent_encode(ns));
   path += fmt::format("/{}", kind.plural);
-  if (!name.empty()) path += "/" + percent_encode(name);
+  if (!name.empty()) path += fmt::format("/{}", percent_encode(name));
   if (!sub_resource.empty()) path += fmt::format("/{}", sub_resource);
   return path;
 }

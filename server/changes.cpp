@@ -199,7 +199,11 @@ Result<Changes::Decision> Changes::decide_on(const Snapshot& snapshot, const Cal
       find_repeat(*caller.job, call.id, clock_.now(),
                   [this](const job::CallRecord& record) { return replies_.state_of(record); });
   if (!repeated) return repeated.error();
-  if (*repeated != nullptr) return Decision{{}, **repeated};
+  if (*repeated != nullptr) {
+    Decision decision;
+    decision.repeated = **repeated;
+    return decision;
+  }
   const auto pods = stores_.pods.by_index(caller.job->meta.uid);
   const JobView view{*caller.job, pods, caller.group.get(), aggregator_port(stores_)};
   const auto renumbered = renumber_exhausted(view);

@@ -154,7 +154,11 @@ struct HttpClient::Impl {
   explicit Impl(HttpClientOptions given) : options(std::move(given)), pool(options.pool_size) {
     auto plan = plan_for(options, {options.ca, options.client_cert, options.client_key});
     // An error is returned by every call, for a constructor cannot return it.
-    setup = plan ? Setup{*std::move(plan), std::nullopt} : Setup{{}, plan.error()};
+    if (plan) {
+      setup.plan = *std::move(plan);
+    } else {
+      setup.problem = plan.error();
+    }
   }
 
   Setup current() {
