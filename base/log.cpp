@@ -254,4 +254,18 @@ void log_error(std::string_view message, LogFields fields) {
   write(LogLevel::kError, message, fields);
 }
 
+std::optional<std::uint64_t> LogLimit::admit(MonoTime now) {
+  const MutexLock lock(mutex_);
+  if (now >= second_ + std::chrono::seconds(1)) {
+    second_ = now;
+    written_ = 0;
+  }
+  if (written_ == most_) {
+    ++left_out_;
+    return std::nullopt;
+  }
+  ++written_;
+  return std::exchange(left_out_, 0);
+}
+
 }  // namespace nervex

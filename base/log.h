@@ -6,6 +6,7 @@
 // token or a key. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace nervex {
 
@@ -39,6 +41,23 @@ void log_debug(std::string_view message, LogFields fields = {});
 void log_info(std::string_view message, LogFields fields = {});
 void log_warn(std::string_view message, LogFields fields = {});
 void log_error(std::string_view message, LogFields fields = {});
+
+// For lines that a caller can cause at any rate: a few a second are written, the others counted.
+// Thread-safe.
+class LogLimit {
+ public:
+  explicit LogLimit(int lines_per_second) : most_(lines_per_second) {}
+
+  // nullopt: this line is left out. Else how many were since the one that was written last.
+  std::optional<std::uint64_t> admit(MonoTime now);
+
+ private:
+  const int most_;
+  Mutex mutex_;
+  MonoTime second_ GUARDED_BY(mutex_){};  // when the current one began
+  int written_ GUARDED_BY(mutex_) = 0;    // in it
+  std::uint64_t left_out_ GUARDED_BY(mutex_) = 0;
+};
 
 // What is written: one line, without the newline, whatever bytes the values hold. Pure.
 //   text  2026-11-21T13:56:04.123Z info pod created namespace=rl pod="my job-0"

@@ -35,6 +35,11 @@ struct HttpRequest {
   // For a handler that waits: the caller has closed the connection, as far as the system knows by
   // now, so that nobody reads a reply. On the handler's thread; a system call.
   std::function<bool()> has_caller_left = [] { return false; };
+  // For a handler that waits for requests of others, on its thread: while that is set, its
+  // connection's place may be given to a new caller. Once it was, has_lost_place() is true, and the
+  // handler should reply soon, for there is one connection more than allowed.
+  std::function<void(bool)> set_waiting = [](bool) {};
+  std::function<bool()> has_lost_place = [] { return false; };
 };
 
 struct HttpReply {

@@ -91,6 +91,7 @@ HttpServerOptions ops_options(const std::string& listen) {
   HttpServerOptions options;
   options.listen = listen;
   options.max_connections = 256;
+  options.max_connections_per_peer = 64;  // kubelets must reach it, whatever a pod does
   options.max_body_bytes = 1024;
   options.idle_timeout = std::chrono::seconds(60);
   return options;

@@ -58,6 +58,9 @@ bool RequestBytes::read_more_head() {
   } else if (taken == 0 && (head_.front() < 'A' || head_.front() > 'Z')) {
     // Every method begins with a letter; what begins a TLS handshake does not, and never ends.
     fail(400, "this is not HTTP");
+  } else if (has_bare_line_feed()) {
+    // To the library it is no end of a line, and it would wait for one.
+    fail(400, "a line ends without a carriage return");
   }
   if (refused_) {
     head_ = head_.substr(0, taken);
@@ -65,6 +68,17 @@ bool RequestBytes::read_more_head() {
   }
   end_ = head_.data() + head_.size();
   return true;
+}
+
+bool RequestBytes::has_bare_line_feed() {
+  while (!is_whole_) {
+    const std::size_t end = head_.find('\n', checked_);
+    if (end == std::string_view::npos) return false;
+    if (end == 0 || head_[end - 1] != '\r') return true;
+    is_whole_ = end == checked_ + 1 && checked_ > 0;
+    checked_ = end + 1;
+  }
+  return false;
 }
 
 // A request line without its end gets one: the library then asks for headers, finds none, and

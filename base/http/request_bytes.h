@@ -80,6 +80,7 @@ class RequestBytes {
   std::ptrdiff_t read_body(char* to, std::size_t size);
   std::ptrdiff_t fail(int status, std::string reason);
   bool is_in_request_line() const { return head_.find("\r\n") == std::string_view::npos; }
+  bool has_bare_line_feed();
 
   const char* next_ = nullptr;  // of the head, in the connection's buffer
   const char* end_ = nullptr;
@@ -87,7 +88,9 @@ class RequestBytes {
   BodyShare share_;
   Part part_ = Part::kHead;
   Refused refused_;
-  std::string_view head_;  // what has come of it
+  std::string_view head_;    // what has come of it
+  std::size_t checked_ = 0;  // so many bytes of it end lines as they should
+  bool is_whole_ = false;    // its last line was seen: what follows is the body, or another request
   std::string_view line_end_ = "\r\n";
 };
 

@@ -24,9 +24,10 @@ std::string full_text(const HttpSite& site) {
 struct HttpServer::Impl {
   explicit Impl(HttpServerOptions options)
       : site(std::move(options)),
-        listener({site.options().max_connections, site.options().high_watermark_percent,
-                  site.options().queue_timeout, full_text(site)},
-                 [this](Listener::Permit& permit) { serve(permit); }) {}
+        listener(
+            {site.options().max_connections, site.options().max_connections_per_peer,
+             site.options().high_watermark_percent, site.options().queue_timeout, full_text(site)},
+            [this](Listener::Permit& permit) { serve(permit); }) {}
 
   void serve(Listener::Permit& permit) {
     Connection connection(permit.socket(),

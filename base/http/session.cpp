@@ -142,6 +142,7 @@ class ServedRequest {
   bool answered_ = false;  // the response is ours
   bool last_ = false;      // the connection ends with this reply
   bool is_waited_for_ = true;
+  bool has_waited_ = false;  // its handler: may have lost its place meanwhile
   std::function<void(bool)> on_written_;
 };
 
@@ -189,7 +190,13 @@ HttpRequest ServedRequest::take_request() {
                       .body = std::move(request_->body),
                       .peer = caller_.permit.peer(),
                       .received = received_,
-                      .has_caller_left = [this] { return caller_.connection.has_peer_left(); }};
+                      .has_caller_left = [this] { return caller_.connection.has_peer_left(); },
+                      .set_waiting =
+                          [this](bool waits) {
+                            has_waited_ = true;
+                            caller_.permit.set_state(waits ? State::kWaiting : State::kBusy);
+                          },
+                      .has_lost_place = [this] { return caller_.permit.is_evicted(); }};
   request.headers.reserve(request_->headers.size() + 1);
   for (auto& [name, value] : request_->headers) {
     request.headers.emplace_back(to_lower(name), std::move(value));
@@ -241,7 +248,8 @@ void ServedRequest::answer_unless_answered(const Routes& routes, httplib::Respon
 void ServedRequest::finish(httplib::Response& response) {
   stream_.bytes().begin_reply();
   caller_.set_deadline_in(caller_.options.write_timeout);
-  if (!handled_ || caller_.listener.is_stopping() || caller_.listener.is_above_high_watermark()) {
+  if (!handled_ || caller_.listener.is_stopping() || caller_.listener.is_above_high_watermark() ||
+      (has_waited_ && caller_.permit.is_evicted())) {
     last_ = true;
   }
   // The library would say so behind every error. What is added here is right as it is: set_header()

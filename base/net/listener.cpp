@@ -104,11 +104,19 @@ void Listener::Permit::set_state(State state) {
   const MutexLock lock(listener_->mutex_);
   state_ = state;
   since_ = now;
-  if (state == State::kIdle || state == State::kLeaving) listener_->permit_changed_.notify_all();
+  if (state == State::kIdle || state == State::kLeaving || state == State::kWaiting) {
+    listener_->permit_changed_.notify_all();
+  }
+}
+
+bool Listener::Permit::is_evicted() const {
+  const MutexLock lock(listener_->mutex_);
+  return evicted_;
 }
 
 Listener::Listener(ListenerOptions options, Serve serve)
     : max_connections_(std::max<std::size_t>(options.max_connections, 1)),
+      max_per_peer_(options.max_per_peer),
       high_watermark_(part_of(max_connections_, options.high_watermark_percent)),
       queue_timeout_(options.queue_timeout),
       full_(std::move(options.full)),
@@ -241,6 +249,7 @@ void Listener::wait_for_resources() {
 
 bool Listener::serve_with_permit(UniqueFd& socket, std::string peer) {
   const MutexLock lock(mutex_);
+  if (is_at_limit(peer) && !evict_one_of(peer)) return false;
   if (is_above_high_watermark() || live_ >= max_connections_) evict_one();
   if (live_ >= max_connections_) return false;
   Permit& permit = permits_.emplace_back();
@@ -248,8 +257,9 @@ bool Listener::serve_with_permit(UniqueFd& socket, std::string peer) {
   permit.socket_ = std::move(socket);
   permit.peer_ = std::move(peer);
   ++live_;
+  ++live_of_[permit.peer_];
   if (start_thread(permit.thread_, "http", serve_entry, &permit)) return true;
-  --live_;
+  end_live(permit);
   socket = std::move(permit.socket_);
   permits_.pop_back();
   return false;
@@ -273,30 +283,64 @@ int Listener::accept_timeout() const {
   return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
 }
 
-// Shuts down a connection; its thread sees the end of the stream and returns.
+bool Listener::is_at_limit(const std::string& peer) const {
+  if (max_per_peer_ == 0) return false;
+  const auto count = live_of_.find(peer);
+  return count != live_of_.end() && count->second >= max_per_peer_;
+}
+
 bool Listener::evict_one() {
   Permit* evicted = find_evictable(SystemClock().mono());
   if (evicted == nullptr) return false;
-  evicted->evicted_ = true;
-  --live_;
-  shutdown(evicted->socket_.get(), SHUT_RDWR);
+  evict(*evicted);
   return true;
 }
 
-// Above the high watermark those that need no reply; slow senders only when no permit is free.
+// For a connection of the same address. Its handlers that wait are left: one that is answered
+// "ask again" for each that asks again would do nothing else.
+bool Listener::evict_one_of(const std::string& peer) {
+  using enum Permit::State;
+  const MonoTime now = SystemClock().mono();
+  Permit* evicted = find_oldest(kLeaving, now - kReadReply, &peer);
+  if (evicted == nullptr) evicted = find_oldest(kIdle, now, &peer);
+  if (evicted == nullptr) evicted = find_oldest(kReceiving, now - kSlowSender, &peer);
+  if (evicted == nullptr) return false;
+  evict(*evicted);
+  return true;
+}
+
+// Shuts down the connection; its thread sees the end of the stream and returns. A handler that
+// waits sees it too, and still has a reply to write.
+void Listener::evict(Permit& permit) {
+  permit.evicted_ = true;
+  end_live(permit);
+  if (permit.state_ != Permit::State::kWaiting) shutdown(permit.socket_.get(), SHUT_RDWR);
+}
+
+void Listener::end_live(const Permit& permit) {
+  --live_;
+  const auto count = live_of_.find(permit.peer_);
+  if (--count->second == 0) live_of_.erase(count);
+}
+
+// Above the high watermark those that need no reply; slow senders, and handlers that wait, only
+// when no permit is free.
 Listener::Permit* Listener::find_evictable(MonoTime now) {
   if (Permit* leaving = find_oldest(Permit::State::kLeaving, now - kReadReply)) return leaving;
   if (Permit* idle = find_oldest(Permit::State::kIdle, now)) return idle;
   if (live_ < max_connections_) return nullptr;
-  return find_oldest(Permit::State::kReceiving, now - kSlowSender);
+  Permit* slow = find_oldest(Permit::State::kReceiving, now - kSlowSender);
+  return slow != nullptr ? slow : find_oldest(Permit::State::kWaiting, now);
 }
 
-// The connection that has been in this state for longest, and since `since` at least.
-Listener::Permit* Listener::find_oldest(Permit::State state, MonoTime since) {
+// The connection that has been in this state for longest, and since `since` at least; of this
+// address, unless it is null.
+Listener::Permit* Listener::find_oldest(Permit::State state, MonoTime since,
+                                        const std::string* peer) {
   Permit* oldest = nullptr;
   for (Permit& permit : permits_) {
     if (permit.state_ != state || permit.evicted_ || permit.finished_) continue;
-    if (permit.since_ > since) continue;
+    if (permit.since_ > since || (peer != nullptr && permit.peer_ != *peer)) continue;
     if (oldest != nullptr && permit.since_ >= oldest->since_) continue;
     if (state == Permit::State::kIdle && has_unread(permit.socket())) continue;
     oldest = &permit;
@@ -317,7 +361,7 @@ void Listener::finish(Permit& permit) {
   permit.socket_ = UniqueFd();
   permit.finished_ = true;
   permit_changed_.notify_all();
-  if (!permit.evicted_) --live_;
+  if (!permit.evicted_) end_live(permit);
 }
 
 void Listener::join_finished() {

@@ -5,7 +5,8 @@
 // been idle for longest. When no permit is free and no connection is idle, the slowest sender is
 // evicted. When all are busy, new ones stay in the system's queue for a moment (`queue_timeout`);
 // then they get an answer that says so and are closed, so that their callers can try another
-// replica.
+// replica. One address cannot take the permits of all others: above `max_per_peer` its new
+// connections take the place of its own idle or slow ones, or are refused at once.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include <pthread.h>
@@ -29,6 +31,7 @@ namespace nervex {
 
 struct ListenerOptions {
   std::size_t max_connections = 256;
+  std::size_t max_per_peer = 0;      // live connections of one address; 0: no limit of its own
   int high_watermark_percent = 100;  // of max_connections
   std::chrono::milliseconds queue_timeout = std::chrono::seconds(1);
   std::string full{};  // what a connection gets that is refused for the limit; empty: nothing
@@ -44,12 +47,15 @@ class Listener {
       kIdle,       // between requests: may be evicted for a new connection
       kReceiving,  // a request or handshake is arriving: may be evicted if it is slow
       kBusy,       // a handler works on the request, or its reply is being written
-      kLeaving,    // the last reply is written: the first to be evicted
+      kWaiting,  // a handler waits for requests of others: may lose its permit, not its connection
+      kLeaving,  // the last reply is written: the first to be evicted
     };
     // Connected and non-blocking. The listener closes it after `serve`.
     int socket() const { return socket_.get(); }
     const std::string& peer() const { return peer_; }  // the address, without the port
     void set_state(State state);
+    // Its place was given to a new connection: it should end soon.
+    bool is_evicted() const;
 
    private:
     friend class Listener;
@@ -100,9 +106,14 @@ class Listener {
   void refuse(UniqueFd socket);
   void forget_refused(MonoTime now);
   int accept_timeout() const;
+  bool is_at_limit(const std::string& peer) const REQUIRES(mutex_);
   bool evict_one() REQUIRES(mutex_);
+  bool evict_one_of(const std::string& peer) REQUIRES(mutex_);
+  void evict(Permit& permit) REQUIRES(mutex_);
+  void end_live(const Permit& permit) REQUIRES(mutex_);
   Permit* find_evictable(MonoTime now) REQUIRES(mutex_);
-  Permit* find_oldest(Permit::State state, MonoTime since) REQUIRES(mutex_);
+  Permit* find_oldest(Permit::State state, MonoTime since, const std::string* peer = nullptr)
+      REQUIRES(mutex_);
   void finish(Permit& permit);
   void shut_down_after(std::chrono::milliseconds timeout, int how);
   bool all_finished() const REQUIRES(mutex_);
@@ -110,6 +121,7 @@ class Listener {
   void join_all();
 
   const std::size_t max_connections_;
+  const std::size_t max_per_peer_;
   const std::size_t high_watermark_;
   const std::chrono::milliseconds queue_timeout_;
   const std::string full_;
@@ -125,9 +137,10 @@ class Listener {
   pthread_t accept_thread_{};
   bool started_ = false;
   Mutex stop_mutex_;  // one stop() at a time
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar permit_changed_;  // one is idle or finished, or the listener stops
   std::list<Permit> permits_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::size_t> live_of_ GUARDED_BY(mutex_);  // as live_, by peer
 };
 
 }  // namespace nervex

@@ -138,5 +138,17 @@ TEST_CASE("Events go to stderr from the level on that was set", "[base][log]") {
   CHECK(lines[2].ends_with("Z error last"));
 }
 
+TEST_CASE("A limit lets a few lines a second through and counts the others", "[base][log]") {
+  using namespace std::chrono_literals;
+  LogLimit limit(2);
+  const MonoTime start{1h};
+  CHECK(limit.admit(start) == 0);
+  CHECK(limit.admit(start) == 0);
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(limit.admit(start + 999ms));
+  CHECK(limit.admit(start + 1s) == 5);
+  CHECK(limit.admit(start + 1s) == 0);
+  CHECK_FALSE(limit.admit(start + 1s));
+}
+
 }  // namespace
 }  // namespace nervex

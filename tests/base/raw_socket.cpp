@@ -48,9 +48,16 @@ std::size_t content_length(const std::string& head) {
 
 }  // namespace
 
-RawSocket RawSocket::connect_to(int port) {
+RawSocket RawSocket::connect_to(int port, const std::string& from) {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   limit_waits(fd.get());
+  if (!from.empty()) {
+    sockaddr_in own = loopback(0);
+    inet_pton(AF_INET, from.c_str(), &own.sin_addr);
+    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
+      return RawSocket(UniqueFd());
+    }
+  }
   const sockaddr_in address = loopback(port);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return RawSocket(UniqueFd());

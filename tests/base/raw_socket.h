@@ -15,8 +15,8 @@ namespace nervex::test {
 class RawSocket {
  public:
   explicit RawSocket(UniqueFd fd) : fd_(std::move(fd)) {}
-  // Check is_open() if the peer may refuse.
-  static RawSocket connect_to(int port);
+  // Check is_open() if the peer may refuse. `from`: our own address on loopback; "": any.
+  static RawSocket connect_to(int port, const std::string& from = "");
 
   bool is_open() const { return static_cast<bool>(fd_); }
   int fd() const { return fd_.get(); }

@@ -405,6 +405,68 @@ TEST_CASE("When all connections stay busy, a new one gets 503 and is closed", "[
   CHECK(body_of(busy.receive_message()) == "done");
 }
 
+TEST_CASE("One address cannot take the connections of others", "[base][http]") {
+  Gate gate;
+  HttpServer server({.max_connections = 4, .max_connections_per_peer = 1});
+  add_test_routes(server);
+  server.handle("/wait", gate.handler());
+  REQUIRE(server.start().has_value());
+  auto busy = RawSocket::connect_to(server.port());
+  busy.send("GET /wait HTTP/1.1\r\nHost: test\r\n\r\n");
+  gate.entered.wait();
+  auto one_more = RawSocket::connect_to(server.port());
+  one_more.send(kPing);
+  CHECK(status_of(one_more.receive_all()) == 503);
+
+  auto other = RawSocket::connect_to(server.port(), "127.0.0.2");
+  other.send(kPing);
+  CHECK(body_of(other.receive_message()) == "pong");
+  gate.let_go.count_down();
+}
+
+TEST_CASE("Above its limit an address gives up its own idle connection", "[base][http]") {
+  HttpServer server({.max_connections = 4, .max_connections_per_peer = 1});
+  add_test_routes(server);
+  REQUIRE(server.start().has_value());
+  auto other = RawSocket::connect_to(server.port(), "127.0.0.2");
+  other.send(kPing);
+  REQUIRE(body_of(other.receive_message()) == "pong");
+  auto idle = RawSocket::connect_to(server.port());
+  idle.send(kPing);
+  REQUIRE(body_of(idle.receive_message()) == "pong");
+  // It becomes idle a moment after its reply has arrived.
+  CHECK(wait_until([&] {
+    auto newcomer = RawSocket::connect_to(server.port());
+    newcomer.send(kPing);
+    return body_of(newcomer.receive_message()) == "pong";
+  }));
+  CHECK(idle.is_at_end());
+  other.send(kPing);
+  CHECK(body_of(other.receive_message()) == "pong");
+}
+
+TEST_CASE("A handler that waits for others gives its place to a new connection, and is answered",
+          "[base][http]") {
+  std::latch waits(1);
+  HttpServer server({.max_connections = 1, .queue_timeout = std::chrono::hours(1)});
+  add_test_routes(server);
+  server.handle("/wait", [&](const HttpRequest& request) {
+    request.set_waiting(true);
+    waits.count_down();
+    const bool lost = wait_until([&] { return request.has_lost_place(); });
+    request.set_waiting(false);
+    return HttpReply{200, lost ? "lost" : "kept", "text/plain"};
+  });
+  REQUIRE(server.start().has_value());
+  auto waiting = RawSocket::connect_to(server.port());
+  waiting.send("GET /wait HTTP/1.1\r\nHost: test\r\n\r\n");
+  waits.wait();
+  CHECK(is_served(server));
+  const std::string reply = waiting.receive_all();
+  CHECK(body_of(reply) == "lost");
+  CHECK(reply.find("Connection: close\r\n") != std::string::npos);
+}
+
 TEST_CASE("stop does not wait for callers in the queue", "[base][http]") {
   Gate gate;
   HttpServer server({.max_connections = 1, .queue_timeout = std::chrono::hours(1)});

@@ -287,6 +287,21 @@ TEST_CASE("TLS older than 1.2 is refused", "[base][tls]") {
   CHECK(caller.handshake() == (version >= TLS1_2_VERSION));
 }
 
+TEST_CASE("TLS 1.2 is spoken with authenticated encryption and forward secrecy only",
+          "[base][tls]") {
+  const TestCa ca;
+  const TlsServer server(ca, {"IP:127.0.0.1"});
+  const auto [cipher, is_taken] = GENERATE(table<const char*, bool>(
+      {{"ECDHE-ECDSA-AES128-GCM-SHA256", true},
+       {"ECDHE-ECDSA-CHACHA20-POLY1305", true},
+       {"ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA:ECDHE-ECDSA-AES128-SHA", false},
+       {"ECDHE-ECDSA-AES256-CCM", false}}));
+  INFO(cipher);
+  RawTls caller(server.port(), TLS1_2_VERSION);
+  REQUIRE(SSL_set_cipher_list(caller.get(), cipher) == 1);
+  CHECK(caller.handshake() == is_taken);
+}
+
 TEST_CASE("The server sends its chain, so that the root is all that callers need", "[base][tls]") {
   const TestCa root;
   const TestCa intermediate(root, {});

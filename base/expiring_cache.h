@@ -1,0 +1,75 @@
+// base/expiring_cache.h - what is worth keeping for a while, within so many bytes? For values whose
+// number and size callers decide on. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace nervex {
+
+// By key, which should be a hash: a caller's text may be as long as the value. What has expired is
+// dropped at the next call of find() or put(); above the limit what expires first is.
+template <typename Value>
+class ExpiringCache {
+ public:
+  explicit ExpiringCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // Null if there is none. Valid until the next call.
+  const Value* find(const std::string& key, MonoTime now) {
+    drop_expired(now);
+    const auto at = by_key_.find(key);
+    return at == by_key_.end() ? nullptr : &at->second->second.value;
+  }
+
+  // `value_bytes`: what the value takes, by the caller's count. A value above a quarter of the
+  // limit is not kept: it would push out what others need.
+  void put(const std::string& key, Value value, std::size_t value_bytes, MonoTime expires,
+           MonoTime now) {
+    drop_expired(now);
+    erase(key);
+    const std::size_t bytes = key.size() * 2 + value_bytes + kEntryBytes;
+    if (bytes > max_bytes_ / 4 || expires <= now) return;
+    while (bytes_ + bytes > max_bytes_) drop(by_time_.begin());
+    bytes_ += bytes;
+    by_key_.emplace(key, by_time_.emplace(expires, Entry{key, std::move(value), bytes}));
+  }
+
+  std::size_t size() const { return by_time_.size(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  // Nodes of both maps.
+  static constexpr std::size_t kEntryBytes = 200;
+
+  struct Entry {
+    std::string key;
+    Value value;
+    std::size_t bytes = 0;
+  };
+  using ByTime = std::multimap<MonoTime, Entry>;
+
+  void drop_expired(MonoTime now) {
+    while (!by_time_.empty() && by_time_.begin()->first <= now) drop(by_time_.begin());
+  }
+  void erase(const std::string& key) {
+    const auto at = by_key_.find(key);
+    if (at != by_key_.end()) drop(at->second);
+  }
+  void drop(typename ByTime::iterator entry) {
+    bytes_ -= entry->second.bytes;
+    by_key_.erase(entry->second.key);
+    by_time_.erase(entry);
+  }
+
+  const std::size_t max_bytes_;
+  std::size_t bytes_ = 0;
+  ByTime by_time_;
+  std::unordered_map<std::string, typename ByTime::iterator> by_key_;
+};
+
+}  // namespace nervex

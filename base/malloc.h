@@ -1,0 +1,13 @@
+// base/malloc.h - what does glibc's malloc do with memory that was freed?
+#pragma once
+
+namespace nervex {
+
+// From now on blocks of 64 KiB and more come from the system and go back to it when they are freed,
+// and what many threads free is kept in few places. By default glibc raises that limit to the
+// largest block that was ever freed, and has an arena for each of many threads: a program that held
+// large bodies on many connections keeps most of their memory. Call once, before there are threads.
+// No effect with another malloc.
+void give_large_blocks_back();
+
+}  // namespace nervex
