@@ -11,9 +11,34 @@
 #include "server/decide/shrink.h"
 
 namespace nervex::server {
-KeyedMutex::Lock::Lock(KeyedMutex& mutex, std::string key) : keyed_(mutex), key_(std::move(key)) {
-  MutexLock lock(keyed_.mutex_);
-  while (!keyed_.taken_.insert(key_).second) keyed_.ended_.wait(keyed_.mutex_);
+namespace {
+
+// How often a call that waits for another one looks whether its caller has left.
+constexpr std::chrono::milliseconds kLookAgain{100};
+
+}  // namespace
+
+std::unique_ptr<KeyedMutex::Lock> KeyedMutex::try_lock(const std::string& key) {
+  const MutexLock lock(mutex_);
+  if (!taken_.insert(key).second) return nullptr;
+  return std::unique_ptr<Lock>(new Lock(*this, key));
+}
+
+std::unique_ptr<KeyedMutex::Lock> KeyedMutex::lock(const std::string& key,
+                                                   std::chrono::milliseconds timeout,
+                                                   const std::function<bool()>& gives_up) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    const auto now = std::chrono::steady_clock::now();
+    {
+      const MutexLock lock(mutex_);
+      if (taken_.contains(key) && now < deadline) {
+        ended_.wait_until(mutex_, std::min(deadline, now + kLookAgain));
+      }
+    }
+    if (auto taken = try_lock(key)) return taken;
+    if (now >= deadline || gives_up()) return nullptr;
+  }
 }
 
 KeyedMutex::Lock::~Lock() {
@@ -138,9 +163,24 @@ void Changes::reply_done(PendingReply& pending_reply, bool written) {
   pending_reply.lock.reset();
 }
 
+std::unique_ptr<KeyedMutex::Lock> Changes::lock_job(const std::string& ns,
+                                                    const std::string& coordinator,
+                                                    const Call& call) {
+  const std::string key = fmt::format("{}/{}", ns, coordinator);
+  if (auto lock = job_mutex_.try_lock(key)) return lock;
+  call.set_waiting(true);
+  auto lock = job_mutex_.lock(key, options_.lock_timeout, call.gives_up);
+  call.set_waiting(false);
+  return lock;
+}
+
 Result<Listing> Changes::change(const std::string& ns, const std::string& coordinator,
                                 const Call& call, const Decide& decide) {
-  auto lock = std::make_unique<KeyedMutex::Lock>(job_mutex_, fmt::format("{}/{}", ns, coordinator));
+  auto lock = lock_job(ns, coordinator, call);
+  if (lock == nullptr) {
+    return about_pod(ns, coordinator,
+                     {Code::kTransient, "other requests for its job are under way, ask again"});
+  }
   if (call.pending_reply != nullptr) call.pending_reply->lock = std::move(lock);
   auto snapshot = read(ns, coordinator, call, decide);
   if (!snapshot) return snapshot.error();

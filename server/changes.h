@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -32,15 +33,23 @@ class KeyedMutex {
  public:
   class Lock {
    public:
-    Lock(KeyedMutex& mutex, std::string key);  // waits until nobody else holds `key`
     ~Lock();
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
    private:
+    friend class KeyedMutex;
+    Lock(KeyedMutex& mutex, std::string key) : keyed_(mutex), key_(std::move(key)) {}
+
     KeyedMutex& keyed_;
     const std::string key_;
   };
+
+  // Null: another one holds `key`.
+  std::unique_ptr<Lock> try_lock(const std::string& key);
+  // Waits for it until `timeout` has passed, or `gives_up()`, which is asked ten times a second.
+  std::unique_ptr<Lock> lock(const std::string& key, std::chrono::milliseconds timeout,
+                             const std::function<bool()>& gives_up);
 
  private:
   Mutex mutex_;
@@ -59,6 +68,10 @@ struct PendingReply {
 struct Call {
   CallId id;
   PendingReply* pending_reply = nullptr;  // borrowed; null: nobody will know about the reply
+  // While the call waits for another one of its job: told when that begins and ends, and asked
+  // whether it is still worth waiting.
+  std::function<void(bool)> set_waiting = [](bool) {};
+  std::function<bool()> gives_up = [] { return false; };
 };
 
 // Which replies does this process know its callers to have? Of the newest few thousand calls; what
@@ -81,6 +94,8 @@ struct ChangeOptions {
   // Of this process, never used by another one: its records carry it.
   std::string writer = "nervex-server";
   Limits limits{};
+  // How long a call waits for others of its job before its caller is told to ask again.
+  std::chrono::milliseconds lock_timeout = std::chrono::seconds(5);
 };
 
 // Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
@@ -126,6 +141,8 @@ class Changes {
   };
   using Decide = std::function<Result<Change>(const JobView& view, const Snapshot& snapshot)>;
 
+  std::unique_ptr<KeyedMutex::Lock> lock_job(const std::string& ns, const std::string& coordinator,
+                                             const Call& call);
   Result<Listing> change(const std::string& ns, const std::string& coordinator, const Call& call,
                          const Decide& decide);
   Result<Decision> decide_on(const Snapshot& snapshot, const Call& call,

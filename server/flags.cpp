@@ -28,6 +28,14 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->check(CLI::Range(1, 100'000))
       ->type_name("N")
       ->capture_default_str();
+  app.add_option(
+         "--max-connections-per-address", flags.max_connections_per_address,
+         "maximum number of connections from one address, so that one caller cannot shut "
+         "out others; 0: a quarter of --max-connections. Raise it if callers come through a "
+         "proxy")
+      ->check(CLI::Range(0, 100'000))
+      ->type_name("N")
+      ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
                   "the AggregatorConfig; the same as nervex-controller's");
   app.add_option(

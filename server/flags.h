@@ -16,7 +16,8 @@ struct Flags {
   bool auth_by_token = false;
   TlsFiles tls;  // none: plain HTTP
   std::string aggregator_config = "nervex-system/aggregator-config";
-  std::size_t max_connections = 2048;  // one thread each
+  std::size_t max_connections = 2048;           // one thread each
+  std::size_t max_connections_per_address = 0;  // 0: a quarter of them
   Limits limits;
 };
 

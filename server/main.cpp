@@ -1,5 +1,6 @@
 // nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
 #include "base/http/ops_routes.h"
+#include "base/malloc.h"
 #include "base/tls/flags.h"
 #include "kube/leader/lease.h"
 #include "kube/manager.h"
@@ -13,6 +14,7 @@
 using namespace nervex;  // NOLINT: main only
 
 int main(int argc, char** argv) {
+  give_large_blocks_back();
   server::Flags flags;
   if (const auto code = server::parse(argc, argv, flags)) return *code;
   const auto manager = kube::Manager::create("nervex-server", flags.common);
@@ -23,16 +25,17 @@ int main(int argc, char** argv) {
                       kube::NamespacedName::parse(flags.aggregator_config));
   // Names this process as leaders do theirs: by its pod, and by what no other process has.
   server::Replicas replicas(manager->client(), stores, manager->clock(),
-                            {kube::make_lease_identity(), flags.limits});
+                            {.writer = kube::make_lease_identity(), .limits = flags.limits});
   const auto authorizer =
       flags.auth_by_token ? server::authorize_by_token(manager->client(), stores, manager->clock())
                           : server::allow_all();
   server::add_replica_metrics(manager->metrics(), stores);
 
-  HttpServer http(
-      server::server_options(flags.common.listen, flags.max_connections, tls_of(flags.tls)));
+  server::RequestLimits limits(server::part_of_one_caller(flags.max_connections));
+  HttpServer http(server::server_options(flags.common.listen, flags.max_connections,
+                                         tls_of(flags.tls), flags.max_connections_per_address));
   server::add_routes(
-      http, replicas, *authorizer, [&manager] { return manager->caches().check_synced(); },
+      http, replicas, *authorizer, limits, [&manager] { return manager->caches().check_synced(); },
       manager->metrics());
   if (tls_of(flags.tls)) show_certificate(http, manager->metrics(), manager->health());
   manager->add(http);

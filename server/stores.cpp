@@ -37,7 +37,7 @@ Live<T> read(kube::Api& api, const kube::ResourceKind& kind, const std::string& 
 
 // Nothing is called otherwise (RFC 1123, in lower case), and the API server takes the rest apart: a
 // slash, even an escaped one, for the next part of the path, ".." for a step back. Whatever a
-// caller writes there, it is a pod's name that is asked for.
+// caller writes there, it is a name of that kind that is asked for.
 bool may_exist(const std::string& name) {
   const auto is_plain = [](char c) {
     return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.';
@@ -101,6 +101,7 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
   if (!caller.pod || !caller.pod->meta.owner) return caller;
 
   const std::string& owner = caller.pod->meta.owner->name;
+  if (!may_exist(owner)) return caller;  // the API server checks no name of an owner
   auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, job::parse_job);
   if (!found_job) return found_job.error();
   caller.job = *found_job;

@@ -69,8 +69,12 @@ Result<Json> parse_json(std::string_view text, int max_depth, MembersAt skipped)
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {
-    return Error{Code::kInvalid, fmt::format("not JSON: {}", shortened(e.what()))};
+    return not_json(e);
   }
+}
+
+Error not_json(const Json::exception& error) {
+  return {Code::kInvalid, fmt::format("not JSON: {}", shortened(error.what()))};
 }
 
 JsonCount count_json(std::string_view text) {

@@ -31,6 +31,9 @@ struct MembersAt {
 Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth,
                         MembersAt skipped = {});
 
+// kInvalid with what the library says of a text that it cannot parse, shortened.
+Error not_json(const Json::exception& error);
+
 // What makes a text large in memory, counted without parsing it: of valid JSON no less than it has.
 struct JsonCount {
   std::size_t values = 1;

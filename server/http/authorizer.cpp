@@ -5,7 +5,11 @@
 #include <chrono>
 #include <optional>
 
+#include "base/counted_turns.h"
+#include "base/expiring_cache.h"
 #include "base/mutex.h"
+#include "base/text.h"
+#include "base/tls/sha256.h"
 
 namespace nervex::server {
 namespace {
@@ -14,7 +18,9 @@ using namespace std::chrono_literals;
 
 // How long a token that was taken back may still be good here.
 constexpr auto kReviewAge = 10s;
-constexpr std::size_t kMaxReviewed = 4096;
+constexpr std::size_t kMaxReviewedBytes = std::size_t{8} << 20U;
+constexpr std::size_t kMaxReason = 300;  // why a token is refused, in the API server's words
+constexpr std::size_t kReviewsOfOnePeer = 8;
 
 // The API server's refusal to answer us is not the caller's doing: it passes, or a person fixes it.
 Error not_now(const Error& error) {
@@ -38,7 +44,9 @@ std::string describe(const JobAccess& access) {
 
 class AllowAll final : public Authorizer {
  public:
-  Result<Identity> identify(const RequestHeaders&) override { return Identity{}; }
+  Result<Identity> identify(const RequestHeaders&, const std::string&) override {
+    return Identity{};
+  }
   Result<Nothing> allow(const Identity&, const Subject&) override { return ok(); }
 };
 
@@ -47,35 +55,47 @@ class TokenAuthorizer final : public Authorizer {
   TokenAuthorizer(kube::Api& api, const Stores& stores, const Clock& clock)
       : api_(api), lookup_(api, stores), clock_(clock) {}
 
-  Result<Identity> identify(const RequestHeaders& headers) override;
+  Result<Identity> identify(const RequestHeaders& headers, const std::string& peer) override;
   Result<Nothing> allow(const Identity& who, const Subject& subject) override;
 
  private:
-  struct Reviewed {
-    MonoTime until{};
-    Result<Identity> answer;
-  };
-
   Result<Json> ask(const char* group, const char* plural, const Json& review);
-  std::optional<Result<Identity>> remembered(const std::string& token);
-  void remember(const std::string& token, const Result<Identity>& answer);
+  std::optional<Result<Identity>> remembered(const std::string& token_hash);
+  void remember(const std::string& token_hash, const Result<Identity>& answer);
   Result<Caller> find(const std::string& ns, const std::string& pod, const std::string& uid) const;
 
   kube::Api& api_;
   const Lookup lookup_;
   const Clock& clock_;
+  CountedTurns reviews_{kReviewsOfOnePeer};
   Mutex mutex_;
-  std::map<std::string, Reviewed> reviewed_ GUARDED_BY(mutex_);  // by token
+  // By the token's hash: a token is as long as its caller likes, and is nobody's business.
+  ExpiringCache<Result<Identity>> reviewed_ GUARDED_BY(mutex_){kMaxReviewedBytes};
 };
 
-Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers) {
+// What an answer takes, about.
+std::size_t bytes_of(const Result<Identity>& answer) {
+  if (!answer) return answer.error().message.size();
+  std::size_t bytes = sizeof(Identity) + answer->user.size() + answer->uid.size();
+  for (const auto& group : answer->groups) bytes += sizeof(group) + group.size();
+  constexpr std::size_t kOfOneByteOfJson = 8;
+  return bytes + kOfOneByteOfJson * kube::to_text(answer->extra).size();
+}
+
+Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const std::string& peer) {
   const auto token = bearer_token(headers);
   if (!token) return token.error();
-  if (auto known = remembered(*token)) return *std::move(known);
+  const std::string hash = sha256_hex(*token);
+  if (auto known = remembered(hash)) return *std::move(known);
+  const auto turn = reviews_.begin(peer);
+  if (!turn) {
+    return Error{Code::kTransient, "too many new tokens from this address at once, ask again"};
+  }
   const auto reply = ask("authentication.k8s.io", "tokenreviews", token_review(*token));
   if (!reply) return not_now(reply.error());
   auto answer = identity_in(*reply);
-  remember(*token, answer);
+  if (!answer) answer = Error{answer.error().code, cut_text(answer.error().message, kMaxReason)};
+  remember(hash, answer);
   return answer;
 }
 
@@ -104,22 +124,16 @@ Result<Json> TokenAuthorizer::ask(const char* group, const char* plural, const J
   return kube::create_object(api_, {group, "v1", plural}, "", review);
 }
 
-std::optional<Result<Identity>> TokenAuthorizer::remembered(const std::string& token) {
+std::optional<Result<Identity>> TokenAuthorizer::remembered(const std::string& token_hash) {
   const MutexLock lock(mutex_);
-  const auto at = reviewed_.find(token);
-  if (at == reviewed_.end() || at->second.until <= clock_.mono()) return std::nullopt;
-  return at->second.answer;
+  const auto* known = reviewed_.find(token_hash, clock_.mono());
+  return known == nullptr ? std::nullopt : std::optional(*known);
 }
 
-void TokenAuthorizer::remember(const std::string& token, const Result<Identity>& answer) {
+void TokenAuthorizer::remember(const std::string& token_hash, const Result<Identity>& answer) {
   const MutexLock lock(mutex_);
   const MonoTime now = clock_.mono();
-  if (reviewed_.size() >= kMaxReviewed) {
-    std::erase_if(reviewed_, [now](const auto& entry) { return entry.second.until <= now; });
-  }
-  // Rubbish by the thousands is not worth remembering; asking again is only slower.
-  if (reviewed_.size() >= kMaxReviewed) reviewed_.clear();
-  reviewed_.insert_or_assign(token, Reviewed{now + kReviewAge, answer});
+  reviewed_.put(token_hash, answer, bytes_of(answer), now + kReviewAge, now);
 }
 
 // From the cache if that knows the pod (with that uid, unless it is empty), else from the API

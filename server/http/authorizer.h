@@ -24,9 +24,9 @@ class Authorizer {
  public:
   virtual ~Authorizer() = default;
 
-  // Who sends these headers? kUnauthorized: nobody known (HTTP 401). kTransient: could not be
-  // asked.
-  virtual Result<Identity> identify(const RequestHeaders& headers) = 0;
+  // Who sends these headers, from the address `peer`? kUnauthorized: nobody known (HTTP 401).
+  // kTransient: could not be asked.
+  virtual Result<Identity> identify(const RequestHeaders& headers, const std::string& peer) = 0;
   // kForbidden: it may not (HTTP 403). kTransient: could not be asked.
   virtual Result<Nothing> allow(const Identity& who, const Subject& subject) = 0;
 };
@@ -37,7 +37,8 @@ std::unique_ptr<Authorizer> allow_all();
 // --auth=token. One rule: a pod may do everything to the job it belongs to; every
 // other caller, and a pod for another job, needs the same right on the NerveXJob itself: patch to
 // change, get or list to read. The API server is asked; a token's review is remembered for ten
-// seconds, a good one as a bad one.
+// seconds, a good one as a bad one. One address has a few reviews of new tokens under way at most:
+// anybody can send any number of tokens.
 std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
                                                const Clock& clock);
 

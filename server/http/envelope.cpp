@@ -68,8 +68,18 @@ HttpReply success(std::string_view message, const std::vector<Listing>& data) {
   return reply(200, true, message, all);
 }
 
+std::string without_api_paths(std::string message) {
+  for (const std::string_view request : {"GET /", "POST /", "PATCH /", "PUT /", "DELETE /"}) {
+    for (auto at = message.find(request); at != message.npos; at = message.find(request, at)) {
+      const auto end = message.find(": ", at);
+      message.erase(at, end == message.npos ? message.npos : end + 2 - at);
+    }
+  }
+  return message;
+}
+
 HttpReply failure(const Error& error) {
-  return reply(status_of(error.code), false, error.message, "null");
+  return reply(status_of(error.code), false, without_api_paths(error.message), "null");
 }
 
 HttpReply unauthenticated(std::string_view what) {

@@ -23,7 +23,10 @@ HttpReply success(std::string_view message, const std::vector<Listing>& data);
 //   kForbidden 403 (it may not): final for the caller;
 //   kTransient, and everything else that is not the caller's doing: 200, the one answer that
 //   clients repeat. Any other status ends a client's communication for good.
+// Without the paths of requests that this program made of the API server: they tell of the
+// cluster's inside, and are logged.
 HttpReply failure(const Error& error);
+std::string without_api_paths(std::string message);
 // 401: who asks is not known (--auth=token).
 HttpReply unauthenticated(std::string_view what);
 // 501: another method, or one that this version does not have yet; `allowed` names the others.

@@ -9,6 +9,7 @@
 #include "kube/model/json.h"
 #include "kube/model/quantity.h"
 #include "server/decide/gpu_split.h"
+#include "server/http/request_body.h"
 
 namespace nervex::server {
 namespace {
@@ -31,14 +32,10 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// The member called `key` in any case, an exact match first; nullptr if absent or null.
+// The member called `key`; nullptr if absent or null.
 const Json* field(const Json& object, std::string_view key) {
-  const Json* folded = nullptr;
-  for (const auto& [name, value] : object.items()) {
-    if (name == key) return value.is_null() ? nullptr : &value;
-    if (folded == nullptr && !value.is_null() && to_lower(name) == key) folded = &value;
-  }
-  return folded;
+  const Json* value = kube::member(object, key);
+  return value == nullptr || value->is_null() ? nullptr : value;
 }
 
 // "" if absent.
@@ -73,7 +70,8 @@ Result<std::string> quantity_field(const Json& object, std::string_view key, std
   }
   const std::string raw = value->is_string() ? value->get<std::string>() : value->dump();
   const std::string text(trim(raw));
-  if (text.size() > kMaxQuantityLength) return invalid(path, "is longer than any quantity");
+  if (raw.size() > kMaxBodyText || text.size() > kMaxQuantityLength)
+    return invalid(path, "is longer than any quantity");
   const auto amount = kube::parse_quantity(text, scale);
   if (!amount) return invalid(path, amount.error().message);
   if (*amount < 0) return invalid(path, fmt::format("must not be negative: {}", text));
@@ -141,7 +139,7 @@ Result<std::vector<std::string>> parse_names(const Json& body, std::string_view 
   if (list == nullptr) return names;
   if (!list->is_array()) return invalid(fmt::format("{}: must be a list of names", group));
   if (list->size() > static_cast<std::size_t>(most)) {
-    return invalid(fmt::format("{}: names {} replicas, above {}", group, list->size(), most));
+    return invalid(fmt::format("{}: names more than {} replicas", group, most));
   }
   for (const auto& name : *list) {
     const std::string at = fmt::format("{}[{}]", group, names.size());
@@ -153,20 +151,10 @@ Result<std::vector<std::string>> parse_names(const Json& body, std::string_view 
   return names;
 }
 
-Result<Json> parse_object(std::string_view body) {
-  if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    return invalid("the body is empty");
-  }
-  auto json = kube::parse_json(body);
-  if (!json) return invalid("body: " + json.error().message);
-  if (!json->is_object()) return invalid("body: must be a JSON object");
-  return *std::move(json);
-}
-
 // What all changing calls have in common: who asks, and what is asked for of each role.
 template <typename Request, typename ParsePart>
-Result<Request> parse_request(std::string_view body, ParsePart parse_part) {
-  const auto json = parse_object(body);
+Result<Request> parse_request(std::string_view body, int max_items, ParsePart parse_part) {
+  const auto json = parse_request_body(body, max_items);
   if (!json) return json.error();
   auto ns = parse_name(*json, "namespace");
   if (!ns) return ns.error();
@@ -183,22 +171,23 @@ Result<Request> parse_request(std::string_view body, ParsePart parse_part) {
 }  // namespace
 
 Result<AddRequest> parse_add_request(std::string_view body, int most) {
-  auto request = parse_request<AddRequest>(body, [most](const Json& json, std::string_view group) {
-    return parse_role_request(json, group, most);
-  });
+  auto request =
+      parse_request<AddRequest>(body, 0, [most](const Json& json, std::string_view group) {
+        return parse_role_request(json, group, most);
+      });
   if (!request) return request;
   if (const auto gpus = check_gpus(request->learners); !gpus) return gpus.error();
   return request;
 }
 
 Result<RemoveRequest> parse_remove_request(std::string_view body) {
-  return parse_request<RemoveRequest>(body, parse_count);
+  return parse_request<RemoveRequest>(body, 0, parse_count);
 }
 
 Result<ReplaceRequest> parse_replace_request(std::string_view body, int most) {
-  return parse_request<ReplaceRequest>(body, [most](const Json& json, std::string_view group) {
-    return parse_names(json, group, most);
-  });
+  return parse_request<ReplaceRequest>(
+      body, most,
+      [most](const Json& json, std::string_view group) { return parse_names(json, group, most); });
 }
 
 Result<std::string> parse_key(const RequestHeaders& headers) {

@@ -2,7 +2,7 @@
 //
 // Bodies are read as Go's encoding/json reads them, since that is what clients were written
 // against: keys in any case, unknown keys ignored, null is absent. Unlike there, of two spellings
-// of one key the exact one wins, not the last.
+// of one key the exact one wins, not the last (server/http/request_body.h).
 #pragma once
 
 #include <map>

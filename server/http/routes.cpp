@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "base/http/request_metrics.h"
-#include "base/log.h"
 #include "base/tls/sha256.h"
 #include "server/http/envelope.h"
 #include "server/http/request.h"
@@ -19,17 +20,30 @@ constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
 constexpr const char* kAllowed = "GET, POST, DELETE";
 
-HttpReply refuse(const HttpRequest& request, const Error& error) {
-  log_info("request refused", {{"method", request.method},
-                               {"path", request.path},
-                               {"peer", request.peer},
-                               {"code", to_string(error.code)},
-                               {"error", error.message}});
+// One request, and what it is answered from.
+struct Exchange {
+  Replicas& replicas;
+  Authorizer& authorizer;
+  RequestLimits& limits;
+  const HttpRequest& http;
+  Identity who{};
+};
+
+HttpReply refuse(const Exchange& exchange, const Error& error) {
+  const HttpRequest& request = exchange.http;
+  if (const auto left_out = exchange.limits.refusals.admit(SystemClock().mono())) {
+    log_info("request refused", {{"method", request.method},
+                                 {"path", request.path},
+                                 {"peer", request.peer},
+                                 {"code", to_string(error.code)},
+                                 {"error", error.message},
+                                 {"not_logged", std::to_string(*left_out)}});
+  }
   return failure(error);
 }
 
-HttpReply refuse_unknown(const HttpRequest& request, const Error& error) {
-  const HttpReply reply = refuse(request, error);
+HttpReply refuse_unknown(const Exchange& exchange, const Error& error) {
+  const HttpReply reply = refuse(exchange, error);
   return error.code == Code::kUnauthorized ? unauthenticated(error.message) : reply;
 }
 
@@ -40,13 +54,14 @@ Subject subject_of(const ListQuery& query) {
   return {.changes = false, .ns = query.ns.value_or(""), .pod = pod.value_or("")};
 }
 
-HttpReply list(Replicas& replicas, Authorizer& authorizer, const Identity& who,
-               const HttpRequest& http) {
-  const auto query = parse_list_query(http.query);
-  if (!query) return refuse(http, query.error());
-  if (auto may = authorizer.allow(who, subject_of(*query)); !may) return refuse(http, may.error());
-  const auto listed = replicas.list(*query);
-  if (!listed) return refuse(http, listed.error());
+HttpReply list(const Exchange& exchange) {
+  const auto query = parse_list_query(exchange.http.query);
+  if (!query) return refuse(exchange, query.error());
+  if (auto may = exchange.authorizer.allow(exchange.who, subject_of(*query)); !may) {
+    return refuse(exchange, may.error());
+  }
+  const auto listed = exchange.replicas.list(*query);
+  if (!listed) return refuse(exchange, listed.error());
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
 }
 
@@ -76,65 +91,97 @@ constexpr Changing<ReplaceRequest> kReplace{"POST failed", "replicas replaced",
                                             &Replicas::replace};
 
 template <typename Request>
-HttpReply change(const Changing<Request>& changing, Replicas& replicas, Authorizer& authorizer,
-                 const Identity& who, const HttpRequest& http) {
+HttpReply change(const Changing<Request>& changing, const Exchange& exchange) {
+  Replicas& replicas = exchange.replicas;
+  const HttpRequest& http = exchange.http;
   const auto key = parse_key(http.headers);
-  if (!key) return refuse(http, key.error());
+  if (!key) return refuse(exchange, key.error());
   const auto request = changing.parse(http.body, replicas.changes().limits());
-  if (!request) return refuse(http, request.error());
+  if (!request) return refuse(exchange, request.error());
   const Subject subject{.changes = true, .ns = request->ns, .pod = request->coordinator};
-  if (auto may = authorizer.allow(who, subject); !may) return refuse(http, may.error());
+  if (auto may = exchange.authorizer.allow(exchange.who, subject); !may) {
+    return refuse(exchange, may.error());
+  }
 
   const auto pending_reply = std::make_shared<PendingReply>();
   // A digest: no caller must be able to make a body that counts as the repeat of another caller's.
-  const Call call{{changing.method, sha256_hex(http.body), *key, http.peer}, pending_reply.get()};
+  const Call call{{changing.method, sha256_hex(http.body), *key, http.peer},
+                  pending_reply.get(),
+                  [&http](bool waits) { http.set_waiting(waits); },
+                  [&http] { return http.has_lost_place() || http.has_caller_left(); }};
   const auto named = (replicas.*changing.apply)(*request, call);
-  if (!named) return refuse(http, named.error());
+  if (!named) return refuse(exchange, named.error());
   log_info(changing.done, {{"namespace", named->ns},
                            {"coordinator", named->coordinator},
                            {"collectors", std::to_string(named->collectors.size())},
                            {"learners", std::to_string(named->learners.size())}});
   HttpReply reply = success(changing.done, *named);
-  reply.on_written = [&replicas, pending_reply](bool written) {
-    replicas.changes().reply_done(*pending_reply, written);
+  Changes& changes = replicas.changes();
+  reply.on_written = [&changes, pending_reply](bool written) {
+    changes.reply_done(*pending_reply, written);
   };
   return reply;
 }
 
-}  // namespace
-
-HttpReply answer_replicas(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request) {
-  const auto who = authorizer.identify(request.headers);
-  if (!who) return refuse_unknown(request, who.error());
-  if (request.method == "GET") return list(replicas, authorizer, *who, request);
-  if (request.method == "POST") return change(kAdd, replicas, authorizer, *who, request);
-  if (request.method == "DELETE") return change(kRemove, replicas, authorizer, *who, request);
-  return not_implemented(request.method + " is not supported here: use GET, POST or DELETE",
-                         kAllowed);
+// Who asks is known by the headers: nothing of the body is looked at before.
+template <typename Answer>
+HttpReply answer_known(Exchange exchange, Answer answer) {
+  auto who = exchange.authorizer.identify(exchange.http.headers, exchange.http.peer);
+  if (!who) return refuse_unknown(exchange, who.error());
+  exchange.who = *std::move(who);
+  const bool is_known = !exchange.who.user.empty();
+  const auto turn = is_known ? exchange.limits.under_way.begin(exchange.who.user) : std::nullopt;
+  if (is_known && !turn) {
+    return refuse(exchange, {Code::kTransient, "too many requests of this caller at once"});
+  }
+  return answer(exchange);
 }
 
-HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, const HttpRequest& request) {
-  const auto who = authorizer.identify(request.headers);
-  if (!who) return refuse_unknown(request, who.error());
-  if (request.method == "POST") return change(kReplace, replicas, authorizer, *who, request);
-  return not_implemented(request.method + " is not supported here: use POST", "POST");
+}  // namespace
+
+HttpReply answer_replicas(Replicas& replicas, Authorizer& authorizer, RequestLimits& limits,
+                          const HttpRequest& request) {
+  return answer_known({replicas, authorizer, limits, request}, [](const Exchange& exchange) {
+    const std::string& method = exchange.http.method;
+    if (method == "GET") return list(exchange);
+    if (method == "POST") return change(kAdd, exchange);
+    if (method == "DELETE") return change(kRemove, exchange);
+    return not_implemented(method + " is not supported here: use GET, POST or DELETE", kAllowed);
+  });
+}
+
+HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, RequestLimits& limits,
+                        const HttpRequest& request) {
+  return answer_known({replicas, authorizer, limits, request}, [](const Exchange& exchange) {
+    const std::string& method = exchange.http.method;
+    if (method == "POST") return change(kReplace, exchange);
+    return not_implemented(method + " is not supported here: use POST", "POST");
+  });
+}
+
+std::size_t part_of_one_caller(std::size_t max_connections) {
+  return std::max<std::size_t>(max_connections / 4, 1);
 }
 
 HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
-                                 std::optional<TlsFiles> tls) {
+                                 std::optional<TlsFiles> tls, std::size_t max_per_address) {
   HttpServerOptions options;
   options.listen = listen;
   options.tls = std::move(tls);
   options.max_connections = max_connections;
+  options.max_connections_per_peer =
+      max_per_address != 0 ? max_per_address : part_of_one_caller(max_connections);
   options.high_watermark_percent = 75;
-  options.idle_timeout = std::chrono::seconds(60);  // clients poll every second, and reconnect
+  options.max_bytes_in_flight = std::size_t{32} << 20U;  // a text is held some times while parsed
+  options.idle_timeout = std::chrono::seconds(60);       // clients poll every second, and reconnect
   options.internal_error = failure({Code::kInternal, "internal error"});
   options.refusal = refusal;
   return options;
 }
 
 void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
-                std::function<Result<Nothing>()> check_ready, Metrics& metrics) {
+                RequestLimits& limits, std::function<Result<Nothing>()> check_ready,
+                Metrics& metrics) {
   const RequestMetricNames names{"nervex_server_requests_total",
                                  "nervex_server_request_duration_seconds",
                                  "",
@@ -144,12 +191,13 @@ void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
     server.handle(path, counted(metrics, names, {}, std::move(handler)));
   };
   const auto handle_when_ready = [&](const char* path, auto answer) {
-    handle(path, [&replicas, &authorizer, check_ready, answer](const HttpRequest& request) {
-      if (const auto ready = check_ready(); !ready) {
-        return failure(with_context("nervex-server is starting", ready.error()));
-      }
-      return answer(replicas, authorizer, request);
-    });
+    handle(path,
+           [&replicas, &authorizer, &limits, check_ready, answer](const HttpRequest& request) {
+             if (const auto ready = check_ready(); !ready) {
+               return failure(with_context("nervex-server is starting", ready.error()));
+             }
+             return answer(replicas, authorizer, limits, request);
+           });
   };
   handle_when_ready(kReplicas, answer_replicas);
   handle_when_ready(kReplicasFailed, answer_failed);

@@ -46,8 +46,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 pid_t spawn(const std::string& program, std::vector<std::string> flags, const std::string& output,
-            std::vector<std::string> environment) {
+            std::vector<std::string> environment, const MemoryCgroup* cgroup = nullptr) {
   flags.insert(flags.begin(), fmt::format("{}/nervex-{}", NERVEX_BIN, program));
+  if (cgroup != nullptr) {
+    flags.insert(flags.begin(),
+                 {"/bin/sh", "-c", "echo $$ > \"$0\" && exec \"$@\"", cgroup->processes_file()});
+  }
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, 1, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -88,7 +92,8 @@ HungApiServer::HungApiServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CL
 HungApiServer::~HungApiServer() { close(listener_); }
 
 RunningProgram::RunningProgram(const std::string& program, const std::string& api_server,
-                               const std::vector<std::string>& more_flags)
+                               const std::vector<std::string>& more_flags,
+                               const MemoryCgroup* cgroup)
     : program_(program) {
   const std::string kubeconfig = files_.add(
       "kubeconfig", fmt::format("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
@@ -106,7 +111,7 @@ RunningProgram::RunningProgram(const std::string& program, const std::string& ap
                                "--tls-key-file", files_.add("tls.key", identity.key)});
   }
   flags.insert(flags.end(), more_flags.begin(), more_flags.end());
-  pid_ = spawn(program, flags, files_.directory() + "/log", plain_environment());
+  pid_ = spawn(program, flags, files_.directory() + "/log", plain_environment(), cgroup);
   const bool serves = wait_until([this] { return logged_number(log(), "metrics_port") != 0; },
                                  std::chrono::seconds(60));
   if (!serves) throw std::runtime_error(program + " does not serve: " + log());
@@ -122,12 +127,16 @@ RunningProgram::~RunningProgram() {
 
 bool RunningProgram::uses_tls() const { return program_ == "webhook"; }
 
-std::size_t RunningProgram::peak_memory_bytes() const {
+std::size_t RunningProgram::memory_of(const std::string& key) const {
   const std::string status = read(fmt::format("/proc/{}/status", pid_));
-  const auto at = status.find("VmHWM:");
-  if (at == std::string::npos) throw std::runtime_error("no VmHWM of " + program_);
-  return std::strtoull(status.c_str() + at + 6, nullptr, 10) << 10;
+  const auto at = status.find(key);
+  if (at == std::string::npos) throw std::runtime_error("no " + key + " of " + program_);
+  return std::strtoull(status.c_str() + at + key.size(), nullptr, 10) << 10;
 }
+
+std::size_t RunningProgram::peak_memory_bytes() const { return memory_of("VmHWM:"); }
+
+std::size_t RunningProgram::memory_bytes() const { return memory_of("VmRSS:"); }
 
 std::string RunningProgram::log() const { return read(files_.directory() + "/log"); }
 

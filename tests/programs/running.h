@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/base/certs.h"
+#include "tests/programs/memory_cgroup.h"
 
 namespace nervex::testing {
 
@@ -36,9 +37,11 @@ struct Ended {
 
 class RunningProgram {
  public:
-  // `program` is one of kPrograms. Returns when it serves.
+  // `program` is one of kPrograms. Returns when it serves. In `cgroup` if that is not null, which
+  // must outlive it.
   RunningProgram(const std::string& program, const std::string& api_server,
-                 const std::vector<std::string>& more_flags = {});
+                 const std::vector<std::string>& more_flags = {},
+                 const MemoryCgroup* cgroup = nullptr);
   ~RunningProgram();  // kills it if it still runs
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
@@ -48,6 +51,7 @@ class RunningProgram {
   bool uses_tls() const;
   const std::string& ca() const { return ca_; }  // who issued its certificate; with TLS
   std::size_t peak_memory_bytes() const;         // resident, since it was started
+  std::size_t memory_bytes() const;              // resident, now
   std::string log() const;
 
   void signal(int number) const;
@@ -55,6 +59,8 @@ class RunningProgram {
   std::optional<Ended> wait(std::chrono::milliseconds limit);
 
  private:
+  std::size_t memory_of(const std::string& key) const;
+
   const std::string program_;
   test::TestFiles files_;
   std::string ca_;

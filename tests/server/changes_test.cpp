@@ -469,4 +469,38 @@ TEST_CASE("what an attempt before did is no answer for this one", "[server][chan
   CHECK(again != first);
 }
 
+TEST_CASE("a call that waits too long for others of its job is told to ask again",
+          "[server][changes]") {
+  World world;
+  Replicas replicas(world.api, world.stores, world.clock,
+                    {.lock_timeout = std::chrono::seconds(0)});
+  PendingReply pending;
+  Call first;
+  first.pending_reply = &pending;
+  REQUIRE(replicas.add(more(1), first));
+  std::vector<bool> waiting;
+  Call second;
+  second.set_waiting = [&](bool waits) { waiting.push_back(waits); };
+  const auto refused = replicas.add(more(1), second);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kTransient);
+  CHECK(waiting == std::vector<bool>{true, false});
+  replicas.changes().reply_done(pending, true);
+  CHECK(replicas.add(more(1), second));
+  CHECK(wanted(world) == 2);
+}
+
+TEST_CASE("a call whose caller has left waits for no other", "[server][changes]") {
+  World world;
+  Replicas replicas(world.api, world.stores, world.clock, {.lock_timeout = std::chrono::hours(1)});
+  PendingReply pending;
+  Call first;
+  first.pending_reply = &pending;
+  REQUIRE(replicas.add(more(1), first));
+  Call second;
+  second.gives_up = [] { return true; };
+  CHECK(replicas.add(more(1), second).error().code == Code::kTransient);
+  CHECK(wanted(world) == 1);
+}
+
 }  // namespace nervex::server

@@ -20,6 +20,7 @@ RequestHeaders bearing(const std::string& token) { return {{"authorization", "Be
 struct Guarded : World {
   int reviews = 0;
   int access_reviews = 0;
+  RequestLimits limits{1};
   std::unique_ptr<Authorizer> authorizer = authorize_by_token(api, stores, clock);
 
   Guarded() {
@@ -67,7 +68,8 @@ struct Guarded : World {
                          {"coordinator", coordinator},
                          {"collectors", is_failed ? Json::array() : Json{{"replicas", 1}}}});
     }
-    return (is_failed ? answer_failed : answer_replicas)(replicas, *authorizer, request).status;
+    return (is_failed ? answer_failed : answer_replicas)(replicas, *authorizer, limits, request)
+        .status;
   }
 
   std::map<std::string, Json> uids;  // of pods, by name
@@ -145,7 +147,8 @@ TEST_CASE("a pod that polls its own job costs no call but one review in ten seco
 
 TEST_CASE("a forged token is not reviewed again and again", "[server][auth]") {
   Guarded world;
-  for (int i = 0; i < 5; ++i) CHECK_FALSE(world.authorizer->identify(bearing("forged")));
+  for (int i = 0; i < 5; ++i)
+    CHECK_FALSE(world.authorizer->identify(bearing("forged"), "10.0.0.1"));
   CHECK(world.reviews == 1);
 }
 
@@ -154,7 +157,7 @@ TEST_CASE("what could not be checked may be asked again", "[server][auth]") {
   const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kInternal);
   SECTION("the token") {
     world.api.answer("tokenreviews", [code](const Json&) { return Error{code, "away"}; });
-    const auto who = world.authorizer->identify(bearing("pod"));
+    const auto who = world.authorizer->identify(bearing("pod"), "10.0.0.1");
     REQUIRE_FALSE(who);
     CHECK(who.error().code == Code::kTransient);
     CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);  // success:false
@@ -171,6 +174,72 @@ TEST_CASE("a pod that the cache does not know yet is looked up", "[server][auth]
   Guarded world;
   for (const auto& key : world.stores.pods.keys()) world.stores.pods.erase(key);
   CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);
+}
+
+TEST_CASE("a caller with as much under way as it may have is told to ask again", "[server][auth]") {
+  Guarded world;
+  const auto under_way = world.limits.under_way.begin("jane");
+  CHECK(world.status("POST", "jane", "dqn-coordinator") == 200);  // success:false
+  CHECK(world.requests_now().is_null());
+  CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);  // another caller
+  CHECK_FALSE(world.requests_now().is_null());
+}
+
+TEST_CASE("one address cannot have any number of tokens reviewed at once", "[server][auth]") {
+  // Each review leads to the next, as if all had come at once.
+  class NestedReviews final : public kube::Api {
+   public:
+    Result<std::string> send(const kube::ApiRequest&) override {
+      most = std::max(most, ++depth);
+      if (depth < 100) {
+        (void)authorizer->identify(bearing("forged-" + std::to_string(depth)), "10.0.0.1");
+      }
+      --depth;
+      return std::string(R"({"status":{"authenticated":false}})");
+    }
+    Result<Nothing> stream(const std::string&, const std::function<bool(std::string_view)>&,
+                           std::stop_token) override {
+      return ok();
+    }
+
+    std::unique_ptr<Authorizer> authorizer;
+    int depth = 0;
+    int most = 0;
+  };
+  NestedReviews api;
+  const Stores stores;
+  const testing::FakeClock clock;
+  api.authorizer = authorize_by_token(api, stores, clock);
+  (void)api.authorizer->identify(bearing("forged"), "10.0.0.1");
+  CHECK(api.most == 8);
+}
+
+TEST_CASE("the name of an owner leads nowhere else in the API", "[server][auth]") {
+  Guarded world;
+  for (const std::string name : {"../..", "..", "a/../b", "%2e%2e", "x?watch=1"}) {
+    INFO(name);
+    world.api.add(kube::kPods, "rl",
+                  {{"metadata",
+                    {{"name", "evil"},
+                     {"ownerReferences",
+                      {{{"apiVersion", job::kApiVersion},
+                        {"kind", job::kKind},
+                        {"name", name},
+                        {"uid", "uid-evil"},
+                        {"controller", true}}}}}}});
+    const int before = world.api.requests();
+    HttpRequest request;
+    request.method = "GET";
+    request.headers = bearing("jane");
+    request.query = {{"namespace", "rl"}, {"coordinator", "evil"}};
+    const HttpReply reply =
+        answer_replicas(world.replicas, *world.authorizer, world.limits, request);
+    CHECK(reply.status == 404);
+    CHECK(reply.body.find("/api") == std::string::npos);
+    CHECK(world.api.requests() - before == 4);  // two of the caller, the pod twice: no job
+    world.api.remove(kube::kPods, "rl", "evil");
+    world.clock.advance(1min);
+  }
 }
 
 }  // namespace nervex::server

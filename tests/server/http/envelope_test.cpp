@@ -63,4 +63,22 @@ TEST_CASE("bytes that are not UTF-8 in a message do no harm", "[server][envelope
   CHECK(failure({Code::kInvalid, "key \xff"}).body.find("\xEF\xBF\xBD") != std::string::npos);
 }
 
+TEST_CASE("a reply shows no request that was made of the API server", "[server][envelope]") {
+  struct Row {
+    std::string message;
+    std::string shown;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"pod rl/c: GET /apis/nervex.sensetime.com/v1alpha1/namespaces/rl/nervexjobs/x: 500: away",
+       "pod rl/c: 500: away"},
+      {"cannot check who asks: POST /apis/authentication.k8s.io/v1/tokenreviews: timed out",
+       "cannot check who asks: timed out"},
+      {"PATCH /a: GET /b: 409", "409"},
+      {"DELETE /a", ""},
+      {"use GET, POST or DELETE", "use GET, POST or DELETE"},
+  }));
+  INFO(row.message);
+  CHECK(without_api_paths(row.message) == row.shown);
+}
+
 }  // namespace nervex::server

@@ -16,13 +16,14 @@ namespace {
 struct Serving {
   World world;
   std::unique_ptr<Authorizer> authorizer = allow_all();
+  RequestLimits limits{16};
   Metrics metrics;
   HttpServer http{server_options("127.0.0.1:0", 64)};
   std::unique_ptr<HttpClient> client;
 
   Serving() {
     add_routes(
-        http, world.replicas, *authorizer, [] { return ok(); }, metrics);
+        http, world.replicas, *authorizer, limits, [] { return ok(); }, metrics);
     REQUIRE(http.start());
     HttpClientOptions to;
     to.url = "http://127.0.0.1:" + std::to_string(http.port());
@@ -110,6 +111,12 @@ std::vector<HostileRow> any_body() {
        R"({"namespace":"rl","coordinator":")" + repeated("a", 254) + "\"}"},
       {"the namespace fills the body",
        R"({"namespace":")" + repeated("a", 1'000'000) + R"(","coordinator":"c"})"},
+      {"a group holds small arrays", with(R"(,"learners":[)" + repeated("[],", 300'000) + "1]")},
+      {"a group holds small objects", with(R"(,"learners":[)" + repeated("{},", 300'000) + "1]")},
+      {"a group comes again and again, and at last is a number",
+       with(repeated(R"(,"learners":{})", 60'000) + R"(,"learners":1)")},
+      {"an unknown key holds small arrays, and the coordinator is missing",
+       R"({"namespace":"rl","x":[)" + repeated("[],", 300'000) + "1]}"},
       {"a group is a string", with(R"(,"learners":"all")")},
       {"a group is a number", with(R"(,"collectors":7)")},
       {"a group is a boolean", with(R"(,"collectors":false)")},

@@ -20,13 +20,14 @@ struct ServingRoutes {
   World world;
   std::unique_ptr<Authorizer> authorizer = allow_all();
   Result<Nothing> ready = ok();
+  RequestLimits limits{512};
   Metrics metrics;
   Health health;
   HttpServer http;
 
   ServingRoutes() : http(server_options("127.0.0.1:0", 2048)) {
     add_routes(
-        http, world.replicas, *authorizer, [this] { return ready; }, metrics);
+        http, world.replicas, *authorizer, limits, [this] { return ready; }, metrics);
     add_health_routes(http, health);
     REQUIRE(http.start());
   }
@@ -172,13 +173,14 @@ TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
   Limits limits;
   limits.replicas_per_request = 3;
   limits.replicas_per_job = 4;
-  Replicas replicas(world.api, world.stores, world.clock, {"limited", limits});
+  RequestLimits request_limits(16);
+  Replicas replicas(world.api, world.stores, world.clock, {.writer = "limited", .limits = limits});
   const auto ask = [&](auto answer, const Json& collectors) {
     HttpRequest request;
     request.method = "POST";
     request.body = kube::to_text(
         {{"namespace", "rl"}, {"coordinator", "dqn-coordinator"}, {"collectors", collectors}});
-    return answer(replicas, *allow_all(), request);
+    return answer(replicas, *allow_all(), request_limits, request);
   };
   CHECK(ask(answer_replicas, {{"replicas", 4}}).status == 400);
   CHECK(ask(answer_failed, {"a", "b", "c", "d"}).status == 400);
