@@ -35,7 +35,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
 
   Facts facts;
   const auto gather = [&](const kube::AdmissionRequest& asked) {
-    if (!is_too_large) facts = sources.facts(asked, hook, request.received);
+    if (!is_too_large) facts = sources.facts(asked, hook, request);
   };
   const auto judge = [&](kube::AdmissionRequest asked) {
     return review(std::move(asked), hook,

@@ -18,14 +18,15 @@ struct Sources {
   // The schema of now; null: it is not loaded yet.
   std::function<std::shared_ptr<const job::SchemaCheck>()> check;
   // Asked when `outdated` does not know a field: the schema of now, loaded again. May be the
-  // same. `received`, here and below: since when the caller has been waiting; they must leave it
-  // the time to read the answer.
+  // same. `received`: since when the caller has been waiting; it must be left the time to read the
+  // answer, here and below.
   std::function<std::shared_ptr<const job::SchemaCheck>(const job::SchemaCheck& outdated,
                                                         MonoTime received)>
       newer_check;
   // Asked for the validating hook; for the mutating one only about what it refuses, so that all
   // that is wrong is said at once.
-  std::function<Facts(const kube::AdmissionRequest&, Hook, MonoTime received)> facts;
+  // `http`: what the review came in, for its caller and since when that has been waiting.
+  std::function<Facts(const kube::AdmissionRequest&, Hook, const HttpRequest& http)> facts;
   std::string server_user;  // who may write spec.requests
   Strictness host_access = Strictness::kWarn;
   Strictness pod_access = Strictness::kRefuse;

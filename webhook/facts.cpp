@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "job/aggregator_config.h"
 #include "job/types.h"
 #include "webhook/priorities.h"
@@ -17,13 +16,15 @@ namespace {
 
 constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
+constexpr std::size_t kMaxUserBytes = std::size_t{256} << 10U;
 
 Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
-                                   TemplateDryRuns& dry_runs, const std::string& version) {
+                                   TemplateDryRuns& dry_runs, const std::string& version,
+                                   const MayAsk& may_ask) {
   const std::string key = template_key(object, role);
   if (key.empty()) return job::FieldErrors{};
-  const auto verdict =
-      dry_runs.ask(key, version, [&] { return pod_template_to_ask(object, role); });
+  const auto verdict = dry_runs.ask(
+      key, version, [&] { return pod_template_to_ask(object, role); }, may_ask);
   if (!verdict) return verdict.error();
   return errors_in_job(*verdict, object, role);
 }
@@ -42,11 +43,12 @@ void append_unknown(job::FieldErrors& errors, job::FieldErrors more) {
 }  // namespace
 
 Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs,
-                   const std::string& version, const std::function<bool()>& is_late) {
+                   const std::string& version, const std::function<bool()>& is_late,
+                   const MayAsk& may_ask) {
   Facts facts;
   const auto ask = [&](const Json& object, std::string_view role) -> Result<job::FieldErrors> {
     if (is_late()) return Error{Code::kTransient, "the API server takes too long"};
-    return ask_about(object, role, dry_runs, version);
+    return ask_about(object, role, dry_runs, version, may_ask);
   };
   for (const std::string_view role : templates_to_ask(request)) {
     auto errors = ask(request.object, role);
@@ -55,8 +57,7 @@ Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_r
     auto stored = has_errors && !request.old_object.is_null() ? ask(request.old_object, role)
                                                               : job::FieldErrors{};
     if (!errors || !stored) {
-      const Error& error = errors ? stored.error() : errors.error();
-      log_warn("the API server gave no verdict on a pod template", {{"error", error.message}});
+      facts.template_error = (errors ? stored.error() : errors.error()).message;
       facts.warnings.push_back(
           "pod templates were not checked by the API server: what it refuses shows when pods are "
           "created");
@@ -68,7 +69,8 @@ Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_r
   return facts;
 }
 
-void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts) {
+void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
+                    const MayAsk& may_ask) {
   if (templates_to_ask(request).empty()) return;
   Json attributes = {{"verb", "create"}, {"resource", "pods"}};
   // An AggregatorConfig's pods come into the namespaces of all jobs: without one, all are meant.
@@ -78,14 +80,25 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
                {"resourceAttributes", std::move(attributes)}};
   if (!request.user_uid.empty()) spec["uid"] = request.user_uid;
   if (request.user_extra.is_object()) spec["extra"] = request.user_extra;
-  const auto reviewed = kube::create_object(
-      api, kAccessReviews, "",
-      {{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}, {"spec", spec}});
+  const std::string body = kube::to_text({{"apiVersion", "authorization.k8s.io/v1"},
+                                          {"kind", "SubjectAccessReview"},
+                                          {"spec", std::move(spec)}});
+  if (body.size() > kMaxUserBytes) {
+    facts.access_error = "the user's groups and extra fields are too long to be asked about";
+    return;
+  }
+  const auto reply = api.send({.method = "POST",
+                               .path = kube::api_path(kAccessReviews),
+                               .body = body,
+                               .content_type = "application/json",
+                               .before_sending = may_ask,
+                               .on_refusal = {}});
+  const auto reviewed =
+      reply ? kube::parse_json(*reply, kube::kMaxJsonDepth, {"spec", 0}) : reply.error();
   if (reviewed) {
     facts.may_create_pods = kube::bool_at(*reviewed, {"status", "allowed"});
   } else {
     facts.access_error = reviewed.error().message;
-    log_warn("cannot ask who may create pods", {{"error", facts.access_error}});
   }
 }
 

@@ -14,13 +14,18 @@ namespace nervex::webhook {
 // Asks the API server about the templates that the request brings or changes (templates_to_ask()).
 // `version`: of the cluster's OpenAPI. What nobody answers, or is not asked because it is late by
 // then, becomes a warning.
+// `may_ask`, here and below: whether this caller may have the API server asked now; its error is
+// taken for the API server's.
+using MayAsk = std::function<Result<Nothing>()>;
 Facts gather_facts(
     const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs, const std::string& version,
-    const std::function<bool()>& is_late = [] { return false; });
+    const std::function<bool()>& is_late = [] { return false; }, const MayAsk& may_ask = {});
 
 // Whether the user of a request that brings templates may create pods in its namespace, into
-// `facts`; of an AggregatorConfig in all namespaces.
-void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts);
+// `facts`; of an AggregatorConfig in all namespaces. Nobody is asked about a user of whom there is
+// more than 256 KiB to say: that would be sent, repeated by the API server, and read.
+void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
+                    const MayAsk& may_ask = {});
 
 // Whether the cluster would refuse pods for the priority that a template states (priorities.h),
 // into `facts`. What the API server does not tell is let pass: warnings_for() warns of it.

@@ -1,8 +1,6 @@
 #include "webhook/recent_answers.h"
 
-#include <algorithm>
-#include <utility>
-
+#include "base/tls/sha256.h"
 #include "kube/model/json.h"
 
 namespace nervex::webhook {
@@ -13,36 +11,37 @@ bool is_access_review(const kube::ApiRequest& request) {
 }
 
 bool is_allowed(const std::string& reply) {
-  const auto review = kube::parse_json(reply);
+  const auto review = kube::parse_json(reply, kube::kMaxJsonDepth, {"spec", 0});
   return review && kube::bool_at(*review, {"status", "allowed"});
 }
+
+constexpr const char* kAllowed = R"({"status":{"allowed":true}})";
 
 }  // namespace
 
 Result<std::string> RecentAnswers::send(const kube::ApiRequest& request) {
   const bool asks_for_access = is_access_review(request);
   if (request.method != "GET" && !asks_for_access) return api_.send(request);
-  std::string question = request.path + "\n" + request.body;
+  const std::string question = sha256_hex(request.path + "\n" + request.body);
   const MonoTime asked = clock_.mono();
   {
     const MutexLock lock(mutex_);
-    const auto known = answers_.find(question);
-    if (known != answers_.end() && asked < known->second.since + kAge) return known->second.body;
+    if (const auto* known = answers_.find(question, asked)) return *known;
   }
-  auto reply = api_.send(request);
-  if (reply && (!asks_for_access || is_allowed(*reply))) keep(std::move(question), *reply, asked);
-  return reply;
-}
-
-void RecentAnswers::keep(std::string question, std::string body, MonoTime asked) {
+  if (request.before_sending) {
+    if (auto may = request.before_sending(); !may) return may.error();
+  }
+  kube::ApiRequest now = request;
+  now.before_sending = {};
+  auto reply = api_.send(now);
+  if (reply && asks_for_access) {
+    if (!is_allowed(*reply)) return reply;
+    reply = std::string(kAllowed);
+  }
+  if (!reply) return reply;
   const MutexLock lock(mutex_);
-  std::erase_if(answers_, [&](const auto& known) { return asked >= known.second.since + kAge; });
-  if (answers_.size() >= kMost) {
-    answers_.erase(std::min_element(
-        answers_.begin(), answers_.end(),
-        [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
-  }
-  answers_.insert_or_assign(std::move(question), Answer{std::move(body), asked});
+  answers_.put(question, *reply, reply->size(), asked + kAge, asked);
+  return reply;
 }
 
 }  // namespace nervex::webhook

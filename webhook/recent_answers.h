@@ -2,10 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 
 #include "base/clock.h"
+#include "base/expiring_cache.h"
 #include "base/mutex.h"
 #include "kube/api.h"
 
@@ -15,10 +15,14 @@ namespace nervex::webhook {
 // allowed: each new job leads to the same questions, which are calls over TLS. What was not found
 // or not allowed is asked for each time, so that a user who changes it sees the effect at once; a
 // right that is taken away counts for that long still. Everything else is passed on. Thread-safe.
+//
+// Bounded in bytes. Questions are kept as hashes, and an answer to a SubjectAccessReview, which
+// repeats the question, as {"status":{"allowed":true}}: that is what send() returns of it. A
+// request's before_sending is asked before all else of a question whose answer is not known.
 class RecentAnswers final : public kube::Api {
  public:
   static constexpr std::chrono::seconds kAge{5};
-  static constexpr std::size_t kMost = 256;
+  static constexpr std::size_t kMaxBytes = std::size_t{4} << 20U;
 
   // Both are borrowed.
   RecentAnswers(kube::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
@@ -31,17 +35,11 @@ class RecentAnswers final : public kube::Api {
   }
 
  private:
-  struct Answer {
-    std::string body;
-    MonoTime since;
-  };
-
-  void keep(std::string question, std::string body, MonoTime asked);
-
   kube::Api& api_;
   const Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Answer> answers_ GUARDED_BY(mutex_);  // by path and body of the request
+  // By the hash of the request's path and body.
+  ExpiringCache<std::string> answers_ GUARDED_BY(mutex_){kMaxBytes};
 };
 
 }  // namespace nervex::webhook

@@ -51,7 +51,8 @@ struct Facts {
   std::optional<NeverFits> stored_never_fits;
   // May the user create pods in the job's namespace? nullopt: nobody asked, or see below.
   std::optional<bool> may_create_pods;
-  std::string access_error;  // why the API server did not tell; empty: it did, or was not asked
+  std::string access_error;    // why the API server did not tell; empty: it did, or was not asked
+  std::string template_error;  // the same of templates, for the log
   std::vector<std::string> warnings;
 };
 

@@ -1,12 +1,15 @@
 #include "webhook/routes.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/http/request_metrics.h"
+#include "base/log.h"
 #include "webhook/answer.h"
 #include "webhook/bounded.h"
 #include "webhook/facts.h"
+#include "webhook/fair_turns.h"
 
 namespace nervex::webhook {
 namespace {
@@ -20,8 +23,35 @@ constexpr std::chrono::milliseconds kMemoryTimeout = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kFactsTime{1'500};
 constexpr std::chrono::milliseconds kReviewTime{4'500};
 
+// Anybody may send reviews.
+bool is_anonymous(const Flags& flags) { return flags.tls.client_ca_file.empty(); }
+
 std::chrono::milliseconds left_until(MonoTime deadline) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SystemClock().mono());
+}
+
+// What callers that have shown no certificate may make this program ask the API server. Honest
+// reviews stay far below: the answers to most of their questions are kept.
+constexpr FairTurns::Rate kTemplateRate{.per_second = 50, .burst = 100};
+constexpr FairTurns::Rate kAccessRate{.per_second = 100, .burst = 200};
+// Without an answer about templates a review goes on, without one about access it fails.
+constexpr std::chrono::milliseconds kAccessTime{3'000};
+
+// Shared by both hooks.
+struct Limits {
+  QuestionLimit templates{kTemplateRate};
+  QuestionLimit access{kAccessRate};
+  LogLimit unanswered{10};  // lines a second
+};
+
+void log_unanswered(const Facts& facts, Limits& limits) {
+  if (facts.template_error.empty() && facts.access_error.empty()) return;
+  const auto left_out = limits.unanswered.admit(SystemClock().mono());
+  if (!left_out) return;
+  log_warn("the API server has not answered what a review asks",
+           {{"about_templates", facts.template_error},
+            {"about_access", facts.access_error},
+            {"not_logged", std::to_string(*left_out)}});
 }
 
 void add_hook(HttpServer& server, const std::string& path, Hook hook, const Sources& sources,
@@ -42,6 +72,8 @@ HttpServerOptions server_options(const Flags& flags) {
   options.listen = flags.common.listen;
   options.tls = flags.tls;
   options.max_connections = 256;
+  // API servers are few and need many; a caller that is none leaves them a part.
+  options.max_connections_per_peer = is_anonymous(flags) ? 224 : 0;
   options.max_body_bytes = kMaxBody;
   options.max_bytes_in_flight = kBodyBytes;
   options.refusal = refusal;
@@ -50,6 +82,7 @@ HttpServerOptions server_options(const Flags& flags) {
 
 void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
                 Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics) {
+  const auto limits = std::make_shared<Limits>();
   const Sources sources{
       .check = [&check] { return check.current(); },
       .newer_check =
@@ -58,23 +91,36 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                 outdated, std::min(kLookAgainTimeout, left_until(received + kReviewTime)));
           },
       .facts =
-          [&check, &dry_runs, &api, nodes, flags](const kube::AdmissionRequest& request, Hook hook,
-                                                  MonoTime received) {
+          [&check, &dry_runs, &api, nodes, flags, limits](const kube::AdmissionRequest& request,
+                                                          Hook hook, const HttpRequest& http) {
             Facts facts;
-            const auto is_late = [&] { return left_until(received + kFactsTime).count() <= 0; };
+            const auto may_ask =
+                [&](QuestionLimit& limit, std::chrono::milliseconds time) {
+                  return is_anonymous(flags) ? [&limit, &http, time] {
+                return limit.wait_for_turn(http.peer, http.received + time);
+              } : MayAsk();
+                };
+            const auto is_late = [&] {
+              return left_until(http.received + kFactsTime).count() <= 0;
+            };
             if (!flags.dry_run_namespace.empty()) {
-              facts = gather_facts(request, dry_runs, check.version(), is_late);
+              facts = gather_facts(request, dry_runs, check.version(), is_late,
+                                   may_ask(limits->templates, kFactsTime));
             }
             if (!is_late()) ask_priorities(request, api, facts);
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
               ask_capacity(request, *nodes, facts);
             }
-            if (hook == Hook::kMutate) return facts;  // once is enough
-            if (flags.pod_access != Strictness::kOff) ask_pod_access(request, api, facts);
-            if (!is_late()) {
-              ask_aggregator_config(request, api, flags.aggregator_config, facts);
+            if (hook == Hook::kValidate) {  // once is enough
+              if (flags.pod_access != Strictness::kOff) {
+                ask_pod_access(request, api, facts, may_ask(limits->access, kAccessTime));
+              }
+              if (!is_late()) {
+                ask_aggregator_config(request, api, flags.aggregator_config, facts);
+              }
             }
+            log_unanswered(facts, *limits);
             return facts;
           },
       .server_user = flags.server_user,

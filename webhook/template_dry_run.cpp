@@ -15,8 +15,9 @@ namespace {
 
 constexpr kube::ResourceKind kPodTemplates{"", "v1", "podtemplates"};
 constexpr const char* kName = "nervex-admission-dry-run";
-constexpr std::size_t kMaxVerdicts = 512;
 constexpr std::size_t kMaxWords = 500;
+// Of the place of an error: it names keys of maps, which are as long as their author likes.
+constexpr std::size_t kMaxField = 500;
 constexpr std::size_t kMaxErrors = 100;  // of a verdict; nobody reads more at once
 // Who refused may be gone by then: an older API server, a policy. And who accepted.
 constexpr std::chrono::seconds kRefusalLasts{60};
@@ -69,9 +70,9 @@ job::FieldErrorType type_of(std::string_view reason) {
   return kInvalid;
 }
 
-job::FieldError error_with_words(job::FieldErrorType type, std::string field,
+job::FieldError error_with_words(job::FieldErrorType type, const std::string& field,
                                  const std::string& words) {
-  job::FieldError error{type, std::move(field), "", ""};
+  job::FieldError error{type, cut_text(field, kMaxField), "", ""};
   error.words = cut_text(words, kMaxWords);
   return error;
 }
@@ -233,33 +234,45 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
 
 // ---- acts
 
-std::optional<TemplateVerdict> TemplateDryRuns::known(const std::string& key) const {
+namespace {
+
+std::size_t bytes_of(const TemplateVerdict& verdict) {
+  std::size_t bytes = sizeof verdict;
+  for (const auto& error : verdict.errors) {
+    bytes += sizeof error + error.field.size() + error.value.size() + error.detail.size() +
+             error.words.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<TemplateVerdict> TemplateDryRuns::known(const std::string& key) {
   const MutexLock lock(mutex_);
-  const auto at = verdicts_.find(key);
-  if (at == verdicts_.end()) return std::nullopt;
-  const auto& [verdict, since] = at->second;
-  const std::chrono::seconds lasts = verdict.errors.empty() ? kAcceptanceLasts : kRefusalLasts;
-  return clock_.mono() >= since + lasts ? std::nullopt : std::optional(verdict);
+  const auto* verdict = verdicts_.find(key, clock_.mono());
+  return verdict == nullptr ? std::nullopt : std::optional(*verdict);
 }
 
 void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdict) {
+  const std::chrono::seconds lasts = verdict.errors.empty() ? kAcceptanceLasts : kRefusalLasts;
   const MutexLock lock(mutex_);
   failed_.reset();
-  if (!verdicts_.insert_or_assign(key, Kept{verdict, clock_.mono()}).second) return;
-  order_.push_back(key);
-  if (order_.size() <= kMaxVerdicts) return;
-  verdicts_.erase(order_.front());
-  order_.pop_front();
+  const MonoTime now = clock_.mono();
+  verdicts_.put(key, verdict, bytes_of(verdict), now + lasts, now);
 }
 
 Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
                                              const std::string& version,
-                                             const std::function<Json()>& pod_template) {
+                                             const std::function<Json()>& pod_template,
+                                             const std::function<Result<Nothing>()>& may_ask) {
   const std::string key = version + "\n" + template_key;
   if (auto verdict = known(key)) return *std::move(verdict);
   {
     const MutexLock lock(mutex_);
     if (failed_ && clock_.mono() < failed_at_ + kPauseAfterFailure) return *failed_;
+  }
+  if (may_ask) {
+    if (auto may = may_ask(); !may) return may.error();
   }
   const std::string body = kube::to_text(pod_template());
   auto verdict = post(body, "Strict");

@@ -6,14 +6,13 @@
 
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/expiring_cache.h"
 #include "base/mutex.h"
 #include "job/validate.h"
 #include "kube/api.h"
@@ -41,7 +40,8 @@ struct TemplateVerdict {
 };
 
 // What a refusal with this status and body (a metav1.Status) says about the template. nullopt: it
-// is about something else, such as a missing right or what a policy says. The first 100 errors.
+// is about something else, such as a missing right or what a policy says. The first 100 errors,
+// each cut: the API server repeats what the template says, at any length.
 std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body);
 
 // The verdict's errors at their places in the job: spec.learner.template..., or what every role has
@@ -53,6 +53,10 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
 
 // What a user who creates a job may wait for it: both hooks ask, and have 5 s each.
 inline constexpr std::chrono::seconds kDryRunTimeout{1};
+
+// What all verdicts may take that are kept. One with the most and longest errors takes 150 kB, an
+// acceptance 500 bytes.
+inline constexpr std::size_t kMaxVerdictBytes = std::size_t{8} << 20U;
 
 // Thread-safe.
 class TemplateDryRuns {
@@ -67,25 +71,22 @@ class TemplateDryRuns {
   // About what `pod_template` makes (pod_template_to_ask()), which is called if no verdict is kept
   // under its `key`. Under another `version` of the cluster's OpenAPI they count no more; refusals
   // are asked for again after a minute, acceptances after ten. An Error: there was no verdict; if
-  // the API server did not answer, none is asked for a while.
+  // the API server did not answer, none is asked for a while. `may_ask`, if given, is asked when no
+  // verdict is kept; its error is the answer then. Verdicts are bounded in bytes.
   Result<TemplateVerdict> ask(const std::string& key, const std::string& version,
-                              const std::function<Json()>& pod_template);
+                              const std::function<Json()>& pod_template,
+                              const std::function<Result<Nothing>()>& may_ask = {});
 
  private:
-  struct Kept {
-    TemplateVerdict verdict;
-    MonoTime since;
-  };
   Result<TemplateVerdict> post(const std::string& body, std::string_view validation);
-  std::optional<TemplateVerdict> known(const std::string& key) const;
+  std::optional<TemplateVerdict> known(const std::string& key);
   void keep(const std::string& key, const TemplateVerdict& verdict);
 
   kube::Api& api_;
   const std::string ns_;
   const Clock& clock_;
-  mutable Mutex mutex_;
-  std::map<std::string, Kept> verdicts_ GUARDED_BY(mutex_);
-  std::deque<std::string> order_ GUARDED_BY(mutex_);  // of their coming: the oldest goes first
+  Mutex mutex_;
+  ExpiringCache<TemplateVerdict> verdicts_ GUARDED_BY(mutex_){kMaxVerdictBytes};
   std::optional<Error> failed_ GUARDED_BY(mutex_);
   MonoTime failed_at_ GUARDED_BY(mutex_){};
 };

@@ -13,7 +13,8 @@ using webhook::Hook;
 webhook::Sources sources() {
   return {.check = [] { return job_check(); },
           .newer_check = [](const job::SchemaCheck&, MonoTime) { return job_check(); },
-          .facts = [](const kube::AdmissionRequest&, Hook, MonoTime) { return webhook::Facts{}; },
+          .facts = [](const kube::AdmissionRequest&, Hook,
+                      const HttpRequest&) { return webhook::Facts{}; },
           .server_user = "server",
           .host_access = webhook::Strictness::kWarn,
           .pod_access = webhook::Strictness::kRefuse,

@@ -55,7 +55,7 @@ TEST_CASE(
     "[webhook][answer]") {
   int asked = 0;
   Sources sources = sources_with(job_check());
-  sources.facts = [&](const kube::AdmissionRequest&, Hook, MonoTime) {
+  sources.facts = [&](const kube::AdmissionRequest&, Hook, const HttpRequest&) {
     ++asked;
     Facts facts;
     facts.errors = {{job::FieldErrorType::kInvalid, "spec.coordinator.template.spec", "", "said"}};

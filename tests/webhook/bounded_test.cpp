@@ -1,12 +1,8 @@
 // Also counts what reviews really take: all that C++ code allocates on the reviewing thread.
 #include "webhook/bounded.h"
 
-#include <malloc.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <thread>
 #include <vector>
 
@@ -14,37 +10,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "tests/support/counted_memory.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/wait_until.h"
 #include "tests/webhook/samples.h"
 #include "webhook/answer.h"
 #include "webhook/review_memory.h"
 #include "webhook/routes.h"
-
-namespace {
-
-thread_local std::size_t allocated = 0;
-thread_local std::size_t most_allocated = 0;
-
-}  // namespace
-
-// A sanitizer has an allocator of its own: nothing is counted there.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Of the whole test program. What one thread allocates and another frees is counted wrongly: nobody
-// does that here.
-void* operator new(std::size_t size) {
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  allocated += malloc_usable_size(memory);
-  most_allocated = std::max(most_allocated, allocated);
-  return memory;
-}
-void operator delete(void* memory) noexcept {
-  if (memory != nullptr) allocated -= malloc_usable_size(memory);
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*size*/) noexcept { operator delete(memory); }
-#endif
 
 namespace nervex::webhook {
 namespace {
@@ -113,10 +85,7 @@ std::string update_between(const std::string& stored, const std::string& sent) {
 std::size_t memory_of(const std::string& body, Hook hook) {
   const Sources sources = sources_with(job_check());
   const HttpRequest request = request_with(body);
-  const std::size_t before = allocated;
-  most_allocated = allocated;
-  answer(request, hook, sources);
-  return most_allocated - before;
+  return testing::most_allocated_by([&] { answer(request, hook, sources); });
 }
 
 struct BoundedRow {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "tests/support/counted_memory.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"
 
@@ -86,19 +87,18 @@ TEST_CASE("a right that was there a moment ago is not asked for again",
 
 TEST_CASE("no more answers are kept than there is memory for", "[webhook][recent_answers]") {
   CountingApi api;
-  api.api.answer("subjectaccessreviews", [](const Json&) -> Result<Json> {
-    return Json{{"status", {{"allowed", true}}}};
-  });
   nervex::testing::FakeClock clock;
   RecentAnswers recent(api, clock);
-  const auto ask = [&](std::size_t user) {
-    (void)kube::create_object(recent, {"authorization.k8s.io", "v1", "subjectaccessreviews"}, "",
-                              {{"spec", {{"user", std::to_string(user)}}}});
-  };
-  for (std::size_t user = 0; user < 2 * RecentAnswers::kMost; ++user) ask(user);
-  api.asked = 0;
-  for (std::size_t user = 0; user < 2 * RecentAnswers::kMost; ++user) ask(user);
-  CHECK(api.asked >= static_cast<int>(RecentAnswers::kMost));
+  const auto name = [](int i) { return "config-" + std::to_string(i); };
+  for (int i = 0; i < 40; ++i) {
+    api.api.add(kube::kAggregatorConfigs, "ns",
+                {{"metadata", {{"name", name(i)}}}, {"spec", std::string(500'000, 'x')}});
+  }
+  const std::size_t before = nervex::testing::allocated_now();
+  for (int i = 0; i < 40; ++i) {
+    CHECK(kube::get_object(recent, kube::kAggregatorConfigs, "ns", name(i)));
+  }
+  CHECK(nervex::testing::allocated_now() - before < RecentAnswers::kMaxBytes * 5 / 4);
 }
 
 TEST_CASE("what is written is written", "[webhook][recent_answers]") {
@@ -109,6 +109,66 @@ TEST_CASE("what is written is written", "[webhook][recent_answers]") {
     (void)kube::create_object(recent, kube::kPods, "ns", {{"metadata", {{"generateName", "a-"}}}});
   }
   CHECK(api.asked == 3);
+}
+
+TEST_CASE("large questions and their answers take little memory", "[webhook][recent_answers]") {
+  // As the API server does: the question again, and the answer.
+  class Repeating final : public kube::Api {
+   public:
+    Result<std::string> send(const kube::ApiRequest& request) override {
+      ++asked;
+      return request.body.substr(0, request.body.size() - 1) + R"(,"status":{"allowed":true}})";
+    }
+    Result<Nothing> stream(const std::string&, const std::function<bool(std::string_view)>&,
+                           std::stop_token) override {
+      return ok();
+    }
+
+    int asked = 0;
+  };
+  Repeating api;
+  nervex::testing::FakeClock clock;
+  RecentAnswers recent(api, clock);
+  const std::string extra(500'000, 'x');
+  const auto ask = [&](int i) {
+    return *recent.send({.method = "POST",
+                         .path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+                         .body = kube::to_text({{"spec", {{"user", i}, {"extra", extra}}}}),
+                         .content_type = "application/json"});
+  };
+  const std::size_t before = nervex::testing::allocated_now();
+  for (int i = 0; i < 40; ++i) CHECK(ask(i) == R"({"status":{"allowed":true}})");
+  CHECK(nervex::testing::allocated_now() - before < 100'000);
+  CHECK(api.asked == 40);
+  CHECK(ask(39) == R"({"status":{"allowed":true}})");
+  CHECK(api.asked == 40);
+}
+
+TEST_CASE("only a question whose answer is not known needs leave to be asked",
+          "[webhook][recent_answers]") {
+  CountingApi api;
+  api.api.add(kube::kAggregatorConfigs, "ns", {{"metadata", {{"name", "config"}}}});
+  nervex::testing::FakeClock clock;
+  RecentAnswers recent(api, clock);
+  bool may = false;
+  int leaves = 0;
+  const auto ask = [&] {
+    return recent.send({.method = "GET",
+                        .path = kube::api_path(kube::kAggregatorConfigs, "ns", "config"),
+                        .body = "",
+                        .content_type = "",
+                        .before_sending = [&]() -> Result<Nothing> {
+                          ++leaves;
+                          if (may) return ok();
+                          return Error{Code::kTransient, "not now"};
+                        }});
+  };
+  CHECK_FALSE(ask());
+  CHECK(api.asked == 0);
+  may = true;
+  CHECK(ask());
+  CHECK(ask());
+  CHECK(leaves == 2);
 }
 
 }  // namespace nervex::webhook

@@ -16,7 +16,7 @@ using testing::with_odd_parts;
 inline Sources sources_with(const std::shared_ptr<const job::SchemaCheck>& check) {
   return {.check = [check] { return check; },
           .newer_check = [check](const job::SchemaCheck&, MonoTime) { return check; },
-          .facts = [](const kube::AdmissionRequest&, Hook, MonoTime) { return Facts{}; },
+          .facts = [](const kube::AdmissionRequest&, Hook, const HttpRequest&) { return Facts{}; },
           .server_user = "server"};
 }
 

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "tests/support/counted_memory.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"
 #include "tests/webhook/samples.h"
@@ -334,6 +335,63 @@ TEST_CASE("a verdict is asked once for each template and version of the cluster"
   CHECK(api.asked == 4);
 }
 
+TEST_CASE("verdicts take little memory, whatever the API server repeats", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  api.status = 422;
+  api.body = invalid("template.spec.nodeSelector[" + std::string(200'000, 'k') + "]");
+  const auto request = request_for(a_job());
+  const std::size_t before = testing::allocated_now();
+  for (int i = 0; i < 200; ++i) {
+    const Facts facts = gather_facts(request, dry_runs, std::to_string(i));
+    REQUIRE(facts.errors.size() == 2);
+    CHECK(facts.errors[0].field.size() < 600);
+  }
+  CHECK(testing::allocated_now() - before < 1'000'000);
+}
+
+TEST_CASE("kept verdicts are bounded in bytes", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  Json causes = Json::array();
+  for (int i = 0; i < 100; ++i) {
+    causes.push_back({{"reason", "FieldValueInvalid"},
+                      {"field", fmt::format("template.spec.{}{}", i, std::string(1'000, 'f'))},
+                      {"message", std::string(1'000, 'm')}});
+  }
+  api.status = 422;
+  api.body = kube::to_text({{"details", {{"causes", causes}}}});
+  const std::size_t before = testing::allocated_now();
+  for (int i = 0; i < 200; ++i) gather_facts(request_for(a_job()), dry_runs, std::to_string(i));
+  CHECK(testing::allocated_now() - before < kMaxVerdictBytes * 5 / 4);
+}
+
+TEST_CASE("only a template without a verdict needs leave to be asked about", "[webhook][dry_run]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  const auto request = request_for(a_job());
+  bool may = false;
+  const auto gather = [&] {
+    return gather_facts(
+        request, dry_runs, "1", [] { return false; },
+        [&]() -> Result<Nothing> {
+          if (may) return ok();
+          return Error{Code::kTransient, "too many"};
+        });
+  };
+  CHECK(gather().warnings.size() == 1);
+  CHECK(gather().template_error == "too many");
+  CHECK(api.asked == 0);
+  may = true;  // at once: the API server has not failed
+  CHECK(gather().warnings.empty());
+  CHECK(api.asked == 2);
+  may = false;
+  CHECK(gather().warnings.empty());
+}
+
 TEST_CASE("a refusal is asked for again after a minute, for who refused may be gone",
           "[webhook][dry_run]") {
   Verdicts api;
@@ -505,6 +563,17 @@ TEST_CASE("whether a user may create pods is asked with all that the user is", "
   ask_pod_access(request, api, unknown);
   CHECK_FALSE(unknown.may_create_pods.has_value());
   CHECK_FALSE(unknown.access_error.empty());
+}
+
+TEST_CASE("nobody is asked about a user of whom there is too much to say", "[webhook][facts]") {
+  testing::FakeApi api;
+  auto request = request_for(a_job());
+  request.user_extra = {{"scopes", {std::string(300'000, 'x')}}};
+  Facts facts;
+  ask_pod_access(request, api, facts);
+  CHECK_FALSE(facts.may_create_pods.has_value());
+  CHECK_FALSE(facts.access_error.empty());
+  CHECK(api.requests() == 0);
 }
 
 TEST_CASE("a job without an AggregatorConfig is warned", "[webhook][facts]") {

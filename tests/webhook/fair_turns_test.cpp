@@ -1,0 +1,61 @@
+#include "webhook/fair_turns.h"
+
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace nervex::webhook {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr MonoTime kStart{1h};
+
+TEST_CASE("turns come at their rate, after a burst", "[webhook][turns]") {
+  FairTurns turns({.per_second = 10, .burst = 3});
+  for (int i = 0; i < 3; ++i) CHECK(turns.take(turns.enter("a"), kStart));
+  const auto next = turns.enter("a");
+  CHECK_FALSE(turns.take(next, kStart));
+  CHECK(turns.next_turn(kStart) == kStart + 100ms);
+  CHECK_FALSE(turns.take(next, kStart + 99ms));
+  CHECK(turns.take(next, kStart + 100ms));
+}
+
+TEST_CASE("a caller with many calls does not keep another one waiting", "[webhook][turns]") {
+  FairTurns turns({.per_second = 1'000, .burst = 1});
+  std::vector<FairTurns::Ticket> flood;
+  for (int i = 0; i < 60; ++i) flood.push_back(turns.enter("10.0.0.1"));
+  REQUIRE(turns.take(flood[0], kStart));
+  REQUIRE(turns.take(flood[1], kStart + 10ms));
+  const auto honest = turns.enter("10.0.0.2");
+  const auto honest_too = turns.enter("10.0.0.2");
+  // Its first is level with the one that came before it, its second with the next.
+  CHECK(turns.take(flood[2], kStart + 20ms));
+  CHECK(turns.take(honest, kStart + 30ms));
+  CHECK(turns.take(flood[3], kStart + 40ms));
+  CHECK(turns.take(honest_too, kStart + 50ms));
+  CHECK(turns.take(flood[4], kStart + 60ms));
+}
+
+TEST_CASE("a call that waits no longer costs its caller no turn", "[webhook][turns]") {
+  FairTurns turns({.per_second = 1'000, .burst = 1});
+  const auto gone = turns.enter("a");
+  turns.leave(gone, "a");
+  const auto a = turns.enter("a");
+  const auto b = turns.enter("b");
+  CHECK(turns.take(a, kStart));
+  CHECK(turns.take(b, kStart + 10ms));
+}
+
+TEST_CASE("whoever finds no turn in time is told so", "[webhook][turns]") {
+  QuestionLimit limit({.per_second = 0.001, .burst = 2});
+  const MonoTime now = SystemClock().mono();
+  CHECK(limit.wait_for_turn("a", now));
+  CHECK(limit.wait_for_turn("a", now));
+  const auto late = limit.wait_for_turn("a", now);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().code == Code::kTransient);
+}
+
+}  // namespace
+}  // namespace nervex::webhook
