@@ -212,6 +212,7 @@ def test_uninstalling_as_documented_leaves_nothing(suite):
         suite.jobs.wait_phase("runs", "Running")
     there = "\n".join(left_overs(suite))
     for one in ("validatingadmissionpolicy.admissionregistration.k8s.io/nervex-requests", "flowschema.flowcontrol.apiserver.k8s.io/nervex-webhook",
+                "prioritylevelconfiguration.flowcontrol.apiserver.k8s.io/nervex-webhook",
                 "validatingadmissionpolicybinding.admissionregistration.k8s.io/nervex-requests",
                 "rolebinding.rbac.authorization.k8s.io/nervex-scheduler-authentication-reader"):  # that is in kube-system
         assert one in there

@@ -50,6 +50,11 @@ class Audit:
             (event["user"]["username"].removeprefix(ACCOUNT), kind_of(event)) for event in self._events()
             if event.get("objectRef", {}).get("namespace") == namespace and is_dry_run(event))
 
+    def asked_by(self, program):
+        """Counter of all that one program wrote or asked, refused or not, stored or not: "create subjectaccessreviews"."""
+        return collections.Counter(kind_of(event) for event in self._events()
+                                   if event["user"]["username"] == ACCOUNT + program)
+
     def writes_when_quiet(self, namespace, timeout=120.0):
         """The same, when nothing has been written for a while: nothing that was due is left out."""
         deadline = time.monotonic() + timeout

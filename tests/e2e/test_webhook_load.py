@@ -1,0 +1,85 @@
+"""Callers of the webhook that are no API server, while jobs are created through the API server."""
+
+import contextlib
+import copy
+import http.client
+import itertools
+import json
+import ssl
+import threading
+import time
+import urllib.parse
+
+from support.jobs import job
+
+PATH = "/validate-nervex-sensetime-com-v1alpha1-nervexjob"
+# webhook/routes.cpp: a second, and at once
+ACCESS_RATE, ACCESS_BURST = 100, 200
+TEMPLATE_RATE, TEMPLATE_BURST = 50, 100
+CALLERS = 60
+JOBS = 30
+
+
+def with_variable(body, value):
+    """A job with a template of its own: what the API server says of it is not known yet."""
+    body = copy.deepcopy(body)
+    container = body["spec"]["coordinator"]["template"]["spec"]["containers"][0]
+    container.setdefault("env", []).append({"name": "OF", "value": value})
+    return body
+
+
+def forged(number):
+    """A review that nothing is known of: its user and its template are new."""
+    body = with_variable(job("forged"), f"forged-{number}")
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u", "operation": "CREATE", "namespace": "default", "name": "forged",
+        "kind": {"group": "nervex.sensetime.com", "version": "v1alpha1", "kind": "NerveXJob"},
+        "userInfo": {"username": f"forged-{number}"}, "object": body}})
+
+
+class Flood:
+    """Reviews from another address than the API server's, on many connections, one after the other."""
+
+    def __init__(self, url):
+        self._address = urllib.parse.urlsplit(url)
+        self._numbers = itertools.count()
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run) for _ in range(CALLERS)]
+        self.answered = 0
+
+    def _run(self):
+        tls = ssl._create_unverified_context()
+        while not self._stop.is_set():
+            connection = http.client.HTTPSConnection(self._address.hostname, self._address.port, timeout=20,
+                                                     context=tls, source_address=("127.0.0.2", 0))
+            with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+                while not self._stop.is_set():
+                    connection.request("POST", PATH, forged(next(self._numbers)), {"Content-Type": "application/json"})
+                    connection.getresponse().read()
+                    self.answered += 1
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def test_forged_reviews_neither_load_the_cluster_nor_keep_jobs_from_being_created(programs, jobs, audit):
+    began = time.monotonic()
+    with Flood(programs.programs["webhook"]["url"]) as flood:
+        while flood.answered < CALLERS:
+            assert time.monotonic() - began < 120, "no review is answered"
+            time.sleep(0.05)
+        for number in range(JOBS):
+            jobs.create(with_variable(job(f"honest-{number}", suspend=True), f"honest-{number}"))
+    took = time.monotonic() - began
+    asked = audit.asked_by("webhook")
+    print(f"{flood.answered} forged reviews in {took:.1f} s; asked: {dict(asked)}")
+    # The honest ones count, too.
+    assert asked["create subjectaccessreviews"] <= ACCESS_BURST + ACCESS_RATE * took
+    assert asked["create podtemplates"] <= TEMPLATE_BURST + TEMPLATE_RATE * took
