@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include <cstddef>
+
 namespace nervex {
 
 void give_large_blocks_back() {
@@ -12,6 +14,13 @@ void give_large_blocks_back() {
   mallopt(M_MMAP_THRESHOLD, kLargeBlock);
   mallopt(M_TRIM_THRESHOLD, kKeptAtTheEnd);
   mallopt(M_ARENA_MAX, kArenas);
+#endif
+}
+
+void give_free_memory_back() {
+#if defined(__GLIBC__)
+  constexpr std::size_t kMuch = 16 << 20;
+  if (mallinfo2().fordblks > kMuch) malloc_trim(0);
 #endif
 }
 

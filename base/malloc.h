@@ -10,4 +10,9 @@ namespace nervex {
 // No effect with another malloc.
 void give_large_blocks_back();
 
+// Gives back what is free between blocks that are in use, if that is much (16 MiB): glibc does so
+// at the end of each of its areas only. Takes some milliseconds then, in which other threads may
+// wait.
+void give_free_memory_back();
+
 }  // namespace nervex

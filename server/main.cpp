@@ -1,4 +1,5 @@
 // nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
+#include "base/clock.h"
 #include "base/http/ops_routes.h"
 #include "base/malloc.h"
 #include "base/tls/flags.h"
@@ -19,6 +20,10 @@ int main(int argc, char** argv) {
   if (const auto code = server::parse(argc, argv, flags)) return *code;
   const auto manager = kube::Manager::create("nervex-server", flags.common);
   if (manager == nullptr) return kExitFailure;
+
+  manager->add_thread([](const std::stop_token& stop) {
+    while (!sleep_unless_stopped(std::chrono::seconds(5), stop)) give_free_memory_back();
+  });
 
   server::Stores stores;
   server::add_watches(manager->caches(), stores,

@@ -279,8 +279,12 @@ void Listener::forget_refused(MonoTime now) {
   while (!refused_.empty() && refused_.front().second <= now) refused_.pop_front();
 }
 
-int Listener::accept_timeout() const {
-  return refused_.empty() ? -1 : static_cast<int>(std::chrono::milliseconds(kRefusedStay).count());
+// Without connections nothing is waited for but the next one. Else ended threads are looked for now
+// and then: until they are joined the system keeps their stacks, tens of kB each.
+int Listener::accept_timeout() {
+  constexpr std::chrono::milliseconds kLookForEnded = kRefusedStay;
+  const MutexLock lock(mutex_);
+  return refused_.empty() && permits_.empty() ? -1 : static_cast<int>(kLookForEnded.count());
 }
 
 bool Listener::is_at_limit(const std::string& peer) const {

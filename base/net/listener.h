@@ -105,7 +105,7 @@ class Listener {
   bool serve_with_permit(UniqueFd& socket, std::string peer);
   void refuse(UniqueFd socket);
   void forget_refused(MonoTime now);
-  int accept_timeout() const;
+  int accept_timeout();
   bool is_at_limit(const std::string& peer) const REQUIRES(mutex_);
   bool evict_one() REQUIRES(mutex_);
   bool evict_one_of(const std::string& peer) REQUIRES(mutex_);
