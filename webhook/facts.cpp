@@ -102,16 +102,21 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
   }
 }
 
-void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts) {
+void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
+                    const MayAsk& may_ask) {
   std::map<std::string, std::optional<ClassPriority>> known;
   const FindPriority find = [&](const std::string& name) {
     const auto [at, is_new] = known.try_emplace(name);
     if (!is_new) return at->second;
+    if (const auto allowed = may_ask ? may_ask() : ok(); !allowed) {
+      facts.priority_error = allowed.error().message;
+      return at->second;
+    }
     const auto answer = kube::get_object(api, kPriorityClasses, "", name);  // "": the list
     if (answer) {
       at->second = name.empty() ? default_class_priority(*answer) : decode_class_priority(*answer);
     } else if (answer.error().code != Code::kNotFound) {
-      log_warn("cannot read PriorityClasses", {{"error", answer.error().message}});
+      facts.priority_error = answer.error().message;
     }
     return at->second;
   };

@@ -29,7 +29,8 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
 
 // Whether the cluster would refuse pods for the priority that a template states (priorities.h),
 // into `facts`. What the API server does not tell is let pass: warnings_for() warns of it.
-void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts);
+void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
+                    const MayAsk& may_ask = {});
 
 // Whether the job could ever run, into `facts`; of a request that changes what its pods need.
 void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts);

@@ -53,6 +53,7 @@ struct Facts {
   std::optional<bool> may_create_pods;
   std::string access_error;    // why the API server did not tell; empty: it did, or was not asked
   std::string template_error;  // the same of templates, for the log
+  std::string priority_error;  // and of PriorityClasses
   std::vector<std::string> warnings;
 };
 

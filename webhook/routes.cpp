@@ -45,12 +45,15 @@ struct Limits {
 };
 
 void log_unanswered(const Facts& facts, Limits& limits) {
-  if (facts.template_error.empty() && facts.access_error.empty()) return;
+  if (facts.template_error.empty() && facts.access_error.empty() && facts.priority_error.empty()) {
+    return;
+  }
   const auto left_out = limits.unanswered.admit(SystemClock().mono());
   if (!left_out) return;
   log_warn("the API server has not answered what a review asks",
            {{"about_templates", facts.template_error},
             {"about_access", facts.access_error},
+            {"about_priorities", facts.priority_error},
             {"not_logged", std::to_string(*left_out)}});
 }
 
@@ -107,7 +110,9 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
               facts = gather_facts(request, dry_runs, check.version(), is_late,
                                    may_ask(limits->templates, kFactsTime));
             }
-            if (!is_late()) ask_priorities(request, api, facts);
+            if (!is_late()) {
+              ask_priorities(request, api, facts, may_ask(limits->templates, kFactsTime));
+            }
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
               ask_capacity(request, *nodes, facts);
