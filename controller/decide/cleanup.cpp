@@ -40,6 +40,18 @@ std::vector<Target> living(const Ptrs<T>& objects) {
   return targets;
 }
 
+// The same, in the versions that were seen.
+template <typename T>
+std::vector<Target> living_as_seen(const Ptrs<T>& objects) {
+  std::vector<Target> targets;
+  for (const auto& object : objects) {
+    if (object->meta.deleting) continue;
+    targets.push_back(target_of(*object));
+    targets.back().resource_version = object->meta.resource_version;
+  }
+  return targets;
+}
+
 }  // namespace
 
 Target pod_target(const kube::Pod& pod) {
@@ -76,6 +88,28 @@ Actions clean_up(const Observed& seen) {
     actions.push_back(normal_event(
         kSuccessfulDelete,
         fmt::format("deleted {} {} of the ended job", count, count == 1 ? "pod" : "pods")));
+  }
+  return actions;
+}
+
+Actions clean_up_deleted(const Observed& seen) {
+  Actions actions;
+  if (seen.job.meta.orphans_its_own) return actions;
+  std::vector<Target> groups = living_as_seen(seen.pod_groups);
+  if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
+
+  Ptrs<kube::Pod> unfinished = seen.pods;
+  std::erase_if(unfinished, [](const auto& pod) { return pod->is_finished(); });
+  std::vector<Target> pods = living_as_seen(unfinished);
+  const std::size_t count = pods.size();
+  if (count > 0) actions.push_back(DeletePods{std::move(pods)});
+
+  std::vector<Target> services = living_as_seen(seen.services);
+  if (!services.empty()) actions.push_back(DeleteServices{std::move(services)});
+  if (count > 0) {
+    actions.push_back(normal_event(
+        kSuccessfulDelete, fmt::format("deleted {} {} of the job, which is being deleted", count,
+                                       count == 1 ? "pod" : "pods")));
   }
   return actions;
 }

@@ -12,6 +12,13 @@ namespace nervex::controller {
 // then every service. Nothing else ever happens to a job in its final phase.
 Actions clean_up(const Observed& seen);
 
+// Of a job that is being deleted and that somebody's finalizer keeps: PodGroups, pods that have not
+// finished, and services, so that it has no place in the queue and holds no capacity meanwhile.
+// Finished pods stay for who reads them, until the job itself goes. Nothing of a job that is
+// deleted with --cascade=orphan; and each object only in the version that was seen, since it may
+// have been orphaned meanwhile.
+Actions clean_up_deleted(const Observed& seen);
+
 // The pod, to be deleted: by force if its node is lost.
 Target pod_target(const kube::Pod& pod);
 

@@ -134,16 +134,22 @@ Decision wind_up(const Observed& seen) {
   return {{DeleteJob{}}, std::nullopt};
 }
 
+// Nothing is made for it any more, and its status stays as it is. The garbage collector deletes
+// what it owns only when the job itself is gone, which somebody's finalizer may keep from going.
+Decision take_leave(const Observed& seen) {
+  Actions actions = release(seen);
+  for (Actions more : {delete_stuck_pods(seen), clean_up_deleted(seen)}) {
+    actions.insert(actions.end(), std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
+  }
+  return {std::move(actions), std::nullopt};
+}
+
 }  // namespace
 
 Decision reconcile(const Round& round) {
   const Observed& seen = round.seen;
-  if (seen.job.meta.deleting) {
-    Actions actions = release(seen);
-    const Actions stuck = delete_stuck_pods(seen);
-    actions.insert(actions.end(), stuck.begin(), stuck.end());
-    return {std::move(actions), std::nullopt};
-  }
+  if (seen.job.meta.deleting) return take_leave(seen);
   if (is_final(seen.job.status.phase)) return wind_up(seen);
   if (seen.job.status.phase == Phase::kNone) return begin(seen);
   return go_on(round);

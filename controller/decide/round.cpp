@@ -57,7 +57,6 @@ bool has_called(const job::Job& job, const gang::PodGroup& group) {
 
 // Its coordinator runs, or has run: another one in the same attempt would not know its workers.
 bool is_under_way(const job::Job& job, const gang::PodGroup* group) {
-  if (job.meta.deleting) return false;
   return job.status.phase == job::Phase::kRunning || (group != nullptr && has_called(job, *group));
 }
 
@@ -76,7 +75,7 @@ LiveChecks live_checks(const Round& round) {
   LiveChecks checks;
   const Observed& seen = round.seen;
   const gang::PodGroup* group = round.attempt.group;
-  if (!goes_on(seen.job.status)) return checks;
+  if (!goes_on(seen.job.status) || seen.job.meta.deleting) return checks;
   if (is_under_way(seen.job, group)) {
     checks.pod_group = group == nullptr;
     checks.coordinator = group != nullptr && seems_gone(seen, *group);

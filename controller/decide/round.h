@@ -48,7 +48,7 @@ struct LiveChecks {
   bool operator==(const LiveChecks&) const = default;
 };
 
-// None for a job that has not begun, or has ended. Nearly always all are empty.
+// None for a job that has not begun, has ended or is being deleted. Nearly always all are empty.
 LiveChecks live_checks(const Round& round);
 
 // Is it the coordinator's pod of that PodGroup's attempt?

@@ -1,5 +1,7 @@
 #include "kube/model/meta.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace nervex::kube {
@@ -63,6 +65,9 @@ Meta decode_meta(const Json& object) {
   meta.resource_version = string_at(*at, {"resourceVersion"});
   meta.generation = int_at(*at, {"generation"});
   meta.deleting = find(*at, {"deletionTimestamp"}) != nullptr;
+  const Json& finalizers = array_at(*at, {"finalizers"});
+  meta.orphans_its_own =
+      std::find(finalizers.begin(), finalizers.end(), "orphan") != finalizers.end();
   if (const auto created = parse_rfc3339(string_at(*at, {"creationTimestamp"}))) {
     meta.created = *created;
   }

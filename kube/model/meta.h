@@ -37,6 +37,8 @@ struct Meta {
   std::string resource_version;
   std::int64_t generation = 0;
   bool deleting = false;  // has a deletionTimestamp
+  // Has the finalizer "orphan": it is deleted, and what it owns is to stay. Not read of pods.
+  bool orphans_its_own = false;
   SysTime created{};
   Shared<OwnerRef> owner;  // or none
   StringMap labels;        // of pods only the kept ones

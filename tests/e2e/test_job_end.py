@@ -31,6 +31,13 @@ def wait_attempt_runs(jobs, number, timeout=TIMEOUT):
 
 
 def uids(pods):
+def reason_is(jobs, reason):
+    def look():
+        status = status_of(jobs)
+        return status.get("reason") == reason, status
+    wait_for(look, f"reason {reason}")
+
+
     return {pod.metadata.uid for pod in pods}
 
 
@@ -184,6 +191,27 @@ def test_toggling_quickly_settles(jobs, running):
 
 
 # -- time limits
+# -- deletion
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waiting", "running"])
+def test_a_deleted_job_that_a_finalizer_keeps_holds_no_capacity(jobs, waits):
+    body = job(NAME, **({"coordinator": {"template": template(cpu="9999")}} if waits else {}))
+    body["metadata"]["finalizers"] = ["audit.example.com/keep"]
+    jobs.create(body)
+    if waits:
+        reason_is(jobs, "Unschedulable")
+    else:
+        jobs.wait_pods(NAME, 2, "Running")
+    try:
+        jobs.delete(NAME)
+        wait_for(lambda: (not jobs.pod_groups(NAME) and not jobs.pods(NAME), jobs.pods(NAME)), "all of it to go")
+        always(lambda: not jobs.pod_groups(NAME) and not jobs.pods(NAME), "nothing being made", 1)
+        assert jobs.get(NAME)["metadata"]["finalizers"] == ["audit.example.com/keep"]
+    finally:
+        jobs.patch(NAME, {"metadata": {"finalizers": None}})
+
+
 
 
 def test_a_job_that_is_active_for_too_long_fails(jobs, running):

@@ -29,11 +29,56 @@ const T* only(const Actions& actions) {
   return found;
 }
 
-TEST_CASE("a job that is being deleted is left to the garbage collector",
-          "[controller][reconcile]") {
+TEST_CASE("nothing is made for a job that is being deleted", "[controller][reconcile]") {
   World world(a_job());
   world.seen.job.meta.deleting = true;
   CHECK(reconcile(world.seen).actions.empty());
+}
+
+TEST_CASE("a job that is being deleted has no place in the queue and holds no capacity",
+          "[controller][reconcile]") {
+  World world(a_job(2, 0));
+  const std::string when = GENERATE("it waits", "its pods wait to be bound", "it runs");
+  INFO("when " << when);
+  if (when == "it waits") world.settle();
+  if (when == "its pods wait to be bound") world.make_gang();
+  if (when == "it runs") world.start();
+  const std::string finished = world.name(Role::kCollector, 1);
+  if (when == "it runs") {
+    world.end(finished, true);
+    world.settle();
+  }
+  const job::Status before = world.seen.job.status;
+  world.seen.job.meta.deleting = true;  // somebody's finalizer keeps it
+  CHECK(world.settle() >= 0);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.service_names().empty());
+  CHECK(world.pod_names() == (when == "it runs" ? Strings{finished} : Strings{}));
+  CHECK(world.seen.job.status == before);
+  world.seen.now += std::chrono::hours(1);
+  CHECK(world.settle() == 0);
+}
+
+TEST_CASE("what a job owns stays when it is deleted with --cascade=orphan",
+          "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.start();
+  world.seen.job.meta.deleting = world.seen.job.meta.orphans_its_own = true;
+  CHECK(reconcile(world.seen).actions.empty());
+}
+
+TEST_CASE("of a job that is being deleted only what was seen as its own goes",
+          "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.start();
+  world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.meta.resource_version = "7"; });
+  world.seen.job.meta.deleting = true;
+  const Actions actions = reconcile(world.seen).actions;
+  const auto* pods = only<DeletePods>(actions);
+  REQUIRE(pods != nullptr);
+  for (const Target& target : pods->targets) {
+    if (target.name == "dqn-coordinator") CHECK(target.resource_version == "7");
+  }
 }
 
 TEST_CASE("a new job gets a status before anything else", "[controller][reconcile]") {
