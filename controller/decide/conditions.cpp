@@ -221,13 +221,24 @@ std::optional<Finding> aggregator_missing(const Round& round) {
   return Finding{false, kAggregatorFound, "there is an AggregatorConfig"};
 }
 
+// CrashLoopBackOff comes and goes with each start: one that is not ready between two crashes
+// counts.
+bool is_crash_looping(const kube::ContainerState& container) {
+  constexpr int kAgainAndAgain = 2;
+  return container.reason == "CrashLoopBackOff" ||
+         (!container.ready && container.restarts >= kAgainAndAgain);
+}
+
 // Why the kubelet cannot start this container, "" if it is not known to be so. Only what somebody
 // must fix, and in words that stay while the kubelet tries again: its own take turns
-// (ErrImagePull, ImagePullBackOff; CrashLoopBackOff comes and goes with each start), and each
-// change is a write.
+// (ErrImagePull, ImagePullBackOff), and each change is a write.
 std::string unstartable(const kube::ContainerState& container, std::string_view pod) {
   const std::string& why = container.reason;
   if (container.terminated) return "";
+  if (is_crash_looping(container)) {
+    return fmt::format("container {} of pod {} crashes again and again, last with exit code {}",
+                       container.name, pod, container.exit_code);
+  }
   if (why == "ErrImagePull" || why == "ImagePullBackOff") {
     return fmt::format("the image of pod {} cannot be pulled", pod);
   }
@@ -239,23 +250,6 @@ std::string unstartable(const kube::ContainerState& container, std::string_view 
     return fmt::format("pod {} refers to a ConfigMap, a Secret or a key that is not there", pod);
   }
   return "";
-}
-
-// Of the first pod by name that has such a container; "" if there is none.
-std::string cannot_start(const Attempt& attempt) {
-  const kube::Pod* first = nullptr;
-  std::string found;
-  for (const AttemptPod& of : attempt.pods) {
-    if (first != nullptr && first->meta.name < of.pod->meta.name) continue;
-    for (const auto& container : of.pod->containers) {
-      std::string why = unstartable(container, of.pod->meta.name);
-      if (why.empty()) continue;
-      first = of.pod;
-      found = std::move(why);
-      break;
-    }
-  }
-  return found;
 }
 
 Finding ready(const Attempt& attempt, const job::Status& status) {
@@ -381,6 +375,22 @@ std::string reason_of(const Round& round, const job::Status& status) {
 }
 
 }  // namespace
+
+std::string cannot_start(const Attempt& attempt) {
+  const kube::Pod* first = nullptr;
+  std::string found;
+  for (const AttemptPod& of : attempt.pods) {
+    if (first != nullptr && first->meta.name < of.pod->meta.name) continue;
+    for (const auto& container : of.pod->containers) {
+      std::string why = unstartable(container, of.pod->meta.name);
+      if (why.empty()) continue;
+      first = of.pod;
+      found = std::move(why);
+      break;
+    }
+  }
+  return found;
+}
 
 bool has_failed_creation(const job::Status& status) {
   const auto* condition = find_condition(status, kPodsCreated);

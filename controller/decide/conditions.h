@@ -121,6 +121,10 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
 std::optional<std::chrono::seconds> time_until_late(const Round& round);
 
 // Those of a job that ends here, in the phase that `status` has.
+// Which container of the attempt's pods cannot start, of the first such pod by name: one whose
+// image cannot be pulled, say. "" if there is none.
+std::string cannot_start(const Attempt& attempt);
+
 void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status);
 
 bool is_true(const job::Status& status, std::string_view type);

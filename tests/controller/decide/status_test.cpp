@@ -118,7 +118,9 @@ TEST_CASE("Ready says which pod cannot be started, in words that stay while it i
       {"CreateContainerConfigError",
        ": pod dqn-coordinator refers to a ConfigMap, a Secret or a key that is not there"},
       {"ContainerCreating", ""},
-      {"CrashLoopBackOff", ""},  // comes and goes with each start
+      {"CrashLoopBackOff",
+       ": container nervex-container of pod dqn-coordinator crashes again and again, last with "
+       "exit code 0"},
   }));
   INFO("when a container waits because of " << row.reason);
   World world(a_job(1, 0));
@@ -145,6 +147,34 @@ TEST_CASE("Ready says which pod cannot be started, in words that stay while it i
     CHECK(world.settle() >= 0);
     CHECK(world.status_writes == 0);
   }
+}
+
+TEST_CASE("between two crashes a container is still named as one that crashes",
+          "[controller][status]") {
+  World world = a_running_world();
+  const std::string pod = world.name(Role::kCollector);
+  const auto change = [&](std::string reason) {
+    world.change_pod(pod, [&](kube::Pod& p) {
+      kube::ContainerState main;
+      main.name = "nervex-container";
+      main.restarts = 5;
+      main.exit_code = 137;
+      main.reason = std::move(reason);
+      p.ready = false;
+      p.containers = std::vector{main};
+    });
+    CHECK(world.settle() >= 0);
+  };
+  change("CrashLoopBackOff");
+  const auto* ready = find_condition(world.seen.job.status, "Ready");
+  REQUIRE(ready != nullptr);
+  CHECK(ready->message == "not all pods are ready: container nervex-container of pod " + pod +
+                              " crashes again and again, last with exit code 137");
+  world.status_writes = 0;
+  change("");       // it runs, and is not ready yet
+  change("Error");  // it has ended again
+  change("CrashLoopBackOff");
+  CHECK(world.status_writes == 0);
 }
 
 TEST_CASE("learners with several GPUs say that they wait for an AggregatorConfig",
