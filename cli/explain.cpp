@@ -100,7 +100,7 @@ std::string reserved_line(const JobView& view) {
   const auto until = job::reserved_until(view.job);
   if (!until) {
     return fmt::format("capacity for {}, until {} s after the coordinator begins to run", text,
-                       view.job.spec.hold_seconds);
+                       job::hold_seconds(view.job));
   }
   return fmt::format("capacity for {}, until {}, in {}", text, to_rfc3339(*until),
                      duration_since(view.now, *until));
@@ -150,13 +150,14 @@ std::string until_line(const JobView& view) {
   const job::Status& status = view.job.status;
   const auto& timeout = view.job.spec.schedule_timeout_seconds;
   const bool counts = status.phase == Phase::kCreated && !view.job.spec.suspend;
-  if (!timeout || !status.queued_time || !counts || waits_of(view).empty()) return "";
+  if (!timeout || !status.waiting_since || !counts || waits_of(view).empty()) return "";
   // While the API server refuses its pods the job waits in the queue; the back-off after a failed
   // attempt is no waiting.
   const job::Condition* created = condition(view, "PodsCreated", false);
   const bool is_refused = created != nullptr && created->reason == "FailedCreate";
   const SysTime backed_off = status.next_attempt_time.value_or(SysTime{});
-  const SysTime from = is_refused ? *status.queued_time : std::max(*status.queued_time, backed_off);
+  const SysTime from =
+      is_refused ? *status.waiting_since : std::max(*status.waiting_since, backed_off);
   const SysTime until = from + std::chrono::seconds(*timeout);
   return fmt::format("{}, in {}: then the job fails (scheduleTimeoutSeconds)", to_rfc3339(until),
                      duration_since(view.now, until));
@@ -452,6 +453,9 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
      "not start is in the note."},
     {[](const JobView& v) { return has_failed(v) && has_reason(v, "DeadlineExceeded"); },
      "create the job again, with a longer activeDeadlineSeconds if it needs more time."},
+    {[](const JobView& v) { return has_failed(v) && has_reason(v, "StartTimeout"); },
+     "correct what kept its pods from running, which the note says, and create the job again; with "
+     "a longer startTimeoutSeconds if it needs more time."},
     {has_failed,
      "read the coordinator's log, while its pod is kept: "
      "kubectl logs -n {ns} {job}-coordinator; then create the job again."},

@@ -1,6 +1,7 @@
 #include "controller/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <limits>
 
 namespace nervex::controller {
 namespace {
@@ -72,6 +73,18 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       app, "--retry-delay", flags.retry_delay,
       "back-off before a failed attempt of a job is retried, doubling up to 6 min; also the "
       "least time between two attempts that were requeued without a failure");
+  add_duration(
+      app, "--start-timeout", flags.start_timeout,
+      "time from when a job's first pod is bound until all pods of its base gang must run; "
+      "then the attempt has failed and gives its capacity back. Of jobs without "
+      "startTimeoutSeconds; 0s: no limit");
+  app.add_option(
+         "--max-hold-seconds", flags.max_hold_seconds,
+         "limit on holdSeconds of jobs, which keep the capacity of minReplicas from others. "
+         "Set the same in nervex-webhook, which warns of more")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->capture_default_str();
   add_help_footer(app,
                   "nervex-controller --kubeconfig ~/.kube/config --leader-elect=false --workers 8");
   return parse_flags(app, argc, argv, flags.common);

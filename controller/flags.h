@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/program.h"
+#include "job/types.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::controller {
@@ -22,6 +23,8 @@ struct Flags {
   int concurrent_writes = 32;
   std::chrono::milliseconds status_update_period{2'000};  // of writes that only inform
   std::chrono::milliseconds retry_delay{10'000};
+  std::chrono::milliseconds start_timeout{0};  // of jobs without startTimeoutSeconds; 0: none
+  int max_hold_seconds = job::kDefaultMaxHoldSeconds;
 
   // So many requests are under way at most, and nobody waits for a connection: each worker may
   // read, and there are the threads that write Events and EndpointSlices.

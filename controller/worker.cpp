@@ -66,7 +66,7 @@ Actions actions_about(const Observed& seen, const Failure& failure, bool is_firs
     Actions actions = requeue_gang_of(round, failure.failed_name, message);
     if (!actions.empty()) return actions;
     if (seen.job.status.phase == job::Phase::kCreated) {
-      AttemptTransition transition = transition_of_failed_creation(seen, message);
+      AttemptTransition transition = transition_of_failed_creation(round, message);
       return {UpdateStatus{std::move(transition.status)}, std::move(transition.event)};
     }
   }

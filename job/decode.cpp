@@ -263,6 +263,7 @@ Spec read_spec(Fields fields) {
   spec.suspend = fields.boolean("suspend");
   spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
   spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");
+  spec.start_timeout_seconds = read_seconds(fields, "startTimeoutSeconds");
   spec.backoff_limit = read_count(fields, "backoffLimit");
   spec.ttl_seconds_after_finished = read_count(fields, "ttlSecondsAfterFinished");
   spec.requests = read_requests(fields.object("requests"));
@@ -335,7 +336,13 @@ Status read_status(Fields fields) {
   status.attempt = fields.small_integer("attempt", 0);
   // -1 is the schema's default: no controller has seen the job yet.
   status.observed_generation = fields.integer("observedGeneration", 0, -1);
-  status.queued_time = fields.time("queuedTime");
+  status.queued_since = fields.time("queuedSince");
+  status.waiting_since = fields.time("waitingSince");
+  // As versions up to 0.2 wrote it.
+  if (!status.waiting_since) status.waiting_since = fields.time("queuedTime");
+  status.active_since = fields.time("activeSince");
+  status.active_seconds = std::min(fields.integer("activeSeconds", 0), kMaxSeconds);
+  status.gang_started_time = fields.time("gangStartedTime");
   status.start_time = fields.time("startTime");
   status.completion_time = fields.time("completionTime");
   status.failed_attempts = fields.small_integer("failedAttempts", 0);
@@ -378,6 +385,7 @@ Status read_status(Fields fields) {
   status.next_collector = next.small_integer("collector", status.next_collector);
   status.next_learner = next.small_integer("learner", status.next_learner);
   status.services = read_services(fields);
+  status.max_hold_seconds = read_count(fields, "maxHoldSeconds");
   status.naming_version = fields.small_integer("namingVersion", 0);
   status.selector = fields.text("selector");
   fields.each("conditions",

@@ -120,7 +120,11 @@ Json encode_status(const Status& status) {
               {"ended", Json::array()},
               {"conditions", Json::array()}};
   // In fractions of a second too: it orders the queue.
-  if (status.queued_time) out["queuedTime"] = to_rfc3339_micro(*status.queued_time);
+  if (status.queued_since) out["queuedSince"] = to_rfc3339_micro(*status.queued_since);
+  if (status.waiting_since) out["waitingSince"] = to_rfc3339_micro(*status.waiting_since);
+  if (status.active_since) out["activeSince"] = to_rfc3339(*status.active_since);
+  if (status.active_seconds > 0) out["activeSeconds"] = status.active_seconds;
+  if (status.gang_started_time) out["gangStartedTime"] = to_rfc3339(*status.gang_started_time);
   if (status.start_time) out["startTime"] = to_rfc3339(*status.start_time);
   if (status.completion_time) out["completionTime"] = to_rfc3339(*status.completion_time);
   if (status.start_time && status.completion_time) {  // a column; Kubernetes computes none
@@ -160,6 +164,7 @@ Json encode_status(const Status& status) {
     out["next"] = {{"collector", status.next_collector}, {"learner", status.next_learner}};
   }
   if (status.services != ServiceMode::kNone) out["services"] = to_string(status.services);
+  if (status.max_hold_seconds) out["maxHoldSeconds"] = *status.max_hold_seconds;
   if (status.naming_version > 0) out["namingVersion"] = status.naming_version;
   if (!status.selector.empty()) out["selector"] = status.selector;
   for (const auto& ended : status.ended) out["ended"].push_back(encode_ended(ended));

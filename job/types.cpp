@@ -59,13 +59,18 @@ std::string_view to_string(Phase phase) {
   return "";
 }
 
+int hold_seconds(const Job& job) {
+  return std::min(job.spec.hold_seconds,
+                  job.status.max_hold_seconds.value_or(job.spec.hold_seconds));
+}
+
 std::optional<SysTime> reserved_until(const Job& job) {
   // Not status.startTime, which retries keep: each attempt asks for its replicas anew.
   const Condition* running = find_condition(job.status, to_string(Phase::kRunning));
   if (job.status.phase != Phase::kRunning || running == nullptr || !running->status) {
     return std::nullopt;
   }
-  return running->last_transition + std::chrono::seconds(job.spec.hold_seconds);
+  return running->last_transition + std::chrono::seconds(hold_seconds(job));
 }
 
 const Condition* find_condition(const Status& status, std::string_view type) {

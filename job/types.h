@@ -30,6 +30,9 @@ enum class Phase { kNone, kCreated, kRunning, kSucceeded, kFailed };  // kNone: 
 std::string_view to_string(Phase phase);                              // kNone: ""
 inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
 
+// The administrator's limit on holdSeconds, unless --max-hold-seconds sets another one.
+inline constexpr int kDefaultMaxHoldSeconds = 3600;
+
 struct RoleSpec {                 // collector or learner
   kube::SharedJson pod_template;  // PodTemplateSpec as written
   int replicas = 0;               // base replicas: part of the gang from the start
@@ -130,8 +133,9 @@ struct Spec {
   std::string aggregator;  // "", "PerJob", "OnDemand"
   int hold_seconds = 600;  // capacity of minReplicas is kept so long: reserved_until()
   bool suspend = false;
-  std::optional<std::int64_t> active_deadline_seconds;   // from status.startTime
-  std::optional<std::int64_t> schedule_timeout_seconds;  // from status.queuedTime
+  std::optional<std::int64_t> active_deadline_seconds;   // of the time that the job has its place
+  std::optional<std::int64_t> schedule_timeout_seconds;  // from status.waitingSince
+  std::optional<std::int64_t> start_timeout_seconds;     // from status.activeSince
   std::optional<int> backoff_limit;  // failed attempts that are followed by another
   std::optional<int> ttl_seconds_after_finished;
   Requests requests;
@@ -177,8 +181,17 @@ struct Status {
   std::string reason;  // why it is where it is: the Reason column
   int attempt = 0;     // 0: none yet; counted up when an attempt is over and another may come
   std::int64_t observed_generation = 0;
-  std::optional<SysTime> queued_time;
-  std::optional<SysTime> start_time;
+  // Place in the queue among jobs of one priority. Kept over retries and requeues, not over a
+  // resume. In fractions of a second too.
+  std::optional<SysTime> queued_since;
+  // Creation, or the last resume, retry or requeue: scheduleTimeoutSeconds count from here.
+  std::optional<SysTime> waiting_since;
+  // The current attempt has had its place since then: a pod of its base gang was bound.
+  std::optional<SysTime> active_since;
+  std::int64_t active_seconds = 0;  // the same of the attempts that are over, since the last resume
+  // All pods of the base gang have begun to run in the current attempt.
+  std::optional<SysTime> gang_started_time;
+  std::optional<SysTime> start_time;  // the coordinator first ran
   std::optional<SysTime> completion_time;
   int failed_attempts = 0;                   // those that count against backoffLimit
   std::optional<SysTime> next_attempt_time;  // the attempt begins no sooner than this
@@ -241,8 +254,10 @@ struct Status {
   int next_collector = kFirstRequestedOrdinal;
   int next_learner = kFirstRequestedOrdinal;
   ServiceMode services = ServiceMode::kNone;  // of the current attempt
-  int naming_version = 0;                     // 0: as 1, whatever names.h does today
-  std::string selector;                       // of the scale subresource: the collectors' labels
+  // The administrator's limit on holdSeconds, if spec.holdSeconds is above it.
+  std::optional<int> max_hold_seconds;
+  int naming_version = 0;  // 0: as 1, whatever names.h does today
+  std::string selector;    // of the scale subresource: the collectors' labels
   std::vector<Condition> conditions;
   bool operator==(const Status&) const = default;
 };
@@ -270,8 +285,10 @@ inline const std::optional<RoleSpec>& role_spec(const Spec& spec, Role role) {
 // it.
 inline constexpr std::string_view kRequestsLost = "RequestsLost";
 
+// spec.holdSeconds, or the administrator's limit on it if that is less.
+int hold_seconds(const Job& job);
 // When what is left of the capacity that the attempt has reserved (minReplicas) is given back:
-// holdSeconds after its coordinator began to run. nullopt: it does not run yet, or any more.
+// hold_seconds() after its coordinator began to run. nullopt: it does not run yet, or any more.
 std::optional<SysTime> reserved_until(const Job& job);
 
 const Condition* find_condition(const Status& status, std::string_view type);

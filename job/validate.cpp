@@ -111,8 +111,8 @@ void check_times(const Json& object, FieldErrors& errors) {
   for (const Range& range :
        {Range{"holdSeconds", 0, kInt32Max}, Range{"backoffLimit", 0, kInt32Max},
         Range{"ttlSecondsAfterFinished", 0, kInt32Max},
-        Range{"activeDeadlineSeconds", 1, kInt64Max},
-        Range{"scheduleTimeoutSeconds", 1, kInt64Max}}) {
+        Range{"activeDeadlineSeconds", 1, kInt64Max}, Range{"scheduleTimeoutSeconds", 1, kInt64Max},
+        Range{"startTimeoutSeconds", 1, kInt64Max}}) {
     check_range(*spec, "spec", range, errors);
   }
 }

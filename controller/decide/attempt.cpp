@@ -1,7 +1,9 @@
 #include "controller/decide/attempt.h"
 
 #include <algorithm>
+#include <chrono>
 
+#include "base/text.h"
 #include "controller/decide/conditions.h"
 #include "job/names.h"
 
@@ -91,15 +93,19 @@ job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
 }
 
 SysTime place_in_queue(const job::Job& job) {
-  const SysTime now_queued = job.status.queued_time.value_or(job.meta.created);
-  SysTime first{};
-  for (const auto type : {kCreated, kSuspended}) {
-    const auto* condition = find_condition(job.status, type);
-    if (condition != nullptr) first = std::max(first, condition->last_transition);
-  }
-  // In fractions of a second where they are known: they decide between jobs made at once.
-  const bool is_first = now_queued - first < std::chrono::seconds(1);
-  return is_first || first == SysTime{} ? now_queued : first;
+  if (job.status.queued_since) return *job.status.queued_since;
+  // Queued by a version up to 0.2.
+  const auto* suspended = find_condition(job.status, kSuspended);
+  return suspended != nullptr && !suspended->status ? suspended->last_transition : job.meta.created;
+}
+
+SysTime first_place_in_queue(const kube::Meta& meta, SysTime now) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kInTime{950};
+  constexpr std::uint64_t kPlacesAfterThat = 50;
+  if (meta.created == SysTime{}) return now;
+  if (now >= meta.created && now < meta.created + kInTime) return now;
+  return meta.created + kInTime + milliseconds(fnv1a(meta.uid) % kPlacesAfterThat);
 }
 
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {

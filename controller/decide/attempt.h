@@ -60,9 +60,13 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 // What templates are rendered with.
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt);
 
-// Since when the job waits in the queue, over all attempts that followed by themselves: a job whose
-// attempt was taken back, or failed, does not go to the end. A resume does.
+// The job's place in the queue: status.queuedSince, or what that is at first. A retry or requeue
+// keeps it, a resume ends it.
 SysTime place_in_queue(const job::Job& job);
+// Of a job that is seen for the first time: its creation. metadata.creationTimestamp has whole
+// seconds; within that second jobs are ordered by when the controller saw them. Those that it did
+// not see in that second come last, by a hash of their UIDs, so that no namespace or name is first.
+SysTime first_place_in_queue(const kube::Meta& meta, SysTime now);
 
 // PodGroup and pods are of this job and this very attempt.
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group);

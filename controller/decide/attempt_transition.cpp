@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "controller/decide/activity.h"
 #include "controller/decide/attempt.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/limits.h"
@@ -187,12 +188,15 @@ void reset_conditions(const Observed& seen, std::string_view reason, const std::
   }
 }
 
-job::Status next_attempt(const Observed& seen, std::string_view reason,
-                         const std::string& message) {
+// The place in the queue is kept.
+job::Status next_attempt(const Round& round, std::string_view reason, const std::string& message) {
+  const Observed& seen = round.seen;
   job::Status status = seen.job.status;
   ++status.attempt;
   status.phase = Phase::kCreated;
-  status.queued_time = seen.now;
+  status.queued_since = place_in_queue(seen.job);
+  status.waiting_since = seen.now;
+  end_activity(round, status);
   status.next_attempt_time.reset();
   status.ready = 0;
   status.coordinator = status.aggregator = status.collector = status.learner = {};
@@ -215,8 +219,9 @@ job::Status completed(const Observed& seen, job::Status status) {
   return next_status(Round(after), false);
 }
 
-AttemptTransition retry(const Observed& seen, const AttemptResult& verdict) {
-  job::Status status = next_attempt(seen, verdict.reason, verdict.message);
+AttemptTransition retry(const Round& round, const AttemptResult& verdict) {
+  const Observed& seen = round.seen;
+  job::Status status = next_attempt(round, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
   const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + delay);
@@ -226,13 +231,14 @@ AttemptTransition retry(const Observed& seen, const AttemptResult& verdict) {
                                     std::chrono::ceil<seconds>(delay).count()))};
 }
 
-AttemptTransition requeue(const Observed& seen, const AttemptResult& verdict) {
-  job::Status status = next_attempt(seen, verdict.reason, verdict.message);
+AttemptTransition requeue(const Round& round, const AttemptResult& verdict) {
+  const Observed& seen = round.seen;
+  job::Status status = next_attempt(round, verdict.reason, verdict.message);
   status.last_attempt = last_attempt(seen, verdict);
   // What the cluster takes back at once, again and again, shall not keep it busy.
-  const SysTime queued = seen.job.status.queued_time.value_or(seen.now);
+  const SysTime waiting = seen.job.status.waiting_since.value_or(seen.now);
   const SysTime earliest = std::chrono::ceil<seconds>(
-      std::min(queued, seen.now) +  // another leader's clock may be ahead
+      std::min(waiting, seen.now) +  // another leader's clock may be ahead
       at_most_longest(seen.retry_delay));
   if (earliest > seen.now) status.next_attempt_time = earliest;
   set_condition(seen, status, kRequeued, true, verdict.reason, verdict.message);
@@ -253,10 +259,10 @@ SysTime failing_since(const Observed& seen) {
 AttemptTransition begin_again(const Round& round) {
   const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
-      "the templates were changed before the job ran: it is planned again, and keeps its place in "
-      "the queue";
-  job::Status status = next_attempt(seen, kTemplateChanged, std::string(kMessage));
-  status.queued_time = seen.job.status.queued_time;
+      "the templates, or the aggregator's, were changed before the job ran: it is planned again, "
+      "and keeps its place in the queue";
+  job::Status status = next_attempt(round, kTemplateChanged, std::string(kMessage));
+  status.waiting_since = seen.job.status.waiting_since;
   // What was refused was of the old templates.
   if (has_failed_creation(status)) {
     std::erase_if(status.conditions, [](const auto& one) { return one.type == kPodsCreated; });
@@ -269,20 +275,22 @@ AttemptTransition begin_again(const Round& round) {
           normal_event(kTemplateChanged, std::string(kMessage))};
 }
 
-// The deadline counts from when the job runs again.
-AttemptTransition suspend(const Observed& seen) {
+AttemptTransition suspend(const Round& round) {
+  const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
       "the job was suspended: it has no pods and holds no capacity";
-  job::Status status = next_attempt(seen, kSuspended, std::string(kMessage));
+  job::Status status = next_attempt(round, kSuspended, std::string(kMessage));
   status.start_time.reset();
   set_condition(seen, status, kSuspended, true, kSuspended, std::string(kMessage));
   return {completed(seen, std::move(status)), normal_event(kSuspended, std::string(kMessage))};
 }
 
-// Suspending has counted the attempt up, and nothing was made in it yet.
+// Suspending has counted the attempt up, and nothing was made in it yet. The job begins anew: its
+// place in the queue and its deadlines count from here.
 AttemptTransition resume(const Observed& seen) {
   job::Status status = seen.job.status;
-  status.queued_time = seen.now;
+  status.queued_since = status.waiting_since = seen.now;
+  status.active_seconds = 0;
   status.start_time.reset();
   status.next_attempt_time.reset();
   set_condition(seen, status, kSuspended, false, kResumed, "the job was resumed");
@@ -317,10 +325,10 @@ std::optional<AttemptTransition> end_by(const Round& round, const AttemptResult&
       return finish(round, round.seen.job.status, Phase::kSucceeded, verdict);
     case AttemptOutcome::kFailure:
       return may_retry(round.seen.job.spec, round.seen.job.status.failed_attempts + 1)
-                 ? retry(round.seen, verdict)
+                 ? retry(round, verdict)
                  : give_up(round, verdict);
     case AttemptOutcome::kDisruption:
-      return requeue(round.seen, verdict);
+      return requeue(round, verdict);
     case AttemptOutcome::kTimedOut:
       return finish(round, round.seen.job.status, Phase::kFailed, verdict);
     case AttemptOutcome::kWaits:
@@ -332,11 +340,12 @@ std::optional<AttemptTransition> end_by(const Round& round, const AttemptResult&
 
 }  // namespace
 
-AttemptTransition transition_of_failed_creation(const Observed& seen, const std::string& message) {
+AttemptTransition transition_of_failed_creation(const Round& round, const std::string& message) {
+  const Observed& seen = round.seen;
   const AttemptResult verdict{AttemptOutcome::kDisruption, kFailedCreate, message, std::nullopt,
                               ""};
-  job::Status status = next_attempt(seen, kFailedCreate, message);
-  status.queued_time = seen.job.status.queued_time;
+  job::Status status = next_attempt(round, kFailedCreate, message);
+  status.waiting_since = seen.job.status.waiting_since;
   status.last_attempt = last_attempt(seen, verdict);
   const auto lasts = std::chrono::ceil<seconds>(seen.now - failing_since(seen));
   const auto delay = std::max<std::chrono::milliseconds>(seen.retry_delay, lasts);
@@ -381,7 +390,7 @@ std::optional<AttemptTransition> transition_of(const Round& round) {
   }
   const AttemptResult result = judge_attempt(round);
   if (auto transition = end_by(round, result)) return transition;
-  if (wants_rest) return suspend(round.seen);
+  if (wants_rest) return suspend(round);
   if (result.outcome == AttemptOutcome::kWaits && was_changed(round)) {
     return begin_again(round);
   }

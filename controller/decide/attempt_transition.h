@@ -26,6 +26,7 @@ struct AttemptResult {
   std::string message;              // for people
   std::optional<int> exit_code;     // of the main container, if its end was seen
   std::string termination_message;  // its termination message
+  bool coordinator_ran = true;      // else the job may never have run
 };
 
 // Not for jobs in a final phase, nor for suspended ones.
@@ -50,6 +51,6 @@ std::optional<AttemptTransition> transition_of(const Round& round);
 // message: what was made of the gang gives its capacity back. The next attempt begins after as long
 // again as the creation has failed, at least `retry_delay` and at most 6 min. The job keeps its
 // place in the queue, its scheduleTimeoutSeconds go on, and it costs no retry.
-AttemptTransition transition_of_failed_creation(const Observed& seen, const std::string& message);
+AttemptTransition transition_of_failed_creation(const Round& round, const std::string& message);
 
 }  // namespace nervex::controller

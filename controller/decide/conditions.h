@@ -83,6 +83,7 @@ inline constexpr std::string_view kBackoffLimitExceeded = "BackoffLimitExceeded"
 inline constexpr std::string_view kCoordinatorRestarted = "CoordinatorRestarted";
 inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kScheduleTimeout = "ScheduleTimeout";
+inline constexpr std::string_view kStartTimeout = "StartTimeout";  // an event too
 inline constexpr std::string_view kInvalidName = "InvalidName";
 // Of events, and of conditions that the attempt before had: a new one begins.
 inline constexpr std::string_view kTemplateChanged = "TemplateChanged";
@@ -120,11 +121,11 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
 // already.
 std::optional<std::chrono::seconds> time_until_late(const Round& round);
 
-// Those of a job that ends here, in the phase that `status` has.
 // Which container of the attempt's pods cannot start, of the first such pod by name: one whose
 // image cannot be pulled, say. "" if there is none.
 std::string cannot_start(const Attempt& attempt);
 
+// Those of a job that ends here, in the phase that `status` has.
 void set_final_conditions(const Observed& seen, const AttemptResult& verdict, job::Status& status);
 
 bool is_true(const job::Status& status, std::string_view type);

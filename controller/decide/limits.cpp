@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <set>
 
+#include "controller/decide/activity.h"
 #include "controller/decide/conditions.h"
 #include "job/names.h"
 
@@ -23,9 +24,30 @@ SysTime after(SysTime from, std::int64_t count) {
   return from + seconds(std::min(count, kLongest));
 }
 
-std::optional<SysTime> active_deadline(const job::Job& job) {
-  if (!job.spec.active_deadline_seconds || !job.status.start_time) return std::nullopt;
-  return after(*job.status.start_time, *job.spec.active_deadline_seconds);
+// Of a job that waits there is none: its time does not go on. nullopt, too, without a limit.
+std::optional<SysTime> active_deadline(const Round& round) {
+  const auto& limit = round.seen.job.spec.active_deadline_seconds;
+  if (!limit) return std::nullopt;
+  const std::int64_t left = *limit - round.seen.job.status.active_seconds;
+  if (left <= 0) return round.seen.now;
+  const auto since = active_since(round);
+  return since ? std::optional(after(*since, left)) : std::nullopt;
+}
+
+// startTimeoutSeconds of the job, or the controller's; nullopt: no limit.
+std::optional<std::int64_t> start_timeout(const Observed& seen) {
+  if (seen.job.spec.start_timeout_seconds) return seen.job.spec.start_timeout_seconds;
+  const auto by_default = std::chrono::ceil<seconds>(seen.start_timeout).count();
+  return by_default > 0 ? std::optional<std::int64_t>(by_default) : std::nullopt;
+}
+
+// Not of a gang that has started.
+std::optional<SysTime> start_deadline(const Round& round) {
+  const auto timeout = start_timeout(round.seen);
+  if (!timeout || round.seen.job.status.gang_started_time) return std::nullopt;
+  const auto since = active_since(round);
+  if (!since || not_started(round).slots == 0) return std::nullopt;
+  return after(*since, *timeout);
 }
 
 bool is_base_gang_bound(const Attempt& attempt) {
@@ -46,14 +68,14 @@ bool is_base_gang_bound(const Attempt& attempt) {
 
 std::optional<SysTime> schedule_deadline(const Round& round) {
   const job::Status& status = round.seen.job.status;
-  if (!round.seen.job.spec.schedule_timeout_seconds || !status.queued_time) return std::nullopt;
+  if (!round.seen.job.spec.schedule_timeout_seconds || !status.waiting_since) return std::nullopt;
   if (status.phase == job::Phase::kRunning || is_base_gang_bound(round.attempt))
     return std::nullopt;
   // A creation that fails is waited for in the queue; the back-off after a failure is not.
   const SysTime from =
       has_failed_creation(status)
-          ? *status.queued_time
-          : std::max(*status.queued_time, status.next_attempt_time.value_or(SysTime{}));
+          ? *status.waiting_since
+          : std::max(*status.waiting_since, status.next_attempt_time.value_or(SysTime{}));
   return after(from, *round.seen.job.spec.schedule_timeout_seconds);
 }
 
@@ -67,7 +89,25 @@ std::string why_it_waits(const job::Status& status) {
 }
 
 AttemptResult timed_out(std::string_view reason, std::string message) {
-  return {AttemptOutcome::kTimedOut, reason, std::move(message), std::nullopt, ""};
+  AttemptResult result{AttemptOutcome::kTimedOut, reason, std::move(message), std::nullopt, ""};
+  result.coordinator_ran = false;
+  return result;
+}
+
+AttemptResult start_timed_out(const Round& round) {
+  const NotStarted missing = not_started(round);
+  const std::string why = cannot_start(round.attempt);
+  const bool is_own = round.seen.job.spec.start_timeout_seconds.has_value();
+  AttemptResult result;
+  result.outcome = AttemptOutcome::kFailure;
+  result.reason = kStartTimeout;
+  result.message =
+      fmt::format("{} of {} pods of the gang did not run within the {} s that {} allows{}{}",
+                  missing.slots, missing.of_slots, *start_timeout(round.seen),
+                  is_own ? "startTimeoutSeconds" : "nervex-controller --start-timeout",
+                  why.empty() ? "" : ": ", why);
+  result.coordinator_ran = round.seen.job.status.phase == job::Phase::kRunning;
+  return result;
 }
 
 bool is_suspended(const job::Job& job) {
@@ -78,7 +118,7 @@ bool is_suspended(const job::Job& job) {
 
 std::optional<AttemptResult> passed_limit(const Round& round) {
   const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= round.seen.now; };
-  if (has_passed(active_deadline(round.seen.job))) {
+  if (has_passed(active_deadline(round))) {
     return timed_out(kDeadlineExceeded,
                      fmt::format("the job was active for longer than the {} s that its "
                                  "activeDeadlineSeconds allows",
@@ -91,13 +131,14 @@ std::optional<AttemptResult> passed_limit(const Round& round) {
                                  *round.seen.job.spec.schedule_timeout_seconds,
                                  why_it_waits(round.seen.job.status)));
   }
+  if (has_passed(start_deadline(round))) return start_timed_out(round);
   return std::nullopt;
 }
 
 std::optional<milliseconds> time_until_limit(const Round& round) {
   if (is_suspended(round.seen.job)) return std::nullopt;
   std::optional<milliseconds> first;
-  for (const auto& due : {active_deadline(round.seen.job), schedule_deadline(round),
+  for (const auto& due : {active_deadline(round), schedule_deadline(round), start_deadline(round),
                           round.seen.job.status.next_attempt_time}) {
     if (!due || *due <= round.seen.now) continue;
     const milliseconds left = *due - round.seen.now;

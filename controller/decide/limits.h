@@ -13,9 +13,10 @@
 
 namespace nervex::controller {
 
-// activeDeadlineSeconds from the first run on; scheduleTimeoutSeconds from the later of queuedTime
-// and nextAttemptTime until every pod of the base gang is bound. A AttemptResult kTimedOut;
-// nullopt: neither has passed. Not for suspended jobs.
+// activeDeadlineSeconds of the time that the job was active (activity.h); scheduleTimeoutSeconds
+// from the later of waitingSince and nextAttemptTime until every pod of the base gang is bound:
+// kTimedOut. startTimeoutSeconds, or the controller's default, from activeSince until all pods of
+// the base gang run: kFailure. nullopt: none has passed. Not for suspended jobs.
 std::optional<AttemptResult> passed_limit(const Round& round);
 
 // Until the first of these, or the end of the back-off, is due. nullopt: none is to come.

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "controller/decide/activity.h"
 #include "controller/decide/attempt.h"
 #include "controller/decide/attempt_transition.h"
 #include "controller/decide/conditions.h"
@@ -136,6 +137,7 @@ void set_facts(const Round& round, job::Status& status) {
   status.observed_generation = round.seen.job.meta.generation;
   status.naming_version = std::max(status.naming_version, kNamingVersion);
   status.services = round.job.status.services;
+  status.max_hold_seconds = round.job.status.max_hold_seconds;
   status.selector = collector_selector(round.seen.job);
   status.next_collector = std::max(status.next_collector, requests.next_collector);
   status.next_learner = std::max(status.next_learner, requests.next_learner);
@@ -153,7 +155,8 @@ job::Status first_status(const Observed& seen) {
   status.reason = kQueued;
   status.attempt = 1;
   status.observed_generation = seen.job.meta.generation;
-  status.queued_time = seen.now;
+  status.queued_since = first_place_in_queue(seen.job.meta, seen.now);
+  status.waiting_since = seen.job.meta.created == SysTime{} ? seen.now : seen.job.meta.created;
   if (seen.job.spec.suspend) {
     set_condition(seen, status, kSuspended, true, kSuspended, "the job was created suspended");
   }
@@ -165,6 +168,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   job::Status status = round.seen.job.status;
   if (judge_attempt(round).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
   set_facts(round, status);
+  report_activity(round, status);
   status.replaced = round.job.status.replaced;
   status.continued = round.job.status.continued;
   status.next_continued_collector = round.job.status.next_continued_collector;
@@ -189,6 +193,9 @@ bool only_informs(const job::Status& before, const job::Status& after) {
   if (!is_worth_writing(before.created_through, after.created_through)) {
     rest.created_through = before.created_through;
   }
+  // The pods tell them again (activity.h).
+  rest.active_since = before.active_since;
+  rest.gang_started_time = before.gang_started_time;
   if (after.reason == kStarting) rest.reason = before.reason;
   for (auto& condition : rest.conditions) {
     const auto* known = find_condition(before, condition.type);
@@ -203,9 +210,10 @@ bool only_informs(const job::Status& before, const job::Status& after) {
 
 job::Status final_status(const Round& round, job::Status status, job::Phase phase,
                          const AttemptResult& verdict) {
-  const bool never_ran = verdict.outcome == AttemptOutcome::kTimedOut && !status.start_time;
+  const bool never_ran = !verdict.coordinator_ran && !status.start_time;
   status.phase = phase;
   set_facts(round, status);
+  end_activity(round, status);
   if (never_ran) status.start_time.reset();
   status.completion_time = whole_seconds(round.seen.now);
   status.next_attempt_time.reset();
@@ -217,7 +225,9 @@ job::Status final_status(const Round& round, job::Status status, job::Phase phas
   } else {
     forget_active(round.seen, status);
   }
-  if (verdict.outcome == AttemptOutcome::kFailure) status.coordinator = {0, 0, 1};
+  if (verdict.outcome == AttemptOutcome::kFailure && verdict.coordinator_ran) {
+    status.coordinator = {0, 0, 1};
+  }
   set_final_conditions(round.seen, verdict, status);
   return status;
 }

@@ -321,6 +321,7 @@ void apply_condition(Condition condition, Draft& draft) {
     pod.unscheduled_reason = std::move(condition.reason);
     pod.unscheduled_since = condition.since;
   }
+  if (condition.type == "PodScheduled" && condition.is_true) pod.bound_since = condition.since;
 }
 
 PodPhase phase_of(std::string_view text) {
@@ -466,6 +467,7 @@ Pod complete(Draft draft) {
     pod.ip = draft.ip;
   } else {
     pod.message = {};
+    pod.bound_since = {};
   }
   if (draft.has_spec_label) pod.detail = detail_of(draft);
   if (!draft.has_detail_label && !draft.has_scheduling_annotation && !draft.has_spec_label) {

@@ -65,6 +65,7 @@ struct Pod {
   SharedString unscheduled_message;  // of condition PodScheduled=False
   SharedString unscheduled_reason;   // of it: "Unschedulable", "SchedulerError"
   SysTime unscheduled_since{};       // of it, in whole seconds; of kept pods, as the two above
+  SysTime bound_since{};             // of PodScheduled=True, likewise; 0: not known
   // When the grace period of its deletion is over; of kept pods, as those above. 0: not deleted.
   SysTime deletion_timestamp{};
   SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods

@@ -181,7 +181,7 @@ TEST_CASE("a waiting job says until when, which node is avoided and why it was q
                               {"learner", "gpu-1", 0, 2, at("2026-11-21T14:07:00Z")},
                               {"learner", "gpu-2", 0, 1, at("2026-11-21T14:04:00Z")}};
   view.job.spec.schedule_timeout_seconds = 600;
-  view.job.status.queued_time = at("2026-11-21T14:00:00Z");
+  view.job.status.waiting_since = at("2026-11-21T14:00:00Z");
   job::set_condition(view.job.status, a_condition("Requeued", true, "learner/0 lost its node"));
   CHECK(head_of(explain(view)) ==
         "  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago\n"
@@ -196,7 +196,7 @@ TEST_CASE("the time until a job fails begins again after a back-off, not while p
   JobView view = a_view(job::Phase::kCreated);
   wait_with(view, "learner: does not fit");
   view.job.spec.schedule_timeout_seconds = 600;
-  view.job.status.queued_time = at("2026-11-21T14:00:00Z");
+  view.job.status.waiting_since = at("2026-11-21T14:00:00Z");
   view.job.status.next_attempt_time = at("2026-11-21T14:03:00Z");
   CHECK(explain(view).find("Until    2026-11-21T14:13:00Z, in 8m: ") != std::string::npos);
   view.job.status.conditions.push_back({"PodsCreated", false, "FailedCreate", "no", {}, 1});

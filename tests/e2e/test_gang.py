@@ -87,11 +87,11 @@ def test_a_gang_that_can_never_fit_starts_when_its_template_asks_for_less(jobs, 
     largest = max(gpu_nodes(core).values(), default=0)
     jobs.create(job("shrinks", learner={"replicas": 1, "template": template(gpus=largest + 1)}))
     wait_message(jobs, "shrinks", "can never fit")
-    queued = jobs.get("shrinks")["status"]["queuedTime"]
+    queued = jobs.get("shrinks")["status"]["waitingSince"]
     jobs.patch("shrinks", {"spec": {"learner": {"template": template(gpus=largest)}}})
     jobs.wait_phase("shrinks", "Running")
     status = jobs.get("shrinks")["status"]
-    assert (status["attempt"], status["queuedTime"], status.get("failedAttempts", 0)) == (2, queued, 0)
+    assert (status["attempt"], status["waitingSince"], status.get("failedAttempts", 0)) == (2, queued, 0)
     assert "TemplateChanged" in {event.reason for event in jobs.events("shrinks")}
     (learner,) = jobs.pods("shrinks", "learner")
     assert learner.spec.containers[0].resources.limits["nvidia.com/gpu"] == str(largest)

@@ -4,6 +4,7 @@ by the kubelet of the tests (scripts/harness/kubelet.py)."""
 import kubernetes
 import pytest
 from harness import kubelet
+from support import nodes
 from support.jobs import job, template
 from support.wait import TIMEOUT, absent, always, wait_for
 
@@ -30,7 +31,6 @@ def wait_attempt_runs(jobs, number, timeout=TIMEOUT):
     return status_of(jobs)
 
 
-def uids(pods):
 def reason_is(jobs, reason):
     def look():
         status = status_of(jobs)
@@ -38,6 +38,7 @@ def reason_is(jobs, reason):
     wait_for(look, f"reason {reason}")
 
 
+def uids(pods):
     return {pod.metadata.uid for pod in pods}
 
 
@@ -144,7 +145,7 @@ def test_a_coordinator_that_the_kubelet_refused_costs_no_retry(jobs, running, ta
 
 def test_a_suspended_job_has_nothing_until_it_is_resumed(jobs, running):
     before = running()
-    queued = status_of(jobs)["queuedTime"]
+    queued = status_of(jobs)["queuedSince"]
     jobs.patch(NAME, {"spec": {"suspend": True}})
     jobs.wait_condition(NAME, "Suspended")
     wait_for(lambda: (not jobs.pods(NAME) and not jobs.pod_groups(NAME) and not jobs.services(NAME),
@@ -157,7 +158,7 @@ def test_a_suspended_job_has_nothing_until_it_is_resumed(jobs, running):
     jobs.patch(NAME, {"spec": {"suspend": False}})
     jobs.wait_condition(NAME, "Suspended", "False")
     status = wait_attempt_runs(jobs, 2)
-    assert status["queuedTime"] > queued
+    assert status["queuedSince"] > queued
     assert not uids(before) & uids(jobs.wait_pods(NAME, 3, "Running"))
 
 
@@ -190,7 +191,6 @@ def test_toggling_quickly_settles(jobs, running):
     wait_for(look, "one PodGroup and its three pods")
 
 
-# -- time limits
 # -- deletion
 
 
@@ -212,6 +212,7 @@ def test_a_deleted_job_that_a_finalizer_keeps_holds_no_capacity(jobs, waits):
         jobs.patch(NAME, {"metadata": {"finalizers": None}})
 
 
+# -- time limits
 
 
 def test_a_job_that_is_active_for_too_long_fails(jobs, running):
@@ -219,6 +220,36 @@ def test_a_job_that_is_active_for_too_long_fails(jobs, running):
     jobs.wait_phase(NAME, "Failed")
     assert status_of(jobs)["reason"] == "DeadlineExceeded"
     wait_for(lambda: (not jobs.pods(NAME), jobs.pods(NAME)), "its pods to go")
+
+
+def test_time_in_the_queue_uses_up_no_active_deadline(jobs, running, core, namespace):
+    deadline = 8
+    running(activeDeadlineSeconds=deadline)
+    queued = status_of(jobs)["queuedSince"]
+    core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    wait_for(lambda: core.read_namespaced_resource_quota("none", namespace).status.used, "the quota to count")
+    core.create_namespaced_pod_eviction(COORDINATOR, namespace, {
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": COORDINATOR, "namespace": namespace}})
+    wait_attempt(jobs, 2)
+    reason_is(jobs, "OverQuota")
+    always(lambda: jobs.phase(NAME) == "Created", "the job waiting on", deadline + 1)
+    status = status_of(jobs)
+    assert status["queuedSince"] == queued
+    assert 0 < status["activeSeconds"] < deadline, status
+    assert "activeSince" not in status
+
+
+def test_an_attempt_whose_pods_never_run_gives_its_capacity_back(jobs, programs):
+    with nodes.own_node(programs.api()) as name:
+        nodes.wait_usable(programs.api(), [name])
+        silent = template(nodeSelector={nodes.OWN: name})
+        silent["metadata"] = {"annotations": kubelet.annotations(silent="yes")}
+        jobs.create(job(NAME, collector={"replicas": 1, "template": silent}, startTimeoutSeconds=2))
+        jobs.wait_phase(NAME, "Failed")
+        status = status_of(jobs)
+        assert status["reason"] == "StartTimeout"
+        assert "1 of 3 pods of the gang did not run within the 2 s" in jobs.condition(NAME, "Failed")["message"]
+        wait_for(lambda: (not jobs.pods(NAME, "collector"), jobs.pods(NAME)), "its pods to go")
 
 
 def test_a_job_that_waits_for_capacity_for_too_long_fails(jobs):

@@ -24,7 +24,12 @@ Status full_status() {
   status.reason = "Running";
   status.attempt = 2;
   status.observed_generation = 7;
-  status.queued_time = at("2026-11-21T10:00:00.250Z");
+  status.queued_since = at("2026-11-21T09:00:00.125Z");
+  status.waiting_since = at("2026-11-21T10:00:00.250Z");
+  status.active_since = at("2026-11-21T10:00:03Z");
+  status.active_seconds = 77;
+  status.gang_started_time = at("2026-11-21T10:00:06Z");
+  status.max_hold_seconds = 3600;
   status.start_time = at("2026-11-21T10:00:05Z");
   status.completion_time = at("2026-11-21T11:00:00Z");
   status.failed_attempts = 1;
@@ -68,10 +73,12 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   CHECK_FALSE(without->spec.backoff_limit);
   CHECK_FALSE(without->spec.ttl_seconds_after_finished);
   CHECK_FALSE(without->spec.active_deadline_seconds);
+  CHECK_FALSE(without->spec.start_timeout_seconds);
 
   object["spec"].update({{"suspend", true},
                          {"activeDeadlineSeconds", 60},
                          {"scheduleTimeoutSeconds", 9'000'000'000'000'000'000},
+                         {"startTimeoutSeconds", 90},
                          {"backoffLimit", 0},
                          {"ttlSecondsAfterFinished", 0},
                          {"holdSeconds", 5}});
@@ -80,9 +87,19 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   CHECK(job->spec.suspend);
   CHECK(job->spec.active_deadline_seconds == 60);
   CHECK(job->spec.schedule_timeout_seconds == 100LL * 365 * 24 * 3600);  // a time can be made of it
+  CHECK(job->spec.start_timeout_seconds == 90);
   CHECK(job->spec.backoff_limit == 0);
   CHECK(job->spec.ttl_seconds_after_finished == 0);
   CHECK(job->spec.hold_seconds == 5);
+}
+
+TEST_CASE("a job that waits since before an upgrade still does", "[job][types]") {
+  Json object = minimal();
+  object["status"]["queuedTime"] = "2026-11-21T10:00:00.250Z";
+  const auto job = decode_job(object);
+  REQUIRE(job);
+  CHECK(job->status.waiting_since == at("2026-11-21T10:00:00.250Z"));
+  CHECK_FALSE(job->status.queued_since);
 }
 
 TEST_CASE("what is written of a job is read back", "[job][types]") {

@@ -110,9 +110,10 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
        R"({"spec": {"learner": {"replicas": 2}}})",
        {"spec.learner.template: Required value: replicas or minReplicas is above 0"}},
       {"times are negative",
-       R"({"spec": {"holdSeconds": -1, "activeDeadlineSeconds": 0}})",
+       R"({"spec": {"holdSeconds": -1, "activeDeadlineSeconds": 0, "startTimeoutSeconds": 0}})",
        {"spec.holdSeconds: Invalid value: -1: must be 0 or more",
-        "spec.activeDeadlineSeconds: Invalid value: 0: must be 1 or more"}},
+        "spec.activeDeadlineSeconds: Invalid value: 0: must be 1 or more",
+        "spec.startTimeoutSeconds: Invalid value: 0: must be 1 or more"}},
       {"a volume is given twice, and one clashes with a template's",
        R"({"spec": {
           "volumes": [{"name": "a"}, {"name": "a"}, {"name": "shm"}],
@@ -262,10 +263,11 @@ TEST_CASE("validate_job survives any JSON at any place", "[job][validate][proper
 
 // A job that is accepted and cannot be read is invisible to all programs.
 TEST_CASE("whatever number is accepted can be read", "[job][validate]") {
-  const std::string field = GENERATE(
-      "backoffLimit", "ttlSecondsAfterFinished", "holdSeconds", "activeDeadlineSeconds",
-      "scheduleTimeoutSeconds", "collector.replicas", "collector.minReplicas",
-      "collector.maxReplicas", "learner.replicas", "learner.minReplicas", "learner.maxReplicas");
+  const std::string field =
+      GENERATE("backoffLimit", "ttlSecondsAfterFinished", "holdSeconds", "activeDeadlineSeconds",
+               "scheduleTimeoutSeconds", "startTimeoutSeconds", "collector.replicas",
+               "collector.minReplicas", "collector.maxReplicas", "learner.replicas",
+               "learner.minReplicas", "learner.maxReplicas");
   const std::int64_t number =
       GENERATE(-1, 0, 1, 4'096, 4'097, 65'536, 65'537, 1'000'000'000, 1'000'000'001, 2'147'483'647,
                2'147'483'648, std::numeric_limits<std::int64_t>::max());

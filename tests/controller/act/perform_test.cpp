@@ -302,7 +302,8 @@ TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[contro
   PlannedCluster cluster;
   const Json taken = cluster.someone_elses("dqn-coordinator");
   cluster.api.add(kube::kPods, "rl", taken);  // so that the worker is made before it is met
-  const auto queued = cluster.job().status.queued_time;
+  const auto queued = cluster.job().status.queued_since;
+  const auto waiting = cluster.job().status.waiting_since;
   cluster.process();
   CHECK(cluster.api.writes("POST", "/pods").size() == 2);
   CHECK(cluster.settle() >= 0);
@@ -311,7 +312,8 @@ TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[contro
   auto status = cluster.job().status;
   CHECK(status.attempt == 2);
   CHECK(status.failed_attempts == 0);
-  CHECK(status.queued_time == queued);
+  CHECK(status.queued_since == queued);
+  CHECK(status.waiting_since == waiting);
   CHECK(status.last_attempt->reason == "FailedCreate");
 
   // Each try waits as long again as the refusal has lasted, which stays on the job meanwhile.

@@ -1,6 +1,8 @@
 #include "controller/decide/attempt.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <set>
 
 #include "controller/decide/conditions.h"
 #include "tests/support/job_builders.h"
@@ -45,6 +47,56 @@ TEST_CASE("a loss in an earlier attempt is none of this one", "[controller][requ
   job.spec.requests = {};
   set_lost(job, false);
   CHECK_FALSE(requests_lost(job));
+}
+
+// -- the first place in the queue
+
+using std::chrono::milliseconds;
+
+kube::Meta created_at(SysTime created, std::string uid) {
+  kube::Meta meta;
+  meta.created = created;
+  meta.uid = std::move(uid);
+  return meta;
+}
+
+TEST_CASE("a job queues by its creation, whenever the controller sees it", "[controller][queue]") {
+  const SysTime second = *parse_rfc3339("2026-11-21T14:00:00Z");
+  const auto place = [&](milliseconds seen, std::string uid) {
+    return first_place_in_queue(created_at(second, std::move(uid)), second + seen) - second;
+  };
+  CHECK(place(milliseconds(20), "b") == milliseconds(20));  // as it came
+  CHECK(place(milliseconds(700), "a") == milliseconds(700));
+  // Whatever is wrong with the clock, and however long the controller was away.
+  for (const milliseconds seen : {milliseconds(-3'600'000), milliseconds(-1), milliseconds(950),
+                                  milliseconds(1'000), milliseconds(86'400'000)}) {
+    INFO("seen after " << seen.count() << " ms");
+    CHECK(place(seen, "a") >= milliseconds(950));
+    CHECK(place(seen, "a") < milliseconds(1'000));
+    CHECK(place(seen, "a") == place(milliseconds(5'000), "a"));
+  }
+}
+
+TEST_CASE("among jobs that were seen late no name comes first", "[controller][queue]") {
+  const SysTime second = *parse_rfc3339("2026-11-21T14:00:00Z");
+  std::set<SysTime> places;
+  for (int i = 0; i < 100; ++i) {
+    const std::string uid = "3e9c6a40-0000-4000-8000-0000000000" + std::to_string(10 + i % 90);
+    places.insert(first_place_in_queue(created_at(second, uid), second + std::chrono::hours(1)));
+  }
+  CHECK(places.size() > 20);
+}
+
+TEST_CASE("a job that a version without queuedSince has queued keeps its place",
+          "[controller][queue]") {
+  job::Job job = a_job();
+  job.meta.created = *parse_rfc3339("2026-11-21T14:00:00Z");
+  CHECK(place_in_queue(job) == job.meta.created);
+  const SysTime resumed = *parse_rfc3339("2026-11-21T15:00:00Z");
+  job::set_condition(job.status, {std::string(kSuspended), false, "Resumed", "", resumed, 1});
+  CHECK(place_in_queue(job) == resumed);
+  job.status.queued_since = resumed + milliseconds(250);
+  CHECK(place_in_queue(job) == resumed + milliseconds(250));
 }
 
 }  // namespace

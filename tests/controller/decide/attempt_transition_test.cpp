@@ -67,6 +67,7 @@ TEST_CASE("a failed attempt is over in one write, before anything is deleted",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   const SysTime started = *world.seen.job.status.start_time;
+  const auto queued = world.seen.job.status.queued_since;
   world.seen.now += 30s;
   exit_with(world, 3, "no data left");
   world.look();
@@ -77,7 +78,8 @@ TEST_CASE("a failed attempt is over in one write, before anything is deleted",
   CHECK(status.phase == Phase::kCreated);
   CHECK(status.reason == "BackOff");
   CHECK(status.failed_attempts == 1);
-  CHECK(status.queued_time == world.seen.now);
+  CHECK(status.queued_since == queued);
+  CHECK(status.waiting_since == world.seen.now);
   CHECK(status.start_time == started);
   CHECK(status.next_attempt_time >= world.seen.now + 10s);
   CHECK(status.coordinator == RoleCounts{});
@@ -127,8 +129,21 @@ TEST_CASE("a retried job keeps its place in the queue", "[controller][attempts]"
   world.settle();
   world.seen.now += 1min;
   world.settle();
-  CHECK(world.seen.pod_groups.front()->spec.queued_since ==
-        std::chrono::floor<std::chrono::seconds>(queued));
+  CHECK(world.seen.pod_groups.front()->spec.queued_since == queued);
+}
+
+TEST_CASE("a requeued job keeps its place in the queue, and begins to wait anew",
+          "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  const SysTime queued = world.seen.pod_groups.front()->spec.queued_since;
+  world.seen.now += 1h;
+  world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.node_lost = "n1 is gone"; });
+  world.settle();
+  CHECK(world.seen.job.status.attempt == 2);
+  CHECK(world.seen.job.status.queued_since == queued);
+  CHECK(world.seen.job.status.waiting_since == world.seen.now);
+  REQUIRE(world.seen.pod_groups.size() == 1);
+  CHECK(world.seen.pod_groups.front()->spec.queued_since == queued);
 }
 
 TEST_CASE("the last retry's failure is the job's", "[controller][attempts]") {
@@ -388,7 +403,8 @@ TEST_CASE("templates that change before the coordinator runs start the attempt a
   if (when == "a pod cannot be created") world.remove_pod(world.name(Role::kCollector, 1));
   world.settle();
   REQUIRE(world.seen.job.status.attempt == 1);
-  const auto queued = world.seen.job.status.queued_time;
+  const auto queued = world.seen.job.status.queued_since;
+  const auto waiting = world.seen.job.status.waiting_since;
   world.events.clear();
   world.seen.now += 5s;
 
@@ -399,7 +415,8 @@ TEST_CASE("templates that change before the coordinator runs start the attempt a
   CHECK(status.attempt == 2);
   CHECK(status.phase == Phase::kCreated);
   CHECK(status.failed_attempts == 0);
-  CHECK(status.queued_time == queued);
+  CHECK(status.queued_since == queued);
+  CHECK(status.waiting_since == waiting);
   CHECK_FALSE(status.next_attempt_time);
   CHECK(find_condition(status, kPodsCreated) == nullptr);
   CHECK(world.pod_names().empty());
@@ -566,7 +583,8 @@ TEST_CASE("a resumed job begins again, with a new place in the queue", "[control
   world.seen.job.spec.suspend = false;
   CHECK(world.settle() >= 0);
   CHECK(world.created == Strings{"podgroup dqn-2"});
-  CHECK(world.seen.job.status.queued_time == world.seen.now);
+  CHECK(world.seen.job.status.queued_since == world.seen.now);
+  CHECK(world.seen.job.status.waiting_since == world.seen.now);
   CHECK(world.seen.pod_groups.front()->spec.queued_since == world.seen.now);
   CHECK_FALSE(condition(world, kSuspended).status);
   world.plan();

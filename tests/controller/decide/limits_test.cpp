@@ -57,7 +57,7 @@ TEST_CASE("a job that is active for too long has failed", "[controller][limits]"
   CHECK(world.pod_names().empty());
 }
 
-TEST_CASE("a deadline counts over all attempts, and through the back-off", "[controller][limits]") {
+TEST_CASE("a deadline counts over all attempts, and not between them", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.active_deadline_seconds = 15;
   job.spec.backoff_limit = 9;
@@ -66,20 +66,212 @@ TEST_CASE("a deadline counts over all attempts, and through the back-off", "[con
   world.end("dqn-coordinator", false);
   world.settle();
   CHECK(world.seen.job.status.attempt == 2);
+  CHECK(world.seen.job.status.active_seconds == 10);
+  CHECK_FALSE(world.seen.job.status.active_since);
+  CHECK(reconcile(world.seen).requeue_after == 10s);  // the back-off
+  world.seen.now += 1h;
+  world.start();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
   CHECK(reconcile(world.seen).requeue_after == 5s);
   world.seen.now += 5s;
   world.settle();
   CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+  CHECK(world.seen.job.status.active_seconds == 15);
 }
 
-TEST_CASE("waiting for the first start uses up no active deadline", "[controller][limits]") {
+TEST_CASE("waiting in the queue uses up no active deadline", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = 60;
+  World world(std::move(job));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.settle();
+  const auto wait_for_a_day = [&world] {
+    world.refuse("collector: 1 of 1 do not fit");
+    world.settle();
+    world.seen.now += 24h;
+    world.settle();
+    CHECK(world.seen.job.status.phase == Phase::kCreated);
+    CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
+  };
+  SECTION("before the first start") { wait_for_a_day(); }
+  SECTION("after the cluster has taken the job back") {
+    world.start();
+    REQUIRE(world.seen.job.status.phase == Phase::kRunning);
+    world.seen.now += 5s;
+    world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.node_lost = "n1 is gone"; });
+    world.settle();
+    CHECK(world.seen.job.status.attempt == 2);
+    CHECK(world.seen.job.status.active_seconds == 5);
+    world.seen.now += 10s;
+    world.settle();
+    wait_for_a_day();
+  }
+}
+
+TEST_CASE("a deadline that has been used up ends a job that waits, too", "[controller][limits]") {
   job::Job job = a_job();
-  job.spec.active_deadline_seconds = 1;
+  job.spec.active_deadline_seconds = 60;
+  job.spec.backoff_limit = 9;
+  World world = started(std::move(job));
+  world.seen.now += 20s;
+  world.end("dqn-coordinator", false);
+  world.settle();
+  REQUIRE(world.seen.job.status.phase == Phase::kCreated);
+  world.seen.job.spec.active_deadline_seconds = 20;
+  world.settle();
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+}
+
+TEST_CASE("a resumed job has its whole active deadline again", "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.active_deadline_seconds = 60;
+  World world = started(std::move(job));
+  world.seen.now += 40s;
+  world.seen.job.spec.suspend = true;
+  world.settle();
+  CHECK(world.seen.job.status.active_seconds == 40);
+  world.seen.job.spec.suspend = false;
+  world.settle();
+  CHECK(world.seen.job.status.active_seconds == 0);
+  world.start();
+  CHECK(reconcile(world.seen).requeue_after == 60s);
+}
+
+TEST_CASE("the time that a job was active while no controller looked counts",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = 60;
+  job.spec.backoff_limit = 1;
+  World world(std::move(job));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.make_gang();
+  const SysTime bound = world.seen.now + 1s;
+  for (const std::string& pod : world.pod_names()) {
+    world.run(pod);
+    world.change_pod(pod, [&](kube::Pod& p) { p.bound_since = bound; });
+  }
+  world.seen.now += 41s;
+  SECTION("it runs") {
+    world.settle();
+    CHECK(world.seen.job.status.active_since == bound);
+    CHECK(reconcile(world.seen).requeue_after == 20s);
+  }
+  SECTION("its coordinator has ended") {
+    world.end("dqn-coordinator", false);
+    world.settle();
+    CHECK(world.seen.job.status.attempt == 2);
+    CHECK(world.seen.job.status.active_seconds == 40);
+  }
+}
+
+TEST_CASE("a clock that is set back ends no job early, and keeps none alive for long",
+          "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.active_deadline_seconds = 60;
+  World world = started(std::move(job));
+  world.seen.now -= 1h;
+  world.settle();
+  CHECK(world.seen.job.status.active_since == world.seen.now);
+  CHECK(reconcile(world.seen).requeue_after == 60s);
+}
+
+// -- startTimeoutSeconds
+
+// The coordinator runs, and its collector's image cannot be pulled.
+World half_started(job::Job job) {
+  World world(std::move(job));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.make_gang();
+  world.bind(world.name(job::Role::kCollector));
+  world.change_pod(world.name(job::Role::kCollector), [](kube::Pod& pod) {
+    kube::ContainerState main;
+    main.name = "nervex-container";
+    main.reason = "ImagePullBackOff";
+    pod.containers = std::vector{main};
+  });
+  world.run("dqn-coordinator");
+  world.settle();
+  return world;
+}
+
+TEST_CASE("an attempt whose pods do not all run in time has failed", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.start_timeout_seconds = 30;
+  const bool by_default = GENERATE(false, true);
+  if (by_default) job.spec.start_timeout_seconds.reset();
+  const int retries = GENERATE(0, 1);
+  job.spec.backoff_limit = retries;
+  World world = half_started(std::move(job));
+  if (by_default) world.seen.start_timeout = 30s;
+  CHECK(reconcile(world.seen).requeue_after == 30s);
+  world.seen.now += 30s;
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.attempt == (retries == 0 ? 1 : 2));
+  CHECK(status.phase == (retries == 0 ? Phase::kFailed : Phase::kCreated));
+  CHECK(status.failed_attempts == 1);
+  REQUIRE(status.last_attempt);
+  CHECK(status.last_attempt->reason == "StartTimeout");
+  CHECK(status.last_attempt->message ==
+        "1 of 2 pods of the gang did not run within the 30 s that " +
+            std::string(by_default ? "nervex-controller --start-timeout" : "startTimeoutSeconds") +
+            " allows: the image of pod " + world.name(job::Role::kCollector) + " cannot be pulled");
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.pod_names().empty());
+  CHECK(world.events.back() != "");
+  if (retries == 0) CHECK(status.reason == "StartTimeout");
+  if (retries == 1) CHECK(status.next_attempt_time == world.seen.now + 10s);
+}
+
+TEST_CASE("a job that never ran has no start time when its start timed out",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.start_timeout_seconds = 30;
+  World world(std::move(job));
+  world.make_gang();
+  for (const std::string& pod : world.pod_names()) world.bind(pod);
+  world.settle();
+  world.seen.now += 31s;
+  world.settle();
+  CHECK(world.seen.job.status.reason == "StartTimeout");
+  CHECK_FALSE(world.seen.job.status.start_time);
+  CHECK(world.seen.job.status.coordinator == job::RoleCounts{});
+}
+
+TEST_CASE("a gang that has started is not held to its start again", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.start_timeout_seconds = 30;
+  World world = half_started(std::move(job));
+  const std::string collector = world.name(job::Role::kCollector);
+  SECTION("when a pod of it is replaced") {
+    world.run(collector);
+    world.settle();
+    CHECK(world.seen.job.status.gang_started_time == world.seen.now);
+    world.delete_pod(collector);
+    world.settle();
+    world.plan();
+    world.settle();
+  }
+  SECTION("when a pod of it has finished soon") {
+    world.end(collector, true);
+    world.settle();
+    CHECK(world.seen.job.status.gang_started_time == world.seen.now);
+  }
+  world.seen.now += 1h;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+}
+
+TEST_CASE("while a gang waits for capacity its start does not time out", "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.start_timeout_seconds = 30;
   World world(std::move(job));
   world.settle();
-  world.seen.now += 24h;
-  CHECK(world.settle() == 0);
+  world.refuse("collector: 1 of 1 do not fit");
+  world.settle();
   CHECK_FALSE(reconcile(world.seen).requeue_after.has_value());
+  world.seen.now += 1h;
+  CHECK(world.settle() == 0);
 }
 
 TEST_CASE("a job that waits for capacity for too long has failed, and says what it waited for",

@@ -116,13 +116,13 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
           "[controller][desired_pod_group]") {
   job::Job job = a_job(2, 1);
   job.status.attempt = 3;
-  job.status.queued_time = *parse_rfc3339("2026-11-21T10:00:00.250Z");
+  job.status.queued_since = *parse_rfc3339("2026-11-21T10:00:00.250Z");
   job.spec.learner->pod_template["spec"]["nodeSelector"]["zone"] = "a";
   const gang::PodGroup group = Followed(job).group;
   CHECK(group.meta.name == "dqn-3");
   CHECK(group.meta.owner->uid == "uid-dqn");
   CHECK(group.spec.attempt == 3);
-  CHECK(group.spec.queued_since == *job.status.queued_time);
+  CHECK(group.spec.queued_since == *job.status.queued_since);
   const gang::MemberSet& learner = group.spec.members.at(2);
   CHECK(learner.slots == Slots{{0, 0}});
   CHECK(learner.shape.requests ==

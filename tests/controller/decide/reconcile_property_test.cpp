@@ -193,7 +193,8 @@ void check_times(const job::Status& status) {
   if (status.phase == Phase::kRunning || status.phase == Phase::kSucceeded) {
     CHECK(status.start_time.has_value());
   }
-  CHECK(status.queued_time.has_value());
+  CHECK(status.queued_since.has_value());
+  CHECK(status.waiting_since.has_value());
 }
 
 void check_conditions(const job::Status& status) {

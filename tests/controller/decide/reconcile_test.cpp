@@ -88,7 +88,8 @@ TEST_CASE("a new job gets a status before anything else", "[controller][reconcil
   const job::Status& status = std::get<UpdateStatus>(actions[0]).status;
   CHECK(status.phase == Phase::kCreated);
   CHECK(status.attempt == 1);
-  CHECK(status.queued_time == world.seen.now);
+  CHECK(status.queued_since == world.seen.now);
+  CHECK(status.waiting_since == world.seen.now);
   CHECK(find_condition(status, "Created")->reason == "NerveXJobCreated");
   CHECK(std::get<RecordEvent>(actions[1]).event.reason == "NerveXJobCreated");
 }
