@@ -359,7 +359,8 @@ AttemptTransition transition_of_failed_creation(const Round& round, const std::s
 
 namespace {
 
-// Once the coordinator runs, its pods stay as they are: admission refuses such a change then.
+// Once the gang is committed its pods stay as they are: admission refuses such a change then, and a
+// changed AggregatorConfig means nothing to it.
 bool was_changed(const Round& round) {
   if (round.attempt.group == nullptr || round.seen.job.status.phase != Phase::kCreated) {
     return false;
@@ -368,7 +369,9 @@ bool was_changed(const Round& round) {
   // A gang that is committed goes on beside a role that comes: none of its pods is made of that.
   const auto* base = gang::find_gang(round.attempt.group->status, gang::kBaseGang);
   const bool is_committed = base != nullptr && base->committed;
-  return has_other_templates(planned, templates_hash(round.seen.job.spec), is_committed);
+  return has_other_templates(
+      planned, templates_hash(round.seen.job.spec, round.seen.aggregator_config.get()),
+      is_committed);
 }
 
 // The planner could not make the base gang whole again within the healing deadline: nobody waits

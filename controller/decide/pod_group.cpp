@@ -327,6 +327,8 @@ std::uint64_t hash_of(const Json& value, std::uint64_t hash) {
 
 constexpr std::string_view kHashVersion = "1";
 constexpr std::string_view kNoTemplate = "-";
+constexpr std::string_view kWaitsForTemplate = "?";
+constexpr std::size_t kAggregatorPart = 5;  // versions up to 0.2 wrote none
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -340,25 +342,45 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 }  // namespace
 
-std::string templates_hash(const job::Spec& spec) {
-  const auto part = [](const Json& made_of) {
-    return made_of.is_null() ? std::string(kNoTemplate)
-                             : fmt::format("{:016x}", hash_of(made_of, fnv1a("")));
-  };
-  const auto of_role = [&](const std::optional<job::RoleSpec>& role) {
-    return part(role ? role->pod_template.get() : Json());
-  };
-  return fmt::format("{} {} {} {} {}", kHashVersion, part(spec.volumes),
-                     part(spec.coordinator_template), of_role(spec.collector),
-                     of_role(spec.learner));
+namespace {
+
+std::string part_of(const Json& made_of) {
+  return made_of.is_null() ? std::string(kNoTemplate)
+                           : fmt::format("{:016x}", hash_of(made_of, fnv1a("")));
 }
 
-bool has_other_templates(std::string_view planned, std::string_view now, bool may_roles_come) {
+// Capacity for aggregators of multi-GPU learners (reserved_capacity.h).
+bool may_reserve_aggregators(const job::Spec& spec) {
+  if (!spec.learner || spec.learner->min_replicas <= spec.learner->replicas) return false;
+  const Json* pod = kube::find(spec.learner->pod_template.get(), {"spec"});
+  return pod != nullptr && kube::pod_requests(*pod).get("nvidia.com/gpu") > 1;
+}
+
+std::string aggregator_part(const job::Spec& spec, const AggregatorConfig* config) {
+  if (waits_for_aggregator(spec, config != nullptr)) return std::string(kWaitsForTemplate);
+  const bool has_place = wants_aggregator(spec, config != nullptr) || may_reserve_aggregators(spec);
+  return part_of(config != nullptr && has_place ? config->pod_template.get() : Json());
+}
+
+}  // namespace
+
+std::string templates_hash(const job::Spec& spec, const AggregatorConfig* config) {
+  const auto of_role = [&](const std::optional<job::RoleSpec>& role) {
+    return part_of(role ? role->pod_template.get() : Json());
+  };
+  return fmt::format("{} {} {} {} {} {}", kHashVersion, part_of(spec.volumes),
+                     part_of(spec.coordinator_template), of_role(spec.collector),
+                     of_role(spec.learner), aggregator_part(spec, config));
+}
+
+bool has_other_templates(std::string_view planned, std::string_view now, bool is_committed) {
   const auto before = words_of(planned);
   const auto after = words_of(now);
-  if (before.front() != kHashVersion || before.size() != after.size()) return false;
+  if (before.front() != kHashVersion) return false;
+  if (before.size() < kAggregatorPart || before.size() > after.size()) return false;
   for (std::size_t i = 1; i < before.size(); ++i) {
-    if (before[i] != after[i] && !(may_roles_come && before[i] == kNoTemplate)) return true;
+    const bool matters = !is_committed || (before[i] != kNoTemplate && i != kAggregatorPart);
+    if (before[i] != after[i] && matters) return true;
   }
   return false;
 }
@@ -367,18 +389,20 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context) {
   const job::Job& job = round.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
-  return {{"apiVersion", gang::kApiVersion},
-          {"kind", gang::kKind},
-          {"metadata",
-           {{"name", job::pod_group_name(job, job.status.attempt)},
-            {"namespace", job.meta.ns},
-            {"labels",
-             {{job::kGroupLabel, job::kGroupLabelValue},
-              {job::kJobLabel, job.meta.name},
-              {job::kControllerLabel, job::kControllerLabelValue}}},
-            {"annotations", {{kTemplatesAnnotation, templates_hash(job.spec)}}},
-            {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
-          {"spec", gang::encode_spec(desired_spec(round, context))}};
+  return {
+      {"apiVersion", gang::kApiVersion},
+      {"kind", gang::kKind},
+      {"metadata",
+       {{"name", job::pod_group_name(job, job.status.attempt)},
+        {"namespace", job.meta.ns},
+        {"labels",
+         {{job::kGroupLabel, job::kGroupLabelValue},
+          {job::kJobLabel, job.meta.name},
+          {job::kControllerLabel, job::kControllerLabelValue}}},
+        {"annotations",
+         {{kTemplatesAnnotation, templates_hash(job.spec, round.seen.aggregator_config.get())}}},
+        {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
+      {"spec", gang::encode_spec(desired_spec(round, context))}};
 }
 
 Actions group_steps(const Round& round) {

@@ -97,6 +97,20 @@ def test_a_gang_that_can_never_fit_starts_when_its_template_asks_for_less(jobs, 
     assert learner.spec.containers[0].resources.limits["nvidia.com/gpu"] == str(largest)
 
 
+def test_a_job_that_waits_follows_its_aggregator(jobs, core):
+    largest = max(gpu_nodes(core).values(), default=0)
+    jobs.create(job("follows", learner={"replicas": 1, "template": template(gpus=largest + 1)}))
+    wait_message(jobs, "follows", "never")
+
+    def members(attempt):
+        groups = [group for group in jobs.pod_groups("follows") if group["spec"]["attempt"] == attempt]
+        return {member["name"] for group in groups for member in group["spec"]["members"]}
+    assert "aggregator" in members(1)
+    jobs.patch("follows", {"spec": {"aggregator": "OnDemand"}})
+    wait_for(lambda: (members(2) == {"coordinator", "learner"}, members(2)), "the gang to be planned without it")
+    assert jobs.get("follows")["status"].get("failedAttempts", 0) == 0
+
+
 def test_a_request_that_does_not_fit_waits_beside_the_running_job(jobs, core, namespace, replicas_api):
     largest = max(gpu_nodes(core).values(), default=0)
     jobs.create(job("grows"))

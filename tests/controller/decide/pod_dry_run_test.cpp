@@ -94,7 +94,11 @@ TEST_CASE("a changed spec or AggregatorConfig, and a new attempt, are asked abou
   const std::string what = GENERATE("spec", "config", "attempt");
   INFO("changed: " << what);
   if (what == "spec") ++world.seen.job.meta.generation;
-  if (what == "config") world.add_aggregator_config();
+  if (what == "config") {  // the job is planned again, with an aggregator
+    world.add_aggregator_config();
+    REQUIRE(world.settle() >= 0);
+    world.refuse("nothing fits");
+  }
   if (what == "attempt") {
     world.seen.job.spec.suspend = true;
     ++world.seen.job.meta.generation;

@@ -181,6 +181,7 @@ TEST_CASE("an aggregator whose template was deleted is waited for", "[controller
   world.add_aggregator_config();
   world.settle();
   world.plan();
+  world.commit();
   world.seen.aggregator_config = nullptr;
   world.settle();
   CHECK(world.pod_names().empty());
