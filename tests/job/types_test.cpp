@@ -152,7 +152,7 @@ TEST_CASE("a status has all four roles and leaves out times that are not known",
   CHECK(status["replicaStatus"].size() == 4);
   CHECK(status["ready"] == "0/0");
   CHECK_FALSE(status.contains("startTime"));
-  CHECK_FALSE(status.contains("queuedTime"));
+  CHECK_FALSE(status.contains("waitingSince"));
 }
 
 TEST_CASE("every spelling of the clean-up policy is understood", "[job][types]") {

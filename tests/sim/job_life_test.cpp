@@ -91,7 +91,8 @@ class Life {
   EndState end() const {
     EndState state{cluster.names(kube::kPods), cluster.names(kube::kServices),
                    cluster.names(kube::kPodGroups), job::encode_status(cluster.job().status)};
-    for (const char* time : {"queuedTime", "startTime", "completionTime", "duration"}) {
+    for (const char* time : {"queuedSince", "waitingSince", "activeSince", "activeSeconds",
+                             "gangStartedTime", "startTime", "completionTime", "duration"}) {
       state.status.erase(time);
     }
     if (state.status.contains("lastAttempt")) state.status["lastAttempt"].erase("endTime");

@@ -45,6 +45,7 @@ TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][gol
   want.phase = PodPhase::kRunning;
   want.ready = true;
   want.has_start_time = true;
+  want.bound_since = *parse_rfc3339("2026-11-21T13:56:05Z");
   want.containers = {{.name = "nervex-container",
                       .ready = true,
                       .restarts = 2,
