@@ -371,7 +371,7 @@ bool was_changed(const Round& round) {
   const bool is_committed = base != nullptr && base->committed;
   return has_other_templates(
       planned, templates_hash(round.seen.job.spec, round.seen.aggregator_config.get()),
-      is_committed);
+      is_committed || round.seen.aggregator_config_is_unreadable);
 }
 
 // The planner could not make the base gang whole again within the healing deadline: nobody waits

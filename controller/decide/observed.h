@@ -123,9 +123,10 @@ struct Observed {
   bool shared_services = false;   // --services=shared: what attempts that begin now use
   bool direct_placement = false;  // --direct-placement
   std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
-  std::string aggregator_config_name;                         // "namespace/name" of it
-  std::string server_url;                                     // what pods get
-  bool server_token = false;                                  // pods get a token for it
+  bool aggregator_config_is_unreadable = false;  // there is one, and this program cannot read it
+  std::string aggregator_config_name;            // "namespace/name" of it
+  std::string server_url;                        // what pods get
+  bool server_token = false;                     // pods get a token for it
   // The attempt has run, and a live read just now found no coordinator pod of it.
   bool coordinator_is_gone = false;
   // Then: its last state that a watch showed, if that said why it was deleted; null if not.

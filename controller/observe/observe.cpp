@@ -29,6 +29,8 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.direct_placement = options.direct_placement;
   seen.pod_groups = stores.pod_groups.by_index(job.meta.uid);
   seen.aggregator_config = stores.aggregator_configs.get(options.aggregator_config);
+  seen.aggregator_config_is_unreadable =
+      stores.aggregator_configs.unreadable(options.aggregator_config).has_value();
   seen.aggregator_config_name = options.aggregator_config;
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();

@@ -562,6 +562,17 @@ TEST_CASE("a changed AggregatorConfig reaches a job that waits, and none that st
              .find(R"("nvidia.com/gpu":"2")") != std::string::npos) == is_planned_again);
 }
 
+TEST_CASE("an AggregatorConfig that cannot be read is not taken for a deleted one",
+          "[controller][attempts]") {
+  World world(a_job(1, 0));
+  world.add_aggregator_config();
+  world.settle();
+  world.seen.aggregator_config = nullptr;
+  world.seen.aggregator_config_is_unreadable = true;
+  CHECK(world.settle() >= 0);
+  CHECK(world.seen.job.status.attempt == 1);
+}
+
 TEST_CASE("templates that change later start nothing again", "[controller][attempts]") {
   World world = running(a_job(1, 0));
   const auto change = [&world] {
