@@ -297,6 +297,13 @@ std::vector<std::string> host_access_warnings(const Json& object) {
   return warnings;
 }
 
+std::vector<std::string> hold_seconds_warnings(const Json& object, int limit) {
+  if (kube::int_at(object, {"spec", "holdSeconds"}) <= limit) return {};
+  return {fmt::format(
+      "spec.holdSeconds: capacity is kept for {} s at most in this cluster: more has no effect",
+      limit)};
+}
+
 std::vector<std::string> warnings_on_create(const Json& object) {
   Warnings warnings;
   const auto add = [&](Warnings more) {
@@ -307,6 +314,7 @@ std::vector<std::string> warnings_on_create(const Json& object) {
     warnings.emplace_back(kStoredAsAll);
   }
   add(host_access_warnings(object));
+  add(hold_seconds_warnings(object, kDefaultMaxHoldSeconds));
   add(warnings_for(object));
   return warnings;
 }

@@ -29,14 +29,17 @@ std::vector<std::string> host_access_warnings(const Json& object);
 std::string left_to_scheduler(const Json& pod_template, const kube::Meta& job,
                               std::string_view role, bool only_hard);
 
+// spec.holdSeconds is above the administrator's limit, which bounds it in effect.
+std::vector<std::string> hold_seconds_warnings(const Json& object, int limit);
+
 // What admission changes.
 inline constexpr std::string_view kRequestsDropped =
     "only nervex-server may change spec.requests: the change was dropped";
 inline constexpr std::string_view kStoredAsAll =
     "spec.cleanPodPolicy: ALL is stored as All, which tools that compare with a file notice";
 
-// All of the above that the webhook says, in its order, when a valid NerveXJob or AggregatorConfig
-// is created as the user wrote it.
+// All of the above that the webhook with its default flags says, in its order, when a valid
+// NerveXJob or AggregatorConfig is created as the user wrote it.
 std::vector<std::string> warnings_on_create(const Json& object);
 
 }  // namespace nervex::job

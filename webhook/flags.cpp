@@ -1,5 +1,6 @@
 #include "webhook/flags.h"
 
+#include <limits>
 #include <map>
 #include <string>
 
@@ -47,6 +48,12 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                  "jobs of users who may not create pods in their namespace");
   add_strictness(app, "--capacity", flags.capacity, "NERVEX_CAPACITY",
                  "jobs that could not run even if all nodes were empty");
+  app.add_option("--max-hold-seconds", flags.max_hold_seconds,
+                 "limit on holdSeconds that nervex-controller is started with: jobs that ask for "
+                 "more are warned")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->capture_default_str();
   add_help_footer(app, "nervex-webhook --tls-cert-file tls.crt --tls-key-file tls.key");
   return parse_flags(app, argc, argv, flags.common);
 }

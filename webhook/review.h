@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "job/schema/schema_check.h"
+#include "job/types.h"
 #include "kube/model/admission.h"
 #include "kube/model/json.h"
 #include "webhook/capacity.h"
@@ -31,6 +32,8 @@ struct Rules {
   Strictness pod_access = Strictness::kRefuse;
   // Jobs that could not run even if all nodes were empty.
   Strictness capacity = Strictness::kWarn;
+  // Above it holdSeconds have no effect: nervex-controller --max-hold-seconds.
+  int max_hold_seconds = job::kDefaultMaxHoldSeconds;
   // Its object could be stored, but not be changed any more (webhook/review_memory.h).
   bool is_too_large = false;
 };

@@ -37,7 +37,9 @@ Quotas::Quotas(const Snapshot& snapshot) {
   }
   if (limits_.empty()) return;
   for (const GroupSeen& seen : snapshot.groups) {
-    if (seen.without_pod.empty() || limits_.count(seen.group->meta.ns.str()) == 0) continue;
+    if (limits_.count(seen.group->meta.ns.str()) == 0) continue;
+    count_reserved(seen);
+    if (seen.without_pod.empty()) continue;
     std::set<gang::SlotKey> placed;
     for (const gang::GangStatus& gang : seen.group->status.gangs) {
       for (const auto& placement : gang.placements) placed.emplace(placement.role, placement.slot);
@@ -52,6 +54,39 @@ Quotas::Quotas(const Snapshot& snapshot) {
   }
 }
 
+// As much as the spec still asks for. What a set of the base gang has reserved and does not ask for
+// any more goes to the requests that take it over (reserved_places.h).
+void Quotas::count_reserved(const GroupSeen& seen) {
+  const gang::PodGroup& group = *seen.group;
+  std::map<std::string_view, std::int64_t> left;
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    for (const gang::ReservedCapacity& entry : gang.reserved) left[entry.set] += entry.count;
+  }
+  if (left.empty()) return;
+  const auto count = [&](const gang::MemberSet& set, std::string_view from, std::int64_t asked) {
+    std::int64_t& has = left[from];
+    std::int64_t& counted = reserved_[{group.meta.uid, set.name}];
+    const std::int64_t pods = std::clamp<std::int64_t>(asked - counted, 0, has);
+    has -= pods;
+    counted += pods;
+    add(seen, set, pods);
+  };
+  for (const gang::MemberSet& set : group.spec.members) {
+    count(set, set.name, set.gang == gang::kBaseGang ? set.reserved_pods : set.from_reserved.count);
+  }
+  for (const gang::MemberSet& set : group.spec.members) {
+    if (set.gang == gang::kBaseGang || set.from_reserved.count == 0) continue;
+    count(set, set.from_reserved.set, set.from_reserved.count);
+  }
+}
+
+std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet& set) const {
+  if (work.committed) return 0;  // what it has reserved stays as it is
+  const auto at = reserved_.find({work.seen->group->meta.uid, set.name});
+  const std::int64_t counted = at == reserved_.end() ? 0 : at->second;
+  return set.gang == gang::kBaseGang ? set.reserved_pods - counted : -counted;
+}
+
 std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const GangWork& work) const {
   const auto limits = limits_.find(seen.group->meta.ns.str());
   if (limits == limits_.end()) return std::nullopt;
@@ -60,7 +95,7 @@ std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const Gang
     const auto new_pods = std::count_if(set->slots.begin(), set->slots.end(), [&](auto slot) {
       return has_no_pod(seen, *set, slot) && !is_counted(seen, *set, slot);
     });
-    pods.emplace_back(set, new_pods);
+    pods.emplace_back(set, new_pods + reserved_change(work, *set));
   }
   for (const Limit& of : limits->second) {
     Wide need = 0;
@@ -83,6 +118,12 @@ std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const Gang
 void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
   if (limits_.count(seen.group->meta.ns.str()) == 0) return;
   for (const gang::MemberSet* set : work.sets) {
+    const bool is_base = set->gang == gang::kBaseGang;
+    std::int64_t& reserved = reserved_[{seen.group->meta.uid, set->name}];
+    // What a request would take over stays reserved for it while it waits.
+    const std::int64_t change = add_them ? reserved_change(work, *set) : is_base ? -reserved : 0;
+    reserved += change;
+    add(seen, *set, change);
     for (const gang::SlotId slot : set->slots) {
       if (!has_no_pod(seen, *set, slot) || is_counted(seen, *set, slot) == add_them) continue;
       const auto key =

@@ -15,7 +15,8 @@
 namespace nervex::extender {
 
 // What ResourceQuotas leave while gangs are placed: what they allow, less what is used, less what
-// planned pods that do not exist yet will use. Pods that exist are in what is used.
+// planned pods that do not exist yet will use, and the pods that capacity is reserved for. Pods
+// that exist are in what is used.
 //
 // Two watches tell of a new pod and of its use, so that for a moment it counts twice, or not at
 // all: in the one case a gang waits a little longer, in the other the API server refuses a pod and
@@ -24,7 +25,8 @@ class Quotas {
  public:
   explicit Quotas(const Snapshot& snapshot);
 
-  // Which quota the gang would exceed if all its slots had pods; nullopt: none.
+  // Which quota the gang would exceed if all its slots had pods, and what it reserves was used;
+  // nullopt: none. A request takes over what is reserved for it.
   std::optional<gang::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
   // Every slot of the gang is planned now, or none is any more.
   void take(const GroupSeen& seen, const GangWork& work) { count(seen, work, true); }
@@ -40,6 +42,9 @@ class Quotas {
   // PodGroup UID, role, slot.
   using Counted = std::set<std::tuple<std::string_view, std::string_view, gang::SlotId>>;
 
+  void count_reserved(const GroupSeen& seen);
+  // Pods that the gang's set adds to what is counted, by what it reserves or takes over.
+  std::int64_t reserved_change(const GangWork& work, const gang::MemberSet& set) const;
   void count(const GroupSeen& seen, const GangWork& work, bool add);
   void add(const GroupSeen& seen, const gang::MemberSet& set, std::int64_t pods);
   bool is_counted(const GroupSeen& seen, const gang::MemberSet& set, gang::SlotId slot) const {
@@ -48,6 +53,8 @@ class Quotas {
 
   std::map<std::string_view, std::vector<Limit>> limits_;  // by namespace
   Counted counted_;                                        // in Limit::planned
+  // The same of reserved capacity, in pods by PodGroup UID and set.
+  std::map<std::pair<std::string_view, std::string_view>, std::int64_t> reserved_;
 };
 
 }  // namespace nervex::extender

@@ -607,6 +607,35 @@ TEST_CASE("a gang over quota waits and says so until the quota or its use change
   CHECK(c.planned_nodes("b") == "n3");  // its pods may have been created: the plan stays
 }
 
+TEST_CASE("reserved capacity counts as used in a quota", "[extender][planner]") {
+  Cluster c;
+  for (const char* node : {"n1", "n2", "n3", "n4"}) c.add_node(node, 8);
+  gang::MemberSet collectors = a_set("collector", 0, ask(8));
+  collectors.reserved_pods = 2;
+  const std::string hard = GENERATE("0", "15", "24");
+  c.api.add(kube::kResourceQuotas, testing::kNs, a_quota(hard, "0"));
+  c.add_group("a", {a_set("coordinator", 1, ask(0)), collectors}, 1);
+  c.add_group("b", learners(2), 2);
+  c.see();
+  c.planner.schedule_once();
+  const auto status = [&](const char* name) { return c.group(name).status.gangs.at(0); };
+  if (hard != "24") {
+    CHECK(status("a").reason == "OverQuota");
+    CHECK(status("a").message.find("the gang needs 16") != std::string::npos);
+    return;
+  }
+  CHECK(c.planned_nodes("a") != "waits");
+  CHECK(status("b").reason == "OverQuota");  // 8 are left
+  // Nor by a planner that begins later, when the gang runs.
+  c.add_gang_pods("a");
+  c.see();
+  c.planner.schedule_once();
+  CHECK(status("b").reason == "OverQuota");
+  CHECK(status("b").message ==
+        "over quota by requests.nvidia.com/gpu 8: resourcequota team allows 24, 0 are used, 16 "
+        "more are planned, the gang needs 16");
+}
+
 TEST_CASE("a gang that asks for more than can be counted is over any quota",
           "[extender][planner]") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

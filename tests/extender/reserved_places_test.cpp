@@ -160,6 +160,48 @@ TEST_CASE("the first bind checks reserved capacity too", "[extender][reserved]")
   CHECK(jobs.planned_nodes("a") == "cpu");
 }
 
+TEST_CASE("a request takes over what a quota already counts for it", "[extender][reserved]") {
+  Jobs jobs(4);
+  jobs.api.add(kube::kResourceQuotas, kNs,
+               {{"apiVersion", "v1"},
+                {"kind", "ResourceQuota"},
+                {"metadata", {{"name", "team"}, {"namespace", kNs}}},
+                {"status",
+                 {{"hard", {{"requests.nvidia.com/gpu", "24"}}},
+                  {"used", {{"requests.nvidia.com/gpu", "0"}}}}}});
+  jobs.run("a", 2);
+  REQUIRE(jobs.reserved("a") == "learner: n1 n2");
+  jobs.add_group("b", {testing::a_set("learner", 2, ask(8))}, 1);
+  jobs.cycle();
+  CHECK(jobs.planned_nodes("b") == "waits");
+
+  jobs.change("a", with_request(0, 3, 2));  // and one more: all that the quota allows
+  CHECK(jobs.reserved("a").empty());
+  CHECK(jobs.message("a", "request-1") == "3 pods are placed");
+  jobs.cycle();
+  CHECK(jobs.planned_nodes("b") == "waits");
+}
+
+TEST_CASE("a request that waits keeps what a quota counts for it", "[extender][reserved]") {
+  Jobs jobs(3);
+  jobs.api.add(kube::kResourceQuotas, kNs,
+               {{"apiVersion", "v1"},
+                {"kind", "ResourceQuota"},
+                {"metadata", {{"name", "team"}, {"namespace", kNs}}},
+                {"status",
+                 {{"hard", {{"requests.nvidia.com/gpu", "16"}}},
+                  {"used", {{"requests.nvidia.com/gpu", "0"}}}}}});
+  jobs.run("a", 2);
+  jobs.change("a", with_request(0, 3, 2));
+  CHECK(jobs.reserved("a") == "request-1-learner: n1 n2");
+  CHECK(jobs.message("a", "request-1")
+            .starts_with("over quota by requests.nvidia.com/gpu 8: resourcequota team allows 16"));
+  jobs.add_group("b", {testing::a_set("learner", 1, ask(8))}, 1);
+  jobs.cycle();
+  CHECK(jobs.planned_nodes("b") == "waits");
+  CHECK(jobs.is_quiet());
+}
+
 TEST_CASE("reserved capacity goes to nobody else", "[extender][reserved]") {
   Jobs jobs(2);
   jobs.run("a", 2);

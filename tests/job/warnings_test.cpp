@@ -10,6 +10,15 @@ namespace {
 
 using Warnings = std::vector<std::string>;
 
+TEST_CASE("who asks for a longer hold than the cluster allows is told so", "[job][warnings]") {
+  const Json job = {{"spec", {{"holdSeconds", 3601}}}};
+  CHECK(hold_seconds_warnings(job, 3600) ==
+        std::vector<std::string>{"spec.holdSeconds: capacity is kept for 3600 s at most in this "
+                                 "cluster: more has no effect"});
+  CHECK(hold_seconds_warnings(job, 3601).empty());
+  CHECK(warnings_on_create(job).size() == 1);
+}
+
 TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
   struct Row {
     std::string when;

@@ -335,5 +335,38 @@ TEST_CASE("never is more taken over than was reserved",
   }
 }
 
+TEST_CASE("no job keeps capacity for longer than the administrator allows",
+          "[controller][reserved]") {
+  using namespace std::chrono_literals;
+  job::Job job = testing::a_job(0, 0);
+  job.spec.collector->min_replicas = 2;
+  job.spec.hold_seconds = std::numeric_limits<int>::max();
+  World world(std::move(job));
+  world.seen.max_hold_seconds = 60;
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.settle();
+  CHECK(world.seen.job.status.max_hold_seconds == 60);
+  world.plan();
+  world.settle();
+  world.commit();
+  world.run_all();
+  world.settle();
+  CHECK(job::reserved_until(world.seen.job) == world.seen.now + 60s);
+  CHECK(reconcile(world.seen).requeue_after == 60s);
+  const auto reserved = [&] {
+    const auto& sets = world.seen.pod_groups.front()->spec.members;
+    return std::count_if(sets.begin(), sets.end(),
+                         [](const gang::MemberSet& set) { return set.reserved_pods == 2; });
+  };
+  CHECK(reserved() == 1);
+  world.seen.now += 60s;
+  world.settle();
+  CHECK(reserved() == 0);
+
+  world.seen.max_hold_seconds = std::numeric_limits<int>::max();  // started with another flag
+  world.settle();
+  CHECK_FALSE(world.seen.job.status.max_hold_seconds);
+}
+
 }  // namespace
 }  // namespace nervex::controller
