@@ -472,8 +472,8 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
        const auto* refused = condition(v, "PodsCreated", false);
        return refused != nullptr && has_reason(v, refused->reason);
      },
-     "fix what the API server refuses; the controller tries again by itself, at least every 6 "
-     "minutes."},
+     "fix what the API server refuses; the controller notices by itself, mostly within a minute or "
+     "two, and tries again at least every 6 minutes."},
     {[](const JobView& v) { return condition(v, "PodsRefused", true) != nullptr; },
      "correct what the note says: change the template that it names, or create what the template "
      "refers to. The job keeps its place in the queue, and the API server is asked again within a "

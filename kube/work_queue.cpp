@@ -8,10 +8,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// client-go's ItemExponentialFailureRateLimiter.
+// As client-go's ItemExponentialFailureRateLimiter, but for its longest delay of 1,000 s: an object
+// whose writes failed holds capacity or waits meanwhile, and what was wrong may be put right.
 constexpr milliseconds kFirstDelay{5};
-constexpr milliseconds kLongestDelay{1'000'000};
-constexpr int kMostDoublings = 18;  // 5 ms << 18 is beyond the longest delay
+constexpr milliseconds kLongestDelay{60'000};
+constexpr int kMostDoublings = 14;  // 5 ms << 14 is beyond the longest delay
 
 // The clock may be a test's: it does not wake anybody when it moves.
 constexpr milliseconds kLongestWait{1000};

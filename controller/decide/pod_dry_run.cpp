@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "controller/decide/conditions.h"
 #include "controller/decide/creation_failures.h"
+#include "controller/decide/limits.h"
 #include "controller/decide/pod_group.h"
 #include "controller/decide/services.h"
 #include "gang/slot.h"
@@ -43,7 +44,24 @@ bool waits_for_capacity(const Round& round) {
          !round.seen.job.spec.suspend;
 }
 
+bool backs_off_after_refusal(const Observed& seen) {
+  const job::Status& status = seen.job.status;
+  return is_backing_off(seen) && has_failed_creation(status) && status.last_attempt &&
+         status.phase == job::Phase::kCreated && !seen.job.spec.suspend;
+}
+
 namespace {
+
+// A back-off is not asked about sooner: the job would be made and refused again at once where the
+// dry run does not show what is wrong.
+SysTime first_due(const Observed& seen) {
+  return backs_off_after_refusal(seen) ? seen.job.status.last_attempt->end_time + kAskAgainAfter
+                                       : SysTime{};
+}
+
+bool is_asked_about(const Round& round) {
+  return waits_for_capacity(round) || backs_off_after_refusal(round.seen);
+}
 
 // The answer to what would be asked now; null: there is none yet.
 const DryRunReport* current_report(const Round& round) {
@@ -74,26 +92,37 @@ std::string dry_run_subject(const Round& round) {
 }
 
 Actions dry_run_steps(const Round& round) {
-  if (!waits_for_capacity(round)) return {};
+  if (!is_asked_about(round)) return {};
   const DryRunReport* report = current_report(round);
-  const bool is_due = report == nullptr ||
-                      (may_change(*report) && round.seen.now >= report->asked + kAskAgainAfter);
+  const bool is_due = report == nullptr
+                          ? round.seen.now >= first_due(round.seen)
+                          : may_change(*report) && round.seen.now >= report->asked + kAskAgainAfter;
   if (!is_due) return {};
   return {DryRunPods{dry_run_subject(round), round.seen.now}};
 }
 
-std::optional<milliseconds> time_until_dry_run(const Round& round) {
-  if (!waits_for_capacity(round)) return std::nullopt;
+bool is_refusal_over(const Round& round) {
+  if (!backs_off_after_refusal(round.seen)) return false;
   const DryRunReport* report = current_report(round);
-  if (report == nullptr || !may_change(*report)) return std::nullopt;
-  const SysTime due = report->asked + kAskAgainAfter;
+  return report != nullptr && report->is_answered && !may_change(*report) &&
+         report->asked >= first_due(round.seen);
+}
+
+std::optional<milliseconds> time_until_dry_run(const Round& round) {
+  if (!is_asked_about(round)) return std::nullopt;
+  const DryRunReport* report = current_report(round);
+  if (report != nullptr && !may_change(*report)) return std::nullopt;
+  const SysTime due = report == nullptr ? first_due(round.seen) : report->asked + kAskAgainAfter;
   if (due <= round.seen.now) return std::nullopt;  // dry_run_steps() asks
   return due - round.seen.now;
 }
 
 std::vector<DryRunPod> pods_to_dry_run(const Round& round) {
   std::vector<DryRunPod> pods;
-  if (!waits_for_capacity(round)) return pods;
+  if (!is_asked_about(round)) return pods;
+  // A job that backs off has no PodGroup.
+  const auto* group = round.attempt.group;
+  const std::string group_uid = group != nullptr ? group->meta.uid : round.job.meta.uid;
   const job::PodContext context = context_of(round);
   for (const Role role : kRolesOfGang) {
     const WantedSlot* slot = first_slot(round, role);
@@ -102,8 +131,8 @@ std::vector<DryRunPod> pods_to_dry_run(const Round& round) {
     job::PodOrder order;
     order.role = role;
     order.slot = slot->slot;
-    order.annotations = gang::annotations_for(
-        {round.attempt.group->meta.uid, base_set_name(role).set, slot_id(slot->slot), 0});
+    order.annotations =
+        gang::annotations_for({group_uid, base_set_name(role).set, slot_id(slot->slot), 0});
     pods.push_back({role, job::pod_manifest(round.job, order, context)});
   }
   return pods;

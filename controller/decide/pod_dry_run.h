@@ -10,6 +10,9 @@
 // server no more. Asked once for each attempt, and again when the spec or the AggregatorConfig has
 // changed; each minute after a refusal, which somebody may have put right elsewhere, and when there
 // was no answer. Nothing waits for the answer, and no gang is taken back for it.
+//
+// Also of a job whose pods the API server has refused, each minute while it backs off: the back-off
+// ends when they would be created.
 #pragma once
 
 #include <chrono>
@@ -27,6 +30,11 @@ namespace nervex::controller {
 
 // The planner has looked at the base gang of a job that is to start, and could not place it.
 bool waits_for_capacity(const Round& round);
+
+// The job backs off because a pod of it was refused for good: transition_of_failed_creation().
+bool backs_off_after_refusal(const Observed& seen);
+// Then: the dry run shows that its pods would be created now. The back-off has lasted for a minute.
+bool is_refusal_over(const Round& round);
 
 // -- what is asked, and when?
 

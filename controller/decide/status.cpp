@@ -14,6 +14,7 @@
 #include "controller/decide/created_pods.h"
 #include "controller/decide/creation_failures.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/pod_dry_run.h"
 #include "controller/decide/replacement.h"
 #include "job/names.h"
 
@@ -169,6 +170,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   if (judge_attempt(round).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
   set_facts(round, status);
   report_activity(round, status);
+  if (is_refusal_over(round)) status.next_attempt_time.reset();
   status.replaced = round.job.status.replaced;
   status.continued = round.job.status.continued;
   status.next_continued_collector = round.job.status.next_continued_collector;

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "controller/decide/attempt_transition.h"
 #include "controller/decide/conditions.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
@@ -264,6 +265,69 @@ TEST_CASE("a pod that would be created is nothing to report", "[controller][dry-
   DryRunReport report;
   add_dry_run_answer(Role::kLearner, nullptr, report);
   CHECK(report == DryRunReport{});
+}
+
+// -- a job whose pods were refused
+
+// It has backed off for as long as it was refused: the back-off is 6 min.
+World a_world_that_backs_off() {
+  using namespace std::chrono_literals;
+  World world(a_job(1, 0));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  REQUIRE(world.settle() >= 0);
+  world.plan();
+  const auto refuse = [&] {  // in the round that creates the pods
+    const AttemptTransition transition =
+        transition_of_failed_creation(Round(world.seen), std::string(kNoAccount));
+    world.apply({UpdateStatus{transition.status}});
+    REQUIRE(world.settle() >= 0);
+  };
+  refuse();
+  world.seen.now += 1h;
+  REQUIRE(world.settle() >= 0);
+  world.plan();
+  refuse();
+  REQUIRE(world.seen.job.status.next_attempt_time == world.seen.now + 6min);
+  REQUIRE(world.seen.pod_groups.empty());
+  world.dry_runs = 0;
+  return world;
+}
+
+TEST_CASE("the back-off after a refusal ends when a dry run shows that the pods would be created",
+          "[controller][dry-run]") {
+  using namespace std::chrono_literals;
+  World world = a_world_that_backs_off();
+  CHECK(reconcile(world.seen).requeue_after == 1min);
+  let_pass(world, 59s);
+  CHECK(world.dry_runs == 0);
+  let_pass(world, 1s);
+  CHECK(world.dry_runs == 1);
+  world.answer_dry_run({{Role::kCoordinator, std::string(kNoAccount)}});
+  let_pass(world, 0s);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(reconcile(world.seen).requeue_after == 1min);
+  let_pass(world, 1min);
+  CHECK(world.dry_runs == 2);
+  const bool is_known = GENERATE(true, false);
+  world.answer_dry_run({}, !is_known);
+  let_pass(world, 0s);
+  CHECK((world.seen.pod_groups.size() == 1) == is_known);
+  CHECK(world.seen.job.status.next_attempt_time.has_value() == !is_known);
+}
+
+TEST_CASE("a job that backs off after a failed attempt is not asked about",
+          "[controller][dry-run]") {
+  using namespace std::chrono_literals;
+  job::Job job = a_job(1, 0);
+  job.spec.backoff_limit = 9;
+  World world(std::move(job));
+  world.start();
+  world.seen.job.status.failed_attempts = 8;
+  world.end("dqn-coordinator", false);
+  REQUIRE(world.settle() >= 0);
+  let_pass(world, 2min);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.dry_runs == 0);
 }
 
 }  // namespace nervex::controller
