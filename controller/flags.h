@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/program.h"
-#include "job/types.h"
+#include "controller/decide/observed.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::controller {

@@ -402,5 +402,24 @@ TEST_CASE("pods that exist stay when the rest is refused", "[controller][direct]
   CHECK(cluster.job().status.phase == job::Phase::kRunning);
 }
 
+TEST_CASE("workers that were created on their nodes are held to the start timeout, too",
+          "[controller][direct]") {
+  using namespace std::chrono_literals;
+  World world = a_direct_world(1, 0);
+  world.seen.job.spec.start_timeout_seconds = 30;
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.settle();
+  world.plan_directly();
+  world.settle();
+  REQUIRE(asks_for_it(world));
+  REQUIRE(!world.pod_names().empty());
+  // Its kubelet does nothing, so the coordinator is not bound.
+  CHECK(world.seen.job.status.active_since == world.seen.now);
+  world.seen.now += 30s;
+  world.settle();
+  CHECK(world.seen.job.status.reason == "StartTimeout");
+  CHECK(world.pod_names().empty());
+}
+
 }  // namespace
 }  // namespace nervex::controller
