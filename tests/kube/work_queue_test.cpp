@@ -92,7 +92,8 @@ TEST_CASE("a failed key waits at least as long as the server asked", "[kube][que
   CHECK(queue.next() == "a");
 }
 
-TEST_CASE("back-off doubles from 5 ms to a minute until the key is forgotten", "[kube][work_queue]") {
+TEST_CASE("back-off doubles from 5 ms to a minute until the key is forgotten",
+          "[kube][work_queue]") {
   FakeClock clock;
   WorkQueue queue(clock);
   CHECK(queue.add_failed("a") == 5ms);
