@@ -6,7 +6,9 @@
 #include <array>
 #include <map>
 
+#include "base/duration.h"
 #include "cli/text.h"
+#include "gang/outage_tolerations.h"
 #include "gang/plan.h"
 
 namespace nervex::cli {
@@ -337,6 +339,19 @@ std::string problem_of(const kube::ContainerState& container) {
   return container.message.empty() ? text : text + ": " + container.message;
 }
 
+// A pod on a node that is away is not Ready, and may stay so for as long as its template says.
+std::string tolerance_of(const kube::Pod& pod) {
+  if (pod.ready || pod.phase != kube::PodPhase::kRunning) return "";
+  kube::Node node;
+  node.is_unreachable = kube::annotation(pod.meta, gang::kToleratesNotReadyAnnotation).empty();
+  const auto tolerated = gang::tolerated_outage(pod, node);
+  if (!tolerated) return "";
+  const bool is_always = *tolerated == std::chrono::seconds::max();
+  return fmt::format("not Ready; its template tolerates that node {} is {} {}", pod.node,
+                     node.is_unreachable ? "unreachable" : "not Ready",
+                     is_always ? "for any time" : "for " + short_duration(*tolerated));
+}
+
 std::string problem_of(const kube::Pod& pod) {
   for (const auto& container : pod.containers) {
     if (std::string text = problem_of(container); !text.empty()) return text;
@@ -345,6 +360,9 @@ std::string problem_of(const kube::Pod& pod) {
     return pod.message.empty() ? pod.reason.str() : pod.reason + ": " + pod.message;
   }
   if (pod.phase == kube::PodPhase::kFailed) return "failed";
+  if (!pod.node_lost.empty())
+    return fmt::format("its node {} is lost: {}", pod.node, pod.node_lost);
+  if (std::string text = tolerance_of(pod); !text.empty()) return text;
   return pod.node.empty() ? pod.unscheduled_message : "";
 }
 

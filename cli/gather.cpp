@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gang/slot.h"
 #include "job/counts.h"
 #include "job/names.h"
 #include "kube/model/watch.h"
@@ -33,7 +34,7 @@ Result<std::vector<kube::Pod>> read_pods(kube::Api& api, const job::Job& job) {
   if (!page) return page.error();
   std::vector<kube::Pod> pods;
   for (const auto item : page->items) {
-    auto pod = kube::decode_pod(item, job::pod_filter());
+    auto pod = kube::decode_pod(item, gang::with_slot_annotations(job::pod_filter()));
     if (!pod) return pod.error();
     if (pod->meta.owner && pod->meta.owner->uid == job.meta.uid) pods.push_back(*std::move(pod));
   }

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "gang/outage_tolerations.h"
+
 namespace nervex::gang {
 namespace {
 
@@ -48,6 +50,7 @@ std::vector<std::string> slot_annotation_keys() {
 
 kube::PodFilter with_slot_annotations(kube::PodFilter filter) {
   for (auto& key : slot_annotation_keys()) filter.annotation_keys.push_back(std::move(key));
+  for (auto& key : outage_annotation_keys()) filter.annotation_keys.push_back(std::move(key));
   filter.scheduling_annotation = kPodGroupUidAnnotation;
   return filter;
 }

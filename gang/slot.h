@@ -37,7 +37,8 @@ std::string slot_key(std::string_view role, int ordinal);
 
 // The annotation and label keys that the above needs, for kube::PodFilter.
 std::vector<std::string> slot_annotation_keys();
-// `filter` that keeps them too, and of such pods what the scheduler said last.
+// `filter` that keeps them and those of outage_tolerations.h too, and of such pods what the
+// scheduler said last.
 kube::PodFilter with_slot_annotations(kube::PodFilter filter);
 
 }  // namespace nervex::gang

@@ -13,6 +13,7 @@
 #include "controller/decide/conditions.h"
 #include "controller/decide/direct_placement.h"
 #include "controller/decide/services.h"
+#include "gang/outage_tolerations.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -186,7 +187,12 @@ Json manifest_of(const Round& round, const WantedPod& want, const job::PodContex
   order.entry = want.entry;
   order.annotations = gang::annotations_for({round.attempt.group->meta.uid, want.placement->role,
                                              want.placement->slot, want.placement->number});
-  return job::pod_manifest(round.job, order, context);
+  Json manifest = job::pod_manifest(round.job, order, context);
+  Json& annotations = manifest["metadata"]["annotations"];
+  for (const auto& key : gang::outage_annotation_keys()) annotations.erase(key);
+  const Json& tolerations = kube::array_at(manifest, {"spec", "tolerations"});
+  for (const auto& [key, value] : gang::outage_annotations(tolerations)) annotations[key] = value;
+  return manifest;
 }
 
 std::string created_text(const Gap& gap) {

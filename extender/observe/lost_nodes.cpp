@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "gang/outage_tolerations.h"
 #include "gang/slot.h"
 #include "kube/model/node.h"
 
@@ -53,9 +54,9 @@ void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
     outages_.erase(name);
     return;
   }
-  Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), "", false}).first->second;
+  Outage& outage = outages_.try_emplace(name, Outage{clock_.mono(), "", {}}).first->second;
   outage.text = text_about(after);
-  outage.is_done = false;
+  outage.look_at = outage.since + limit_;
   if (!after) forget_deleted_nodes();
 }
 
@@ -73,7 +74,7 @@ bool LostNodes::pod_changed(const PodPtr& after) {
   MutexLock lock(mutex_);
   const auto outage = outages_.find(after->node.str());
   if (outage == outages_.end()) return false;
-  outage->second.is_done = false;
+  outage->second.look_at = outage->second.since + limit_;
   return true;
 }
 
@@ -85,7 +86,8 @@ void LostNodes::note_unknown_nodes() {
   }
   MutexLock lock(mutex_);
   for (const std::string& name : names) {
-    outages_.try_emplace(name, Outage{clock_.mono(), text_about(nullptr), false});
+    const MonoTime now = clock_.mono();
+    outages_.try_emplace(name, Outage{now, text_about(nullptr), now + limit_});
   }
 }
 
@@ -105,7 +107,9 @@ bool LostNodes::is_disruption(const std::map<std::string, Outage>& outages) cons
 void LostNodes::restart() {
   MutexLock lock(mutex_);
   for (auto& [node, outage] : outages_) {
-    if (nodes_.get(node) != nullptr) outage.since = clock_.mono();
+    if (nodes_.get(node) == nullptr) continue;
+    outage.since = clock_.mono();
+    if (outage.look_at) outage.look_at = outage.since + limit_;
   }
 }
 
@@ -115,8 +119,23 @@ void LostNodes::set_done(const std::string& node) {
   MutexLock lock(mutex_);
   const auto outage = outages_.find(node);
   if (outage == outages_.end()) return;
-  outage->second.is_done = true;
+  outage->second.look_at.reset();
   if (is_deleted) outages_.erase(outage);
+}
+
+void LostNodes::look_later(const std::string& node, MonoTime at) {
+  MutexLock lock(mutex_);
+  const auto outage = outages_.find(node);
+  if (outage == outages_.end()) return;
+  auto& look_at = outage->second.look_at;
+  look_at = look_at ? std::min(*look_at, at) : at;
+}
+
+std::optional<milliseconds> LostNodes::limit_for(const kube::Pod& pod) const {
+  const auto node = nodes_.get(pod.node.str());
+  const auto tolerated = node ? gang::tolerated_outage(pod, *node) : std::nullopt;
+  if (tolerated == std::chrono::seconds::max()) return std::nullopt;
+  return tolerated ? std::max<milliseconds>(limit_, *tolerated) : limit_;
 }
 
 std::optional<milliseconds> LostNodes::mark_pods() {
@@ -140,10 +159,11 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   }
   for (const auto& [node, outage] : known) {
     if (was_disruption_ && nodes_.get(node) != nullptr) continue;
-    const auto due = outage.since + limit_ - clock_.mono();
+    if (!outage.look_at) continue;
+    const auto due = *outage.look_at - clock_.mono();
     if (due > due.zero()) {
       look_after(std::chrono::ceil<milliseconds>(due));
-    } else if (!outage.is_done) {
+    } else {
       lost[node];
     }
   }
@@ -156,7 +176,17 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   for (const auto& [node, pods] : lost) set_done(node);
   for (const PodPtr& pod : pods_.all()) {
     const auto at = lost.find(pod->node.str());
-    if (at != lost.end() && is_of_gang(*pod) && needs_mark(*pod)) at->second.push_back(pod);
+    if (at == lost.end() || !is_of_gang(*pod) || !needs_mark(*pod)) continue;
+    const auto limit = limit_for(*pod);
+    if (!limit) continue;
+    const MonoTime lost_at = known.at(at->first).since + *limit;
+    const auto due = lost_at - clock_.mono();
+    if (due > due.zero()) {
+      look_later(at->first, lost_at);
+      look_after(std::chrono::ceil<milliseconds>(due));
+    } else {
+      at->second.push_back(pod);
+    }
   }
   Budget budget{kMostMarks, clock_.mono() + kLongestCall};
   bool has_failed = false;
@@ -182,12 +212,12 @@ std::optional<milliseconds> LostNodes::mark_pods() {
 }
 
 void LostNodes::set_not_done(const std::string& node, Outage outage) {
-  outage.is_done = false;
+  outage.look_at = outage.since + limit_;
   const bool is_there = nodes_.get(node) != nullptr;
   MutexLock lock(mutex_);
   const auto known = outages_.find(node);
   if (known != outages_.end()) {
-    known->second.is_done = false;
+    known->second.look_at = outage.look_at;
   } else if (!is_there) {  // set_done() has forgotten it; a node that is back starts again
     outages_.emplace(node, std::move(outage));
   }

@@ -1,9 +1,10 @@
 // extender/observe/lost_nodes.h - which nodes are lost, and whose pods are marked for it?
 //
-// A node is lost when it was not Ready, or deleted, for longer than a limit. Its pods are marked by
-// the condition kube::kNodeLostCondition, and the controller removes and replaces marked pods
-// without waiting for the node. One writer, so the two programs cannot disagree, and the mark is
-// there for everybody to read: docs/adr/2026-11-22-healing.md.
+// A node is lost when it was not Ready, or deleted, for longer than a limit. A node that is not
+// Ready is lost later, or never, to pods whose template tolerates that (gang/outage_tolerations.h).
+// Its pods are marked by the condition kube::kNodeLostCondition, and the controller removes and
+// replaces marked pods without waiting for the node. One writer, so the two programs cannot
+// disagree, and the mark is there for everybody to read: docs/adr/2026-11-22-healing.md.
 #pragma once
 
 #include <atomic>
@@ -53,8 +54,9 @@ class LostNodes {
   struct Outage {
     MonoTime since{};
     std::string text;  // "not Ready since 2026-11-22T10:00:07Z", "deleted"
-    // No pod on it is to be marked. Looking for some costs a look at all pods of the cluster.
-    bool is_done = false;
+    // When pods on it are to be marked; nullopt: none is. Looking for some costs a look at all pods
+    // of the cluster.
+    std::optional<MonoTime> look_at;
   };
   // What one call may still do.
   struct Budget {
@@ -70,6 +72,10 @@ class LostNodes {
   void restart();
   std::map<std::string, Outage> outages() const;
   void set_done(const std::string& node);
+  // For how long that pod's node may be away before it is lost to it; nullopt: for any time. Of a
+  // node that was deleted nothing comes back.
+  std::optional<std::chrono::milliseconds> limit_for(const kube::Pod& pod) const;
+  void look_later(const std::string& node, MonoTime at);
   void forget_deleted_nodes() REQUIRES(mutex_);
   // Its pods are to be looked for again.
   void set_not_done(const std::string& node, Outage outage);

@@ -42,6 +42,7 @@ void scan_status(Value value, Node& node) {
         const Condition condition = scan_condition(entry);
         if (condition.type != "Ready") return;
         node.ready = condition.is_true;
+        node.is_unreachable = !condition.is_true && !condition.is_false;
         node.ready_changed = condition.since;
       });
     }

@@ -32,8 +32,9 @@ struct Node {
   StringMap labels;
   SharedVector<Taint> taints;
   bool unschedulable = false;
-  bool ready = false;       // condition Ready is True
-  SysTime ready_changed{};  // when that last changed, by the clock of the one who wrote it
+  bool ready = false;           // condition Ready is True
+  bool is_unreachable = false;  // it is Unknown: nothing was heard of the kubelet
+  SysTime ready_changed{};      // when that last changed, by the clock of the one who wrote it
   Resources allocatable;
   bool operator==(const Node&) const = default;
 };

@@ -243,6 +243,35 @@ TEST_CASE("of many pod problems the first are listed and the rest counted", "[cl
   CHECK(explain(view).find("\n  and 12 more\n") != std::string::npos);
 }
 
+TEST_CASE("a pod whose node is away says that its template tolerates it, or that the node is lost",
+          "[cli][explain]") {
+  struct Row {
+    std::string_view annotation;
+    std::string value;
+    std::string node_lost;
+    std::string shown;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"tolerates-not-ready-seconds", "3600", "",
+       "not Ready; its template tolerates that node n1 is not Ready for 60m\n"},
+      {"tolerates-unreachable-seconds", "always", "",
+       "not Ready; its template tolerates that node n1 is unreachable for any time\n"},
+      {"tolerates-not-ready-seconds", "3600", "deleted", "its node n1 is lost: deleted\n"},
+  }));
+  JobView view = a_view(job::Phase::kRunning);
+  kube::Pod pod;
+  pod.meta.name = "dqn-learner-x";
+  pod.node = "n1";
+  pod.phase = kube::PodPhase::kRunning;
+  pod.node_lost = row.node_lost;
+  pod.meta.annotations["nervex.sensetime.com/" + std::string(row.annotation)] = row.value;
+  view.pods = {pod};
+  CHECK(explain(view).find("dqn-learner-x  " + row.shown) != std::string::npos);
+  view.pods.front().ready = true;
+  view.pods.front().node_lost = "";
+  CHECK(explain(view).find("dqn-learner-x") == std::string::npos);
+}
+
 TEST_CASE("advice follows from the first problem", "[cli][advice]") {
   using job::Phase;
   struct Row {

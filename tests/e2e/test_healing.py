@@ -162,6 +162,36 @@ def test_a_pod_on_a_lost_node_is_replaced_at_once(jobs, healing, core, observer,
     assert observer.broken == []
 
 
+def test_a_node_is_lost_later_or_never_to_pods_whose_template_tolerates_that(
+        jobs, healing, core, nervexctl, observer, pair):
+    """Both roles are on the node that is away: the one whose template says nothing leaves it. The 300 s that
+    admission adds to every pod do not count, nor does a toleration of all taints."""
+    small, large = pair
+    lasts = {"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 3600}
+    named = [{"key": f"node.kubernetes.io/{state}", **lasts} for state in ("not-ready", "unreachable")]
+    start(jobs, 4, collector={"replicas": 1, "template": on(pair, tolerations=[{"operator": "Exists"}])},
+          learner={"replicas": 1, "template": on([small], gpus=0, tolerations=named)})
+    (learner,) = jobs.pods(NAME, "learner")
+    assert (node_of(jobs), node_of(jobs, "learner")) == ([small], [small])
+    kubelet.set_node_ready(healing.api(), small, False)
+    wait_node(jobs, large)
+
+    def stays():
+        (now,) = jobs.pods(NAME, "learner")
+        is_same = now.metadata.uid == learner.metadata.uid and not now.metadata.deletion_timestamp
+        return is_same and status(jobs)["attempt"] == 1, now
+    always(stays, "the learner stays, beyond the limit and the healing deadline", 10)
+    wait_for(lambda: f"its template tolerates that node {small} is not Ready for 60m"
+             in nervexctl("explain", NAME, "-n", jobs.namespace).stdout, "explain to say why the learner stays")
+    wait_for(lambda: ("healingSince" not in gang(jobs), gang(jobs)), "the gang to be whole")
+
+    core.delete_node(small)
+    wait_for(lambda: learner.metadata.uid not in {pod.metadata.uid for pod in jobs.pods(NAME, "learner")},
+             "the learner to be removed with its node")
+    observer.catch_up()
+    assert observer.broken == []
+
+
 def test_a_pod_that_is_terminating_for_ever_on_a_dead_node_is_removed(jobs, healing, core, namespace, pair):
     small, large = pair
     slow = on(pair, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)

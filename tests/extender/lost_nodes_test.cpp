@@ -132,6 +132,98 @@ TEST_CASE("a network that is broken ends no job", "[extender][lost_nodes]") {
   CHECK(c.mark(0).empty());
 }
 
+// What the controller writes of a template's tolerations.
+void tolerate(Cluster& c, std::size_t pod, const char* annotation, const char* value) {
+  c.api.change(kube::kPods, testing::kNs, c.names[pod],
+               {{"metadata", {{"annotations", {{annotation, value}}}}}});
+  c.see_pods();
+}
+
+constexpr const char* kNotReadySeconds = "nervex.sensetime.com/tolerates-not-ready-seconds";
+constexpr const char* kUnreachableSeconds = "nervex.sensetime.com/tolerates-unreachable-seconds";
+
+TEST_CASE("a template that tolerates the outage of a node is lost later, or never",
+          "[extender][lost_nodes]") {
+  Cluster c;
+  struct Row {
+    std::string when;
+    const char* key;
+    const char* value;
+    const char* ready;  // condition Ready of the node
+    int lost_after;     // seconds; 0: never
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing is tolerated", "other", "3600", "False", 60},
+      {"for longer than the limit", kNotReadySeconds, "3600", "False", 3600},
+      {"for any time", kNotReadySeconds, "always", "False", 0},
+      {"for less than the limit", kNotReadySeconds, "5", "False", 60},
+      {"the other taint", kUnreachableSeconds, "3600", "False", 60},
+      {"a node that is not heard of", kUnreachableSeconds, "3600", "Unknown", 3600},
+      {"the other taint of a node that is not heard of", kNotReadySeconds, "3600", "Unknown", 60},
+      {"it is no number", kNotReadySeconds, "1h", "False", 60},
+  }));
+  INFO(row.when);
+  tolerate(c, 0, row.key, row.value);
+  c.api.change(
+      kube::kNodes, "", "n1",
+      {{"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", row.ready}}})}}}});
+  c.see_nodes();
+  c.planner.schedule_once();
+  if (row.lost_after == 0) {
+    c.pass(seconds(60));
+    CHECK(c.lost_nodes.mark_pods() == std::nullopt);
+    c.pass(seconds(1'000'000));
+    CHECK(c.mark(0).empty());
+    return;
+  }
+  if (row.lost_after > 60) {
+    c.pass(seconds(60));
+    CHECK(c.lost_nodes.mark_pods() == seconds(row.lost_after - 60));
+    c.pass(seconds(row.lost_after - 61));
+  } else {
+    c.pass(seconds(59));
+  }
+  CHECK(c.mark(0).empty());
+  c.pass(seconds(1));
+  CHECK_FALSE(c.mark(0).empty());
+}
+
+TEST_CASE("each pod of a node is lost by its own template's tolerations",
+          "[extender][lost_nodes]") {
+  Cluster c;
+  c.api.change(kube::kPods, testing::kNs, c.names[1], {{"spec", {{"nodeName", "n1"}}}});
+  tolerate(c, 0, kNotReadySeconds, "3600");
+  c.lose("n1");
+  c.pass(seconds(60));
+  CHECK(c.mark(0).empty());
+  CHECK_FALSE(c.mark(1).empty());
+  SECTION("the other one follows") {
+    c.pass(seconds(3540));
+    CHECK_FALSE(c.mark(0).empty());
+  }
+  SECTION("the node comes back before") {
+    c.set_ready("n1", true);
+    c.see_nodes();
+    c.pass(seconds(7200));
+    CHECK(c.mark(0).empty());
+  }
+  SECTION("its node is deleted: nothing comes back") {
+    c.api.remove(kube::kNodes, "", "n1");
+    c.see_nodes();
+    c.planner.schedule_once();
+    c.see_pods();
+    CHECK(c.mark(0) == "deleted");
+  }
+  SECTION("the PodGroup is deleted, as of an attempt that is over: the pod's word counts on") {
+    c.api.remove(kube::kPodGroups, testing::kNs, "a");
+    c.see_groups();
+    c.pass(seconds(3539));
+    CHECK(c.mark(0).empty());
+    c.pass(seconds(1));
+    CHECK_FALSE(c.mark(0).empty());
+  }
+}
+
 TEST_CASE("nodes that were deleted together are lost", "[extender][lost_nodes]") {
   Cluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.api.remove(kube::kNodes, "", node);

@@ -40,6 +40,31 @@ TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]
   CHECK(pod["spec"]["affinity"].dump().find("n7") != std::string::npos);
 }
 
+TEST_CASE("a pod carries for how long its template tolerates an outage of its node",
+          "[controller][pods]") {
+  constexpr const char* kKey = "nervex.sensetime.com/tolerates-not-ready-seconds";
+  const bool tolerates = GENERATE(true, false);
+  job::Job job = a_job(1, 0);
+  Json collector = job.spec.collector->pod_template;
+  collector["metadata"]["annotations"][kKey] = "1";  // by a hand of somebody else's
+  collector["spec"]["tolerations"] = Json::array({{{"operator", "Exists"}}});
+  if (tolerates) {
+    collector["spec"]["tolerations"].push_back({{"key", "node.kubernetes.io/not-ready"},
+                                                {"operator", "Exists"},
+                                                {"effect", "NoExecute"},
+                                                {"tolerationSeconds", 3600}});
+  }
+  job.spec.collector->pod_template = collector;
+  World world(job);
+  world.settle();
+  world.plan();
+  const Actions steps = pod_steps(Round(world.seen));
+  const Json& annotations =
+      std::get<CreatePods>(steps.at(1)).manifests.at(0)["metadata"]["annotations"];
+  CHECK(annotations.contains(kKey) == tolerates);
+  if (tolerates) CHECK(annotations[kKey] == "3600");
+}
+
 TEST_CASE("pods and services that are missing come back", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
