@@ -105,6 +105,10 @@ Json encode_member(const MemberSet& member) {
   if (member.from_reserved.count > 0) {
     out["fromHeld"] = {{"set", member.from_reserved.set}, {"count", member.from_reserved.count}};
   }
+  if (member.admitted.answer > 0) {
+    out["admitted"] = {{"answer", member.admitted.answer},
+                       {"requests", kube::encode_resources(member.admitted.requests)}};
+  }
   const kube::NodeConstraints& constraints = member.shape.constraints;
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;
   if (!constraints.node_selector_terms.empty()) {
@@ -137,6 +141,7 @@ Json encode_gang(const GangStatus& gang) {
     out["refusals"] = {{"count", gang.refusals.count},
                        {"planAfter", to_rfc3339_micro(gang.refusals.plan_after)},
                        {"message", gang.refusals.message}};
+    if (!gang.refusals.waits_for.empty()) out["refusals"]["waitsFor"] = gang.refusals.waits_for;
   }
   if (gang.healing_since) {
     out["healingSince"] = to_rfc3339_micro(*gang.healing_since);
@@ -158,6 +163,7 @@ Json encode_spec(const PodGroupSpec& spec) {
            {"members", std::move(members)}};
   if (spec.schedule_timeout_seconds) out["scheduleTimeoutSeconds"] = *spec.schedule_timeout_seconds;
   if (spec.direct_placement) out["placement"] = kDirect;
+  if (spec.highest_placement > 0) out["highestPlacement"] = spec.highest_placement;
   return out;
 }
 
@@ -170,7 +176,11 @@ Json encode_status(const PodGroupStatus& status) {
   for (const AvoidedNode& avoided : status.avoid) out["avoid"].push_back(encode_avoided(avoided));
   Json enlarged = Json::array();
   for (const EnlargedSet& set : status.enlarged) {
-    enlarged.push_back({{"name", set.set}, {"requests", kube::encode_resources(set.requests)}});
+    enlarged.push_back({{"name", set.set},
+                        {"requests", kube::encode_resources(set.requests)},
+                        {"times", set.times},
+                        {"until", to_rfc3339_micro(set.until)}});
+    if (set.answer > 0) enlarged.back()["answer"] = set.answer;
   }
   if (!enlarged.empty()) out["enlarged"] = std::move(enlarged);
   return out;

@@ -53,6 +53,14 @@ struct FromReserved {
   bool operator==(const FromReserved&) const = default;
 };
 
+// What the API server said in a dry run of a pod of a set, while its gang waited: a LimitRange, a
+// RuntimeClass or a webhook may make pods larger than the template says, and may cease to.
+struct AdmittedPod {
+  int answer = 0;            // counts up; 0: there was none
+  kube::Resources requests;  // of the pod as it would be stored
+  bool operator==(const AdmittedPod&) const = default;
+};
+
 // Pods of one role and one shape.
 struct MemberSet {
   std::string name;  // unique in the PodGroup
@@ -70,6 +78,7 @@ struct MemberSet {
   // them: the job's own aggregator. JSON: healsAlone.
   bool heals_alone = false;
   FromReserved from_reserved = {};  // JSON: fromHeld
+  AdmittedPod admitted = {};
   bool operator==(const MemberSet&) const = default;
 };
 
@@ -87,6 +96,9 @@ struct PodGroupSpec {
   // The pods of the base gang, but for those that are bound last, may be created with their node:
   // all that decides where they may go is in their shapes. JSON: placement "Direct".
   bool direct_placement = false;
+  // The highest placement number that the controller has seen. Numbers continue above it, also when
+  // the status was lost.
+  std::int64_t highest_placement = 0;
   bool operator==(const PodGroupSpec&) const = default;
 };
 
@@ -105,6 +117,9 @@ struct PlanRefusals {
   int count = 0;         // plans in a row
   SysTime plan_after{};  // no sooner again
   std::string message;   // what kube-scheduler said last, and of which pod
+  // The claims that no node was at fault for, as they were then, sorted: "data=missing",
+  // "data=unbound". When one of them is otherwise the gang is planned again at once.
+  std::vector<std::string> waits_for{};
   bool operator==(const PlanRefusals&) const = default;
 };
 
@@ -152,10 +167,15 @@ struct AvoidedNode {
   bool operator==(const AvoidedNode&) const = default;
 };
 
-// Pods of this set were created with more than the spec says: admission enlarged them.
+// Pods of this set were created with more than the spec says: admission enlarged them. That ends
+// with its cause: with a later answer to a dry run (AdmittedPod), with a pod that is not enlarged,
+// or when a plan after `until` shows it.
 struct EnlargedSet {
   std::string set;  // MemberSet::name
   kube::Resources requests;
+  int times = 1;    // that it was learned; `until` is the later the more there were
+  SysTime until{};  // then a plan is tried without it
+  int answer = 0;   // AdmittedPod::answer when it was learned
   bool operator==(const EnlargedSet&) const = default;
 };
 
@@ -164,8 +184,7 @@ struct PodGroupStatus {
   std::int64_t next_placement = 1;
   std::vector<GangStatus> gangs;     // in the order of first mention in the spec
   std::vector<AvoidedNode> avoid{};  // bounded: extender/decide/refusals.h
-  // In the order of the spec. Kept as long as the set is there: while a gang waits there are no
-  // pods that could tell.
+  // In the order of the spec: while a gang waits there are no pods that could tell.
   std::vector<EnlargedSet> enlarged{};
   bool operator==(const PodGroupStatus&) const = default;
 };

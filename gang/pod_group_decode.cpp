@@ -161,6 +161,15 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!amounts) return with_context(where + ".requests", amounts.error());
     member.shape.requests = *std::move(amounts);
   }
+  if (const Json* admitted = kube::find(from, {"admitted"}); admitted != nullptr) {
+    const std::string here = where + ".admitted";
+    auto read = read_int(*admitted, "answer", here, 0, member.admitted.answer);
+    if (!read) return read.error();
+    const Json* size = kube::find(*admitted, {"requests"});
+    auto amounts = kube::decode_resources(size != nullptr ? *size : Json::object());
+    if (!amounts) return with_context(here + ".requests", amounts.error());
+    member.admitted.requests = *std::move(amounts);
+  }
   for (const auto& [field, kind] :
        {std::pair("hostPorts", kube::kHostPort), {"podAntiAffinity", kube::kPodAntiAffinity}}) {
     for (const Json& text : kube::array_at(from, {field})) {
@@ -199,6 +208,9 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
     if (!read) return read.error();
   }
   spec.direct_placement = kube::string_at(from, {"placement"}) == kDirect;
+  if (auto read = read_int64(from, "highestPlacement", "spec", spec.highest_placement); !read) {
+    return read.error();
+  }
   Taken taken;
   for (const Json& entry : kube::array_at(from, {"members"})) {
     auto member = decode_member(entry, fmt::format("spec.members[{}]", spec.members.size()), taken);
@@ -252,6 +264,9 @@ Result<PlanRefusals> decode_refusals(const Json& from, const std::string& where)
   if (!after) return after.error();
   refusals.plan_after = *after;
   refusals.message = kube::string_at(*found, {"message"});
+  for (const Json& one : kube::array_at(*found, {"waitsFor"})) {
+    if (one.is_string()) refusals.waits_for.push_back(one.get<std::string>());
+  }
   return refusals;
 }
 
@@ -361,7 +376,13 @@ Result<PodGroupStatus> decode_status(const Json& from) {
     const Json* requests = kube::find(entry, {"requests"});
     auto amounts = kube::decode_resources(requests != nullptr ? *requests : Json());
     if (!amounts) return with_context(where + ".requests", amounts.error());
-    status.enlarged.push_back({*std::move(name), *std::move(amounts)});
+    EnlargedSet set{*std::move(name), *std::move(amounts), 1, {}, 0};
+    if (auto read = read_int(entry, "times", where, 1, set.times); !read) return read.error();
+    if (auto read = read_int(entry, "answer", where, 0, set.answer); !read) return read.error();
+    auto until = read_time(entry, "until", where);
+    if (!until) return until.error();
+    set.until = *until;
+    status.enlarged.push_back(std::move(set));
   }
   return status;
 }

@@ -26,7 +26,7 @@ bool PodDryRuns::answer_next() {
 
 // The pods are made of what is known now: a job may wait for its answer, and templates are large.
 void PodDryRuns::answer(const DryRuns::Question& question) {
-  DryRunReport report{question.subject, question.asked, true, false, {}};
+  DryRunReport report{question.subject, question.asked, true, false, {}, {}};
   try {
     const auto seen = observe_caches(stores_, options_, question.job, clock_.now());
     if (!seen || seen->job.meta.uid != question.job_uid) return;
@@ -35,6 +35,7 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
     for (const auto& [role, manifest] : pods_to_dry_run(round)) {
       const auto reply = send(seen->job.meta.ns, manifest);
       add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
+      if (reply) add_dry_run_size(role, *reply, report);
       if (report.is_incomplete) break;  // others wait for their answers
     }
   } catch (const std::exception& e) {  // a library's

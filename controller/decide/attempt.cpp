@@ -54,6 +54,16 @@ Attempt current_attempt(const Observed& seen) {
   return attempt;
 }
 
+bool is_base_committed(const Attempt& attempt) {
+  if (attempt.group == nullptr) return false;
+  const auto* base = gang::find_gang(attempt.group->status, gang::kBaseGang);
+  if (base != nullptr && base->committed) return true;
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
+    return of.pod != nullptr && !of.pod->node.empty() && !of.pod->is_finished() &&
+           is_of_gang(of, *attempt.group, gang::kBaseGang);
+  });
+}
+
 bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
   return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& of) {
     return of.role == job::Role::kAggregator && of.slot.ordinal == ordinal;

@@ -49,6 +49,10 @@ const AttemptPod* coordinator_of(const Attempt& attempt);
 // again within the healing deadline; else null.
 const gang::GangStatus* gang_given_up(const Attempt& attempt, std::string_view gang);
 
+// The base gang has begun to be bound: the status says so, or, should somebody have emptied it, a
+// pod does.
+bool is_base_committed(const Attempt& attempt);
+
 // Of ordinal 0: the job's own. One that is being deleted counts.
 bool has_aggregator_pod(const Attempt& attempt, int ordinal);
 

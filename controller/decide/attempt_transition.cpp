@@ -367,11 +367,9 @@ bool was_changed(const Round& round) {
   }
   const std::string& planned = kube::annotation(round.attempt.group->meta, kTemplatesAnnotation);
   // A gang that is committed goes on beside a role that comes: none of its pods is made of that.
-  const auto* base = gang::find_gang(round.attempt.group->status, gang::kBaseGang);
-  const bool is_committed = base != nullptr && base->committed;
   return has_other_templates(
       planned, templates_hash(round.seen.job.spec, round.seen.aggregator_config.get()),
-      is_committed || round.seen.aggregator_config_is_unreadable);
+      is_base_committed(round.attempt) || round.seen.aggregator_config_is_unreadable);
 }
 
 // The planner could not make the base gang whole again within the healing deadline: nobody waits

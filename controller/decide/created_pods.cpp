@@ -80,6 +80,13 @@ CreatedThrough created_through(const Round& round) {
       created.gangs[gang.name] = bound;
     }
   }
+  // A gang that the spec has and the status lacks: somebody has emptied that.
+  for (const gang::MemberSet& set : group->spec.members) {
+    if (gang::find_gang(group->status, set.gang) != nullptr) continue;
+    const std::int64_t bound =
+        stored_bound(round.seen.job.status.created_through, *group, set.gang);
+    if (bound > 0) created.gangs[set.gang] = bound;
+  }
   if (!created.gangs.empty()) created.pod_group_uid = group->meta.uid;
   return created;
 }

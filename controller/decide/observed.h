@@ -93,6 +93,13 @@ struct DryRunReport {
   bool is_answered = false;    // false: the question is on its way
   bool is_incomplete = false;  // of some role nothing is known
   std::vector<Refusal> refusals;
+  // What the pod would request as admission makes it. Not of a role that is refused.
+  struct Size {
+    job::Role role = job::Role::kCoordinator;
+    kube::Resources requests;
+    bool operator==(const Size&) const = default;
+  };
+  std::vector<Size> sizes{};
   bool operator==(const DryRunReport&) const = default;
 };
 

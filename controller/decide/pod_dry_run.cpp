@@ -16,6 +16,7 @@
 #include "controller/decide/services.h"
 #include "gang/slot.h"
 #include "job/pod_manifest.h"
+#include "kube/model/pod.h"
 #include "kube/model/quantity.h"
 
 namespace nervex::controller {
@@ -73,6 +74,28 @@ bool may_change(const DryRunReport& report) {
   return report.is_answered && (report.is_incomplete || !report.refusals.empty());
 }
 
+const gang::EnlargedSet* enlarged_set(const gang::PodGroup& group, const gang::MemberSet& set) {
+  for (const gang::EnlargedSet& known : group.status.enlarged) {
+    if (known.set == set.name && known.answer >= set.admitted.answer) return &known;
+  }
+  return nullptr;
+}
+
+// The planner takes pods of the base gang for larger than the spec says.
+bool counts_as_enlarged(const Round& round) {
+  if (round.attempt.group == nullptr) return false;
+  const auto& sets = round.attempt.group->spec.members;
+  return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
+    const gang::EnlargedSet* known = enlarged_set(*round.attempt.group, set);
+    return set.gang == gang::kBaseGang &&
+           (!set.admitted.requests.empty() || (known != nullptr && !known->requests.empty()));
+  });
+}
+
+bool is_asked_again(const Round& round, const DryRunReport& report) {
+  return may_change(report) || (report.is_answered && counts_as_enlarged(round));
+}
+
 const WantedSlot* first_slot(const Round& round, Role role) {
   const auto& slots = round.slots.all();
   const auto at = std::find_if(slots.begin(), slots.end(), [role](const WantedSlot& slot) {
@@ -94,9 +117,9 @@ std::string dry_run_subject(const Round& round) {
 Actions dry_run_steps(const Round& round) {
   if (!is_asked_about(round)) return {};
   const DryRunReport* report = current_report(round);
-  const bool is_due = report == nullptr
-                          ? round.seen.now >= first_due(round.seen)
-                          : may_change(*report) && round.seen.now >= report->asked + kAskAgainAfter;
+  const bool is_due = report == nullptr ? round.seen.now >= first_due(round.seen)
+                                        : is_asked_again(round, *report) &&
+                                              round.seen.now >= report->asked + kAskAgainAfter;
   if (!is_due) return {};
   return {DryRunPods{dry_run_subject(round), round.seen.now}};
 }
@@ -111,7 +134,7 @@ bool is_refusal_over(const Round& round) {
 std::optional<milliseconds> time_until_dry_run(const Round& round) {
   if (!is_asked_about(round)) return std::nullopt;
   const DryRunReport* report = current_report(round);
-  if (report != nullptr && !may_change(*report)) return std::nullopt;
+  if (report != nullptr && !is_asked_again(round, *report)) return std::nullopt;
   const SysTime due = report == nullptr ? first_due(round.seen) : report->asked + kAskAgainAfter;
   if (due <= round.seen.now) return std::nullopt;  // dry_run_steps() asks
   return due - round.seen.now;
@@ -234,6 +257,31 @@ void add_dry_run_answer(Role role, const Error* error, DryRunReport& report) {
   } else {
     report.is_incomplete = true;
   }
+}
+
+void add_dry_run_size(Role role, std::string_view pod_json, DryRunReport& report) {
+  const auto pod = kube::decode_pod(pod_json, {});
+  if (pod) report.sizes.push_back({role, kube::without_implicit(pod->requests)});
+}
+
+// A first answer counts if it is not what the planner takes for true; a later one if it is another
+// one than the last: of pods that are enlarged although the dry run says otherwise, the pods are
+// right (extender/decide/enlarged.h).
+gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set) {
+  const DryRunReport* report = waits_for_capacity(round) ? current_report(round) : nullptr;
+  if (report == nullptr || !report->is_answered || set.gang != gang::kBaseGang) return set.admitted;
+  const auto size = std::find_if(report->sizes.begin(), report->sizes.end(),
+                                 [&](const auto& one) { return to_string(one.role) == set.role; });
+  if (size == report->sizes.end()) return set.admitted;
+  const bool is_larger = !size->requests.fits_in(set.shape.requests);
+  const kube::Resources now = is_larger ? size->requests : kube::Resources();
+  const gang::EnlargedSet* known = enlarged_set(*round.attempt.group, set);
+  const bool is_first = set.admitted.answer == 0;
+  const kube::Resources before =
+      is_first && known != nullptr ? known->requests : set.admitted.requests;
+  if (now == before) return set.admitted;
+  const int last = std::max(set.admitted.answer, known == nullptr ? 0 : known->answer);
+  return {last + 1, now};
 }
 
 void report_dry_run(const Round& round, job::Status& status) {

@@ -8,8 +8,10 @@
 // Only of a job whose base gang the planner has looked at and could not place: the pods of one that
 // is placed at once are created in the next round, which tells the same as soon and costs the API
 // server no more. Asked once for each attempt, and again when the spec or the AggregatorConfig has
-// changed; each minute after a refusal, which somebody may have put right elsewhere, and when there
-// was no answer. Nothing waits for the answer, and no gang is taken back for it.
+// changed; each minute after a refusal, which somebody may have put right elsewhere, when there was
+// no answer, and while the gang is planned with pods that admission makes larger than their
+// template: whatever did that may cease to. Nothing waits for the answer, and no gang is taken back
+// for it.
 //
 // Also of a job whose pods the API server has refused, each minute while it backs off: the back-off
 // ends when they would be created.
@@ -18,6 +20,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -64,6 +67,12 @@ std::vector<DryRunPod> pods_to_dry_run(const Round& round);
 //   counts that (OverQuota);
 // - without an answer nothing is known.
 void add_dry_run_answer(job::Role role, const Error* error, DryRunReport& report);
+// The pod as the API server would store it.
+void add_dry_run_size(job::Role role, std::string_view pod_json, DryRunReport& report);
+
+// What the set of the PodGroup says of admission (MemberSet::admitted) by the answer, if there is
+// one and it is another one than before; else as it is.
+gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set);
 
 // Sets condition PodsRefused by the report, if there is one of the round's subject. Until then what
 // was said before stands. False once the gang has its placements: from then on PodsCreated tells.

@@ -16,6 +16,7 @@
 #include "controller/decide/attempt.h"
 #include "controller/decide/direct_placement.h"
 #include "controller/decide/limits.h"
+#include "controller/decide/pod_dry_run.h"
 #include "controller/decide/previous_attempt.h"
 #include "controller/decide/reserved_capacity.h"
 #include "job/names.h"
@@ -52,7 +53,7 @@ class Members {
         wanted_(round.slots),
         is_lost_(round.requests_lost),
         backing_off_(is_lost_ ? SlotNumbers{} : round.backing_off),
-        base_is_committed_(is_base_committed(round.attempt.group)),
+        base_is_committed_(is_base_committed(round.attempt)),
         reservation_{round.job.spec, base_is_committed_, has_hold_ended(round)} {}
 
   std::vector<gang::MemberSet> follow() {
@@ -201,12 +202,6 @@ class Members {
         .first->second;
   }
 
-  static bool is_base_committed(const gang::PodGroup* group) {
-    if (group == nullptr) return false;
-    const auto* base = gang::find_gang(group->status, gang::kBaseGang);
-    return base != nullptr && base->committed;
-  }
-
   // Where the planner knows the slot from: somebody took it out of the spec by hand.
   std::optional<SetName> name_before(const WantedSlot& slot) {
     if (gangs_before_.empty()) {
@@ -290,6 +285,27 @@ int priority_of(const Round& round) {
 
 }  // namespace
 
+namespace {
+
+// The highest number that was seen, written with other changes, and at once when the status has
+// lost it: a write of its own for each plan would cost the job's start a round trip.
+std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spec) {
+  const gang::PodGroup& group = *round.attempt.group;
+  std::int64_t highest = group.spec.highest_placement;
+  for (const AttemptPod& of : round.attempt.pods) highest = std::max(highest, of.placement);
+  const auto& created = round.seen.job.status.created_through;
+  for (const auto& [gang, number] : created.gangs) {
+    if (created.pod_group_uid == group.meta.uid) highest = std::max(highest, number);
+  }
+  const std::int64_t given_out = group.status.next_placement - 1;
+  gang::PodGroupSpec same = spec;
+  same.highest_placement = group.spec.highest_placement;
+  const bool is_known = highest <= std::max(given_out, group.spec.highest_placement);
+  return same == group.spec && is_known ? same.highest_placement : std::max(highest, given_out);
+}
+
+}  // namespace
+
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
   gang::PodGroupSpec spec;
   spec.priority = priority_of(round);
@@ -297,6 +313,9 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.queued_since = place_in_queue(round.job);
   spec.members = Members(round, context).follow();
   spec.direct_placement = wants_direct_placement(round, context);
+  if (round.attempt.group == nullptr) return spec;
+  for (gang::MemberSet& set : spec.members) set.admitted = admitted_pod(round, set);
+  spec.highest_placement = highest_placement(round, spec);
   return spec;
 }
 

@@ -42,7 +42,8 @@ std::vector<Refusal> refusals_among(const HoldState& state) {
   std::vector<Refusal> refusals;
   for (const MemberSeen* member : state.missing) {
     if (member->refusal.empty()) continue;
-    refusals.push_back({member->set->name, *member->placement, member->refusal});
+    refusals.push_back(
+        {member->set->name, *member->placement, member->refusal, member->unusable_claims});
   }
   return refusals;
 }

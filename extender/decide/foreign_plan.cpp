@@ -149,7 +149,7 @@ void ForeignWork::note_failed_start(bool has_failed) {
                               pod.nominated_node == written->second.node;
     const bool is_refused = pod.unscheduled_reason == "Unschedulable" &&
                             !says_group_waits(pod.unscheduled_message, seen_.group->meta.name);
-    if (!did_not_come || !is_refused) continue;
+    if (!did_not_come || !is_refused || is_no_nodes_fault(pod.unscheduled_message)) continue;
     avoid(i, pod.nominated_node);
     memory_.failures = 0;
     memory_.not_before = now_;
@@ -160,7 +160,10 @@ void ForeignWork::note_failed_start(bool has_failed) {
 // message that names the node is a proof, and so is a second failure.
 void ForeignWork::note_refusal(std::size_t i, ForeignMemory::Nomination& nomination) {
   const kube::Pod& pod = *seen_.pending[i].pod;
-  if (says_group_waits(pod.unscheduled_message, seen_.group->meta.name)) return;
+  if (says_group_waits(pod.unscheduled_message, seen_.group->meta.name) ||
+      is_no_nodes_fault(pod.unscheduled_message)) {
+    return;
+  }
   if (nomination.refused_on != nomination.node) nomination.strikes = 0;
   nomination.refused_on = nomination.node;
   const std::string& said = pod.unscheduled_message;

@@ -33,8 +33,8 @@ KnownPlacements known_placements(const GroupSeen& seen) {
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  return {set.name, set.gang,  set.role,      std::move(slots),
-          0,        set.shape, set.bind_last, set.heals_alone};
+  return {set.name,      set.gang,        set.role, std::move(slots), 0, set.shape,
+          set.bind_last, set.heals_alone, {},       set.admitted};
 }
 
 // With those of the capacity that is planned with them.
@@ -146,9 +146,10 @@ gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSe
     if (set.role != no_fit.role) continue;
     no_fit.reserved +=
         static_cast<int>(std::count_if(set.slots.begin(), set.slots.end(), gang::is_reserved_slot));
-    no_fit.enlarged =
-        no_fit.enlarged || std::any_of(enlarged.begin(), enlarged.end(),
-                                       [&](const auto& known) { return known.set == set.name; });
+    no_fit.enlarged = no_fit.enlarged || !set.admitted.requests.empty() ||
+                      std::any_of(enlarged.begin(), enlarged.end(), [&](const auto& known) {
+                        return known.set == set.name && !known.requests.empty();
+                      });
   }
   return no_fit;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/duration.h"
@@ -23,12 +24,24 @@ constexpr milliseconds kRemember{600'000};
 constexpr int kRepeatAtOnce = 2;  // plans in a row
 constexpr milliseconds kFirstPause{5'000};
 constexpr milliseconds kLongestPause{300'000};
+// What ends the pause is that a claim changes.
+constexpr milliseconds kFirstPauseForClaims{60'000};
 // A time that is further away than so many times the longest is of a clock that was wrong.
 constexpr int kClocksDiffer = 2;
 constexpr std::size_t kMaxMessage = 1024;
 
 milliseconds doubled(milliseconds first, int times, milliseconds longest) {
   return std::min(first * (1 << std::clamp(times, 0, 10)), longest);
+}
+
+// Words of kube-scheduler 1.36: plugins VolumeBinding, VolumeZone, VolumeRestrictions and
+// DynamicResources, in PreFilter. "persistentvolumeclaim "x" not found", "pod has unbound immediate
+// PersistentVolumeClaims", "persistentvolumeclaim "x" bound to non-existent persistentvolume",
+// "persistentvolumeclaim "x" is being deleted", "storageclass.storage.k8s.io "x" not found",
+// "waiting for ephemeral volume controller to create the persistentvolumeclaim", ...
+bool speaks_of_claims(std::string_view message) {
+  return message.find("persistentvolumeclaim \"") != message.npos ||
+         message.find("unbound immediate PersistentVolumeClaims") != message.npos;
 }
 
 using SetAndNode = std::pair<std::string_view, std::string_view>;
@@ -122,15 +135,20 @@ auto find(gang::PodGroupStatus& status, std::string_view gang_name) {
                       [&](const gang::GangStatus& gang) { return gang.name == gang_name; });
 }
 
-// `free` plans in a row may fail without a pause before the next one.
-void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why, int free,
+struct Pause {
+  int free = 0;  // plans in a row may fail without a pause before the next one
+  milliseconds first = kFirstPause;
+};
+
+void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why, Pause pause,
                SysTime now) {
   gang::PlanRefusals& plans = gang.refusals;
   ++plans.count;
   plans.plan_after = now;
-  if (plans.count > free) {
-    plans.plan_after += doubled(kFirstPause, plans.count - free - 1, kLongestPause);
+  if (plans.count > pause.free) {
+    plans.plan_after += doubled(pause.first, plans.count - pause.free - 1, kLongestPause);
   }
+  plans.waits_for.clear();
   plans.message = std::move(why);
   gang.planned = false;
   gang.placements.clear();
@@ -158,7 +176,26 @@ void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& 
   }
 }
 
+// Sorted, each once. None if a node may be at fault, too: the plan may go elsewhere.
+std::vector<std::string> claims_waited_for(std::span<const Refusal> refusals) {
+  std::set<std::string> claims;
+  for (const Refusal& refusal : refusals) {
+    if (!is_no_nodes_fault(refusal.message)) return {};
+    if (!speaks_of_claims(refusal.message)) continue;
+    claims.insert(refusal.unusable_claims.begin(), refusal.unusable_claims.end());
+  }
+  return {claims.begin(), claims.end()};
+}
+
 }  // namespace
+
+bool is_no_nodes_fault(std::string_view message) {
+  const bool is_missing = message.find("\" not found") != message.npos;
+  const auto speaks_of = [&](std::string_view kind) { return message.find(kind) != message.npos; };
+  return speaks_of_claims(message) || speaks_of("waiting for dynamic resource controller") ||
+         (is_missing && (speaks_of("storageclass") || speaks_of("resourceclaim") ||
+                         speaks_of("deviceclass") || speaks_of("device class")));
+}
 
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
                 int at_most, SysTime now) {
@@ -190,12 +227,16 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
   std::map<SetAndNode, bool> done;
   for (const Refusal& refusal : refusals) {
     const SetAndNode where(refusal.set, refusal.placement.node);
-    if (!done.emplace(where, true).second) continue;
+    if (is_no_nodes_fault(refusal.message) || !done.emplace(where, true).second) continue;
     avoid_node(status.avoid, where.first, where.second, std::max(0, allowed[where]), now);
   }
   release_reserved(group, refusals, status, *gang);
   const SysTime planned_since = gang->since;
-  drop_plan(*gang, gang::kReasonRefusedByScheduler, refusal_text(refusals), kRepeatAtOnce, now);
+  const auto waits_for = claims_waited_for(refusals);
+  const Pause pause =
+      waits_for.empty() ? Pause{kRepeatAtOnce, kFirstPause} : Pause{0, kFirstPauseForClaims};
+  drop_plan(*gang, gang::kReasonRefusedByScheduler, refusal_text(refusals), pause, now);
+  gang->refusals.waits_for = waits_for;
   keep_avoiding(status.avoid, group, *gang, planned_since);
   return status;
 }
@@ -207,13 +248,21 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || !gang->planned) return std::nullopt;
   release_reserved(group, {}, status, *gang);
-  drop_plan(*gang, gang::kReasonPlanExpired, expired_text(pods, format_duration(waited)), 0, now);
+  drop_plan(*gang, gang::kReasonPlanExpired, expired_text(pods, format_duration(waited)), {}, now);
   return status;
 }
 
 bool is_paused(const gang::GangStatus& gang, SysTime now) {
   const SysTime until = gang.refusals.plan_after;
   return until > now && until <= now + kClocksDiffer * kLongestPause;
+}
+
+bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims) {
+  const auto& causes = gang.refusals.waits_for;
+  return std::any_of(causes.begin(), causes.end(), [&](const std::string& cause) {
+    return std::find(unusable_claims.begin(), unusable_claims.end(), cause) ==
+           unusable_claims.end();
+  });
 }
 
 std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now) {

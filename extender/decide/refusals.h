@@ -21,11 +21,19 @@ struct Refusal {
   std::string set;  // MemberSet::name
   gang::Placement placement;
   std::string message;  // kube-scheduler's
+  // Of the set's claims those that no pod can use now: "data=missing" (observe/volumes.h).
+  std::vector<std::string> unusable_claims{};
 };
+
+// kube-scheduler would refuse the pod on any node, for something outside of nodes that is missing
+// or not ready: a claim, a storage class, a resource claim. Another node does not help.
+bool is_no_nodes_fault(std::string_view message);
 
 // The status after a plan whose gang could not start: the gang has no plan, the nodes where its
 // pods were refused are avoided for a minute at first and up to ten, and from the third time on it
-// is planned again only after a while. Nodes that the refused plan kept away from are avoided by
+// is planned again only after a while. Where no node is at fault none is avoided: the gang is
+// planned again when the claims that were unusable change, at the latest after a pause that doubles
+// from one minute up to five. Nodes that the refused plan kept away from are avoided by
 // the next one, too. Bounded: at most kMostAvoided nodes are kept. nullopt: there is no such plan
 // any more, or it is committed.
 inline constexpr std::size_t kMostAvoided = 500;
@@ -53,6 +61,10 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
 // What new placements have to obey.
 // The gang is not planned again yet, for its plans were refused.
 bool is_paused(const gang::GangStatus& gang, SysTime now);
+
+// What the gang's last plan was refused for (PlanRefusals::waits_for) is otherwise now.
+// `unusable_claims`: of all of the gang's claims.
+bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims);
 
 std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);
 

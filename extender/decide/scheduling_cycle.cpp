@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "extender/decide/direct_placement.h"
+#include "extender/decide/enlarged.h"
 #include "extender/decide/gang_work.h"
 #include "extender/decide/ledger.h"
 #include "extender/decide/quotas.h"
@@ -150,7 +151,8 @@ void keep_rejections(const GroupSeen& seen, const HealingMemory& from, HealingMe
 
 bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healing, SysTime now,
               CycleResult& out) {
-  if (seen.unconfirmed || !is_settled(*seen.group, seen.enlarged)) return false;
+  if (seen.unconfirmed || seen.is_restored) return false;
+  if (!is_settled(*seen.group, seen.enlarged)) return false;
   if (seen.open.empty()) {
     keep_rejections(seen, healing.memory, out.healing);
     return true;
@@ -219,6 +221,7 @@ void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOp
     });
     if (at == gang.placed.end()) return;
     const SysTime due = open.since + options.bind_deadline;
+    if (is_no_nodes_fault(open.message)) return;
     if (due > now) return note_look(out, due, now);
     if (!move_slot(gang, *at, ledger)) return;
     gang.losses.push_back(
@@ -478,9 +481,11 @@ void decide_group(const GroupWork& work, const Memory& memory, const Healing& he
   }
   status.next_placement = numbers.next();
   status.avoid = work.avoid;
-  status.enlarged = work.seen->enlarged;
+  EnlargedSets enlarged = age_enlarged(work.seen->enlarged, work.gangs, now);
+  status.enlarged = std::move(enlarged.sets);
+  note_look(out, enlarged.look_again, now);
   look_when_not_avoided(work, now, out);
-  if (status == group.status) return;
+  if (status == group.status && !work.seen->is_restored) return;
   status.avoid = still_of_use(std::move(status.avoid), now);
   out.writes.push_back({work.seen->group, std::move(status)});
 }

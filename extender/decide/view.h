@@ -69,6 +69,8 @@ struct GroupSeen {
   std::vector<std::pair<std::string_view, int>> without_pod{};
   // As the status should have it; the sets of `group` have these requests already.
   std::vector<gang::EnlargedSet> enlarged{};
+  // The stored status lacks what `group` has: it is to be written again.
+  bool is_restored = false;
 
   bool is_committed(const gang::GangStatus& gang) const {
     return gang.committed || committing.count(gang.name) > 0;
@@ -113,6 +115,8 @@ struct MemberSeen {
   std::optional<gang::Placement> placement;  // in whichever gang's plan
   Pod pod = Pod::kUnbound;                   // of that placement
   std::string refusal{};                     // what kube-scheduler says of it, if it refuses it
+  // If it does: Refusal::unusable_claims.
+  std::vector<std::string> unusable_claims{};
 };
 
 struct GangSeen {

@@ -267,10 +267,34 @@ std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::s
                   refusal->second.since};
 }
 
+std::vector<BoundSlot> SlotPods::bound(const std::string& group_uid, std::string_view ns) const {
+  std::vector<BoundSlot> found;
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return found;
+  for (const auto& [name, pods] : group->second) {
+    for (const auto& [uid, pod] : pods) {
+      if (pod.ns != ns) continue;
+      found.push_back({name.first,
+                       {name.second, pod.incarnation},
+                       pod.node.empty() ? pod.target : pod.node,
+                       pod.placement,
+                       pod.finished});
+    }
+  }
+  return found;
+}
+
 void SlotPods::assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
   auto& pods = groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}];
-  pods.try_emplace(pod.meta.uid,
-                   BoundPod{pod.meta.name, pod.meta.ns, "", node, slot.placement, false});
+  pods.try_emplace(pod.meta.uid, BoundPod{pod.meta.name,
+                                          pod.meta.ns,
+                                          "",
+                                          node,
+                                          slot.placement,
+                                          false,
+                                          {},
+                                          {},
+                                          slot.slot.incarnation});
 }
 
 void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "extender/decide/restored.h"
 #include "extender/decide/view.h"
 #include "extender/decide/waiting.h"
 #include "gang/cluster.h"
@@ -136,6 +137,10 @@ class SlotPods {
   // there are.
   std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,
                                                           std::string_view ns) const;
+
+  // The pods of that PodGroup and namespace that were bound, or are being bound, by slot. Cost: as
+  // many as there are.
+  std::vector<BoundSlot> bound(const std::string& group_uid, std::string_view ns) const;
 
   // From now on this pod is being bound to that node for the slot; until it is added or removed.
   void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);

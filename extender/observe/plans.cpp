@@ -8,6 +8,8 @@
 
 #include "extender/decide/commit.h"
 #include "extender/decide/direct_placement.h"
+#include "extender/decide/enlarged.h"
+#include "extender/decide/refusals.h"
 #include "extender/decide/scheduling_cycle.h"
 #include "kube/model/disruption.h"
 
@@ -32,22 +34,16 @@ Plans::Look look_after_pod(const PodPtr& before, const PodPtr& after) {
                                                           : Plans::Look::kAtCapacity;
 }
 
-bool is_enlarged(const gang::PodGroup& group, std::string_view set) {
+const gang::EnlargedSet* find_enlarged(const gang::PodGroup& group, std::string_view set) {
   const auto& known = group.status.enlarged;
-  return std::any_of(known.begin(), known.end(), [&](const auto& of) { return of.set == set; });
+  const auto at =
+      std::find_if(known.begin(), known.end(), [&](const auto& of) { return of.set == set; });
+  return at == known.end() ? nullptr : &*at;
 }
 
 // The kubelet with it.
 bool has_begun(const kube::Pod& pod) {
   return pod.has_start_time || pod.phase != kube::PodPhase::kPending;
-}
-
-kube::Resources real_requests(const kube::Resources& requests) {
-  kube::Resources real;
-  for (const auto& [name, amount] : requests.amounts()) {
-    if (!kube::is_implicit(name)) real.set(name, amount);
-  }
-  return real;
 }
 
 }  // namespace
@@ -93,6 +89,7 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
       pods_.add(*is, *after);
       forget_assumed(after->meta.uid);
       forget_loss(*is);
+      note_bound(*is);
     }
     refresh_slot(*is);
     const bool was_rejected = before && !replaced && is_rejected(*before);
@@ -189,36 +186,100 @@ bool Plans::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
       pod.requests.fits_in(planned.requests)) {
     return false;
   }
-  set_group(found->second, placements.group());
+  set_group(found->second, found->second.stored);
   return true;
 }
 
-PodGroupPtr Plans::effective(GroupEntry& entry, const PodGroupPtr& group) const {
-  PodGroupPtr out = with_volumes(group, volumes_, entry.volumes);
+// Its slot has no placement: the status was lost, or the pod was seen before it.
+void Plans::note_bound(const gang::PodSlot& slot) {
+  const auto found = by_uid_.find(slot.pod_group_uid);
+  if (found == by_uid_.end()) return;
+  GroupEntry& entry = found->second;
+  if (entry.placements.attempted()) return;
+  if (entry.placements.seen(slot.role, slot.slot.ordinal).placement) return;
+  for (const gang::MemberSet& set : entry.stored->spec.members) {
+    if (set.role != slot.role) continue;
+    const bool is_wanted =
+        std::find(set.slots.begin(), set.slots.end(), slot.slot) != set.slots.end();
+    if (is_wanted) return set_group(entry, entry.stored);
+  }
+}
+
+PodGroupPtr Plans::effective(GroupEntry& entry) const {
+  PodGroupPtr out = with_sizes(entry, with_volumes(entry.stored, volumes_, entry.volumes));
+  out = with_causes_over(out);
+  return with_placements(entry, out);
+}
+
+PodGroupPtr Plans::with_sizes(GroupEntry& entry, const PodGroupPtr& group) const {
   entry.enlarged.clear();
   const auto pods = existing_.find({group->meta.uid, group->meta.ns});
-  if (pods == existing_.end() && group->status.enlarged.empty()) return out;
-  std::vector<gang::MemberSet> sets = out->spec.members;
+  std::vector<gang::MemberSet> sets = group->spec.members;
+  const bool are_plain = std::all_of(sets.begin(), sets.end(),
+                                     [](const auto& set) { return set.admitted.answer == 0; });
+  if (pods == existing_.end() && group->status.enlarged.empty() && are_plain) return group;
+  bool is_any_changed = false;
   for (gang::MemberSet& set : sets) {
-    const kube::Resources before = set.shape.requests;
-    for (const auto& known : group->status.enlarged) {
-      if (known.set == set.name) set.shape.requests.raise_to(known.requests);
-    }
+    kube::Resources seen;
     for (const gang::SlotId slot : set.slots) {
       if (pods == existing_.end()) break;
       const auto pod = pods->second.find({set.role, slot.ordinal});
       if (pod == pods->second.end()) continue;
       // What the scheduler's own filters check is left to them.
-      set.shape.requests.raise_to(real_requests(pod->second.requests));
+      seen.raise_to(kube::without_implicit(pod->second.requests));
     }
-    if (set.shape.requests != before || is_enlarged(*group, set.name)) {
-      entry.enlarged.push_back({set.name, real_requests(set.shape.requests)});
-    }
+    SetSize size = size_of(set, find_enlarged(*group, set.name), seen);
+    is_any_changed = is_any_changed || size.requests != set.shape.requests;
+    set.shape.requests = std::move(size.requests);
+    if (size.enlarged) entry.enlarged.push_back(*std::move(size.enlarged));
   }
-  if (entry.enlarged.empty()) return out;
-  auto enlarged = std::make_shared<gang::PodGroup>(*out);
+  if (!is_any_changed) return group;
+  auto enlarged = std::make_shared<gang::PodGroup>(*group);
   enlarged->spec.members = std::move(sets);
   return enlarged;
+}
+
+// A gang whose plan was refused for a claim that is otherwise now is planned again at once.
+PodGroupPtr Plans::with_causes_over(const PodGroupPtr& group) const {
+  std::shared_ptr<gang::PodGroup> out;
+  for (std::size_t i = 0; i < group->status.gangs.size(); ++i) {
+    const gang::GangStatus& gang = group->status.gangs[i];
+    if (gang.refusals.waits_for.empty()) continue;
+    std::vector<std::string> unusable;
+    for (const gang::MemberSet& set : group->spec.members) {
+      if (set.gang != gang.name) continue;
+      for (auto& one : unusable_claims(set.shape.claims, group->meta.ns.str(), volumes_)) {
+        unusable.push_back(std::move(one));
+      }
+    }
+    if (!is_cause_over(gang, unusable)) continue;
+    if (!out) out = std::make_shared<gang::PodGroup>(*group);
+    out->status.gangs[i].refusals.plan_after = {};
+  }
+  return out ? out : group;
+}
+
+PodGroupPtr Plans::with_placements(GroupEntry& entry, const PodGroupPtr& group) const {
+  entry.is_restored = false;
+  const gang::PodGroupStatus& status = group->status;
+  auto& highest = entry.highest_placement;
+  highest = std::max({highest, status.next_placement - 1, group->spec.highest_placement});
+  const std::string& uid = group->meta.uid;
+  const auto pods = existing_.find({uid, group->meta.ns});
+  const bool may_lack = pods != existing_.end() && !has_all_placements(*group);
+  std::vector<BoundSlot> bound;
+  if (may_lack) {
+    bound = pods_.bound(uid, group->meta.ns.str());
+    for (const auto& [slot, of] : pods->second) {
+      if (!of.placements.empty()) highest = std::max(highest, *of.placements.rbegin());
+    }
+  }
+  auto restored = restored_status(*group, bound, highest);
+  if (!restored) return group;
+  entry.is_restored = restored->gangs != status.gangs;
+  auto out = std::make_shared<gang::PodGroup>(*group);
+  out->status = *std::move(restored);
+  return out;
 }
 
 bool Plans::quota_changed(const QuotaPtr& before, const QuotaPtr& after) {
@@ -245,8 +306,10 @@ void Plans::set_waits_in(GroupEntry& entry, const std::string& ns) {
   entry.waits_in = ns;
 }
 
-void Plans::set_group(GroupEntry& entry, const PodGroupPtr& group) {
-  entry.placements.set_group(effective(entry, group));
+void Plans::set_group(GroupEntry& entry, const PodGroupPtr& stored) {
+  entry.stored = stored;
+  entry.placements.set_group(effective(entry));
+  const PodGroupPtr& group = entry.placements.group();
   // A gang that is only in the spec waits, too: its first decision may be under way.
   const auto& sets = group->spec.members;
   const bool waits = std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
@@ -254,7 +317,7 @@ void Plans::set_group(GroupEntry& entry, const PodGroupPtr& group) {
     return gang == nullptr || !gang->planned;
   });
   set_waits_in(entry, waits ? group->meta.ns.str() : "");
-  entry.is_settled = is_settled(*entry.placements.group(), entry.enlarged);
+  entry.is_settled = !entry.is_restored && is_settled(*group, entry.enlarged);
 }
 
 bool Plans::has_nothing_to_decide(const GroupEntry& entry) const {
@@ -365,7 +428,7 @@ bool Plans::resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is
   for (auto& [uid, entry] : by_uid_) {
     if (!is_one(entry.volumes)) continue;
     any = true;
-    set_group(entry, entry.placements.group());
+    set_group(entry, entry.stored);
   }
   return any;
 }
@@ -415,6 +478,7 @@ Snapshot Plans::make_snapshot() const {
       seen.rejections.push_back({where.first, where.second, times});
     }
     seen.enlarged = entry.enlarged;
+    seen.is_restored = entry.is_restored;
     seen.losses = entry.losses;
     seen.ending = pods_.ending(uid, seen.group->meta.ns.str());
   }
@@ -465,7 +529,9 @@ std::vector<UnstartedGang> Plans::unstarted() const {
           ++one.gated;
         }
         if (member.refusal.empty()) continue;
-        one.refusals.push_back({member.set->name, *member.placement, member.refusal});
+        one.refusals.push_back(
+            {member.set->name, *member.placement, member.refusal,
+             unusable_claims(member.set->shape.claims, group->meta.ns.str(), volumes_)});
       }
     }
   }
@@ -482,7 +548,14 @@ SlotSeen Plans::slot_seen(const gang::PodSlot& slot) const {
 GangSeen Plans::gang_seen(const std::string& uid, std::string_view gang) const {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(uid);
-  return entry == by_uid_.end() ? GangSeen{} : entry->second.placements.seen(gang);
+  if (entry == by_uid_.end()) return {};
+  GangSeen seen = entry->second.placements.seen(gang);
+  for (MemberSeen& member : seen.members) {
+    if (member.refusal.empty()) continue;
+    member.unusable_claims =
+        unusable_claims(member.set->shape.claims, seen.group->meta.ns.str(), volumes_);
+  }
+  return seen;
 }
 
 std::vector<ReservedNode> Plans::reserved_nodes(const std::vector<std::string>& names) const {

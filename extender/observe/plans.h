@@ -192,6 +192,7 @@ class Plans {
   };
   struct GroupEntry {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
+    PodGroupPtr stored;  // as it was read; placements.group() is what is made of it
     GroupPlacements placements;
     VolumesUsed volumes;
     std::vector<gang::EnlargedSet> enlarged;
@@ -199,6 +200,8 @@ class Plans {
     std::map<std::pair<std::string, std::string>, int> rejections;  // by set and node
     std::map<std::pair<std::string, int>, std::string> losses;      // by role and ordinal
     bool is_settled = false;                                        // as far as spec and status say
+    bool is_restored = false;                                       // as GroupSeen
+    std::int64_t highest_placement = 0;                             // number that was ever seen
     std::string waits_in;  // the namespace, if a gang has no plan; else ""
   };
 
@@ -230,10 +233,15 @@ class Plans {
   bool completes_plan(const gang::PodSlot& slot, const std::string& ns) const REQUIRES(mutex_);
   // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
-  // The PodGroup as it is planned: with what its volumes demand, and its pods' real requests.
-  PodGroupPtr effective(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);
+  // The PodGroup as it is planned: with what its volumes demand, its pods' real requests, and what
+  // the status lost.
+  PodGroupPtr effective(GroupEntry& entry) const REQUIRES(mutex_);
+  PodGroupPtr with_sizes(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);
+  PodGroupPtr with_causes_over(const PodGroupPtr& group) const REQUIRES(mutex_);
+  PodGroupPtr with_placements(GroupEntry& entry, const PodGroupPtr& group) const REQUIRES(mutex_);
+  void note_bound(const gang::PodSlot& slot) REQUIRES(mutex_);
   bool has_waiting_gang(const std::string& ns) const REQUIRES(mutex_);
-  void set_group(GroupEntry& entry, const PodGroupPtr& group) REQUIRES(mutex_);
+  void set_group(GroupEntry& entry, const PodGroupPtr& stored) REQUIRES(mutex_);
   void set_waits_in(GroupEntry& entry, const std::string& ns) REQUIRES(mutex_);
   Snapshot make_snapshot() const REQUIRES(mutex_);
   bool mark(PodGroupPtr attempted) REQUIRES(mutex_);

@@ -22,6 +22,22 @@ Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
   return all;
 }
 
+std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
+                                         const std::string& ns, const VolumeStores& stores) {
+  std::vector<std::string> unusable;
+  for (const std::string& name : claims) {
+    const auto claim = stores.claims.get(ns + "/" + name);
+    if (!claim) {
+      unusable.push_back(name + "=missing");
+    } else if (claim->phase == "Lost") {
+      unusable.push_back(name + "=lost");
+    } else if (claim->volume.empty() || claim->phase == "Pending") {
+      unusable.push_back(name + "=unbound");
+    }
+  }
+  return unusable;
+}
+
 PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used) {
   used = {};
   const auto& sets = group->spec.members;

@@ -26,6 +26,11 @@ struct VolumesUsed {
 Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
                   const VolumeStores& stores, VolumesUsed& used);
 
+// Of these claims of that namespace, those that no pod can use yet, in their order, and why:
+// "data=missing", "data=unbound", "data=lost".
+std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
+                                         const std::string& ns, const VolumeStores& stores);
+
 // The PodGroup with the constraints that its bound claims put on nodes, and what these depend on;
 // as it was given if there are none. A claim that does not exist or is not bound is left to
 // kube-scheduler, as is a volume that does not exist.

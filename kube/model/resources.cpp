@@ -121,6 +121,14 @@ std::int64_t Resources::times_in(const Resources& free, std::int64_t limit) cons
   return times;
 }
 
+Resources without_implicit(const Resources& requests) {
+  Resources real;
+  for (const auto& [name, amount] : requests.amounts()) {
+    if (!is_implicit(name)) real.set(name, amount);
+  }
+  return real;
+}
+
 Scale scale_of(std::string_view resource) {
   return resource == "cpu" ? Scale::kMilli : Scale::kOne;
 }

@@ -67,6 +67,7 @@ class Resources {
 Result<Resources> decode_resources(const Json& resource_list);
 // The other way, as requests are written: {"cpu":"500m","memory":"1Gi"}. Without implicit ones.
 Json encode_resources(const Resources& resources);
+Resources without_implicit(const Resources& requests);
 // "500m" for cpu 500, "1Gi" for memory, "8" for devices: as people read it.
 std::string format_amount(std::string_view resource, std::int64_t amount);
 // "nvidia.com/gpu 8", "hostPort TCP/8080", "a node of its own (podAntiAffinity)".

@@ -60,7 +60,8 @@ Json zone_terms(const char* key, std::string_view label) {
 Result<Claim> decode_claim(std::string_view json) {
   auto decoded = decode("persistentvolumeclaim", json);
   if (!decoded) return decoded.error();
-  return Claim{std::move(decoded->meta), string_at(decoded->object, {"spec", "volumeName"})};
+  return Claim{std::move(decoded->meta), string_at(decoded->object, {"spec", "volumeName"}),
+               string_at(decoded->object, {"status", "phase"})};
 }
 
 Result<Volume> decode_volume(std::string_view json) {

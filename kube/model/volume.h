@@ -11,9 +11,10 @@
 
 namespace nervex::kube {
 
-struct Claim {          // a PersistentVolumeClaim
-  Meta meta;            // namespace, name, uid and resourceVersion alone
-  SharedString volume;  // spec.volumeName; empty: not bound
+struct Claim {           // a PersistentVolumeClaim
+  Meta meta;             // namespace, name, uid and resourceVersion alone
+  SharedString volume;   // spec.volumeName; empty: not bound
+  SharedString phase{};  // status.phase: Pending, Bound, Lost
   bool operator==(const Claim&) const = default;
 };
 

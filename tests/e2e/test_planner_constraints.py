@@ -125,9 +125,8 @@ def test_preferred_nodes_are_filled_first(jobs, pool):
     assert wait_collectors(jobs, "prefers", 2) == [pool.names[1]] * 2
 
 
-@pytest.fixture
-def claim(pool, core, namespace):
-    """A claim whose volume can only be used in zone b."""
+def add_claim(core, namespace):
+    """Claim data with a volume that can only be used in zone b, bound; returns the volume's name."""
     name = f"data-{namespace}"
     core.create_persistent_volume({
         "metadata": {"name": name},
@@ -142,8 +141,37 @@ def claim(pool, core, namespace):
                  "resources": {"requests": {"storage": "1Gi"}}}})
     wait_for(lambda: core.read_namespaced_persistent_volume_claim("data", namespace).status.phase == "Bound",
              "the claim to be bound")
+    return name
+
+
+@pytest.fixture
+def claim(pool, core, namespace):
+    name = add_claim(core, namespace)
     yield "data"
     core.delete_persistent_volume(name)
+
+
+def test_a_claim_that_appears_late_starts_the_job_and_costs_no_node(jobs, pool, core, namespace):
+    """No node is at fault for a claim that is missing: none is avoided, and the gang is planned as soon as the
+    claim is there, not after the pause that follows a refused plan."""
+    body = on_pool(pool, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+    jobs.create(with_collectors("late", 1, body))
+
+    def refused():
+        statuses = [group.get("status", {}) for group in jobs.pod_groups("late")]
+        gangs = [gang for status in statuses for gang in status.get("gangs", [])]
+        return bool(gangs) and gangs[0]["reason"] == "RefusedByScheduler", statuses
+    wait_for(refused, "kube-scheduler to refuse the plan")
+    (group,) = jobs.pod_groups("late")
+    assert not group["status"].get("avoid"), group["status"]
+    assert group["status"]["gangs"][0]["refusals"]["waitsFor"] == ["data=missing"], group["status"]
+    wait_message(jobs, "late", 'persistentvolumeclaim "data" not found')
+    volume = add_claim(core, namespace)
+    try:
+        assert wait_collectors(jobs, "late", 1) == [pool.names[1]]
+        assert jobs.get("late")["status"]["attempt"] == 1
+    finally:
+        core.delete_persistent_volume(volume)
 
 
 def test_pods_go_where_their_volume_is(jobs, pool, claim):
@@ -199,6 +227,12 @@ def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, names
     assert wait_collectors(jobs, "resized", 2) == pool.names
 
 
+def enlarged(jobs):
+    """What the planner has learned of the sizes of that job's pods."""
+    (group,) = jobs.pod_groups("enlarged")
+    return [(one["name"], one["requests"]) for one in group.get("status", {}).get("enlarged", [])]
+
+
 def test_a_gang_whose_pods_are_enlarged_at_creation_starts(jobs, pool, core, namespace):
     """A LimitRange fills in what the template leaves out."""
     core.create_namespaced_limit_range(namespace, {
@@ -208,8 +242,7 @@ def test_a_gang_whose_pods_are_enlarged_at_creation_starts(jobs, pool, core, nam
     body["spec"]["containers"][0]["resources"] = {}
     jobs.create(with_collectors("enlarged", 2, body))
     assert wait_collectors(jobs, "enlarged", 2) == [pool.names[0]] * 2
-    wait_for(lambda: jobs.pod_groups("enlarged")[0]["status"].get("enlarged") == [
-        {"name": "collector", "requests": {"cpu": "20", "pods": "1"}}], "the plan to know it")
+    wait_for(lambda: enlarged(jobs) == [("collector", {"cpu": "20", "pods": "1"})], "the plan to know it")
 
 
 def test_a_gang_that_is_enlarged_beyond_one_node_is_planned_again_and_starts(jobs, pool, core, namespace):
@@ -222,5 +255,18 @@ def test_a_gang_that_is_enlarged_beyond_one_node_is_planned_again_and_starts(job
     jobs.create(with_collectors("enlarged", 2, body))
     assert wait_collectors(jobs, "enlarged", 2) == pool.names
     assert jobs.get("enlarged")["status"]["attempt"] == 1
-    assert jobs.pod_groups("enlarged")[0]["status"]["enlarged"] == [
-        {"name": "collector", "requests": {"cpu": "40", "pods": "1"}}]
+    assert enlarged(jobs) == [("collector", {"cpu": "40", "pods": "1"})]
+
+
+def test_a_job_starts_when_the_limit_range_that_made_its_pods_too_large_is_deleted(jobs, pool, core, namespace):
+    """The controller's dry run of the waiting job's pods shows it."""
+    core.create_namespaced_limit_range(namespace, {
+        "metadata": {"name": "defaults"},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "70"}}]}})
+    body = on_pool(pool)
+    body["spec"]["containers"][0]["resources"] = {}
+    jobs.create(with_collectors("enlarged", 2, body))
+    wait_message(jobs, "enlarged", "2 of 2 can never fit: .*a LimitRange or webhook makes its pods larger")
+    core.delete_namespaced_limit_range("defaults", namespace)
+    jobs.wait_phase("enlarged", "Running", timeout=180)
+    assert enlarged(jobs) == []

@@ -524,7 +524,10 @@ TEST_CASE("a gang whose pods were enlarged is planned with what they ask for",
   CHECK(c.group("a").status.enlarged ==
         std::vector<gang::EnlargedSet>{
             {"learner",
-             {{"cpu", 1000}, {"memory", 200 * testing::kGi}, {"nvidia.com/gpu", 2}, {"pods", 1}}}});
+             {{"cpu", 1000}, {"memory", 200 * testing::kGi}, {"nvidia.com/gpu", 2}, {"pods", 1}},
+             1,
+             c.clock.now() + std::chrono::minutes(10),
+             0}});
   c.see();
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "n1 n2");
@@ -561,6 +564,139 @@ TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[ext
   after.see();
   after.planner.schedule_once();
   CHECK(after.planned_nodes("a") == "n1 n2");
+}
+
+// Two learners that fit one node by their template and were enlarged beyond it; without pods.
+struct Enlarged : Cluster {
+  Enlarged() {
+    add_node("n1", 8);
+    add_group("a", {a_set("learner", 2, ask(2))});
+    learn();
+  }
+  void cycle() {
+    see();
+    planner.schedule_once();
+  }
+  void pass(std::chrono::minutes time) {
+    clock.advance(time);
+    cycle();
+    cycle();  // the status first, then the plan
+  }
+  // The plan's pods are made, larger than it says, and go with it.
+  void learn() {
+    cycle();
+    REQUIRE(planned_nodes("a") == "n1 n1");
+    const auto names = add_gang_pods("a");
+    for (const auto& pod : names) enlarge(*this, pod, "200Gi");
+    cycle();
+    REQUIRE(planned_nodes("a") == "waits");
+    for (const auto& pod : names) api.remove(kube::kPods, testing::kNs, pod);
+    cycle();
+    REQUIRE(planned_nodes("a") == "waits");
+  }
+};
+
+TEST_CASE("what was learned of enlarged pods is tried without it after a time that doubles",
+          "[extender][planner]") {
+  using std::chrono::minutes;
+  Enlarged c;
+  c.pass(minutes(9));
+  CHECK(c.planned_nodes("a") == "waits");
+  c.pass(minutes(1));
+  CHECK(c.planned_nodes("a") == "n1 n1");
+  SECTION("the cause has gone") {
+    for (const auto& pod : c.add_gang_pods("a")) REQUIRE(c.bind(pod, "n1").empty());
+    c.cycle();
+    CHECK(c.planned_nodes("a") == "n1 n1!");
+  }
+  SECTION("it is still there") {
+    c.learn();
+    CHECK(c.group("a").status.enlarged.at(0).times == 2);
+    c.pass(minutes(19));
+    CHECK(c.planned_nodes("a") == "waits");
+    c.pass(minutes(1));
+    CHECK(c.planned_nodes("a") == "n1 n1");
+  }
+}
+
+TEST_CASE("what was learned of enlarged pods ends with a later answer to a dry run",
+          "[extender][planner]") {
+  Enlarged c;
+  auto members = c.group("a").spec.members;
+  members[0].admitted = {1, {}};
+  c.set_members("a", members);
+  c.cycle();
+  CHECK(c.planned_nodes("a") == "n1 n1");
+  CHECK(c.group("a").status.enlarged.empty());
+  SECTION("pods that are enlarged nevertheless are right") {
+    c.learn();
+    CHECK(c.group("a").status.enlarged.at(0).answer == 1);
+  }
+  SECTION("and it says how large they would be before there are any") {
+    members[0].admitted = {2, {{"memory", 200 * testing::kGi}}};
+    c.set_members("a", members);
+    c.cycle();
+    CHECK(c.planned_nodes("a") == "waits");
+    CHECK(c.group("a").status.gangs[0].message.find("a LimitRange or webhook") !=
+          std::string::npos);
+  }
+}
+
+// A plan whose pod kube-scheduler has refused for a claim that is not there.
+struct Claimed : Cluster {
+  Claimed() {
+    add_node("n1", 8);
+    auto set = a_set("learner", 1, ask(2));
+    set.shape.claims = {"data"};
+    add_group("a", {set});
+    cycle();
+    const auto names = add_gang_pods("a");
+    refuse(names[0], "0/1 nodes are available: persistentvolumeclaim \"data\" not found.");
+    cycle();
+    clock.advance(std::chrono::seconds(30));
+    cycle();
+    api.remove(kube::kPods, testing::kNs, names[0]);
+    cycle();
+  }
+  void cycle() {
+    see();
+    planner.schedule_once();
+  }
+  void refuse(const std::string& pod, const std::string& message) {
+    const Json condition{{"type", "PodScheduled"},
+                         {"status", "False"},
+                         {"reason", "Unschedulable"},
+                         {"message", message}};
+    api.change(kube::kPods, testing::kNs, pod,
+               {{"status", {{"conditions", Json::array({condition})}}}});
+  }
+  void add_claim(const std::string& volume, const std::string& phase) {
+    Json spec = Json::object();
+    if (!volume.empty()) spec["volumeName"] = volume;
+    api.add(kube::kPersistentVolumeClaims, testing::kNs,
+            {{"apiVersion", "v1"},
+             {"kind", "PersistentVolumeClaim"},
+             {"metadata", {{"name", "data"}, {"namespace", testing::kNs}}},
+             {"spec", spec},
+             {"status", {{"phase", phase}}}});
+  }
+};
+
+TEST_CASE("a gang that was refused for a claim is planned when that changes, and avoids no node",
+          "[extender][planner]") {
+  Claimed c;
+  const auto refused = c.group("a").status;
+  CHECK(refused.avoid.empty());
+  CHECK(refused.gangs[0].refusals.waits_for == std::vector<std::string>{"data=missing"});
+  CHECK(c.planned_nodes("a") == "waits");
+  c.clock.advance(std::chrono::seconds(11));
+  c.cycle();
+  CHECK(c.planned_nodes("a") == "waits");
+  SECTION("it was made and bound") { c.add_claim("v", "Bound"); }
+  SECTION("it was made, and waits for its first pod, maybe") { c.add_claim("", "Pending"); }
+  SECTION("it does not come: a look now and then") { c.clock.advance(std::chrono::seconds(49)); }
+  c.cycle();
+  CHECK(c.planned_nodes("a") == "n1");
 }
 
 Json a_quota(const std::string& hard, const std::string& used) {

@@ -183,5 +183,47 @@ TEST_CASE("a plan that is committed or gone is not refused", "[extender][refusal
   CHECK_FALSE(refuse_plan(group, "base", std::vector{refused(0, "n1")}, kStart));
 }
 
+TEST_CASE("a refusal that no node is at fault for is known by kube-scheduler's words",
+          "[extender][refusals]") {
+  for (const char* message :
+       {"0/1 nodes are available: persistentvolumeclaim \"data\" not found. not found",
+        "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+        "persistentvolumeclaim \"data\" bound to non-existent persistentvolume \"v\"",
+        "persistentvolumeclaim \"data\" is being deleted",
+        "0/3 nodes are available: storageclass.storage.k8s.io \"fast\" not found",
+        "waiting for ephemeral volume controller to create the persistentvolumeclaim \"a-data\"",
+        "resourceclaim.resource.k8s.io \"gpu\" not found",
+        "waiting for dynamic resource controller to create the resourceclaim \"gpu\""}) {
+    INFO(message);
+    CHECK(is_no_nodes_fault(message));
+  }
+  for (const char* message :
+       {"0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity",
+        "0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind",
+        "0/1 nodes are available: 1 node(s) had volume node affinity conflict", ""}) {
+    INFO(message);
+    CHECK_FALSE(is_no_nodes_fault(message));
+  }
+}
+
+TEST_CASE("only the nodes that are at fault are avoided", "[extender][refusals]") {
+  auto claims = refused(0, "n1");
+  claims.message = "persistentvolumeclaim \"data\" not found";
+  claims.unusable_claims = {"data=missing"};
+  const auto both = after(three_collectors(), {claims, refused(2, "n2")}, kStart);
+  REQUIRE(both.status.avoid.size() == 1);
+  CHECK(both.status.avoid[0].node == "n2");
+  CHECK(both.status.gangs[0].refusals.waits_for.empty());
+  CHECK_FALSE(is_paused(both.status.gangs[0], kStart));
+
+  const auto one = after(three_collectors(), {claims}, kStart);
+  CHECK(one.status.avoid.empty());
+  CHECK(is_paused(one.status.gangs[0], kStart + 59s));
+  CHECK_FALSE(is_paused(one.status.gangs[0], kStart + 60s));
+  CHECK_FALSE(is_cause_over(one.status.gangs[0], claims.unusable_claims));
+  CHECK(is_cause_over(one.status.gangs[0], std::vector<std::string>{"data=unbound"}));
+  CHECK(is_cause_over(one.status.gangs[0], {}));
+}
+
 }  // namespace
 }  // namespace nervex::extender

@@ -62,11 +62,16 @@ PodGroup a_pod_group() {
        "learner/4096 lost its node n1 (gone)"},
       {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
   group.status.gangs[0].direct_through = 3;
-  group.status.gangs[2].refusals = {2, SysTime(std::chrono::milliseconds(1'795'269'366'000)),
-                                    "kube-scheduler refused it"};
+  group.status.gangs[2].refusals = {2,
+                                    SysTime(std::chrono::milliseconds(1'795'269'366'000)),
+                                    "kube-scheduler refused it",
+                                    {"data=missing"}};
   group.status.avoid = {
       {"learner", "n3", 1, 4, SysTime(std::chrono::milliseconds(1'795'269'367'000))}};
-  group.status.enlarged = {{"learner", testing::ask(8, 5)}};
+  group.status.enlarged = {
+      {"learner", testing::ask(8, 5), 3, SysTime(std::chrono::milliseconds(1'795'269'368'000)), 2}};
+  group.spec.highest_placement = 8;
+  group.spec.members[0].admitted = {2, testing::ask(8, 4)};
   return group;
 }
 

@@ -56,6 +56,15 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
   CHECK(gangs_of(world) == Gangs{{"base", 4}});
   CHECK(Round(world.seen).vanished == Strings{pod});
 
+  SECTION("also when somebody empties the PodGroup's status, and numbers go on above it") {
+    world.change_group([](gang::PodGroup& group) { group.status = {}; });
+    CHECK(gangs_of(world) == Gangs{{"base", 4}});
+    CHECK(world.settle() >= 0);
+    CHECK(world.seen.pod_groups[0]->spec.highest_placement == 4);
+    CHECK(world.seen.job.status.created_through.gangs == Gangs{{"base", 4}});
+    CHECK(world.seen.job.status.phase == job::Phase::kRunning);
+    for (const auto& one : world.deleted) CHECK_FALSE(one.starts_with("pod "));
+  }
   SECTION("but not of another PodGroup, which counts from 1") {
     world.change_group([](gang::PodGroup& group) { group.meta.uid = "another"; });
     CHECK(gangs_of(world).empty());

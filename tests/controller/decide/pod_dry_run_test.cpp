@@ -330,4 +330,66 @@ TEST_CASE("a job that backs off after a failed attempt is not asked about",
   CHECK(world.dry_runs == 0);
 }
 
+namespace {
+
+// What the dry run made of the collector.
+void answer_size(World& world, const kube::Resources& requests) {
+  REQUIRE(world.seen.dry_run);
+  world.answer_dry_run({});
+  world.seen.dry_run->sizes = {{Role::kCollector, requests}};
+  REQUIRE(world.settle() >= 0);
+}
+
+gang::AdmittedPod admitted(const World& world) {
+  for (const auto& set : world.seen.pod_groups.back()->spec.members) {
+    if (set.name == "collector") return set.admitted;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the size that a dry run shows reaches the planner, and its end, too",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  const kube::Resources large{{"cpu", 64'000}, {"pods", 1}};
+  const kube::Resources small{{"pods", 1}};
+  SECTION("the template's own size is no news") {
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{});
+    let_pass(world, std::chrono::hours(1));
+    CHECK(world.dry_runs == 1);
+  }
+  SECTION("a LimitRange comes and goes") {
+    answer_size(world, large);
+    CHECK(admitted(world) == gang::AdmittedPod{1, large});
+    let_pass(world, std::chrono::seconds(60));  // asked again for as long as it is so
+    CHECK(world.dry_runs == 2);
+    answer_size(world, large);
+    CHECK(admitted(world) == gang::AdmittedPod{1, large});
+    let_pass(world, std::chrono::seconds(60));
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{2, {}});
+    let_pass(world, std::chrono::hours(1));
+    CHECK(world.dry_runs == 3);
+  }
+  SECTION("pods were enlarged, and would not be any more") {
+    world.change_group([&](gang::PodGroup& group) {
+      group.status.enlarged = {{"collector", large, 1, {}, 0}};
+    });
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{1, {}});
+  }
+  SECTION("they are enlarged although the dry run says otherwise") {
+    answer_size(world, large);
+    answer_size(world, small);
+    REQUIRE(admitted(world) == gang::AdmittedPod{2, {}});
+    world.change_group([&](gang::PodGroup& group) {
+      group.status.enlarged = {{"collector", large, 1, {}, 2}};
+    });
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{2, {}});
+  }
+}
+
 }  // namespace nervex::controller
