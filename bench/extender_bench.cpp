@@ -136,7 +136,7 @@ struct Extender {
   SystemClock clock;
   GroupApi api;
   Stores stores;
-  Plans plans{stores.groups, stores.volumes};
+  Plans plans{stores.groups, stores.volumes, clock};
   Planner planner{api, plans, clock};
   Holds holds{plans, clock};
   LostNodes lost_nodes{api, stores.nodes, stores.pods, clock, std::chrono::seconds(60)};

@@ -529,9 +529,10 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
      "above all pods of the gang are deleted and it is queued again, which uses no retry. A node "
      "that comes back, or freed capacity, helps."},
     {[](const JobView& v) { return waits_for(v, gang::kReasonPlanExpired); },
-     "nothing, if it was a restart: the gang is planned again by itself. Else look at the "
-     "scheduler: kubectl logs -n nervex-system deployment/nervex-scheduler; or, if the message "
-     "says so, remove the pods' schedulingGates in time."},
+     "nothing, if it was a restart: the gang is planned again by itself, at least every 5 minutes. "
+     "Else look at the deployment that the message names: kubectl logs -n nervex-system "
+     "deployment/nervex-scheduler, or nervex-operator; or, if the message says so, remove the pods' "
+     "schedulingGates in time."},
     {is_refused,
      "wait if what kube-scheduler objects to passes: the gang is planned again by itself, and a "
      "node that was refused is tried again later. Else change it: pod affinity, topology spread, "

@@ -55,8 +55,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_tls_flags(app, flags.tls);
   add_hold_flags(app, flags.holds);
   add_duration(app, "--plan-deadline", flags.unstarted.deadline,
-               "a plan whose pods are all there and of which none is bound within this time is "
-               "dropped, so that others get the capacity; longer than --hold-deadline; 0: never");
+               "a plan that has not started is dropped when for this time none of its pods was "
+               "created, held, bound or refused, and after 10m in any case, so that others get the "
+               "capacity; longer than --hold-deadline; 0: never");
   add_duration(
       app, "--bind-deadline", flags.healing.bind_deadline,
       "a pod of a committed gang that kube-scheduler refuses for longer gets another node; not 0");

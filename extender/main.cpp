@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
 
   kube::LeaderApi planner_api(manager->client(), manager->leadership());
   extender::Stores stores;
-  extender::Plans plans(stores.groups, stores.volumes);
+  extender::Plans plans(stores.groups, stores.volumes, manager->clock());
   extender::Planner planner(planner_api, plans, manager->clock(), flags.healing, flags.unstarted);
   extender::Holds holds(plans, manager->clock(), flags.holds);
   plans.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });

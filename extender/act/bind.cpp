@@ -82,6 +82,7 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   if (const auto slot = gang::slot_of(**pod)) {
     bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
     if (auto may = check(bind); !may) return may.error();
+    plans_.note_bind_call(*slot);
   } else if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
   } else if (auto gang = foreign_gang_of(**pod); !gang.empty()) {

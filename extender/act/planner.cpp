@@ -106,7 +106,9 @@ void Planner::schedule_once() {
   waits_otherwise_ = result.waits_otherwise;
   const bool is_any_new = waiting_.replace(std::move(result.refused));
   if (result.may_fit_soon) waiting_.gain_all();
+  const bool is_any_written = !result.writes.empty();
   write(std::move(result.writes));
+  if (is_any_written) watch_unstarted();
   if (const auto again = foreign_.write(snapshot.foreign, std::move(result.foreign))) {
     queue_.add_after(kCycle, *again);
   }
@@ -158,14 +160,22 @@ bool Planner::note_changes(const std::vector<NodeChange>& changes) {
 }
 
 void Planner::give_up_unstarted() {
-  UnstartedResult result =
-      extender::give_up_unstarted(plans_.unstarted(), plan_ages_, clock_.now(), unstarted_);
+  UnstartedResult result = extender::give_up_unstarted(plans_.unstarted(), plan_ages_,
+                                                       clock_.mono(), clock_.now(), unstarted_);
   plan_ages_ = std::move(result.ages);
   std::vector<StatusWrite> writes;
   for (const auto& [group, status] : result.writes) {
     if (!must_wait(group->meta.uid)) writes.push_back({group, status});
   }
   write(std::move(writes));
+  if (result.look_again) queue_.add_after(kCycle, *result.look_again);
+}
+
+// Nothing else may wake us when the plans that were just written have not started in time.
+void Planner::watch_unstarted() {
+  UnstartedResult result = extender::give_up_unstarted(plans_.unstarted(), plan_ages_,
+                                                       clock_.mono(), clock_.now(), unstarted_);
+  plan_ages_ = std::move(result.ages);
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }
 

@@ -82,6 +82,7 @@ class Planner {
   // this resolves them whether the first write was stored or not.
   void repeat_unconfirmed();
   void give_up_unstarted();
+  void watch_unstarted();
   // Back-off and rejections of PodGroups that do not exist any more.
   void forget_deleted();
   // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a

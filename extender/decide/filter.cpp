@@ -120,9 +120,7 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
       unknown = name;
       fits = false;
     } else if (is_reserved) {
-      kube::Resources spare = *node->spare;
-      if (args.pod.nominated_node == name) spare += args.pod.requests;  // counted in it
-      fits = args.pod.requests.fits_in(spare);
+      fits = args.pod.requests.fits_in(*node->spare);
     }
     if (fits) result.node_names.push_back(name);
     if (is_reserved) ++node;

@@ -198,12 +198,14 @@ void ForeignWork::avoid(std::size_t i, const std::string& node) {
                              kMaxMessage);
 }
 
+int ForeignWork::priority() const {  // they are sorted by it
+  return seen_.pending.empty() ? 0 : seen_.pending.front().pod->priority;
+}
+
 auto ForeignWork::queue_key() const
     -> std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> {
-  // They are sorted by priority.
-  const int priority = seen_.pending.empty() ? 0 : seen_.pending.front().pod->detail->priority;
   const kube::Meta& meta = seen_.group->meta;
-  return {-std::int64_t{priority}, meta.created, std::string_view(meta.ns),
+  return {-std::int64_t{priority()}, meta.created, std::string_view(meta.ns),
           std::string_view(meta.name)};
 }
 
@@ -242,7 +244,45 @@ void ForeignWork::give_back_all(Ledger& ledger) {
   }
 }
 
+void ForeignWork::lend(Ledger& ledger) const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) ledger.lend(shapes_[shape_of_[i]].set, node_[i]);
+  }
+}
+
+void ForeignWork::take_again(Ledger& ledger) const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) ledger.take(shapes_[shape_of_[i]].set, node_[i]);
+  }
+}
+
+void ForeignWork::yield(Ledger& ledger) {
+  give_back_all(ledger);
+  is_reserved_ = false;
+}
+
+bool ForeignWork::holds_unseen() const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty() && node_[i] != seen_.pending[i].pod->nominated_node) return true;
+  }
+  return false;
+}
+
+// Of what the pods are nominated for, is anything free in the ledger that the nodes show as taken?
+void ForeignWork::note_dropped(Ledger& ledger) const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    const auto& nominated = seen_.pending[i].pod->nominated_node;
+    if (!nominated.empty() && node_[i] != nominated) return ledger.note_dropped_plan();
+  }
+}
+
 void ForeignWork::recheck(Ledger& ledger) {
+  ledger.count_for(priority());
+  retake_nominated(ledger);
+  note_dropped(ledger);
+}
+
+void ForeignWork::retake_nominated(Ledger& ledger) {
   if (!has_enough_pods() || is_paused()) return;
   bool all_fit = true;
   for (std::size_t i = 0; i < node_.size() && all_fit; ++i) {
@@ -255,6 +295,7 @@ void ForeignWork::recheck(Ledger& ledger) {
 }
 
 bool ForeignWork::complete(Ledger& ledger) {
+  ledger.count_for(priority());
   no_fit_.reset();
   lacking_.clear();
   if (seen_.pending.empty() || !has_enough_pods() || is_paused()) return false;

@@ -79,6 +79,7 @@ class ForeignWork {
  public:
   ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
 
+  int priority() const;  // the highest of its pods that are not bound
   // Its place in the queue of all gangs: as queue_key() of scheduling_cycle.cpp.
   std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> queue_key() const;
   // Takes the capacity of the nominated pods, if all of them fit and they are enough.
@@ -87,6 +88,18 @@ class ForeignWork {
   // other one that fits; or to none. True if any pod got one.
   bool complete(Ledger& ledger);
   ForeignDecision decide() const;
+
+  // Its plan was taken from the ledger, by recheck() or complete().
+  bool is_reserved() const { return is_reserved_; }
+  // That capacity alone; the plan stays.
+  void lend(Ledger& ledger) const;
+  void take_again(Ledger& ledger) const;
+  // Gives the plan up: until recheck() or complete().
+  void yield(Ledger& ledger);
+  // Some pods of it run and fewer than minMember, which waiting gangs shall not keep so.
+  bool runs_in_part() const { return seen_.counts.bound > 0 && needed() > 0; }
+  // It has nodes from the ledger that its pods are not nominated for yet, as far as was seen.
+  bool holds_unseen() const;
 
  private:
   struct Shape {
@@ -109,6 +122,8 @@ class ForeignWork {
   bool place_extras(Ledger& ledger);
   void take(std::size_t pod, std::string node, Ledger& ledger);
   void give_back_all(Ledger& ledger);
+  void retake_nominated(Ledger& ledger);
+  void note_dropped(Ledger& ledger) const;
   std::vector<std::size_t> unplaced() const;
   std::string waiting_text() const;
   void report(ForeignDecision& out) const;

@@ -154,18 +154,6 @@ gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSe
   return no_fit;
 }
 
-// What the gang's limits leave for the slots that have no placement.
-std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
-  std::vector<gang::NodeLimit> limits = work.limits;
-  for (gang::NodeLimit& limit : limits) {
-    limit.at_most -= static_cast<int>(
-        std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
-          return slot.set->name == limit.set && slot.placement.node == limit.node;
-        }));
-  }
-  return limits;
-}
-
 std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
                                  Ledger& ledger) {
   gang::Plan plan = gang::plan_gang(missing, ledger.nodes(), limits_left(work));
@@ -194,7 +182,27 @@ std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   return std::nullopt;
 }
 
-// What of it can be placed stays placed if the other part cannot.
+// Of sets that do not fit all together, places as many slots as possible. Returns the others.
+std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::MemberSet>& sets,
+                                        Ledger& ledger) {
+  std::vector<gang::MemberSet> left;
+  for (const gang::MemberSet& set : sets) {
+    const auto nodes =
+        find_nodes(set, static_cast<int>(set.slots.size()), ledger, limits_left(work));
+    const auto of = std::find_if(work.sets.begin(), work.sets.end(),
+                                 [&](const auto* one) { return one->name == set.name; });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      ledger.take(set, nodes[i]);
+      work.placed.push_back({*of, {set.role, set.slots[i], nodes[i], 0}, false});
+    }
+    std::vector<gang::SlotId> rest(set.slots.begin() + static_cast<std::ptrdiff_t>(nodes.size()),
+                                   set.slots.end());
+    if (!rest.empty()) left.push_back(with_slots(set, std::move(rest)));
+  }
+  return left;
+}
+
+// What of it can be placed stays placed if the rest cannot.
 std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   std::vector<gang::MemberSet> quorum;
   std::vector<gang::MemberSet> rest;
@@ -203,10 +211,15 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   }
   work.missing.clear();
   std::optional<gang::NoFit> no_fit;
-  for (const auto& part : {quorum, rest}) {
+  for (auto part : {quorum, rest}) {
     if (part.empty()) continue;
     auto why = place(work, part, ledger);
     if (!why) continue;
+    const std::size_t before = work.placed.size();
+    part = place_some(work, part, ledger);
+    // The reason is about what is left, so that the next cycle finds the same one.
+    if (work.placed.size() > before && !part.empty()) why = place(work, part, ledger);
+    if (!why || part.empty()) continue;
     work.missing.insert(work.missing.end(), part.begin(), part.end());
     if (!no_fit) no_fit = std::move(why);
   }
@@ -214,6 +227,37 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
 }
 
 }  // namespace
+
+std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
+  std::vector<gang::NodeLimit> limits = work.limits;
+  for (gang::NodeLimit& limit : limits) {
+    limit.at_most -= static_cast<int>(
+        std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
+          return slot.set->name == limit.set && slot.placement.node == limit.node;
+        }));
+  }
+  return limits;
+}
+
+std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
+                                    std::span<const gang::NodeLimit> limits) {
+  std::vector<std::string> nodes;
+  while (count > 0) {
+    std::vector<gang::SlotId> slots;
+    for (int i = 0; i < count; ++i) slots.push_back(gang::reserved_slot(i));
+    const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
+    const gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits);
+    if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+      count -= std::max(1, no_fit->unplaced);
+      continue;
+    }
+    for (const auto& place : std::get<std::vector<gang::Assignment>>(plan)) {
+      nodes.push_back(place.node);
+    }
+    break;
+  }
+  return nodes;
+}
 
 bool GangWork::is_of_quorum(std::string_view role) const {
   return std::none_of(sets.begin(), sets.end(), [role](const gang::MemberSet* set) {
@@ -224,6 +268,12 @@ bool GangWork::is_of_quorum(std::string_view role) const {
 std::size_t GangWork::wanted() const {
   std::size_t count = 0;
   for (const gang::MemberSet* set : sets) count += set->slots.size();
+  return count;
+}
+
+std::size_t GangWork::lacking() const {
+  std::size_t count = 0;
+  for (const gang::MemberSet& set : missing) count += set.slots.size();
   return count;
 }
 

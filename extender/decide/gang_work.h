@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct GangWork {
   // False: the gang does without such a pod for as long as it takes (MemberSet::heals_alone).
   bool is_of_quorum(std::string_view role) const;
   bool is_whole() const { return is_reserved && missing.empty(); }
-  std::size_t wanted() const;  // slots
+  std::size_t wanted() const;   // slots
+  std::size_t lacking() const;  // of them: those in `missing`
 };
 
 // The gangs of a PodGroup in the order of first mention in its spec; one without slots is left out.
@@ -79,8 +81,16 @@ void drop_plan(GangWork& work);
 // Gives every slot without a placement one, or returns why that cannot be. What still fits stays
 // where it is if the rest fits beside it; else the whole gang is planned again, and if that fails
 // too it is left without placements. A committed gang keeps its placements and only gets what is
-// missing: the job's own aggregator alone, as it is of use without the rest, and the rest without
-// it.
+// missing, or as much of it as fits: it runs in part already, and what it gets nobody else can
+// take. The job's own aggregator gets its place alone, as it is of use without the rest, and the
+// rest without it.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
+
+// Nodes with capacity for as many of these pods as possible, up to `count`. Takes nothing.
+std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
+                                    std::span<const gang::NodeLimit> limits);
+
+// What the gang's limits leave for the slots that have no placement.
+std::vector<gang::NodeLimit> limits_left(const GangWork& work);
 
 }  // namespace nervex::extender

@@ -29,6 +29,24 @@ const char* reason_text(kube::NodeFit fit) {
 
 }  // namespace
 
+Ledger::Ledger(gang::Cluster nodes, std::vector<Nominated> nominated)
+    : nodes_(std::move(nodes)), nominated_(std::move(nominated)) {
+  std::stable_sort(nominated_.begin(), nominated_.end(),
+                   [](const auto& a, const auto& b) { return a.priority > b.priority; });
+}
+
+void Ledger::count_for(int priority) {
+  const auto count = [this](const Nominated& pods, int times) {
+    if (const auto at = nodes_.find(pods.node)) nodes_.take(*at, pods.requests, times);
+  };
+  for (; counted_ < nominated_.size() && nominated_[counted_].priority >= priority; ++counted_) {
+    count(nominated_[counted_], 1);
+  }
+  for (; counted_ > 0 && nominated_[counted_ - 1].priority < priority; --counted_) {
+    count(nominated_[counted_ - 1], -1);
+  }
+}
+
 std::string_view Ledger::shared_and_taken(const gang::MemberSet& set, std::size_t node) const {
   for (const auto& [resource, amount] : set.shape.requests.amounts()) {
     const std::string_view key = kube::topology_key_of(resource);
@@ -110,8 +128,12 @@ void Ledger::take(const gang::MemberSet& set, std::string_view node) {
 }
 
 void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
-  if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests, -1);
+  lend(set, node);
   has_given_back_ = true;
+}
+
+void Ledger::lend(const gang::MemberSet& set, std::string_view node) {
+  if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests, -1);
 }
 
 }  // namespace nervex::extender

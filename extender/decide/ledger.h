@@ -5,8 +5,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "extender/decide/view.h"
 #include "gang/cluster.h"
 #include "gang/pod_group.h"
 
@@ -15,7 +17,12 @@ namespace nervex::extender {
 // Not thread-safe: lives within one decision. Cost per call: log(nodes).
 class Ledger {
  public:
-  explicit Ledger(gang::Cluster nodes) : nodes_(std::move(nodes)) {}
+  explicit Ledger(gang::Cluster nodes, std::vector<Nominated> nominated = {});
+
+  // From now on it is asked for something of this priority: of nominated pods those count that have
+  // the same one or a higher one. Before the first call none does. Cost: those between this
+  // priority and the one before.
+  void count_for(int priority);
 
   // kConflict, with a reason for people, unless the node exists, allows such a pod and has capacity
   // for one more.
@@ -29,6 +36,8 @@ class Ledger {
   // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
+  // For a moment: the caller takes it again, or calls note_dropped_plan().
+  void lend(const gang::MemberSet& set, std::string_view node);
   // There is capacity for one that is counted there already, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
   // More is free than the nodes' spare capacity shows: something was given back, or a plan that is
@@ -47,6 +56,8 @@ class Ledger {
   std::string_view shared_and_taken(const gang::MemberSet& set, std::size_t node) const;
 
   gang::Cluster nodes_;
+  std::vector<Nominated> nominated_;  // the highest priority first
+  std::size_t counted_ = 0;           // of them: are taken from nodes_
   bool has_given_back_ = false;
 };
 

@@ -84,6 +84,10 @@ std::string refusal_text(std::span<const Refusal> refusals) {
 }
 
 std::string expired_text(UnboundPods pods, const std::string& waited) {
+  if (pods.missing > 0) {
+    return fmt::format("{} of {} pods were not created within {} (deployment nervex-operator)",
+                       pods.missing, pods.wanted, waited);
+  }
   if (pods.gated == 0) {
     return fmt::format(
         "kube-scheduler has not bound any of {} pods in {} (deployment nervex-scheduler)",

@@ -49,11 +49,13 @@ void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std
 // The pods of a plan of which none was bound.
 struct UnboundPods {
   std::size_t wanted = 0;
-  std::size_t gated = 0;  // of them: have schedulingGates
+  std::size_t gated = 0;    // of them: have schedulingGates
+  std::size_t missing = 0;  // of them: were not created
 };
 
-// The same of a plan of which kube-scheduler has neither bound nor refused all pods within that
-// time: no node is at fault, so nothing is avoided, and others get the capacity first.
+// The same of a plan whose pods were not created, or neither bound nor all refused by
+// kube-scheduler, within that time: no node is at fault, so nothing is avoided, and others get the
+// capacity first.
 std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name, UnboundPods pods,
                                                 std::chrono::milliseconds waited, SysTime now);

@@ -11,35 +11,6 @@
 namespace nervex::extender {
 namespace {
 
-gang::MemberSet set_of_reserved(const gang::MemberSet& set, int count) {
-  gang::MemberSet out;
-  out.name = set.name;
-  out.gang = set.gang;
-  out.role = set.role;
-  out.shape = set.shape;
-  for (int i = 0; i < count; ++i) out.slots.push_back(gang::reserved_slot(i));
-  return out;
-}
-
-// Nodes with capacity for as many of these pods as possible.
-std::vector<std::string> find_places(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                     std::span<const gang::NodeLimit> limits) {
-  std::vector<std::string> nodes;
-  while (count > 0) {
-    const std::vector<gang::MemberSet> members{set_of_reserved(set, count)};
-    const gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits);
-    if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
-      count -= std::max(1, no_fit->unplaced);
-      continue;
-    }
-    for (const auto& place : std::get<std::vector<gang::Assignment>>(plan)) {
-      nodes.push_back(place.node);
-    }
-    break;
-  }
-  return nodes;
-}
-
 // kube-scheduler has refused pods of the set there: the planner says how many may be.
 bool is_avoided(const GangWork& gang, const gang::MemberSet& set, const std::string& node) {
   return std::any_of(gang.limits.begin(), gang.limits.end(), [&](const gang::NodeLimit& limit) {
@@ -110,6 +81,20 @@ std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledg
   return no_fit;
 }
 
+std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
+  if (places_.empty()) return gang.no_fit;
+  const std::size_t lacking = gang.lacking();
+  for (const Place& place : places_) ledger.lend(*place.set, place.node);
+  auto no_fit = extender::complete(gang, ledger);
+  std::erase_if(places_, [&](const Place& place) {
+    const bool is_taken = lacking > gang.lacking() && !ledger.has_capacity(*place.set, place.node);
+    if (!is_taken) ledger.take(*place.set, place.node);
+    if (is_taken) ledger.note_dropped_plan();  // it may have been more than is needed
+    return is_taken;
+  });
+  return no_fit;
+}
+
 std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
   const auto is_its = [&](const Place& place) { return place.set->gang == gang.name; };
   std::vector<Place> held;
@@ -153,7 +138,7 @@ void ReservedPlaces::restore(Ledger& ledger, std::span<const gang::NodeLimit> li
         static_cast<int>(std::count_if(places_.begin(), places_.end(), is_unusable));
     const int lacking = wanted - count(*set) + unusable;
     if (lacking <= 0) continue;
-    for (std::string& node : find_places(*set, lacking, ledger, limits)) {
+    for (std::string& node : find_nodes(*set, lacking, ledger, limits)) {
       ledger.take(*set, node);
       places_.push_back({set, std::move(node)});
     }

@@ -39,6 +39,9 @@ class ReservedPlaces {
   // places reserved for it, and to others what has none there. If it does not fit the places stay
   // reserved.
   std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
+  // The same of a committed gang that found no place for all that is missing: it may use what is
+  // reserved, for requests that have not come. What it does not need stays reserved.
+  std::optional<gang::NoFit> heal(GangWork& gang, Ledger& ledger);
   // Reserves what is lacking, and anew what is on nodes that take no such pod now. What finds no
   // place is lacking, or stays where it is. `limits`: as GangWork's, of the PodGroup.
   void restore(Ledger& ledger, std::span<const gang::NodeLimit> limits);

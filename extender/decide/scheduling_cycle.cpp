@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 
@@ -13,6 +14,7 @@
 #include "extender/decide/quotas.h"
 #include "extender/decide/refusals.h"
 #include "extender/decide/reserved_places.h"
+#include "extender/decide/yielding_plans.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -25,6 +27,7 @@ struct GroupWork {
   ReservedPlaces reserved;               // of the committed base gang
   std::vector<gang::AvoidedNode> avoid;  // as the status has it, and what was learned since
 
+  int priority() const { return seen->group->spec.priority; }
   bool is_rejected(Rejection::Extent extent) const {
     return rejection != nullptr && rejection->extent >= extent;
   }
@@ -198,6 +201,7 @@ void take_planned(std::vector<GroupWork>& queue, const std::vector<Turn>& turns,
     if (turn.foreign != nullptr) {
       turn.foreign->recheck(ledger);
     } else if (!turn.group->seen->unconfirmed) {
+      ledger.count_for(turn.group->priority());
       for (GangWork& gang : turn.group->gangs) recheck(gang, ledger);
     }
   }
@@ -208,35 +212,6 @@ void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
       if (gang.is_stored_committed && !work.seen->unconfirmed) drop_unbindable(gang, ledger);
-    }
-  }
-}
-
-// Last, so that nobody else waits for it: there may be nothing wrong but the scheduler's view.
-void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOptions& options,
-                  SysTime now, CycleResult& out) {
-  const auto move = [&](GroupWork& work, GangWork& gang, const OpenSlot& open) {
-    const auto at = std::find_if(gang.placed.begin(), gang.placed.end(), [&](const auto& slot) {
-      return slot.placement.number == open.placement.number;
-    });
-    if (at == gang.placed.end()) return;
-    const SysTime due = open.since + options.bind_deadline;
-    if (is_no_nodes_fault(open.message)) return;
-    if (due > now) return note_look(out, due, now);
-    if (!move_slot(gang, *at, ledger)) return;
-    gang.losses.push_back(
-        fmt::format("{} was refused on node {} by kube-scheduler: {}",
-                    gang::slot_key(open.placement.role, open.placement.slot.ordinal),
-                    open.placement.node, open.message));
-    note_refusal(work.avoid, gang, at->set->name, open.placement.node, now);
-  };
-  for (GroupWork& work : queue) {
-    if (work.is_left_alone()) continue;
-    for (GangWork& gang : work.gangs) {
-      const bool may_move = gang.is_stored_committed && !gang.is_rejected;
-      for (const OpenSlot* open : gang.open) {
-        if (may_move && open->why == OpenSlot::Why::kRefused) move(work, gang, *open);
-      }
     }
   }
 }
@@ -258,16 +233,15 @@ class Placing {
   Placing(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now, CycleResult& out)
       : waiting_(waiting), now_(now), out_(out) {
     const auto& foreign = snapshot.foreign;
-    out_.may_fit_soon = std::any_of(foreign.begin(), foreign.end(),
-                                    [](const auto& seen) { return !seen.pending.empty(); });
-    out_.waits_otherwise = out_.may_fit_soon;
+    out_.waits_otherwise = std::any_of(foreign.begin(), foreign.end(),
+                                       [](const auto& seen) { return !seen.pending.empty(); });
   }
 
   std::optional<gang::NoFit> complete(GroupWork& work, GangWork& gang, Ledger& ledger) {
     const GangKey key(work.seen->group->meta.uid, gang.name);
     const bool may_remember = !gang.committed && !gang.claims_reserved();
     // What was given back in this cycle is not seen in the nodes yet.
-    if (may_remember && gang.placed.empty() && !out_.may_fit_soon && !ledger.has_given_back()) {
+    if (may_remember && gang.placed.empty() && !ledger.has_given_back()) {
       if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
         gang::NoFit no_fit = known->no_fit;
         out_.refused.insert_or_assign(key, std::move(known));
@@ -303,7 +277,7 @@ std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang
   } else {
     no_fit = placing.complete(work, gang, ledger);
   }
-  if (!no_fit) {
+  if (!no_fit || (gang.committed && no_fit->quota.empty())) {
     quotas.take(seen, gang);
   } else if (!gang.committed) {
     quotas.give_back(seen, gang);
@@ -311,13 +285,110 @@ std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang
   return no_fit;
 }
 
+// After what has no place at all: there may be nothing wrong but the scheduler's view.
+void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOptions& options,
+                  SysTime now, CycleResult& out) {
+  const auto move = [&](GroupWork& work, GangWork& gang, const OpenSlot& open) {
+    const auto at = std::find_if(gang.placed.begin(), gang.placed.end(), [&](const auto& slot) {
+      return slot.placement.number == open.placement.number;
+    });
+    if (at == gang.placed.end()) return;
+    const SysTime due = open.since + options.bind_deadline;
+    if (is_no_nodes_fault(open.message)) return;
+    if (due > now) return note_look(out, due, now);
+    if (!move_slot(gang, *at, ledger)) return;
+    gang.losses.push_back(
+        fmt::format("{} was refused on node {} by kube-scheduler: {}",
+                    gang::slot_key(open.placement.role, open.placement.slot.ordinal),
+                    open.placement.node, open.message));
+    note_refusal(work.avoid, gang, at->set->name, open.placement.node, now);
+  };
+  for (GroupWork& work : queue) {
+    if (work.is_left_alone()) continue;
+    ledger.count_for(work.priority());
+    for (GangWork& gang : work.gangs) {
+      const bool may_move = gang.is_stored_committed && !gang.is_rejected;
+      for (const OpenSlot* open : gang.open) {
+        if (may_move && open->why == OpenSlot::Why::kRefused) move(work, gang, *open);
+      }
+    }
+  }
+}
+
+// The controller takes it back: it gets no place at the expense of others.
+bool is_given_up(const GangWork& gang) {
+  return gang.before != nullptr && gang.before->reason == gang::kReasonHealingTimeout;
+}
+
+std::vector<OpenPlan> open_plans(const std::vector<Turn>& turns) {
+  std::vector<OpenPlan> plans;
+  for (const Turn& turn : turns) {
+    if (turn.foreign != nullptr) {
+      if (turn.foreign->is_reserved()) plans.push_back({nullptr, turn.foreign, 0});
+      continue;
+    }
+    if (turn.group->seen->unconfirmed) continue;
+    for (GangWork& gang : turn.group->gangs) {
+      if (gang.committed || !gang.is_reserved) continue;
+      plans.push_back({&gang, nullptr, turn.group->priority()});
+    }
+  }
+  return plans;
+}
+
+// Pods that the cluster has stopped: the controller is about to want the next incarnations of their
+// slots. Until it does, the capacity that they will need is kept from others.
+void keep_for_successors(const GangWork& gang, Ledger& ledger, CycleResult& out) {
+  std::map<const gang::MemberSet*, int> stopped;
+  for (const OpenSlot* open : gang.open) {
+    if (open->why != OpenSlot::Why::kTakenAway && open->why != OpenSlot::Why::kNodeLost) continue;
+    for (const PlacedSlot& slot : gang.placed) {
+      if (slot.placement.number == open->placement.number) ++stopped[slot.set];
+    }
+  }
+  for (const auto& [set, count] : stopped) {
+    for (const std::string& node : find_nodes(*set, count, ledger, limits_left(gang))) {
+      ledger.take(*set, node);
+      out.may_fit_soon = true;
+    }
+  }
+}
+
+// Before anything starts, whatever its priority: what waits shall not keep a gang from being whole
+// that runs, and would end with all its pods when its time to heal is over.
+void heal(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger& ledger,
+          Quotas& quotas, Placing& placing, CycleResult& out) {
+  for (GroupWork& work : queue) {
+    if (work.seen->unconfirmed) continue;
+    for (GangWork& gang : work.gangs) {
+      if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
+      ledger.count_for(work.priority());
+      gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
+      if (!gang.no_fit || !gang.no_fit->quota.empty() || is_given_up(gang)) continue;
+      gang.no_fit = work.reserved.heal(gang, ledger);
+      if (gang.no_fit) gang.no_fit = place_instead_of(open_plans(turns), gang, ledger);
+    }
+  }
+  for (const GroupWork& work : queue) {
+    ledger.count_for(work.priority());
+    for (const GangWork& gang : work.gangs) {
+      if (gang.is_stored_committed && !is_given_up(gang)) keep_for_successors(gang, ledger, out);
+    }
+  }
+  for (const Turn& turn : turns) {
+    if (turn.foreign != nullptr && turn.foreign->runs_in_part()) turn.foreign->complete(ledger);
+  }
+}
+
 // Requests that take over reserved capacity come first: nobody else may get it.
 void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas,
                        Placing& placing) {
   for (GroupWork& work : queue) {
+    ledger.count_for(work.priority());
     if (!work.seen->unconfirmed) work.reserved.hand_over(work.gangs, ledger);
   }
   for (GroupWork& work : queue) {
+    ledger.count_for(work.priority());
     for (GangWork& gang : work.gangs) {
       const bool may_claim = !work.seen->unconfirmed && !gang.is_rejected && !gang.is_paused;
       if (!may_claim || !gang.claims_reserved()) continue;
@@ -338,6 +409,7 @@ void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas, P
       }
       GroupWork& work = *turn.group;
       if (work.seen->unconfirmed) continue;
+      ledger.count_for(work.priority());
       for (GangWork& gang : work.gangs) {
         if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
         gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
@@ -506,21 +578,23 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
                       const Rejections& rejections, const Healing& healing,
                       const ForeignMemory& memory_of_foreign, const WaitingGangs& waiting) {
   CycleResult out;
-  Ledger ledger(snapshot.nodes);
+  Ledger ledger(snapshot.nodes, snapshot.nominated);
   Quotas quotas(snapshot);
   std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
   std::vector<ForeignWork> foreign = foreign_of(snapshot, memory_of_foreign, now);
   const std::vector<Turn> turns = merge(queue, foreign);
   look_at_committed(queue, ledger);
   for (GroupWork& work : queue) {
+    ledger.count_for(work.priority());
     if (!work.seen->unconfirmed) work.reserved.leave_overfull_nodes(ledger);
   }
   take_planned(queue, turns, ledger);
   drop_rejected(queue);
   Placing placing(snapshot, waiting, now, out);
+  heal(queue, turns, ledger, quotas, placing, out);
+  move_refused(queue, ledger, healing.options, now, out);
   place_on_reserved(queue, ledger, quotas, placing);
   place_all(turns, ledger, quotas, placing);
-  move_refused(queue, ledger, healing.options, now, out);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
     // What it has reserved may be lacking in part, or is to be moved; for a slot that
@@ -532,6 +606,7 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
                           });
   }
   for (const ForeignWork& work : foreign) {
+    out.may_fit_soon = out.may_fit_soon || work.holds_unseen();
     out.foreign.push_back(work.decide());
     note_look(out, out.foreign.back().look_again, now);
   }

@@ -55,7 +55,9 @@ struct CycleResult {
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
   RefusedGangs refused;          // gangs without any node that wait for capacity
   bool waits_otherwise = false;  // something else waits for it
-  // It is not known whether what they were refused beside is in the nodes' spare capacity.
+  // They may have been refused beside what the nodes' spare capacity does not show yet: a plan of
+  // another operator's gang whose pods are not seen to be nominated, or what was kept for the
+  // successor of a pod.
   bool may_fit_soon = false;
   std::size_t planned = 0;  // gangs that nodes were searched for
 };
@@ -64,18 +66,20 @@ struct CycleResult {
 // operators stand by the priority of their pods and the creation of their PodGroup:
 //  1. plans that are not committed are checked; those that overlap or no longer fit lose their
 //     placements, the last in the queue first;
-//  2. requests that take over reserved capacity are placed on it;
-//  3. every gang with slots that have no placement gets all of them, or none. A gang that waits
+//  2. committed gangs get places for what they have lost, whatever the priority of what waits: on
+//     free capacity, then on what they have reserved themselves, then instead of plans that are not
+//     committed (yielding_plans.h);
+//  3. requests that take over reserved capacity are placed on it;
+//  4. every gang with slots that have no placement gets all of them, or none. A gang that waits
 //     holds no capacity and does not keep smaller ones behind it from starting:
 //     docs/adr/2026-11-21-gang-planning.md.
-//  3. committed gangs keep the placements of pods that are bound. Before the bind a slot gets
-//     another place when its node does not take the pod any more, or when kube-scheduler has
-//     refused it for longer than the bind deadline and there is another node. A gang that is not
-//     whole says so, and is given up after the healing deadline: healing.h.
+// Committed gangs keep the placements of pods that are bound. Before the bind a slot gets another
+// place when its node does not take the pod any more, or when kube-scheduler has refused it for
+// longer than the bind deadline and there is another node. A gang that is not whole says so, and is
+// given up after the healing deadline: healing.h.
 // A placement that stays keeps its number. Doing the writes and asking again, on the same nodes and
 // at the same time, gives none. What the API server has rejected gets no placements and says so.
-// Gangs of `waiting` that may not fit are not planned again; but all are while a gang of another
-// operator has pods to be placed, whose plan does not count as reserved before its pods have it.
+// Gangs of `waiting` that may not fit are not planned again.
 CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime now,
                       const Rejections& rejections = {}, const Healing& healing = {},
                       const ForeignMemory& foreign = {}, const WaitingGangs& waiting = {});

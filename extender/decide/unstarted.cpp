@@ -17,34 +17,49 @@ std::int64_t plan_of(const UnstartedGang& gang) {
   return last;
 }
 
+// What the plan did not do in time, and when that time is over.
+struct Limit {
+  MonoTime due;
+  milliseconds waited;
+};
+
+Limit limit_of(const UnstartedGang& gang, bool all_refused, MonoTime since,
+               const UnstartedOptions& options) {
+  if (all_refused) {
+    const MonoTime complete = std::max(since, gang.last_created.value_or(since));
+    return {complete + options.refused_deadline, options.refused_deadline};
+  }
+  const milliseconds longest = std::max(kLongestPlan, options.deadline);
+  const Limit quiet{std::max(since, gang.last_moved.value_or(since)) + options.deadline,
+                    options.deadline};
+  const Limit in_all{since + longest, longest};
+  return quiet.due <= in_all.due ? quiet : in_all;
+}
+
 }  // namespace
 
 UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const PlanAges& ages,
-                                  SysTime now, const UnstartedOptions& options) {
+                                  MonoTime mono, SysTime now, const UnstartedOptions& options) {
   UnstartedResult out;
   std::set<std::string_view> written;  // by UID; the next one's turn comes with the next status
   for (const UnstartedGang& gang : gangs) {
-    if (!gang.has_all_pods) continue;
     const std::string& uid = gang.group->meta.uid;
     const auto key = std::pair(uid, gang.gang);
-    PlanAge age{plan_of(gang), now};
+    PlanAge age{plan_of(gang), mono};
     const auto known = ages.find(key);
-    if (known != ages.end() && known->second.plan == age.plan) {
-      age.since = std::min(known->second.since, now);  // the clock may have been set back
-    }
-    const bool all_refused = gang.refusals.size() == gang.pods;
-    const milliseconds limit = all_refused ? options.refused_deadline : options.deadline;
-    if (limit.count() == 0) continue;
-    const SysTime due = age.since + limit;
-    if (due > now || written.count(uid) > 0) {
-      const milliseconds left = std::max(milliseconds(1), due - now);
+    if (known != ages.end() && known->second.plan == age.plan) age = known->second;
+    const bool all_refused = gang.pods > 0 && gang.refusals.size() == gang.pods;
+    if (!all_refused && options.deadline.count() == 0) continue;
+    const auto [due, waited] = limit_of(gang, all_refused, age.since, options);
+    if (due > mono || written.count(uid) > 0) {
+      const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(due - mono));
       out.look_again = out.look_again ? std::min(*out.look_again, left) : left;
       out.ages.emplace(key, age);
       continue;
     }
-    auto status = all_refused
-                      ? refuse_plan(*gang.group, gang.gang, gang.refusals, now)
-                      : expire_plan(*gang.group, gang.gang, {gang.pods, gang.gated}, limit, now);
+    const UnboundPods pods{gang.pods, gang.gated, gang.pods - gang.created};
+    auto status = all_refused ? refuse_plan(*gang.group, gang.gang, gang.refusals, now)
+                              : expire_plan(*gang.group, gang.gang, pods, waited, now);
     if (!status) continue;
     written.insert(uid);
     out.writes.emplace_back(gang.group, *std::move(status));

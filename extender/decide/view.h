@@ -77,6 +77,15 @@ struct GroupSeen {
   }
 };
 
+// Capacity of a node that pods of other owners are nominated for (status.nominatedNodeName): others
+// are preempted for them, or they are about to be bound. As in kube-scheduler it counts as taken
+// for what has the same priority or a lower one.
+struct Nominated {
+  std::string node;
+  int priority = 0;
+  kube::Resources requests;  // of all with this priority
+};
+
 // What the planner decides on.
 struct Snapshot {
   // free = allocatable - occupying pods - committed placements whose pod is not bound.
@@ -85,6 +94,7 @@ struct Snapshot {
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
+  std::vector<Nominated> nominated{};  // not of gangs; in no order
 };
 
 // What is known about the slot that a pod names in its annotations.

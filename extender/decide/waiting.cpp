@@ -56,7 +56,7 @@ bool matters(const std::shared_ptr<const kube::Node>& before,
 
 bool NodeChange::is_gain() const {
   if (!after) return false;
-  return before != after || has_more(spare_after, spare_before);
+  return before != after || has_lost_nominated || has_more(spare_after, spare_before);
 }
 
 void WaitingGangs::note(const std::vector<NodeChange>& changes) {
@@ -73,8 +73,9 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
       const std::int64_t after = pods_on(change.after.get(), change.spare_after, shape.shape);
       shape.total += after - before;
       shape.has_gained =
-          shape.has_gained || (after > 0 && (change.before != change.after ||
-                                             has_more_of_what_is_asked(shape.shape, change)));
+          shape.has_gained ||
+          (after > 0 && (change.before != change.after || change.has_lost_nominated ||
+                         has_more_of_what_is_asked(shape.shape, change)));
     }
   }
   // What a node is like, and not only what is free on it, is part of the reason.

@@ -34,6 +34,9 @@ struct NodeChange {
   // allocatable - occupying pods - all that is reserved, committed or not.
   kube::Resources spare_before;
   kube::Resources spare_after;
+  // A pod is not nominated for it any more, and was not bound there: that is a gain which spare
+  // capacity does not show.
+  bool has_lost_nominated = false;
 
   // There is more of something than there was, or the node itself is another one.
   bool is_gain() const;

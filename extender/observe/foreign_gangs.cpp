@@ -35,7 +35,7 @@ void count(const kube::Pod& pod, std::int64_t more, ForeignCounts& counts) {
 // In which order pods of a gang get nodes, where not all fit.
 bool comes_first(const ForeignPod& a, const ForeignPod& b) {
   const auto key = [](const kube::Pod& pod) {
-    return std::tuple(-std::int64_t{pod.detail->priority}, pod.meta.created,
+    return std::tuple(-std::int64_t{pod.priority}, pod.meta.created,
                       std::string_view(pod.meta.name));
   };
   return key(*a.pod) < key(*b.pod);

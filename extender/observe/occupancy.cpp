@@ -52,6 +52,32 @@ void NodeTable::release(const std::string& node, const kube::Resources& amount, 
   drop_if_empty(node);
 }
 
+void NodeTable::nominate(const std::string& node, int priority, const kube::Resources& amount) {
+  nominated_[node][priority] += amount;
+}
+
+void NodeTable::withdraw(const std::string& node, int priority, const kube::Resources& amount,
+                         bool stays) {
+  const auto at = nominated_.find(node);
+  const auto pods = at->second.find(priority);
+  pods->second -= amount;
+  if (pods->second.empty()) at->second.erase(pods);
+  if (at->second.empty()) nominated_.erase(at);
+  if (stays) return;
+  touch(node).has_lost_nominated = true;
+  drop_if_empty(node);
+}
+
+std::vector<Nominated> NodeTable::nominated() const {
+  std::vector<Nominated> all;
+  for (const auto& [node, by_priority] : nominated_) {
+    for (const auto& [priority, requests] : by_priority) {
+      all.push_back({node, priority, requests});
+    }
+  }
+  return all;
+}
+
 void NodeTable::rebuild() const {
   std::vector<gang::NodeView> views;
   views.reserve(entries_.size());
@@ -84,10 +110,16 @@ std::vector<gang::NodeView> NodeTable::spare_views() const {
   return views;
 }
 
-std::optional<gang::NodeView> NodeTable::view(std::string_view name) const {
+std::optional<gang::NodeView> NodeTable::view(std::string_view name, int priority) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || !at->second.node) return std::nullopt;
-  return gang::NodeView{at->second.node, free_of(at->second)};
+  gang::NodeView view{at->second.node, free_of(at->second)};
+  const auto nominated = nominated_.find(name);
+  if (nominated == nominated_.end()) return view;
+  for (const auto& [of, requests] : nominated->second) {
+    if (of >= priority) view.free -= requests;
+  }
+  return view;
 }
 
 std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) const {
@@ -98,8 +130,11 @@ std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) cons
 }
 
 bool NodeTable::is_overfull(std::string_view name) const {
-  const auto node = reserved_node(name);
+  auto node = reserved_node(name);
   if (!node || !node->spare) return false;
+  if (const auto nominated = nominated_.find(name); nominated != nominated_.end()) {
+    for (const auto& [priority, requests] : nominated->second) *node->spare -= requests;
+  }
   const auto& amounts = node->spare->amounts();
   return std::any_of(amounts.begin(), amounts.end(), [](const kube::ResourceAmount& of) {
     return of.amount < (kube::is_implicit(of.name) ? -1 : 0);
@@ -119,9 +154,10 @@ std::vector<NodeChange> NodeTable::take_changes() {
     entry.is_touched = false;
     kube::Resources spare = entry.node ? spare_of(entry) : kube::Resources();
     const bool is_other = matters(entry.shown_node, entry.node);
-    if (is_other || spare != entry.shown_spare) {
-      changes.push_back(
-          {is_other ? entry.shown_node : entry.node, entry.node, entry.shown_spare, spare});
+    if (is_other || spare != entry.shown_spare || entry.has_lost_nominated) {
+      changes.push_back({is_other ? entry.shown_node : entry.node, entry.node, entry.shown_spare,
+                         spare, entry.has_lost_nominated});
+      entry.has_lost_nominated = false;
       entry.shown_spare = std::move(spare);
     }
     entry.shown_node = entry.node;

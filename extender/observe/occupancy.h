@@ -38,6 +38,11 @@ class NodeTable {
   // Capacity of placements whose pod is not bound.
   void reserve(const std::string& node, const kube::Resources& amount, bool committed);
   void release(const std::string& node, const kube::Resources& amount, bool committed);
+  // Capacity that a pod is nominated for, of others than gangs. `stays`: it is used from now on, or
+  // nominated again; else the node has gained it.
+  void nominate(const std::string& node, int priority, const kube::Resources& amount);
+  void withdraw(const std::string& node, int priority, const kube::Resources& amount, bool stays);
+  std::vector<Nominated> nominated() const;
 
   // Known nodes, free = allocatable - used - reserved for committed gangs. Kept from call to call:
   // the cost is that of the nodes whose capacity changed since the last one, and of all nodes if
@@ -49,9 +54,11 @@ class NodeTable {
   // What changed between the last call and now, as far as a difference is left; of all nodes at the
   // first call. Cost: nodes that were touched.
   std::vector<NodeChange> take_changes();
-  // Something is reserved on this node, and more than it has room for.
+  // Something is reserved on this node, and more than it has room for, beside nominated pods.
   bool is_overfull(std::string_view name) const;
-  std::optional<gang::NodeView> view(std::string_view name) const;
+  // For something of this priority: what nominated pods of the same one or a higher one ask for is
+  // not free.
+  std::optional<gang::NodeView> view(std::string_view name, int priority) const;
   // nullopt if nothing is reserved on it.
   std::optional<ReservedNode> reserved_node(std::string_view name) const;
 
@@ -68,6 +75,7 @@ class NodeTable {
     NodePtr shown_node;
     kube::Resources shown_spare;
     bool is_touched = false;          // since: its name is in touched_
+    bool has_lost_nominated = false;  // since: a pod is not nominated for it any more
     mutable std::size_t row = 0;      // in cluster_
     mutable bool is_changed = false;  // since cluster_ has read it
   };
@@ -80,6 +88,8 @@ class NodeTable {
   void rebuild() const;
 
   Entries entries_;
+  // By node and priority. Not in `spare`: what has a higher priority may take it.
+  std::map<std::string, std::map<int, kube::Resources>, std::less<>> nominated_;
   bool are_changes_taken_ = false;  // else nobody asks for them: not the leader
   std::vector<std::string> touched_;
   // What cluster() has read, and what changed since.

@@ -69,8 +69,7 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   MutexLock lock(mutex_);
   if (before && before->occupies()) nodes_.stop_using(before->node, before->requests);
   if (after && after->occupies()) nodes_.use(after->node, after->requests);
-  if (before) count_nominated(*before, false);
-  if (after) count_nominated(*after, true);
+  nominated_changed(before, after);
   const bool is_foreign = foreign_pod_matters(before, after);
   if (is_foreign) foreign_pod_changed(before, after);
   const auto was = before ? gang::slot_of(*before) : std::nullopt;
@@ -97,16 +96,22 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   }
   if (was != is && was) forget_existing(before->meta.ns, *was);
   if (was != is && is) note_existing(after->meta.ns, *is);
+  if (is && after->node.empty()) {
+    const bool is_refused = !after->unscheduled_reason.empty();
+    const bool was_refused = before && !replaced && !before->unscheduled_reason.empty();
+    const bool is_created = was != is || replaced;
+    if (is_created || (is_refused && !was_refused)) note_move(*is, after->meta.ns, is_created);
+  }
   if (is && !has_begun(*after) && learn_requests(*is, *after)) return Look::kNow;
   if (is_foreign) return Look::kNow;
   const std::string& ns = (after ? after : before)->meta.ns;
   if (was != is) {
-    if (is && completes_plan(*is, after->meta.ns)) return Look::kNow;
     if (quotas_.count(ns) > 0 && has_waiting_gang(ns)) return Look::kNow;
   }
   for (const PodPtr& pod : {before, after}) {
-    const bool may_be = pod && look_after_pod(before, after) != Look::kNo && !pod->node.empty();
-    if (may_be && nodes_.is_overfull(pod->node.str())) return Look::kNow;
+    if (!pod || look_after_pod(before, after) == Look::kNo) continue;
+    const auto& node = pod->node.empty() ? pod->nominated_node : pod->node;
+    if (!node.empty() && nodes_.is_overfull(node.str())) return Look::kNow;
   }
   return was || is ? look_after_gang_pod(before, after) : look_after_pod(before, after);
 }
@@ -156,20 +161,6 @@ void Plans::forget_existing(const std::string& ns, const gang::PodSlot& slot) {
   placements.erase(placements.find(slot.placement));
   if (placements.empty()) slots->second.erase(pods);
   if (slots->second.empty()) existing_.erase(slots);
-}
-
-// Of a plan that is not committed: from now on it has to be bound, and nothing else has to happen.
-bool Plans::completes_plan(const gang::PodSlot& slot, const std::string& ns) const {
-  const auto found = by_uid_.find(slot.pod_group_uid);
-  const auto pods = existing_.find({slot.pod_group_uid, ns});
-  if (found == by_uid_.end() || pods == existing_.end()) return false;
-  std::size_t planned = 0;
-  bool all_committed = true;
-  for (const gang::GangStatus& gang : found->second.placements.group()->status.gangs) {
-    planned += gang.placements.size();
-    all_committed = all_committed && (gang.committed || !gang.planned);
-  }
-  return !all_committed && pods->second.size() >= planned;
 }
 
 // As long as it does not run: later changes are resizes in place, which the next pod of the slot
@@ -317,6 +308,10 @@ void Plans::set_group(GroupEntry& entry, const PodGroupPtr& stored) {
     return gang == nullptr || !gang->planned;
   });
   set_waits_in(entry, waits ? group->meta.ns.str() : "");
+  std::erase_if(entry.moves, [&](const auto& moves) {
+    const gang::GangStatus* gang = gang::find_gang(group->status, moves.first);
+    return gang == nullptr || !gang->planned || gang->committed;
+  });
   entry.is_settled = !entry.is_restored && is_settled(*group, entry.enlarged);
 }
 
@@ -345,6 +340,23 @@ void Plans::add_quotas(Snapshot& snapshot) const {
   for (const std::string_view ns : namespaces) {
     for (const auto& [name, quota] : quotas_.find(ns)->second) snapshot.quotas.push_back(quota);
   }
+}
+
+void Plans::note_move(const gang::PodSlot& slot, std::string_view ns, bool is_created) {
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry == by_uid_.end() || entry->second.placements.group()->meta.ns != ns) return;
+  const SlotSeen seen = entry->second.placements.seen(slot.role, slot.slot.ordinal);
+  if (seen.committed || !seen.placement || seen.placement->number != slot.placement) return;
+  PlanMoves& moves = entry->second.moves[seen.gang];
+  moves.last = clock_.mono();
+  if (is_created) moves.last_created = moves.last;
+}
+
+void Plans::note_bind_call(const gang::PodSlot& slot) {
+  MutexLock lock(mutex_);
+  const auto entry = by_uid_.find(slot.pod_group_uid);
+  if (entry == by_uid_.end()) return;
+  note_move(slot, entry->second.placements.group()->meta.ns.str(), false);
 }
 
 // The mark and the pod may go before the next snapshot, and then nobody could say why.
@@ -484,6 +496,7 @@ Snapshot Plans::make_snapshot() const {
   }
   if (!quotas_.empty()) add_quotas(snapshot);
   snapshot.foreign = foreign_.all(volumes_);
+  snapshot.nominated = nodes_.nominated();
   return snapshot;
 }
 
@@ -504,6 +517,11 @@ bool Plans::has_group(const std::string& uid) const {
   return by_uid_.count(uid) > 0;
 }
 
+bool Plans::has_pod_for(const PodsOfSlots& pods, const MemberSeen& member) {
+  const auto of_slot = pods.find({member.set->role, member.slot.ordinal});
+  return of_slot != pods.end() && of_slot->second.placements.count(member.placement->number) > 0;
+}
+
 std::vector<UnstartedGang> Plans::unstarted() const {
   MutexLock lock(mutex_);
   std::vector<UnstartedGang> found;
@@ -512,19 +530,21 @@ std::vector<UnstartedGang> Plans::unstarted() const {
     const PodGroupPtr& group = entry.placements.group();
     if (group->meta.deleting || entry.placements.attempted()) continue;
     const auto pods = existing_.find({uid, group->meta.ns});
-    if (pods == existing_.end()) continue;
     for (const gang::GangStatus& gang : group->status.gangs) {
       const bool is_committing = entry.placements.committing().count(gang.name) > 0;
       if (!gang.planned || gang.committed || is_committing) continue;
-      UnstartedGang& one = found.emplace_back(UnstartedGang{group, gang.name, 0, 0, true, {}});
+      UnstartedGang& one = found.emplace_back(UnstartedGang{group, gang.name, 0, 0, 0, {}});
+      if (const auto moves = entry.moves.find(gang.name); moves != entry.moves.end()) {
+        one.last_created = moves->second.last_created;
+        one.last_moved = moves->second.last;
+      }
       for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
         ++one.pods;
-        const auto of_slot = pods->second.find({member.set->role, member.slot.ordinal});
-        const bool has_pod = of_slot != pods->second.end() && member.placement &&
-                             of_slot->second.placements.count(member.placement->number) > 0;
+        const bool has_pod =
+            pods != existing_.end() && member.placement && has_pod_for(pods->second, member);
         // One that has finished is there, whatever placement it was bound for.
         const bool is_over = pods_.has_finished(uid, group->meta.ns, member.set->role, member.slot);
-        one.has_all_pods = one.has_all_pods && (has_pod || is_over);
+        if (has_pod || is_over) ++one.created;
         if (member.placement && pods_.is_gated(uid, group->meta.ns, *member.placement)) {
           ++one.gated;
         }
@@ -650,7 +670,7 @@ Result<Nothing> Plans::check_capacity(GroupEntry& entry, const gang::PodGroup& g
   }
   std::vector<gang::NodeView> nodes;
   for (const std::string_view name : names) {
-    if (auto view = nodes_.view(name)) nodes.push_back(*std::move(view));
+    if (auto view = nodes_.view(name, group.spec.priority)) nodes.push_back(*std::move(view));
   }
   auto fits = check_commit(group, gang, nodes);
   entry.placements.set_committing(gang, unconfirmed);
@@ -775,18 +795,40 @@ bool Plans::release_assumed_if(
 
 // ---- gangs of other operators
 
+namespace {
+
 // As kube-scheduler counts it. A gang's own pod is counted by its placement.
-void Plans::count_nominated(const kube::Pod& pod, bool add) {
-  const bool counts = pod.node.empty() && !pod.nominated_node.empty() && !pod.meta.deleting &&
-                      !pod.is_finished() && is_of_our_scheduler(pod) && !gang::slot_of(pod);
-  if (!counts) return;
-  // The planner moves the pods of foreign gangs itself: to it they are a plan that is not
-  // committed.
-  const bool is_fixed = foreign_gang_of(pod).empty();
-  if (add) {
-    nodes_.reserve(pod.nominated_node, pod.requests, is_fixed);
+bool is_nominated(const PodPtr& pod) {
+  return pod && pod->node.empty() && !pod->nominated_node.empty() && !pod->meta.deleting &&
+         !pod->is_finished() && !gang::slot_of(*pod);
+}
+
+// The planner moves the pods of foreign gangs itself: to it they are a plan that is not committed.
+// Pods of any other scheduler count: it may have preempted others for them, maybe pods of gangs.
+bool is_planned_by_us(const kube::Pod& pod) { return !foreign_gang_of(pod).empty(); }
+
+}  // namespace
+
+void Plans::nominated_changed(const PodPtr& before, const PodPtr& after) {
+  if (is_nominated(before)) {
+    const std::string& node = before->nominated_node.str();
+    if (is_planned_by_us(*before)) {
+      nodes_.release(node, before->requests, false);
+    } else {
+      const bool is_same = after && after->meta.uid == before->meta.uid;
+      const bool stays = is_same && (after->node == before->nominated_node ||
+                                     (is_nominated(after) && !is_planned_by_us(*after) &&
+                                      after->nominated_node == before->nominated_node &&
+                                      after->requests == before->requests));
+      nodes_.withdraw(node, before->priority, before->requests, stays);
+    }
+  }
+  if (!is_nominated(after)) return;
+  const std::string& node = after->nominated_node.str();
+  if (is_planned_by_us(*after)) {
+    nodes_.reserve(node, after->requests, false);
   } else {
-    nodes_.release(pod.nominated_node, pod.requests, is_fixed);
+    nodes_.nominate(node, after->priority, after->requests);
   }
 }
 
@@ -829,7 +871,7 @@ Result<Nothing> Plans::assume_foreign(std::span<const ForeignBind> binds) {
     if (known != assumed_.end() && known->second.node == node) continue;
     auto at = free.find(node);
     if (at == free.end()) {
-      const auto view = nodes_.view(node);
+      const auto view = nodes_.view(node, pod->priority);
       if (!view) return Error{Code::kConflict, fmt::format("node {} was deleted", node)};
       at = free.emplace(node, view->free).first;
     }

@@ -41,10 +41,10 @@ struct ForeignBind {
 // Thread-safe. No I/O under its lock.
 class Plans {
  public:
-  // Reads PodGroups from `groups`, and folds replies into it; their volumes from `volumes`. Both
+  // Reads PodGroups from `groups`, and folds replies into it; their volumes from `volumes`. All
   // must outlive this.
-  Plans(kube::Store<gang::PodGroup>& groups, const VolumeStores& volumes)
-      : groups_(groups), volumes_(volumes) {}
+  Plans(kube::Store<gang::PodGroup>& groups, const VolumeStores& volumes, const Clock& clock)
+      : groups_(groups), volumes_(volumes), clock_(clock) {}
   Plans(const Plans&) = delete;
   Plans& operator=(const Plans&) = delete;
 
@@ -56,10 +56,9 @@ class Plans {
     // If a gang waits for capacity alone.
     kAtCapacity,
     // At all. A gang may be within its ResourceQuota now, for a pod that was counted as planned is
-    // there; a pod is larger than was planned; all pods of a plan are there, whose time to be bound
-    // begins; a pod of a gang does not run as planned, or it was the last one to be bound; or a
-    // node on which capacity is reserved has less than that. A pod that was bound as planned is no
-    // reason: it has taken what was reserved for it.
+    // there; a pod is larger than was planned; a pod of a gang does not run as planned, or it was
+    // the last one to be bound; or a node on which capacity is reserved has less than that. A pod
+    // that was bound as planned is no reason: it has taken what was reserved for it.
     kNow,
   };
   Look pod_changed(const PodPtr& before, const PodPtr& after);
@@ -98,6 +97,9 @@ class Plans {
   // Cost: PodGroups, and slots of those gangs.
   std::vector<UnstartedGang> unstarted() const;
   SlotSeen slot_seen(const gang::PodSlot& slot) const;
+  // A bind call for a pod of this slot has come, and may be held: its plan goes on. Only this
+  // replica knows it.
+  void note_bind_call(const gang::PodSlot& slot);
   // Cost: slots of the PodGroup x log(slots).
   GangSeen gang_seen(const std::string& uid, std::string_view gang) const;
   // Of the named nodes those on which capacity is reserved.
@@ -190,6 +192,11 @@ class Plans {
     Result<Nothing> last = ok();
     int number = 0;  // how many there were
   };
+  // When a pod of a plan was created; and when one was created, held or refused.
+  struct PlanMoves {
+    std::optional<MonoTime> last_created;
+    MonoTime last;
+  };
   struct GroupEntry {
     GroupEntry(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
     PodGroupPtr stored;  // as it was read; placements.group() is what is made of it
@@ -199,6 +206,7 @@ class Plans {
     std::map<std::string, CommitState> commits;                     // by gang
     std::map<std::pair<std::string, std::string>, int> rejections;  // by set and node
     std::map<std::pair<std::string, int>, std::string> losses;      // by role and ordinal
+    std::map<std::string, PlanMoves> moves;                         // by gang that is not committed
     bool is_settled = false;                                        // as far as spec and status say
     bool is_restored = false;                                       // as GroupSeen
     std::int64_t highest_placement = 0;                             // number that was ever seen
@@ -222,15 +230,15 @@ class Plans {
   bool release_assumed_if(
       const std::function<bool(const std::string& uid, const AssumedPod&)>& is_one)
       REQUIRES(mutex_);
-  void count_nominated(const kube::Pod& pod, bool add) REQUIRES(mutex_);
+  void nominated_changed(const PodPtr& before, const PodPtr& after) REQUIRES(mutex_);
   void foreign_pod_changed(const PodPtr& before, const PodPtr& after) REQUIRES(mutex_);
   void refresh_slot(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
+  void note_move(const gang::PodSlot& slot, std::string_view ns, bool is_created) REQUIRES(mutex_);
   void note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) REQUIRES(mutex_);
   void forget_loss(const gang::PodSlot& slot) REQUIRES(mutex_);
   void note_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
   void forget_existing(const std::string& ns, const gang::PodSlot& slot) REQUIRES(mutex_);
-  bool completes_plan(const gang::PodSlot& slot, const std::string& ns) const REQUIRES(mutex_);
   // Notes what admission made of a pod that is not bound yet. True if it is larger than planned.
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(mutex_);
   // The PodGroup as it is planned: with what its volumes demand, its pods' real requests, and what
@@ -257,6 +265,7 @@ class Plans {
 
   kube::Store<gang::PodGroup>& groups_;
   const VolumeStores& volumes_;
+  const Clock& clock_;
   std::function<void(const std::string&)> observe_fold_ = [](const std::string&) {};
   mutable Mutex mutex_;
   CondVar commit_ended_;
@@ -269,10 +278,11 @@ class Plans {
     std::multiset<std::int64_t> placements;
     kube::Resources requests;  // of one that was seen before it was bound
   };
-  // By PodGroup UID and the pods' namespace, then role and ordinal: what a pod says of a PodGroup
-  // of another namespace is not believed.
-  std::map<std::pair<std::string, std::string>, std::map<std::pair<std::string, int>, ExistingPods>>
-      existing_ GUARDED_BY(mutex_);
+  using PodsOfSlots = std::map<std::pair<std::string, int>, ExistingPods>;  // by role and ordinal
+  static bool has_pod_for(const PodsOfSlots& pods, const MemberSeen& member);
+  // By PodGroup UID and the pods' namespace: what a pod says of a PodGroup of another namespace is
+  // not believed.
+  std::map<std::pair<std::string, std::string>, PodsOfSlots> existing_ GUARDED_BY(mutex_);
   // By namespace and name.
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_ GUARDED_BY(mutex_);
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);

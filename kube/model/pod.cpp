@@ -38,7 +38,6 @@ struct Draft {
   std::string_view node_affinity;
   std::string_view tolerations;
   std::string_view volumes;
-  int priority = 0;
   bool is_gated = false;
   Labels labels;                                    // all of them; texts of the scan, as the next
   std::string_view anti_affinity;                   // the JSON of the required terms
@@ -198,7 +197,7 @@ void scan_placement(std::string_view key, Value item, Draft& draft) {
   } else if (key == "volumes") {
     draft.volumes = raw_of(item);
   } else if (key == "priority") {
-    draft.priority = static_cast<int>(int_of(item));
+    draft.pod.priority = static_cast<int>(int_of(item));
   } else if (key == "schedulingGates") {
     each_item(item, [&](Value) { draft.is_gated = true; });
   }
@@ -446,7 +445,7 @@ PodSpecDetail detail_of(const Draft& draft) {
                   {"affinity", {{"nodeAffinity", part(draft.node_affinity)}}},
                   {"tolerations", part(draft.tolerations)},
                   {"volumes", part(draft.volumes)}};
-  return {draft.priority, draft.is_gated, constraints_of(spec), claims_of(spec)};
+  return {draft.is_gated, constraints_of(spec), claims_of(spec)};
 }
 
 Pod complete(Draft draft) {

@@ -35,7 +35,6 @@ struct ContainerState {
 
 // What only a planner wants to know of a pod's spec. Kept of pods with PodFilter::spec_label.
 struct PodSpecDetail {
-  int priority = 0;
   bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler looks at it yet
   NodeConstraints constraints;
   std::vector<std::string> claims;  // claims_of()
@@ -49,6 +48,7 @@ struct Pod {
   SharedString nominated_node;  // a hint, set by who may patch pods/status
   SharedString ip;              // status.podIP; of kept pods
   PodPhase phase = PodPhase::kPending;
+  int priority = 0;            // spec.priority
   SharedString reason;         // status.reason: "Evicted", "OutOfcpu"
   SharedString message;        // status.message
   bool has_finalizer = false;  // that of PodFilter

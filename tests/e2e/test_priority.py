@@ -5,6 +5,7 @@ import uuid
 
 import kubernetes
 import pytest
+from support import nodes
 from support.jobs import job, template
 from support.wait import always, wait_for
 
@@ -68,6 +69,51 @@ def test_two_waiting_jobs_start_in_order_of_priority(jobs, all_gpus, priority_cl
     assert jobs.pods("low") == []
     jobs.delete("high")
     jobs.wait_phase("low", "Running", timeout=LONG)
+
+
+def test_a_running_job_gets_what_it_lost_before_a_waiting_job_of_higher_priority_starts(
+        jobs, target, core, namespace, programs, priority_class):
+    low, high = priority_class(-10), priority_class(1000)
+    with nodes.own_nodes(target.cluster.api(), {}, {}, {}, {}, gpus=1) as (pool, names):
+        nodes.wait_usable(target.cluster.api(), names)
+        one = template(gpus=1, nodeSelector={nodes.OWN: pool})
+        jobs.create(job("low", priorityClassName=low, collector={"template": one, "replicas": 4}))
+        jobs.wait_pods("low", 6, "Running", timeout=LONG)
+        jobs.create(job("high", priorityClassName=high, collector={"template": one, "replicas": 1}))
+        jobs.wait_condition("high", "Scheduled", "False")
+        before = {pod.metadata.name: pod.metadata.uid for pod in jobs.pods("low")}
+        evicted = jobs.pods("low", "collector")[0].metadata.name
+        core.create_namespaced_pod_eviction(evicted, namespace, {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": evicted}})
+
+        def look():
+            seen = [(pod.metadata.name, pod.status.phase) for pod in jobs.pods("low")]
+            return len(seen) == 6 and evicted not in dict(seen) and {phase for _, phase in seen} == {"Running"}, seen
+        wait_for(look, "the successor of the evicted pod to run")
+        after = {pod.metadata.name: pod.metadata.uid for pod in jobs.pods("low")}
+        assert set(before.items()) - set(after.items()) == {(evicted, before[evicted])}
+        assert jobs.get("low")["status"]["attempt"] == 1
+        assert jobs.pods("high") == []
+
+
+def test_the_place_of_a_preempted_pod_is_left_to_the_preemptor(
+        jobs, target, core, namespace, programs, observer, priority_class):
+    with nodes.own_nodes(target.cluster.api(), {}, gpus=8) as (pool, names):
+        nodes.wait_usable(target.cluster.api(), names)
+        selector = {nodes.OWN: pool}
+        one = template(gpus=4, nodeSelector=selector)
+        jobs.create(job("preempted", collector={"template": one, "replicas": 2}))
+        jobs.wait_pods("preempted", 4, "Running", timeout=LONG)
+        container = template(gpus=8)["spec"]["containers"][0]
+        core.create_namespaced_pod(namespace, {"metadata": {"name": "urgent"}, "spec": {
+            "priorityClassName": priority_class(1000), "nodeSelector": selector, "containers": [container]}})
+        wait_for(lambda: core.read_namespaced_pod("urgent", namespace).status.phase == "Running",
+                 "the urgent pod to run", LONG)
+        jobs.wait_condition("preempted", "Scheduled", "False")
+        always(lambda: not [pod for pod in jobs.pods("preempted", "collector") if pod.spec.node_name],
+               "no successor beside the urgent pod")
+        observer.catch_up()
+        assert observer.broken == []
 
 
 def test_a_job_waits_for_a_priority_class_that_does_not_exist(jobs, priority_class):

@@ -30,7 +30,7 @@ struct Cluster {
   kube::Store<gang::PodGroup> groups;
   extender::VolumeStores volumes;
   kube::Store<kube::Quota> quotas;
-  extender::Plans plans{groups, volumes};
+  extender::Plans plans{groups, volumes, clock};
   extender::Planner planner{api, plans, clock};
   SystemClock real_clock;
   extender::Holds holds;

@@ -31,7 +31,8 @@ struct ExtenderProcess {
   // Its requests go to `api`, which may be a Door before `cluster`. It has listed nothing yet.
   ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
                   const ExtenderOptions& options = {})
-      : planner(api, plans, clock, options.healing, options.unstarted),
+      : plans(groups, volumes, clock),
+        planner(api, plans, clock, options.healing, options.unstarted),
         holds(plans, clock, options.holds),
         binder(api, plans, holds, pods, clock),
         lost_nodes(api, nodes, pods, clock, options.node_lost_after) {
@@ -65,7 +66,7 @@ struct ExtenderProcess {
   kube::Store<gang::PodGroup> groups;
   extender::VolumeStores volumes;
   kube::Store<kube::Quota> quotas;
-  extender::Plans plans{groups, volumes};
+  extender::Plans plans;
   extender::Planner planner;
   extender::Holds holds;
   extender::Binder binder;

@@ -288,6 +288,73 @@ TEST_CASE("foreign gangs stand in one queue with the suite's own", "[extender][f
   }
 }
 
+TEST_CASE("a foreign gang that waits has no other gang planned again", "[extender][foreign]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_plain_pod("all", ask(8), "n1");
+  c.add_plain_pod("half", ask(4), "n2");
+  c.add_plain_pod("rest", ask(4), "n2");
+  for (int i = 0; i < 200; ++i) {
+    c.add_group("waits-" + std::to_string(i), {a_set("learner", 2, ask(8))});
+  }
+  c.add_foreign_group("foreign", 3);
+  c.add_pods("foreign", 3, 8);
+  c.plan();
+  c.plan();
+  REQUIRE(c.nominated("foreign") == "- - -");
+  const auto planned_by = [&c](const std::string& deleted) {
+    const auto before = c.planner.gangs_planned();
+    c.api.remove(kube::kPods, kNs, deleted);
+    c.see_all();
+    c.planner.schedule_at_capacity();
+    c.see_all();
+    return c.planner.gangs_planned() - before;
+  };
+  CHECK(planned_by("half") == 0);  // of no use to them
+  CHECK(planned_by("all") == 0);   // one pod of each would fit
+  CHECK(planned_by("rest") >= 200);
+  CHECK(c.planned_nodes("waits-0") == "n1 n2");
+}
+
+TEST_CASE("what a foreign gang gives up is for gangs that waited for it", "[extender][foreign]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_foreign_group("foreign", 1);
+  c.add_pods("foreign", 1, 8);
+  c.see_all();
+  SECTION("before its pods are seen to be nominated") {
+    c.planner.schedule_once();
+    c.add_group("a", {a_set("learner", 1, ask(8))});
+    c.see_groups();
+    c.planner.schedule_once();
+  }
+  SECTION("after that") {
+    c.plan();
+    c.add_group("a", {a_set("learner", 1, ask(8))});
+    c.plan();
+  }
+  REQUIRE(c.planned_nodes("a") == "waits");
+  c.api.remove(kube::kPods, kNs, "foreign-0");
+  c.see_all();
+  c.planner.schedule_once();
+  CHECK(c.planned_nodes("a") == "n1");
+}
+
+TEST_CASE("a foreign gang that runs in part gets what it lacks before a gang starts",
+          "[extender][foreign]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_foreign_group("foreign", 2);
+  c.add_pods("foreign", 2, 8);
+  c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
+  c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
+  c.plan();
+  CHECK(c.nominated("foreign") == "n2");
+  CHECK(c.planned_nodes("high") == "waits");
+}
+
 TEST_CASE("nominated pods take capacity from pods that no gang plans", "[extender][foreign]") {
   Foreign c;
   c.add_node("n1", 8);

@@ -65,7 +65,7 @@ TEST_CASE("the cluster that is kept has what each node has free", "[extender][pl
     std::size_t known = 0;
     for (int i = 0; i < 6; ++i) {
       const std::string of = "n" + std::to_string(i);
-      const auto view = table.view(of);
+      const auto view = table.view(of, 0);
       const auto at = before.find(of);
       REQUIRE(view.has_value() == at.has_value());
       if (!view) continue;

@@ -194,12 +194,12 @@ TEST_CASE("a plan follows the spec", "[extender][scheduling_cycle]") {
     group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: waits"});
   }
-  SECTION("a committed gang keeps its placements when an added slot does not fit") {
+  SECTION("a committed gang keeps its placements, and of what is missing it gets what fits") {
     group.status.gangs[0].committed = true;
     group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
     const std::vector left{view(a_node("n1", 8), capacity(8, 0, 0)), nodes[1]};
     CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
-          Lines{"a base: n1#1 waits committed"});
+          Lines{"a base: n1#1 n2#2 waits committed"});
   }
   SECTION("a removed slot loses its placement") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);

@@ -103,38 +103,112 @@ TEST_CASE("a plan whose pods have schedulingGates says so when it expires",
   CHECK(opened.gang().message.starts_with("kube-scheduler has not bound any of 2 pods"));
 }
 
-TEST_CASE("a plan has its time from when all its pods are there", "[extender][unstarted]") {
+TEST_CASE("a plan whose pods are not created gives its capacity to others",
+          "[extender][unstarted]") {
   Unstarted c;
-  c.pass(300s);
-  CHECK(c.planned_nodes("a") == "n1 n2");
-  const gang::PodGroup group = c.group("a");
-  c.add_gang_pod(group, group.status.gangs[0].placements[0]);
-  c.see_pods();
-  c.pass(300s);
-  CHECK(c.planned_nodes("a") == "n1 n2");
-  c.add_gang_pod(group, group.status.gangs[0].placements[1]);
-  c.see_pods();
-  c.pass(0s);
   c.pass(119s);
   CHECK(c.planned_nodes("a") == "n1 n2");
   c.pass(1s);
   CHECK(c.planned_nodes("a") == "waits");
+  CHECK(c.gang().reason == "PlanExpired");
+  CHECK(
+      c.gang().message.starts_with("2 of 2 pods were not created within 120s (deployment "
+                                   "nervex-operator); planned again after "));
+  CHECK(c.planned_nodes("b") != "waits");
 }
 
-// Else a quiet cluster, whose kube-scheduler is down, would keep the plan: the planner would not
-// look.
-TEST_CASE("the last pod of a plan wakes the planner, which begins to count",
+TEST_CASE("an expired plan is made again after a pause that doubles", "[extender][unstarted]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 1, ask(8))});
+  c.see();
+  std::vector<std::chrono::seconds> pauses;
+  for (int i = 0; i < 8; ++i) {
+    c.planner.schedule_once();
+    REQUIRE(c.planned_nodes("a") == "n1");
+    c.planner.schedule_once();
+    c.clock.advance(120s);
+    c.planner.schedule_once();
+    std::chrono::seconds pause{0};
+    while (c.planned_nodes("a") == "waits" && pause < 600s) {
+      c.clock.advance(1s);
+      ++pause;
+      c.planner.schedule_once();
+    }
+    pauses.push_back(pause);
+  }
+  CHECK(pauses == std::vector{5s, 10s, 20s, 40s, 80s, 160s, 300s, 300s});
+}
+
+TEST_CASE("a plan is looked at again when its time is over, also if it has no pods",
           "[extender][unstarted]") {
   Unstarted c;
+  const auto result = give_up_unstarted(c.plans.unstarted(), {}, c.clock.mono(), c.clock.now(), {});
+  CHECK(result.writes.empty());
+  CHECK(result.look_again == 120s);
+}
+
+TEST_CASE("a plan has its time from when something about it moved last", "[extender][unstarted]") {
+  Unstarted c;
   const gang::PodGroup group = c.group("a");
-  const auto create = [&](int number) {
-    const std::string name =
-        c.add_gang_pod(group, group.status.gangs[0].placements[static_cast<std::size_t>(number)]);
-    return c.plans.pod_changed(nullptr, std::make_shared<const kube::Pod>(c.pod(name))) ==
-           Plans::Look::kNow;
+  const auto create = [&](std::size_t number) {
+    const auto name = c.add_gang_pod(group, group.status.gangs[0].placements[number]);
+    c.see_pods();
+    return name;
   };
-  CHECK_FALSE(create(0));
-  CHECK(create(1));
+  c.pass(119s);
+  const std::string first = create(0);
+  SECTION("a pod was created, which no cycle follows") {
+    c.pass(119s);
+    CHECK(c.planned_nodes("a") == "n1 n2");
+    c.pass(1s);
+    CHECK(c.gang().message.starts_with("1 of 2 pods were not created within 120s"));
+  }
+  SECTION("a pod was refused") {
+    c.pass(119s);
+    c.refuse(first);
+    c.pass(119s);
+    CHECK(c.planned_nodes("a") == "n1 n2");
+    c.refuse(first);  // once more is no news
+    c.pass(1s);
+    CHECK(c.gang().reason == "PlanExpired");
+  }
+  SECTION("the bind of a pod has begun") {
+    c.pass(119s);
+    c.plans.note_bind_call(*gang::slot_of(c.pod(first)));
+    c.pass(119s);
+    CHECK(c.planned_nodes("a") == "n1 n2");
+    c.pass(1s);
+    CHECK(c.gang().reason == "PlanExpired");
+  }
+}
+
+TEST_CASE("a plan that moves all the time ends after ten minutes", "[extender][unstarted]") {
+  Unstarted c;
+  const gang::PodGroup group = c.group("a");
+  c.planner.schedule_once();
+  for (int i = 0; i < 6; ++i) {  // created, and deleted again
+    const auto name = c.add_gang_pod(group, group.status.gangs[0].placements[0]);
+    c.see_pods();
+    c.pass(100s);
+    if (i < 5) CHECK(c.planned_nodes("a") == "n1 n2");
+    c.api.remove(kube::kPods, kNs, name);
+    c.see_pods();
+  }
+  CHECK(c.gang().reason == "PlanExpired");
+  CHECK(c.gang().message.starts_with("1 of 2 pods were not created within 600s"));
+}
+
+TEST_CASE("a pod that is created for an expired plan is not bound", "[extender][unstarted]") {
+  Unstarted c;
+  const gang::PodGroup group = c.group("a");
+  c.pass(120s);
+  REQUIRE(c.planned_nodes("a") == "waits");
+  const auto late = c.add_gang_pod(group, group.status.gangs[0].placements[0]);
+  c.see();
+  CHECK(c.filter(late, {"n1", "n2"}).node_names.empty());
+  CHECK_FALSE(c.bind(late, "n1").empty());
+  CHECK(c.node_of(late).empty());
 }
 
 TEST_CASE("a pod of a committed gang wakes nobody", "[extender][unstarted]") {

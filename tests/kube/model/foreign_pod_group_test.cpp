@@ -55,7 +55,7 @@ TEST_CASE("of a labelled pod is kept what planning it needs, whatever the order 
     REQUIRE(pod);
     CHECK(foreign_group_of(pod->meta) == "a");
     REQUIRE(pod->detail);
-    CHECK(pod->detail->priority == 7);
+    CHECK(pod->priority == 7);
     CHECK(pod->detail->is_gated);
     CHECK(pod->detail->claims == std::vector<std::string>{"data"});
     CHECK(pod->detail->constraints == constraints_of(parse_json("{" + spec + "}")->at("spec")));
