@@ -236,13 +236,19 @@ std::string_view enlarged_part(const NoFit& no_fit) {
                          : "";
 }
 
+std::string domain_part(const NoFit& no_fit) {
+  return no_fit.domain.empty() ? ""
+                               : fmt::format("; pod affinity wants them in one {}", no_fit.domain);
+}
+
 }  // namespace
 
 std::string explain(const NoFit& no_fit) {
   if (!no_fit.quota.empty()) return explain_quota(no_fit);
-  if (no_fit.resource.empty()) return explain_nowhere(no_fit);
+  if (no_fit.resource.empty()) return explain_nowhere(no_fit) + domain_part(no_fit);
   std::string text = no_fit.never ? explain_never(no_fit) : explain_wait(no_fit);
-  return text.append(search_part(no_fit))
+  return text.append(domain_part(no_fit))
+      .append(search_part(no_fit))
       .append(reserved_part(no_fit))
       .append(enlarged_part(no_fit));
 }
@@ -263,9 +269,10 @@ bool same_cause(const NoFit& a, const NoFit& b) {
   // and full nodes come and go with every pod.
   const auto kind = [](const NoFit& x) {
     return std::tuple(std::string_view(x.role), std::string_view(x.resource),
-                      std::string_view(x.quota), x.never, x.together, x.never && x.most == 0,
-                      x.nodes_tainted > 0, x.nodes_not_selected > 0, x.nodes_volume_elsewhere > 0,
-                      x.nodes_not_ready > 0, x.nodes_cordoned > 0, x.nodes_avoided > 0);
+                      std::string_view(x.quota), std::string_view(x.domain), x.never, x.together,
+                      x.never && x.most == 0, x.nodes_tainted > 0, x.nodes_not_selected > 0,
+                      x.nodes_volume_elsewhere > 0, x.nodes_not_ready > 0, x.nodes_cordoned > 0,
+                      x.nodes_avoided > 0);
   };
   return kind(a) == kind(b);
 }

@@ -67,6 +67,10 @@ struct NoFit {
   // The search ended by its budget before all ways to place the gang were tried: that it does not
   // fit now is not proven.
   bool gave_up = false;
+  // Not empty: the set's pods have to be on nodes with one value of this label
+  // (PodShape::together). All above is about the value that comes nearest; the caller of plan_gang
+  // knows.
+  std::string domain{};
   bool operator==(const NoFit&) const = default;
 };
 

@@ -102,6 +102,7 @@ Json encode_member(const MemberSet& member) {
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
   if (!member.shape.claims.empty()) out["claims"] = member.shape.claims;
+  if (!member.shape.together.empty()) out["podAffinity"] = member.shape.together;
   if (member.from_reserved.count > 0) {
     out["fromHeld"] = {{"set", member.from_reserved.set}, {"count", member.from_reserved.count}};
   }

@@ -42,6 +42,9 @@ struct PodShape {
   kube::Resources requests;  // of one pod, "pods" and implicit resources included
   kube::NodeConstraints constraints;
   std::vector<std::string> claims{};  // PersistentVolumeClaims of the PodGroup's namespace, sorted
+  // Required affinity of the pods to each other, kube::self_affinity(): pods with one of these have
+  // to be in one group of nodes. JSON: podAffinity.
+  std::vector<std::string> together{};
   bool operator==(const PodShape&) const = default;
 };
 

@@ -181,6 +181,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!claim.is_string()) return wrong(where + ".claims", "must be strings");
     member.shape.claims.push_back(claim.get<std::string>());
   }
+  for (const Json& term : kube::array_at(from, {"podAffinity"})) {
+    if (!term.is_string()) return wrong(where + ".podAffinity", "must be strings");
+    member.shape.together.push_back(term.get<std::string>());
+  }
   member.name = *std::move(name);
   member.role = *std::move(role);
   member.gang = kube::string_at(from, {"gang"}, kBaseGang);

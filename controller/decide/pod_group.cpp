@@ -31,17 +31,21 @@ namespace {
 
 using job::Role;
 
-// Implicit resources of pods that keep apart from each other.
-void add_anti_affinity(const Json& spec, std::string_view ns, const Json& labels,
-                       kube::Resources& requests) {
-  const Json& terms = kube::array_at(
-      spec, {"affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
-  if (terms.empty()) return;
+// Pods that keep apart from each other, by implicit resources, or together.
+void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& labels,
+                          gang::PodShape& shape) {
+  const auto terms = [&spec](std::string_view kind) -> const Json& {
+    return kube::array_at(spec,
+                          {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
+  };
   kube::Labels texts;
   for (const auto& [key, value] : labels.items()) {
     if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
   }
-  for (const auto& resource : kube::self_anti_affinity(terms, ns, texts)) requests.set(resource, 1);
+  for (const auto& resource : kube::self_anti_affinity(terms("podAntiAffinity"), ns, texts)) {
+    shape.requests.set(resource, 1);
+  }
+  shape.together = kube::self_affinity(terms("podAffinity"), ns, texts);
 }
 
 class Members {
@@ -232,8 +236,8 @@ class Members {
     set.gang = name.gang;
     set.role = to_string(slot.role);
     set.shape.requests = kube::pod_requests(spec);
-    add_anti_affinity(spec, job_.meta.ns.str(), job::labels_of(job_, slot.role, context_),
-                      set.shape.requests);
+    add_affinity_of_pods(spec, job_.meta.ns.str(), job::labels_of(job_, slot.role, context_),
+                         set.shape);
     set.shape.constraints = kube::constraints_of(spec);
     set.bind_last = slot.role == Role::kCoordinator;
     set.heals_alone = heals_alone(name);

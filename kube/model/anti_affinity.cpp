@@ -74,8 +74,8 @@ std::optional<std::string> scope_of(const Json& term, std::string_view ns) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-std::optional<std::string> resource_of(const Json& term, std::string_view ns,
-                                       const Labels& labels) {
+// "kubernetes.io/hostname#4fe5..." of a term that selects the pod itself.
+std::optional<std::string> name_of(const Json& term, std::string_view ns, const Labels& labels) {
   const std::string key = string_at(term, {"topologyKey"});
   const Json* selector = find(term, {"labelSelector"});
   if (key.empty() || selector == nullptr || !selector->is_object()) return std::nullopt;
@@ -90,25 +90,35 @@ std::optional<std::string> resource_of(const Json& term, std::string_view ns,
     if (!meets(requirement, labels)) return std::nullopt;
     text += to_text(requirement);
   }
-  return fmt::format("{}{}#{:016x}", kPodAntiAffinity, key, fnv1a(text));
+  return fmt::format("{}#{:016x}", key, fnv1a(text));
 }
 
 }  // namespace
 
+std::vector<std::string> self_affinity(const Json& required, std::string_view ns,
+                                       const Labels& labels) {
+  std::vector<std::string> names;
+  if (!required.is_array()) return names;
+  for (const Json& term : required) {
+    if (auto name = name_of(term, ns, labels)) names.push_back(*std::move(name));
+  }
+  return names;
+}
+
+std::string_view topology_key_of_term(std::string_view term) {
+  return term.substr(0, term.rfind('#'));
+}
+
 std::vector<std::string> self_anti_affinity(const Json& required, std::string_view ns,
                                             const Labels& labels) {
-  std::vector<std::string> resources;
-  if (!required.is_array()) return resources;
-  for (const Json& term : required) {
-    if (auto resource = resource_of(term, ns, labels)) resources.push_back(*std::move(resource));
-  }
+  std::vector<std::string> resources = self_affinity(required, ns, labels);
+  for (std::string& resource : resources) resource.insert(0, kPodAntiAffinity);
   return resources;
 }
 
 std::string_view topology_key_of(std::string_view resource) {
   if (!resource.starts_with(kPodAntiAffinity)) return {};
-  resource.remove_prefix(kPodAntiAffinity.size());
-  return resource.substr(0, resource.rfind('#'));
+  return topology_key_of_term(resource.substr(kPodAntiAffinity.size()));
 }
 
 }  // namespace nervex::kube

@@ -1,4 +1,4 @@
-// kube/model/anti_affinity.h - which pods keep apart from others of their kind?
+// kube/model/anti_affinity.h - which pods keep apart from others of their kind, or together?
 #pragma once
 
 #include <string>
@@ -26,6 +26,14 @@ using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 // affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.
 std::vector<std::string> self_anti_affinity(const Json& required, std::string_view ns,
                                             const Labels& labels);
+
+// The same of required affinity terms (affinity.podAffinity):
+// "topology.kubernetes.io/zone#4fe5...". Pods with equal ones have to be in one group of nodes. Two
+// of the term's pods need not be if other pods match it, too: that is left to kube-scheduler.
+std::vector<std::string> self_affinity(const Json& required, std::string_view ns,
+                                       const Labels& labels);
+// "topology.kubernetes.io/zone" of such a term.
+std::string_view topology_key_of_term(std::string_view term);
 
 // "kubernetes.io/hostname" of such a resource; empty for every other one.
 std::string_view topology_key_of(std::string_view resource);

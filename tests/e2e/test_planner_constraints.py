@@ -118,6 +118,20 @@ def test_more_pods_that_keep_apart_than_zones_never_fit(jobs, pool):
     wait_message(jobs, "apart", f"^collector: 1 of 3 can never fit: each needs a {ZONE} of its own")
 
 
+def test_pods_that_have_to_be_together_get_the_zone_that_holds_them(jobs, target):
+    zones = [{ZONE: "a"}] * 2 + [{ZONE: "b"}] * 4
+    with nodes.own_nodes(target.cluster.api(), *zones, gpus=8) as (name, names):
+        nodes.wait_usable(target.cluster.api(), names)
+        together = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "together"}}}]}}
+        body = template(gpus=7, nodeSelector={nodes.OWN: name}, affinity=together)
+        body["metadata"] = {"labels": {"app": "together"}}
+        jobs.create(with_collectors("together", 4, body))
+        assert wait_collectors(jobs, "together", 4) == names[2:]
+        jobs.create(with_collectors("waits", 4, body))
+        wait_message(jobs, "waits", f"pod affinity wants them in one {ZONE}")
+
+
 def test_preferred_nodes_are_filled_first(jobs, pool):
     prefers = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 10, "preference": {"matchExpressions": [{"key": "fast", "operator": "Exists"}]}}]}}

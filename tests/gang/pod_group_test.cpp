@@ -29,6 +29,7 @@ PodGroup a_pod_group() {
   group.spec.members[1].reserved_pods = 3;
   group.spec.members[1] = testing::preferring(group.spec.members[1], "fast", 10);
   group.spec.members[1].shape.claims = {"data", "logs"};
+  group.spec.members[1].shape.together = {"topology.kubernetes.io/zone#00000000000000ab"};
   group.spec.members[1].shape.requests.set("hostPort:TCP/8080", 1);
   group.spec.members[1].shape.requests.set("podAntiAffinity:zone#4e", 1);
   group.spec.members[1].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
