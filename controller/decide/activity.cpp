@@ -27,9 +27,8 @@ bool has_begun(const kube::Pod& pod) {
   return !pod.node.empty() && (pod.phase == kube::PodPhase::kRunning || pod.is_finished());
 }
 
-}  // namespace
-
-std::optional<SysTime> active_since(const Round& round) {
+// Since when, if the attempt has its place at all, or had it until it ended?
+std::optional<SysTime> since_if_placed(const Round& round) {
   const job::Status& status = round.seen.job.status;
   std::optional<SysTime> since = status.active_since;
   if (!since) since = bound_since(round);
@@ -41,11 +40,30 @@ std::optional<SysTime> active_since(const Round& round) {
   return whole_seconds(std::min(*since, round.seen.now));
 }
 
+// Not one whose PodGroup somebody has deleted before the coordinator ran: it waits again.
+bool has_place(const Round& round) {
+  return round.seen.job.status.phase == job::Phase::kRunning || is_base_committed(round.attempt) ||
+         bound_since(round).has_value();
+}
+
+}  // namespace
+
+std::optional<SysTime> active_since(const Round& round) {
+  return has_place(round) ? since_if_placed(round) : std::nullopt;
+}
+
 seconds active_time(const Round& round) {
   const seconds before(round.seen.job.status.active_seconds);
-  const auto since = active_since(round);
+  const auto since = since_if_placed(round);
   if (!since) return before;
   return before + std::chrono::duration_cast<seconds>(whole_seconds(round.seen.now) - *since);
+}
+
+bool has_gang_started(const Round& round) {
+  const job::Status& status = round.seen.job.status;
+  // A version that does not know the times has started it: a pod that ran first may be gone.
+  const bool ran_before = status.phase == job::Phase::kRunning && !status.active_since;
+  return status.gang_started_time || ran_before || not_started(round).slots == 0;
 }
 
 NotStarted not_started(const Round& round) {
@@ -70,8 +88,12 @@ NotStarted not_started(const Round& round) {
 
 void report_activity(const Round& round, job::Status& status) {
   status.active_since = active_since(round);
-  if (!status.active_since || status.gang_started_time || round.attempt.group == nullptr) return;
-  if (not_started(round).slots == 0) status.gang_started_time = whole_seconds(round.seen.now);
+  if (!status.active_since) {
+    status.gang_started_time.reset();
+  } else if (!status.gang_started_time && round.attempt.group != nullptr &&
+             has_gang_started(round)) {
+    status.gang_started_time = whole_seconds(round.seen.now);
+  }
 }
 
 void end_activity(const Round& round, job::Status& status) {

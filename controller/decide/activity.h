@@ -30,6 +30,8 @@ struct NotStarted {
   int of_slots = 0;  // that the base gang has
 };
 NotStarted not_started(const Round& round);
+// All of them have begun, now or before.
+bool has_gang_started(const Round& round);
 
 // Sets status.activeSince and gangStartedTime of an attempt that goes on.
 void report_activity(const Round& round, job::Status& status);

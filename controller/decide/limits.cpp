@@ -44,9 +44,9 @@ std::optional<std::int64_t> start_timeout(const Observed& seen) {
 // Not of a gang that has started.
 std::optional<SysTime> start_deadline(const Round& round) {
   const auto timeout = start_timeout(round.seen);
-  if (!timeout || round.seen.job.status.gang_started_time) return std::nullopt;
+  if (!timeout) return std::nullopt;
   const auto since = active_since(round);
-  if (!since || not_started(round).slots == 0) return std::nullopt;
+  if (!since || has_gang_started(round)) return std::nullopt;
   return after(*since, *timeout);
 }
 

@@ -175,6 +175,29 @@ TEST_CASE("a clock that is set back ends no job early, and keeps none alive for 
   CHECK(reconcile(world.seen).requeue_after == 60s);
 }
 
+TEST_CASE("a gang that has lost its place before it ran is not active while it waits again",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = 60;
+  job.spec.start_timeout_seconds = 30;
+  World world(std::move(job));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.make_gang();
+  world.bind(world.name(job::Role::kCollector));
+  world.settle();
+  REQUIRE(world.seen.job.status.active_since);
+  world.seen.pod_groups.clear();  // somebody deletes it
+  world.settle();
+  REQUIRE(world.seen.pod_groups.size() == 1);
+  CHECK_FALSE(world.seen.job.status.active_since);
+  world.refuse("collector: 1 of 1 do not fit");
+  world.settle();
+  world.seen.now += 24h;
+  CHECK(world.settle() == 0);
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK(world.seen.job.status.attempt == 1);
+}
+
 // -- startTimeoutSeconds
 
 // The coordinator runs, and its collector's image cannot be pulled.
@@ -257,6 +280,27 @@ TEST_CASE("a gang that has started is not held to its start again", "[controller
     world.settle();
     CHECK(world.seen.job.status.gang_started_time == world.seen.now);
   }
+  world.seen.now += 1h;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+}
+
+// Its status has no gangStartedTime, and the pod that ran first is not there any more.
+TEST_CASE("a job that runs when its controller is upgraded is not held to its start",
+          "[controller][limits]") {
+  World world = started(a_job(1, 0));
+  world.seen.now += 24h;
+  world.delete_pod(world.name(job::Role::kCollector));
+  world.settle();
+  world.seen.job.status.active_since.reset();
+  world.seen.job.status.gang_started_time.reset();
+  world.seen.start_timeout = 10min;
+  for (const std::string& pod : world.pod_names()) {
+    world.change_pod(pod, [&](kube::Pod& p) { p.bound_since = world.seen.now - 24h; });
+  }
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  CHECK(world.seen.job.status.attempt == 1);
   world.seen.now += 1h;
   world.settle();
   CHECK(world.seen.job.status.phase == Phase::kRunning);
