@@ -102,9 +102,10 @@ job::PodContext pod_context(const Observed& seen, const Attempt& attempt) {
               seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson()};
 }
 
-SysTime place_in_queue(const job::Job& job) {
+SysTime place_in_queue(const job::Job& job, const gang::PodGroup* group) {
   if (job.status.queued_since) return *job.status.queued_since;
   // Queued by a version up to 0.2.
+  if (group != nullptr && group->spec.queued_since != SysTime{}) return group->spec.queued_since;
   const auto* suspended = find_condition(job.status, kSuspended);
   return suspended != nullptr && !suspended->status ? suspended->last_transition : job.meta.created;
 }

@@ -65,8 +65,9 @@ bool waits_for_aggregator(const job::Spec& spec, bool config_exists);
 job::PodContext pod_context(const Observed& seen, const Attempt& attempt);
 
 // The job's place in the queue: status.queuedSince, or what that is at first. A retry or requeue
-// keeps it, a resume ends it.
-SysTime place_in_queue(const job::Job& job);
+// keeps it, a resume ends it. What a version without that field has queued keeps what the current
+// attempt's PodGroup says; null: there is none.
+SysTime place_in_queue(const job::Job& job, const gang::PodGroup* group);
 // Of a job that is seen for the first time: its creation. metadata.creationTimestamp has whole
 // seconds; within that second jobs are ordered by when the controller saw them. Those that it did
 // not see in that second come last, by a hash of their UIDs, so that no namespace or name is first.

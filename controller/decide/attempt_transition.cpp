@@ -194,7 +194,7 @@ job::Status next_attempt(const Round& round, std::string_view reason, const std:
   job::Status status = seen.job.status;
   ++status.attempt;
   status.phase = Phase::kCreated;
-  status.queued_since = place_in_queue(seen.job);
+  status.queued_since = place_in_queue(seen.job, round.attempt.group);
   status.waiting_since = seen.now;
   end_activity(round, status);
   status.next_attempt_time.reset();

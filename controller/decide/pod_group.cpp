@@ -314,7 +314,7 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   gang::PodGroupSpec spec;
   spec.priority = priority_of(round);
   spec.attempt = round.job.status.attempt;
-  spec.queued_since = place_in_queue(round.job);
+  spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.members = Members(round, context).follow();
   spec.direct_placement = wants_direct_placement(round, context);
   if (round.attempt.group == nullptr) return spec;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controller/decide/conditions.h"
+#include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::controller {
@@ -91,12 +92,30 @@ TEST_CASE("a job that a version without queuedSince has queued keeps its place",
           "[controller][queue]") {
   job::Job job = a_job();
   job.meta.created = *parse_rfc3339("2026-11-21T14:00:00Z");
-  CHECK(place_in_queue(job) == job.meta.created);
+  CHECK(place_in_queue(job, nullptr) == job.meta.created);
   const SysTime resumed = *parse_rfc3339("2026-11-21T15:00:00Z");
   job::set_condition(job.status, {std::string(kSuspended), false, "Resumed", "", resumed, 1});
-  CHECK(place_in_queue(job) == resumed);
+  CHECK(place_in_queue(job, nullptr) == resumed);
   job.status.queued_since = resumed + milliseconds(250);
-  CHECK(place_in_queue(job) == resumed + milliseconds(250));
+  CHECK(place_in_queue(job, nullptr) == resumed + milliseconds(250));
+}
+
+// An upgrade with a thousand jobs would else change a thousand PodGroups, for nothing.
+TEST_CASE("the PodGroup of a job that such a version has queued stays as it is",
+          "[controller][queue]") {
+  testing::World world(a_job(1, 0));
+  world.seen.job.meta.created = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  world.start();
+  const SysTime queued = world.seen.job.meta.created + milliseconds(1'250);
+  world.seen.job.status.queued_since.reset();
+  world.change_group([&](gang::PodGroup& group) { group.spec.queued_since = queued; });
+  const auto generation = world.seen.pod_groups[0]->meta.generation;
+  CHECK(world.settle() == 0);
+  CHECK(world.seen.pod_groups[0]->meta.generation == generation);
+  world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.node_lost = "n1 is gone"; });
+  world.settle();
+  CHECK(world.seen.job.status.attempt == 2);
+  CHECK(world.seen.job.status.queued_since == queued);
 }
 
 }  // namespace
