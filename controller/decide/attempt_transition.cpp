@@ -219,9 +219,19 @@ job::Status completed(const Observed& seen, job::Status status) {
   return next_status(Round(after), false);
 }
 
+// After an attempt that had all its pods. What was refused since was asked for by its coordinator;
+// the back-off is not of that (backs_off_after_refusal()).
+job::Status next_after_run(const Round& round, const AttemptResult& verdict) {
+  job::Status status = next_attempt(round, verdict.reason, verdict.message);
+  if (has_failed_creation(status)) {
+    std::erase_if(status.conditions, [](const auto& one) { return one.type == kPodsCreated; });
+  }
+  return status;
+}
+
 AttemptTransition retry(const Round& round, const AttemptResult& verdict) {
   const Observed& seen = round.seen;
-  job::Status status = next_attempt(round, verdict.reason, verdict.message);
+  job::Status status = next_after_run(round, verdict);
   status.last_attempt = last_attempt(seen, verdict);
   const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + delay);
@@ -233,7 +243,7 @@ AttemptTransition retry(const Round& round, const AttemptResult& verdict) {
 
 AttemptTransition requeue(const Round& round, const AttemptResult& verdict) {
   const Observed& seen = round.seen;
-  job::Status status = next_attempt(round, verdict.reason, verdict.message);
+  job::Status status = next_after_run(round, verdict);
   status.last_attempt = last_attempt(seen, verdict);
   // What the cluster takes back at once, again and again, shall not keep it busy.
   const SysTime waiting = seen.job.status.waiting_since.value_or(seen.now);

@@ -100,6 +100,8 @@ struct DryRunReport {
     bool operator==(const Size&) const = default;
   };
   std::vector<Size> sizes{};
+  bool is_untold =
+      false;  // a webhook knows no dry run: what it does to some role's pod is not known
   bool operator==(const DryRunReport&) const = default;
 };
 

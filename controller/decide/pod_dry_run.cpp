@@ -127,7 +127,7 @@ Actions dry_run_steps(const Round& round) {
 bool is_refusal_over(const Round& round) {
   if (!backs_off_after_refusal(round.seen)) return false;
   const DryRunReport* report = current_report(round);
-  return report != nullptr && report->is_answered && !may_change(*report) &&
+  return report != nullptr && report->is_answered && !may_change(*report) && !report->is_untold &&
          report->asked >= first_due(round.seen);
 }
 
@@ -251,8 +251,10 @@ std::string message_of(const DryRunReport& report, const Observed& seen) {
 }  // namespace
 
 void add_dry_run_answer(Role role, const Error* error, DryRunReport& report) {
-  if (error == nullptr || needs_real_run(*error) || is_passing(*error)) return;
-  if (is_definite(error->code)) {
+  if (error == nullptr || is_passing(*error)) return;
+  if (needs_real_run(*error)) {
+    report.is_untold = true;
+  } else if (is_definite(error->code)) {
     report.refusals.push_back({role, words_of(*error)});
   } else {
     report.is_incomplete = true;

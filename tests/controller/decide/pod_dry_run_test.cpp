@@ -315,6 +315,26 @@ TEST_CASE("the back-off after a refusal ends when a dry run shows that the pods 
   CHECK(world.seen.job.status.next_attempt_time.has_value() == !is_known);
 }
 
+// It says nothing of what the webhook does: the job would be made and refused each minute.
+TEST_CASE("a webhook that knows no dry run does not end the back-off after a refusal",
+          "[controller][dry-run]") {
+  using namespace std::chrono_literals;
+  World world = a_world_that_backs_off();
+  let_pass(world, 1min);
+  REQUIRE(world.dry_runs == 1);
+  DryRunReport& report = *world.seen.dry_run;
+  const Error error{Code::kInvalid,
+                    "POST /api/v1/namespaces/rl/pods: 400 admission webhook \"a.example.com\" does "
+                    "not support dry run"};
+  world.answer_dry_run({});
+  add_dry_run_answer(Role::kCollector, &error, report);
+  let_pass(world, 0s);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.seen.job.status.next_attempt_time.has_value());
+  let_pass(world, 5min);
+  CHECK(world.seen.pod_groups.size() == 1);
+}
+
 TEST_CASE("a job that backs off after a failed attempt is not asked about",
           "[controller][dry-run]") {
   using namespace std::chrono_literals;
@@ -323,11 +343,22 @@ TEST_CASE("a job that backs off after a failed attempt is not asked about",
   World world(std::move(job));
   world.start();
   world.seen.job.status.failed_attempts = 8;
+  const bool was_request_refused = GENERATE(false, true);
+  if (was_request_refused) {
+    job::set_condition(world.seen.job.status, {std::string(kPodsCreated),
+                                               false,
+                                               "FailedCreate",
+                                               "create pod: 403 no such account",
+                                               {},
+                                               1});
+    world.seen.job.status.requeued_gangs = {{"request-1", 1, world.seen.now + 5min, {}}};
+  }
   world.end("dqn-coordinator", false);
   REQUIRE(world.settle() >= 0);
   let_pass(world, 2min);
   CHECK(world.seen.pod_groups.empty());
   CHECK(world.dry_runs == 0);
+  CHECK_FALSE(has_failed_creation(world.seen.job.status));
 }
 
 namespace {
@@ -390,6 +421,50 @@ TEST_CASE("the size that a dry run shows reaches the planner, and its end, too",
     answer_size(world, small);
     CHECK(admitted(world) == gang::AdmittedPod{2, {}});
   }
+}
+
+TEST_CASE("a pod that admission leaves as it is has the size of its template",
+          "[controller][dry-run]") {
+  job::Job job = a_job(1, 1);
+  Json pod_template = job.spec.collector->pod_template.get();
+  Json& spec = pod_template["spec"];
+  Json& main = spec["containers"][0];
+  const std::string what = GENERATE("nothing", "ports", "sidecar", "limits", "pod", "apart");
+  INFO("with " << what);
+  main["resources"] = {{"requests", {{"cpu", "1500m"}, {"memory", "1Gi"}, {"nvidia.com/gpu", 1}}},
+                       {"limits", {{"nvidia.com/gpu", 1}}}};
+  if (what == "ports") {
+    spec["hostNetwork"] = true;
+    main["ports"] = {{{"name", "a"}, {"containerPort", 80}, {"hostPort", 80}}};
+  }
+  if (what == "sidecar") {
+    spec["initContainers"] = {
+        {{"name", "first"}, {"image", "i"}, {"resources", {{"requests", {{"cpu", 8}}}}}},
+        {{"name", "side"},
+         {"image", "i"},
+         {"restartPolicy", "Always"},
+         {"resources", {{"requests", {{"cpu", "0.1"}}}}}}};
+    spec["overhead"] = {{"cpu", "250m"}};
+  }
+  if (what == "limits") main["resources"] = {{"limits", {{"cpu", 2}, {"memory", "1e9"}}}};
+  if (what == "pod") spec["resources"] = {{"requests", {{"cpu", 4}}}};
+  if (what == "apart") {
+    spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        {{"topologyKey", "kubernetes.io/hostname"},
+         {"labelSelector", {{"matchLabels", {{"replica-type", "collector"}}}}}}};
+  }
+  job.spec.collector->pod_template = pod_template;
+  World world(std::move(job));
+  REQUIRE(world.settle() >= 0);
+  world.refuse("learner: 1 does not fit");
+  REQUIRE(world.settle() >= 0);
+  world.answer_dry_run({});
+  for (const auto& [role, manifest] : pods_to_dry_run(Round(world.seen))) {
+    add_dry_run_size(role, kube::to_text(manifest), *world.seen.dry_run);
+  }
+  REQUIRE(world.seen.dry_run->sizes.size() == 3);
+  CHECK(world.settle() == 0);
+  CHECK(admitted(world) == gang::AdmittedPod{});
 }
 
 }  // namespace nervex::controller
