@@ -32,7 +32,9 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
     if (!seen || seen->job.meta.uid != question.job_uid) return;
     const Round round(*seen);
     if (dry_run_subject(round) != question.subject) return;  // another question follows
-    for (const auto& [role, manifest] : pods_to_dry_run(round)) {
+    const auto pods = pods_to_dry_run(round);
+    report.is_incomplete = pods.empty();  // it does not wait now, but may again
+    for (const auto& [role, manifest] : pods) {
       const auto reply = send(seen->job.meta.ns, manifest);
       add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
       if (reply) add_dry_run_size(role, *reply, report);

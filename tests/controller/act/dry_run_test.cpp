@@ -26,17 +26,22 @@ struct WaitingCluster : Cluster {
   explicit WaitingCluster(int collectors = 1, int learners = 1) {
     create_job(collectors, learners);
     settle();
+    decide(false);
+    settle();
+    api.clear_writes();
+  }
+  // The planner's word on the base gang.
+  void decide(bool fits) {
     gang::PodGroup group = *gang::decode_pod_group(api.list(kube::kPodGroups).at(0));
     gang::GangStatus base;
     base.name = gang::kBaseGang;
-    base.reason = gang::kReasonUnschedulable;
-    base.message = "learner: does not fit";
+    base.planned = fits;
+    base.reason = fits ? gang::kReasonPlanned : gang::kReasonUnschedulable;
+    base.message = fits ? "" : "learner: does not fit";
     group.status.gangs = {base};
     group.status.observed_generation = group.meta.generation;
     api.change(kube::kPodGroups, kNamespace, group.meta.name,
                {{"status", gang::encode_status(group.status)}});
-    settle();
-    api.clear_writes();
   }
   bool is_refused() const { return is_true(job().status, kPodsRefused); }
   bool answer() const { return controller->dry_runs.answer_next(); }
@@ -103,6 +108,21 @@ TEST_CASE("after a role without an answer no other is asked about", "[controller
   CHECK(cluster.settle() >= 0);
   REQUIRE(cluster.answer());
   CHECK(cluster.api.writes("POST", "/pods").size() == 4);
+}
+
+TEST_CASE("a gang that is planned before the answer, and waits again, is asked about again",
+          "[controller][dry-run]") {
+  WaitingCluster cluster;
+  cluster.decide(true);
+  cluster.sync();
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes("POST", "/pods").empty());
+  cluster.decide(false);  // its plan has expired
+  CHECK(cluster.settle() >= 0);
+  cluster.clock.advance(std::chrono::minutes(1));
+  CHECK(cluster.settle() >= 0);
+  REQUIRE(cluster.answer());
+  CHECK(cluster.api.writes("POST", "/pods").size() == 3);
 }
 
 TEST_CASE("a job that has changed, or is gone, is not answered for", "[controller][dry-run]") {
