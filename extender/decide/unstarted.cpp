@@ -48,13 +48,13 @@ UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const
     PlanAge age{plan_of(gang), mono};
     const auto known = ages.find(key);
     if (known != ages.end() && known->second.plan == age.plan) age = known->second;
+    out.ages.emplace(key, age);  // also of one that is over: it may not be written now
     const bool all_refused = gang.pods > 0 && gang.refusals.size() == gang.pods;
     if (!all_refused && options.deadline.count() == 0) continue;
     const auto [due, waited] = limit_of(gang, all_refused, age.since, options);
     if (due > mono || written.count(uid) > 0) {
       const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(due - mono));
       out.look_again = out.look_again ? std::min(*out.look_again, left) : left;
-      out.ages.emplace(key, age);
       continue;
     }
     const UnboundPods pods{gang.pods, gang.gated, gang.pods - gang.created};

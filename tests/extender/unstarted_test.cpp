@@ -148,6 +148,19 @@ TEST_CASE("a plan is looked at again when its time is over, also if it has no po
   CHECK(result.look_again == 120s);
 }
 
+TEST_CASE("a plan that could not be given up yet keeps its age", "[extender][unstarted]") {
+  Unstarted c;
+  const auto look = [&c](const PlanAges& ages) {
+    return give_up_unstarted(c.plans.unstarted(), ages, c.clock.mono(), c.clock.now(), {});
+  };
+  const auto first = look({});
+  c.clock.advance(120s);
+  const auto due = look(first.ages);
+  REQUIRE(due.writes.size() == 1);
+  c.clock.advance(1s);  // nothing was written: its PodGroup has to wait after an error
+  CHECK(look(due.ages).writes.size() == 1);
+}
+
 TEST_CASE("a plan has its time from when something about it moved last", "[extender][unstarted]") {
   Unstarted c;
   const gang::PodGroup group = c.group("a");
