@@ -17,13 +17,15 @@ bool has_term(const gang::MemberSet& set, const std::string& term) {
   return std::find(terms.begin(), terms.end(), term) != terms.end();
 }
 
-// The template's own nodeSelector may name the label: then that value alone is left.
-bool confine(gang::MemberSet& set, const std::string& key, const std::string& value) {
+// No label has such a value.
+constexpr const char* kNowhere = "(nowhere)";
+
+// The template's own nodeSelector may name the label: with another value nothing is left.
+void confine(gang::MemberSet& set, const std::string& key, const std::string& value) {
   Json& selector = set.shape.constraints.node_selector;
   const auto at = selector.find(key);
-  if (at != selector.end()) return *at == value;
-  selector[key] = value;
-  return true;
+  const bool is_contrary = at != selector.end() && *at != value;
+  selector[key] = is_contrary ? kNowhere : value;
 }
 
 struct Domain {
@@ -144,15 +146,6 @@ gang::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
   }
   if (terms.empty()) return gang::plan_gang(members, cluster, limits);
   return Search(cluster, limits, taken, std::move(terms)).plan(members);
-}
-
-gang::MemberSet in_taken_domain(gang::MemberSet set, const TakenDomains& taken) {
-  for (const std::string& term : set.shape.together) {
-    const auto values = taken.find(term);
-    if (values == taken.end() || values->second.size() != 1) continue;
-    confine(set, std::string(kube::topology_key_of_term(term)), *values->second.begin());
-  }
-  return set;
 }
 
 }  // namespace nervex::extender

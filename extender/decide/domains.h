@@ -28,7 +28,4 @@ inline constexpr int kMostDomainPlans = 16;
                                          std::span<const gang::NodeLimit> limits,
                                          const TakenDomains& taken);
 
-// The set as far as it may only go where its pods are: for slots that are placed one by one.
-gang::MemberSet in_taken_domain(gang::MemberSet set, const TakenDomains& taken);
-
 }  // namespace nervex::extender

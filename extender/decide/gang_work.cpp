@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "extender/decide/domains.h"
 #include "gang/slot.h"
 #include "kube/model/anti_affinity.h"
 
@@ -156,36 +155,6 @@ gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSe
   return no_fit;
 }
 
-// Where the job has pods already that others have to be with: those of this gang, and of others
-// that are committed.
-TakenDomains taken_domains(const GangWork& work, const Ledger& ledger) {
-  TakenDomains taken;
-  const auto add = [&](const gang::MemberSet& set, std::string_view node) {
-    const auto at = ledger.nodes().find(node);
-    for (const std::string& term : set.shape.together) {
-      if (!at) continue;
-      const auto& labels = ledger.nodes().node(*at).labels;
-      const auto label = labels.find(std::string(kube::topology_key_of_term(term)));
-      if (label != labels.end()) taken[term].insert(label->second);
-    }
-  };
-  for (const PlacedSlot& slot : work.placed) add(*slot.set, slot.placement.node);
-  const auto& sets = work.seen->group->spec.members;
-  const bool is_any = std::any_of(sets.begin(), sets.end(),
-                                  [](const auto& set) { return !set.shape.together.empty(); });
-  if (!is_any) return taken;
-  for (const gang::GangStatus& gang : work.seen->group->status.gangs) {
-    if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
-    for (const gang::Placement& placement : gang.placements) {
-      const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
-        return one.role == placement.role && one.gang == gang.name;
-      });
-      if (set != sets.end()) add(*set, placement.node);
-    }
-  }
-  return taken;
-}
-
 std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
                                  Ledger& ledger) {
   gang::Plan plan =
@@ -220,8 +189,8 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
                                         Ledger& ledger) {
   std::vector<gang::MemberSet> left;
   for (const gang::MemberSet& set : sets) {
-    const auto nodes = find_nodes(in_taken_domain(set, taken_domains(work, ledger)),
-                                  static_cast<int>(set.slots.size()), ledger, limits_left(work));
+    const auto nodes = find_nodes(set, static_cast<int>(set.slots.size()), ledger,
+                                  limits_left(work), taken_domains(work, ledger));
     const auto of = std::find_if(work.sets.begin(), work.sets.end(),
                                  [&](const auto* one) { return one->name == set.name; });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -272,14 +241,45 @@ std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
   return limits;
 }
 
+TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const PlacedSlot* except) {
+  TakenDomains taken;
+  const auto& sets = work.seen->group->spec.members;
+  const bool is_any = std::any_of(sets.begin(), sets.end(),
+                                  [](const auto& set) { return !set.shape.together.empty(); });
+  if (!is_any) return taken;
+  const auto add = [&](const gang::MemberSet& set, std::string_view node) {
+    const auto at = ledger.nodes().find(node);
+    for (const std::string& term : set.shape.together) {
+      if (!at) continue;
+      const auto& labels = ledger.nodes().node(*at).labels;
+      const auto label = labels.find(std::string(kube::topology_key_of_term(term)));
+      if (label != labels.end()) taken[term].insert(label->second);
+    }
+  };
+  for (const PlacedSlot& slot : work.placed) {
+    if (&slot != except) add(*slot.set, slot.placement.node);
+  }
+  for (const gang::GangStatus& gang : work.seen->group->status.gangs) {
+    if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
+    for (const gang::Placement& placement : gang.placements) {
+      const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
+        return one.role == placement.role && one.gang == gang.name;
+      });
+      if (set != sets.end()) add(*set, placement.node);
+    }
+  }
+  return taken;
+}
+
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const gang::NodeLimit> limits) {
+                                    std::span<const gang::NodeLimit> limits,
+                                    const TakenDomains& taken) {
   std::vector<std::string> nodes;
   while (count > 0) {
     std::vector<gang::SlotId> slots;
     for (int i = 0; i < count; ++i) slots.push_back(gang::reserved_slot(i));
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
-    const gang::Plan plan = gang::plan_gang(members, ledger.nodes(), limits);
+    const gang::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
     if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
       count -= std::max(1, no_fit->unplaced);
       continue;
@@ -368,9 +368,9 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
     return limit.set == slot.set->name && limit.node == slot.placement.node;
   });
   limits.push_back({slot.set->name, slot.placement.node, 0});
-  const gang::MemberSet one =
-      in_taken_domain(with_slots(*slot.set, {slot.placement.slot}), taken_domains(work, ledger));
-  const gang::Plan plan = gang::plan_gang(std::vector{one}, ledger.nodes(), limits);
+  const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
+  const gang::Plan plan =
+      plan_in_domains(one, ledger.nodes(), limits, taken_domains(work, ledger, &slot));
   const auto* assigned = std::get_if<std::vector<gang::Assignment>>(&plan);
   if (assigned == nullptr) return false;
   ledger.take(*slot.set, assigned->front().node);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "extender/decide/domains.h"
 #include "extender/decide/ledger.h"
 #include "extender/decide/view.h"
 
@@ -86,9 +87,15 @@ void drop_plan(GangWork& work);
 // rest without it.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 
+// Where the job has pods already that others have to be with: those of this gang but for `except`,
+// and of others that are committed.
+TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
+                           const PlacedSlot* except = nullptr);
+
 // Nodes with capacity for as many of these pods as possible, up to `count`. Takes nothing.
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const gang::NodeLimit> limits);
+                                    std::span<const gang::NodeLimit> limits,
+                                    const TakenDomains& taken);
 
 // What the gang's limits leave for the slots that have no placement.
 std::vector<gang::NodeLimit> limits_left(const GangWork& work);

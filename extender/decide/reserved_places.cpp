@@ -129,7 +129,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Le
   return no_fit;
 }
 
-void ReservedPlaces::restore(Ledger& ledger, std::span<const gang::NodeLimit> limits) {
+void ReservedPlaces::restore(Ledger& ledger, const GangWork& gang) {
   for (const auto& [set, wanted] : wanted_) {
     const auto is_unusable = [&, set = set](const Place& place) {
       return place.set == set && !ledger.is_allowed(*set, place.node);
@@ -138,7 +138,8 @@ void ReservedPlaces::restore(Ledger& ledger, std::span<const gang::NodeLimit> li
         static_cast<int>(std::count_if(places_.begin(), places_.end(), is_unusable));
     const int lacking = wanted - count(*set) + unusable;
     if (lacking <= 0) continue;
-    for (std::string& node : find_nodes(*set, lacking, ledger, limits)) {
+    const TakenDomains taken = taken_domains(gang, ledger);
+    for (std::string& node : find_nodes(*set, lacking, ledger, gang.limits, taken)) {
       ledger.take(*set, node);
       places_.push_back({set, std::move(node)});
     }

@@ -43,8 +43,8 @@ class ReservedPlaces {
   // reserved, for requests that have not come. What it does not need stays reserved.
   std::optional<gang::NoFit> heal(GangWork& gang, Ledger& ledger);
   // Reserves what is lacking, and anew what is on nodes that take no such pod now. What finds no
-  // place is lacking, or stays where it is. `limits`: as GangWork's, of the PodGroup.
-  void restore(Ledger& ledger, std::span<const gang::NodeLimit> limits);
+  // place is lacking, or stays where it is. `gang`: any of the PodGroup.
+  void restore(Ledger& ledger, const GangWork& gang);
 
   // For the status, by set and node.
   std::vector<gang::ReservedCapacity> places() const;

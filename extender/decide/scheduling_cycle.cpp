@@ -347,7 +347,8 @@ void keep_for_successors(const GangWork& gang, Ledger& ledger, CycleResult& out)
     }
   }
   for (const auto& [set, count] : stopped) {
-    for (const std::string& node : find_nodes(*set, count, ledger, limits_left(gang))) {
+    const TakenDomains taken = taken_domains(gang, ledger);
+    for (const std::string& node : find_nodes(*set, count, ledger, limits_left(gang), taken)) {
       ledger.take(*set, node);
       out.may_fit_soon = true;
     }
@@ -415,7 +416,7 @@ void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas, P
         gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
         again = again || !gang.no_fit;
       }
-      if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front().limits);
+      if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front());
     }
   }
 }

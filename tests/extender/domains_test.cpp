@@ -104,5 +104,67 @@ TEST_CASE("a lost pod's successor goes to the domain of the others", "[extender]
   CHECK(outcome(nodes, group).starts_with("collector/1 lost its pod"));
 }
 
+TEST_CASE("a nodeSelector of one set does not tear it from the others", "[extender][domains]") {
+  auto collectors = together(a_set("collector", 2, ask(7)));
+  const auto learners = together(a_set("learner", 5, ask(7)));
+  std::vector<gang::NodeView> nodes;
+  for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) nodes.push_back(in_zone(name, "a"));
+  for (const char* name : {"b1", "b2"}) nodes.push_back(in_zone(name, "b"));
+  SECTION("which names the label itself") {
+    collectors.shape.constraints.node_selector = {{kZone, "b"}};
+    CHECK(outcome(nodes, a_group("a", {collectors, learners})).find("pod affinity wants") !=
+          std::string::npos);
+  }
+  SECTION("and is elsewhere than what runs") {
+    gang::PodGroup group = planned(a_group("a", {learners}), {"a1", "a2", "a3", "a4", "a5"}, true);
+    collectors.shape.constraints.node_selector = {{kZone, "b"}};
+    collectors.gang = "request-1";
+    group.spec.members.push_back(collectors);
+    ++group.meta.generation;
+    const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+    REQUIRE(result.writes.size() == 1);
+    CHECK_FALSE(result.writes[0].status.gangs[1].planned);
+  }
+}
+
+TEST_CASE("of lost pods that no domain holds all those that can get one together",
+          "[extender][domains]") {
+  gang::PodGroup group = planned(a_group("a", {together(a_set("collector", 4, ask(7)))}),
+                                 {"x1", "x2", "x3", "x4"}, true);
+  for (auto& slot : group.spec.members[0].slots) ++slot.incarnation;
+  ++group.meta.generation;
+  const std::vector<gang::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b"),
+                                          in_zone("b2", "b"), in_zone("b3", "b")};
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  const auto& placements = result.writes[0].status.gangs[0].placements;
+  REQUIRE(placements.size() == 3);
+  for (const auto& placement : placements) CHECK(placement.node.starts_with("b"));
+}
+
+TEST_CASE("a pod that is with no other may go to another domain", "[extender][domains]") {
+  gang::PodGroup group =
+      planned(a_group("a", {together(a_set("collector", 1, ask(7)))}), {"a1"}, true);
+  GroupSeen one = seen(group);
+  one.open = {{group.status.gangs[0].placements[0], OpenSlot::Why::kRefused, "no", SysTime{}}};
+  const CycleResult result =
+      run_cycle({{in_zone("a1", "a", 7), in_zone("b1", "b")}, {one}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  CHECK(result.writes[0].status.gangs[0].placements[0].node == "b1");
+}
+
+TEST_CASE("capacity is reserved where the pods are that its own will have to be with",
+          "[extender][domains]") {
+  auto collectors = together(a_set("collector", 1, ask(7)));
+  collectors.reserved_pods = 1;
+  gang::PodGroup group = planned(a_group("a", {collectors}), {"b1"}, true);
+  group.status.gangs[0].reserved = {};
+  const CycleResult result = run_cycle(
+      {{in_zone("a1", "a"), in_zone("b1", "b", 7), in_zone("b2", "b")}, {seen(group)}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  REQUIRE(result.writes[0].status.gangs[0].reserved.size() == 1);
+  CHECK(result.writes[0].status.gangs[0].reserved[0].node == "b2");
+}
+
 }  // namespace
 }  // namespace nervex::extender::domains
