@@ -9,6 +9,9 @@
 namespace nervex::gang {
 namespace {
 
+// No PodGroup ever gets near it. Who may annotate pods shall not make numbers overflow.
+constexpr std::int64_t kMostPlacement = std::int64_t{1} << 53;
+
 // Decimal digits alone, as annotations_for() writes them.
 template <typename T>
 std::optional<T> parse_count(std::string_view text) {
@@ -28,7 +31,7 @@ std::optional<PodSlot> slot_of(const kube::Pod& pod) {
   const auto ordinal = parse_count<int>(std::string_view(key).substr(slash + 1));
   const auto incarnation = parse_count<int>(kube::annotation(pod.meta, kIncarnationAnnotation));
   const auto number = parse_count<std::int64_t>(kube::annotation(pod.meta, kPlacementAnnotation));
-  if (!ordinal || !incarnation || !number) return std::nullopt;
+  if (!ordinal || !incarnation || !number || *number > kMostPlacement) return std::nullopt;
   return PodSlot{uid, key.substr(0, slash), {*ordinal, *incarnation}, *number};
 }
 

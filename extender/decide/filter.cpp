@@ -48,7 +48,7 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
   if (group.meta.ns != args.pod.meta.ns) {
     return fail_all_nodes(args, "the pod names a PodGroup of another namespace");
   }
-  if (slot.placement >= group.status.next_placement) {
+  if (slot.placement >= seen.next_placement) {
     return retry_later(fmt::format("placement {} of podgroup {} was not seen yet, retrying",
                                    slot.placement, group.meta.name));
   }

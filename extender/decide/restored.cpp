@@ -79,10 +79,13 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
   for (const auto& [name, pods] : by_gang) {
     const std::size_t slots = slots_of(group, name);
     const gang::GangStatus* known = gang::find_gang(group.status, name);
-    const bool is_committed = (known != nullptr && known->committed) || pods.size() == slots ||
-                              std::any_of(pods.begin(), pods.end(),
-                                          [](const BoundSlot* pod) { return !pod->is_finished; });
-    if (!is_committed) continue;
+    // A status that gives a reason why there is no plan was not lost.
+    const bool is_undecided = known == nullptr || known->reason.empty();
+    const bool is_proven =
+        pods.size() == slots || std::any_of(pods.begin(), pods.end(),
+                                            [](const BoundSlot* pod) { return !pod->is_finished; });
+    const bool is_committed = known != nullptr && known->committed;
+    if (!is_committed && !(is_undecided && is_proven)) continue;
     gang::GangStatus& gang = gang_named(status, std::string(name));
     gang.committed = true;
     for (const BoundSlot* pod : pods) {

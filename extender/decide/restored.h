@@ -3,7 +3,9 @@
 // Somebody may empty the status by hand, in whole or in part. The pods know their slot, incarnation
 // and placement number, and where they are: a bound pod has a place, and its gang is committed.
 // What has no bound pod is planned again, under numbers that were never given out. Pods that have
-// finished prove a commit only if every slot of the gang has a bound one.
+// finished prove a commit only if every slot of the gang has a bound one. Of a gang for which the
+// status says why it waits they prove none: anybody who may create pods can bind one himself and
+// annotate it, and what is committed is healed before others start.
 #pragma once
 
 #include <cstdint>

@@ -108,6 +108,8 @@ struct SlotSeen {
   bool committed = false;    // that gang
   kube::Resources requests;  // of the pod that was planned
   bool bind_last = false;    // as MemberSet::bind_last
+  // Of the status as it was read: a pod with this number or a higher one is newer than that.
+  std::int64_t next_placement = 0;
 };
 
 // A wanted slot of a gang, and how far its pod is. `set` points into the PodGroup beside it.

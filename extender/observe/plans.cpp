@@ -75,6 +75,8 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   const auto was = before ? gang::slot_of(*before) : std::nullopt;
   const auto is = after ? gang::slot_of(*after) : std::nullopt;
   const bool replaced = before && after && before->meta.uid != after->meta.uid;
+  if (was != is && was) forget_existing(before->meta.ns, *was);
+  if (was != is && is) note_existing(after->meta.ns, *is);
   if (was && (!after || replaced || was != is)) {
     note_loss(*was, *before);
     pods_.remove(*was, *before);
@@ -94,8 +96,6 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
     const bool was_rejected = before && !replaced && is_rejected(*before);
     if (is_rejected(*after) && !was_rejected) note_rejection(*is, *after);
   }
-  if (was != is && was) forget_existing(before->meta.ns, *was);
-  if (was != is && is) note_existing(after->meta.ns, *is);
   if (is && after->node.empty()) {
     const bool is_refused = !after->unscheduled_reason.empty();
     const bool was_refused = before && !replaced && !before->unscheduled_reason.empty();
@@ -562,7 +562,9 @@ SlotSeen Plans::slot_seen(const gang::PodSlot& slot) const {
   MutexLock lock(mutex_);
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry == by_uid_.end()) return {};
-  return entry->second.placements.seen(slot.role, slot.slot.ordinal);
+  SlotSeen seen = entry->second.placements.seen(slot.role, slot.slot.ordinal);
+  seen.next_placement = entry->second.stored->status.next_placement;
+  return seen;
 }
 
 GangSeen Plans::gang_seen(const std::string& uid, std::string_view gang) const {

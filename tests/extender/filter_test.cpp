@@ -23,8 +23,13 @@ gang::PodSlot slot(int ordinal, int incarnation, std::int64_t placement) {
 }
 
 SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placement) {
-  return {std::make_shared<const gang::PodGroup>(group), std::move(placement), "base", false,
-          group.spec.members.front().shape.requests};
+  return {std::make_shared<const gang::PodGroup>(group),
+          std::move(placement),
+          "base",
+          false,
+          group.spec.members.front().shape.requests,
+          false,
+          group.status.next_placement};
 }
 
 kube::FilterResult error(std::string text) { return {{}, {}, std::move(text)}; }

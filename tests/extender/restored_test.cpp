@@ -92,6 +92,22 @@ TEST_CASE("the status of a gang that runs is restored as it was", "[extender][re
   CHECK(c.api.writes().size() == writes);
 }
 
+TEST_CASE("the only pod of a gang is enough to restore its status", "[extender][restored]") {
+  Cluster c;
+  c.add({coordinator()});
+  c.bind_all();
+  const auto before = c.status();
+  c.wipe();
+  Cluster after;
+  after.see_nodes();
+  after.api.add(kube::kPodGroups, kNs, c.api.get(kube::kPodGroups, kNs, "a"));
+  after.see_groups();
+  after.api.add(kube::kPods, kNs, c.api.get(kube::kPods, kNs, c.names[0]));
+  after.cycle();
+  CHECK(after.placements() == before.gangs[0].placements);
+  CHECK(after.status().gangs[0].committed);
+}
+
 TEST_CASE("a new leader restores the status, too, and sees pods after the PodGroup",
           "[extender][restored]") {
   Cluster c;
@@ -215,6 +231,65 @@ TEST_CASE("requested replicas and reserved capacity come back", "[extender][rest
   }
   CHECK(after.gangs[0].reserved.size() == 1);
   CHECK(after.gangs[0].reserved[0].count == 1);
+}
+
+TEST_CASE("filter of a replica whose PodGroups are older than its pods asks for another try",
+          "[extender][restored]") {
+  Cluster c;
+  c.add({coordinator(), a_set("learner", 2, ask(8))});
+  const Json unplanned = [&c] {
+    Json group = c.api.get(kube::kPodGroups, kNs, "a");
+    group.erase("status");
+    return group;
+  }();
+  c.create_pods();
+  Cluster behind;
+  behind.see_nodes();
+  const auto see = [&] {
+    behind.api.add(kube::kPodGroups, kNs, unplanned);
+    for (const std::string& name : c.names) {
+      behind.api.add(kube::kPods, kNs, c.api.get(kube::kPods, kNs, name));
+    }
+    behind.see_pods();
+    behind.see_groups();
+  };
+  SECTION("none is bound") { see(); }
+  SECTION("one is") {
+    REQUIRE(c.bind(c.names[1], c.placements()[1].node).empty());
+    see();
+  }
+  const auto result = behind.filter(c.names[0], {"n1", "n2", "n3"});
+  REQUIRE(behind.plans.has_group(c.group("a").meta.uid));
+  CHECK(result.failed_and_unresolvable.empty());
+  CHECK(result.error.find("was not seen yet, retrying") != std::string::npos);
+}
+
+TEST_CASE("a pod that somebody bound himself commits no gang that waits", "[extender][restored]") {
+  Cluster c;
+  c.add_group("a", {coordinator(), a_set("learner", 4, ask(8))});
+  c.cycle();
+  REQUIRE(c.planned_nodes("a") == "waits");
+  c.add_gang_pod(c.group("a"), {"learner", {0, 0}, "n1", 2});
+  c.see_pods();
+  const auto name = c.add_gang_pod(c.group("a"), {"coordinator", {0, 0}, "n1", 1});
+  c.api.change(kube::kPods, kNs, name, {{"spec", {{"nodeName", "n1"}}}});
+  c.cycle();
+  CHECK_FALSE(c.status().gangs[0].committed);
+  CHECK(c.planned_nodes("a") == "waits");
+}
+
+TEST_CASE("no pod makes placement numbers overflow", "[extender][restored]") {
+  Cluster c;
+  c.add_group("a", {a_set("learner", 4, ask(8))});
+  c.cycle();
+  c.add_gang_pod(c.group("a"), {"learner", {0, 0}, "n1", INT64_MAX - 1});
+  c.see_pods();
+  c.api.change(kube::kPodGroups, kNs, "a", {{"spec", {{"queuedSince", "2026-01-01T00:00:00Z"}}}});
+  c.add_node("n4", 8);
+  c.cycle();
+  CHECK(c.planned_nodes("a") == "n1 n2 n3 n4");
+  CHECK(lowest(c.placements()) > 0);
+  CHECK(c.status().next_placement < (std::int64_t{1} << 60));
 }
 
 }  // namespace
