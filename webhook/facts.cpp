@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "job/aggregator_config.h"
+#include "job/template/syntax.h"
 #include "job/types.h"
 #include "webhook/priorities.h"
 
@@ -17,6 +18,29 @@ namespace {
 constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
 constexpr std::size_t kMaxUserBytes = std::size_t{256} << 10U;
+
+// A question that many reviews have is sent through RecentAnswers, which looks for the answer
+// itself.
+std::function<Result<Nothing>()> before_sending(const MayAsk& may_ask) {
+  if (!may_ask) return {};
+  return [&may_ask] { return may_ask([] { return false; }); };
+}
+
+// "": the list. kNotFound, without a question, for what nothing is called: the API server would
+// take a path for one of its own.
+Result<Json> get(kube::Api& api, const kube::ResourceKind& kind, std::string_view ns,
+                 const std::string& name, const MayAsk& may_ask) {
+  if (!name.empty() && !job::pod_template::dns_subdomain_problem(name).empty()) {
+    return Error{Code::kNotFound, "no such name"};
+  }
+  const auto reply = api.send({.method = "GET",
+                               .path = kube::api_path(kind, ns, name),
+                               .body = "",
+                               .content_type = "",
+                               .before_sending = before_sending(may_ask),
+                               .on_refusal = {}});
+  return reply ? kube::parse_json(*reply) : reply.error();
+}
 
 Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
                                    TemplateDryRuns& dry_runs, const std::string& version,
@@ -91,7 +115,7 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
                                .path = kube::api_path(kAccessReviews),
                                .body = body,
                                .content_type = "application/json",
-                               .before_sending = may_ask,
+                               .before_sending = before_sending(may_ask),
                                .on_refusal = {}});
   const auto reviewed =
       reply ? kube::parse_json(*reply, kube::kMaxJsonDepth, {"spec", 0}) : reply.error();
@@ -108,11 +132,7 @@ void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts
   const FindPriority find = [&](const std::string& name) {
     const auto [at, is_new] = known.try_emplace(name);
     if (!is_new) return at->second;
-    if (const auto allowed = may_ask ? may_ask() : ok(); !allowed) {
-      facts.priority_error = allowed.error().message;
-      return at->second;
-    }
-    const auto answer = kube::get_object(api, kPriorityClasses, "", name);  // "": the list
+    const auto answer = get(api, kPriorityClasses, "", name, may_ask);
     if (answer) {
       at->second = name.empty() ? default_class_priority(*answer) : decode_class_priority(*answer);
     } else if (answer.error().code != Code::kNotFound) {
@@ -136,7 +156,7 @@ void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& fa
 }
 
 void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,
-                           const std::string& name, Facts& facts) {
+                           const std::string& name, Facts& facts, const MayAsk& may_ask) {
   if (request.operation != "CREATE") return;
   if (request.kind == job::kAggregatorConfigKind) {
     const std::string own = fmt::format("{}/{}", request.ns, request.name);
@@ -149,8 +169,8 @@ void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api
   const std::string mode = kube::string_at(request.object, {"spec", "aggregator"});
   if (mode == "OnDemand") return;
   const auto slash = name.find('/');
-  const auto found = kube::get_object(api, kube::kAggregatorConfigs, name.substr(0, slash),
-                                      name.substr(slash + 1));
+  const auto found =
+      get(api, kube::kAggregatorConfigs, name.substr(0, slash), name.substr(slash + 1), may_ask);
   if (found || found.error().code != Code::kNotFound) return;
   facts.warnings.push_back(
       fmt::format("no AggregatorConfig {}: the job {}", name,

@@ -14,9 +14,8 @@ namespace nervex::webhook {
 // Asks the API server about the templates that the request brings or changes (templates_to_ask()).
 // `version`: of the cluster's OpenAPI. What nobody answers, or is not asked because it is late by
 // then, becomes a warning.
-// `may_ask`, here and below: whether this caller may have the API server asked now; its error is
-// taken for the API server's.
-using MayAsk = std::function<Result<Nothing>()>;
+// `may_ask`, here and below: as of TemplateDryRuns; its error is taken for the API server's. Of
+// what RecentAnswers knows it is not asked.
 Facts gather_facts(
     const kube::AdmissionRequest& request, TemplateDryRuns& dry_runs, const std::string& version,
     const std::function<bool()>& is_late = [] { return false; }, const MayAsk& may_ask = {});
@@ -38,6 +37,6 @@ void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& fa
 // A warning if a new job, of which `request` tells, finds no AggregatorConfig of that name
 // ("namespace/name"), or if a new AggregatorConfig has another one: no job is made from it.
 void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api,
-                           const std::string& name, Facts& facts);
+                           const std::string& name, Facts& facts, const MayAsk& may_ask = {});
 
 }  // namespace nervex::webhook

@@ -4,6 +4,12 @@
 #include <chrono>
 
 namespace nervex::webhook {
+namespace {
+
+// How soon a call that waits sees that it is answered. Nothing tells it.
+constexpr std::chrono::milliseconds kLookAgain{20};
+
+}  // namespace
 
 FairTurns::Ticket FairTurns::enter(const std::string& peer) {
   std::uint64_t& last = last_round_[peer];
@@ -43,20 +49,25 @@ void FairTurns::refill(MonoTime now) {
   refilled_ = now;
 }
 
-Result<Nothing> QuestionLimit::wait_for_turn(const std::string& peer, MonoTime deadline) {
+Result<Nothing> QuestionLimit::wait_for_turn(const std::string& peer, MonoTime deadline,
+                                             const std::function<bool()>& is_answered) {
   const MutexLock lock(mutex_);
   const auto ticket = turns_.enter(peer);
+  bool answered = false;
   for (;;) {
     const MonoTime now = clock_.mono();
+    answered = is_answered();
+    if (answered) break;
     if (turns_.take(ticket, now)) {
       changed_.notify_all();  // another one is first now
       return ok();
     }
     if (now >= deadline) break;
-    changed_.wait_until(mutex_, std::min(deadline, turns_.next_turn(now)));
+    changed_.wait_until(mutex_, std::min({deadline, turns_.next_turn(now), now + kLookAgain}));
   }
   turns_.leave(ticket, peer);
   changed_.notify_all();
+  if (answered) return ok();
   return Error{Code::kTransient, "too many jobs are being checked at once"};
 }
 

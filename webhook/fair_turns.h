@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -57,8 +58,11 @@ class QuestionLimit {
  public:
   explicit QuestionLimit(FairTurns::Rate rate) : turns_(rate) {}
 
-  // Waits for a turn of this address. kTransient: there was none until `deadline`.
-  Result<Nothing> wait_for_turn(const std::string& peer, MonoTime deadline);
+  // Waits for a turn of this address, or until `is_answered()`, which takes none and is asked now
+  // and then. kTransient: there was none until `deadline`.
+  Result<Nothing> wait_for_turn(
+      const std::string& peer, MonoTime deadline,
+      const std::function<bool()>& is_answered = [] { return false; });
 
  private:
   const SystemClock clock_;

@@ -19,18 +19,24 @@ constexpr const char* kAllowed = R"({"status":{"allowed":true}})";
 
 }  // namespace
 
+std::optional<std::string> RecentAnswers::known(const std::string& question) {
+  const MutexLock lock(mutex_);
+  const auto* answer = answers_.find(question, clock_.mono());
+  return answer == nullptr ? std::nullopt : std::optional(*answer);
+}
+
 Result<std::string> RecentAnswers::send(const kube::ApiRequest& request) {
   const bool asks_for_access = is_access_review(request);
   if (request.method != "GET" && !asks_for_access) return api_.send(request);
   const std::string question = sha256_hex(request.path + "\n" + request.body);
-  const MonoTime asked = clock_.mono();
-  {
-    const MutexLock lock(mutex_);
-    if (const auto* known = answers_.find(question, asked)) return *known;
-  }
+  if (auto answer = known(question)) return *std::move(answer);
   if (request.before_sending) {
-    if (auto may = request.before_sending(); !may) return may.error();
+    const auto may = request.before_sending();
+    // It may have waited, while another review asked the same.
+    if (auto answer = known(question)) return *std::move(answer);
+    if (!may) return may.error();
   }
+  const MonoTime asked = clock_.mono();
   kube::ApiRequest now = request;
   now.before_sending = {};
   auto reply = api_.send(now);

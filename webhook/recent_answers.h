@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -35,6 +36,8 @@ class RecentAnswers final : public kube::Api {
   }
 
  private:
+  std::optional<std::string> known(const std::string& question);
+
   kube::Api& api_;
   const Clock& clock_;
   Mutex mutex_;

@@ -1,6 +1,7 @@
 #include "webhook/routes.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "base/clock.h"
@@ -34,6 +35,8 @@ std::chrono::milliseconds left_until(MonoTime deadline) {
 // reviews stay far below: the answers to most of their questions are kept.
 constexpr FairTurns::Rate kTemplateRate{.per_second = 50, .burst = 100};
 constexpr FairTurns::Rate kAccessRate{.per_second = 100, .burst = 200};
+// About PriorityClasses, and whether there is an AggregatorConfig.
+constexpr FairTurns::Rate kObjectRate{.per_second = 100, .burst = 200};
 // Without an answer about templates a review goes on, without one about access it fails.
 constexpr std::chrono::milliseconds kAccessTime{3'000};
 
@@ -41,6 +44,7 @@ constexpr std::chrono::milliseconds kAccessTime{3'000};
 struct Limits {
   QuestionLimit templates{kTemplateRate};
   QuestionLimit access{kAccessRate};
+  QuestionLimit objects{kObjectRate};
   LogLimit unanswered{10};  // lines a second
 };
 
@@ -97,12 +101,12 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
           [&check, &dry_runs, &api, nodes, flags, limits](const kube::AdmissionRequest& request,
                                                           Hook hook, const HttpRequest& http) {
             Facts facts;
-            const auto may_ask =
-                [&](QuestionLimit& limit, std::chrono::milliseconds time) {
-                  return is_anonymous(flags) ? [&limit, &http, time] {
-                return limit.wait_for_turn(http.peer, http.received + time);
-              } : MayAsk();
-                };
+            const auto may_ask = [&](QuestionLimit& limit, std::chrono::milliseconds time) {
+              if (!is_anonymous(flags)) return MayAsk();
+              return MayAsk([&limit, &http, time](const std::function<bool()>& is_answered) {
+                return limit.wait_for_turn(http.peer, http.received + time, is_answered);
+              });
+            };
             const auto is_late = [&] {
               return left_until(http.received + kFactsTime).count() <= 0;
             };
@@ -111,7 +115,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                                    may_ask(limits->templates, kFactsTime));
             }
             if (!is_late()) {
-              ask_priorities(request, api, facts, may_ask(limits->templates, kFactsTime));
+              ask_priorities(request, api, facts, may_ask(limits->objects, kFactsTime));
             }
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
@@ -122,7 +126,8 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                 ask_pod_access(request, api, facts, may_ask(limits->access, kAccessTime));
               }
               if (!is_late()) {
-                ask_aggregator_config(request, api, flags.aggregator_config, facts);
+                ask_aggregator_config(request, api, flags.aggregator_config, facts,
+                                      may_ask(limits->objects, kFactsTime));
               }
             }
             log_unanswered(facts, *limits);

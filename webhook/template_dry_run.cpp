@@ -247,10 +247,21 @@ std::size_t bytes_of(const TemplateVerdict& verdict) {
 
 }  // namespace
 
-std::optional<TemplateVerdict> TemplateDryRuns::known(const std::string& key) {
+bool TemplateDryRuns::is_pausing() const {
+  return failed_ && clock_.mono() < failed_at_ + kPauseAfterFailure;
+}
+
+std::optional<Result<TemplateVerdict>> TemplateDryRuns::known(const std::string& key) {
   const MutexLock lock(mutex_);
-  const auto* verdict = verdicts_.find(key, clock_.mono());
-  return verdict == nullptr ? std::nullopt : std::optional(*verdict);
+  if (const auto* verdict = verdicts_.find(key, clock_.mono())) return *verdict;
+  if (is_pausing()) return *failed_;
+  return std::nullopt;
+}
+
+// Asked often by those who wait: it copies nothing.
+bool TemplateDryRuns::is_known(const std::string& key) {
+  const MutexLock lock(mutex_);
+  return verdicts_.find(key, clock_.mono()) != nullptr || is_pausing();
 }
 
 void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdict) {
@@ -264,15 +275,14 @@ void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdic
 Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
                                              const std::string& version,
                                              const std::function<Json()>& pod_template,
-                                             const std::function<Result<Nothing>()>& may_ask) {
+                                             const MayAsk& may_ask) {
   const std::string key = version + "\n" + template_key;
-  if (auto verdict = known(key)) return *std::move(verdict);
-  {
-    const MutexLock lock(mutex_);
-    if (failed_ && clock_.mono() < failed_at_ + kPauseAfterFailure) return *failed_;
-  }
+  if (auto answer = known(key)) return *std::move(answer);
   if (may_ask) {
-    if (auto may = may_ask(); !may) return may.error();
+    const auto may = may_ask([&] { return is_known(key); });
+    // Many jobs of one template that come at once are one question.
+    if (auto answer = known(key)) return *std::move(answer);
+    if (!may) return may.error();
   }
   const std::string body = kube::to_text(pod_template());
   auto verdict = post(body, "Strict");

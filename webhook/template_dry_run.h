@@ -58,6 +58,10 @@ inline constexpr std::chrono::seconds kDryRunTimeout{1};
 // acceptance 500 bytes.
 inline constexpr std::size_t kMaxVerdictBytes = std::size_t{8} << 20U;
 
+// Whether this caller may have the API server asked now. It may wait for that, but no longer than
+// until `is_answered()`: somebody else has asked the same.
+using MayAsk = std::function<Result<Nothing>(const std::function<bool()>& is_answered)>;
+
 // Thread-safe.
 class TemplateDryRuns {
  public:
@@ -75,11 +79,13 @@ class TemplateDryRuns {
   // verdict is kept; its error is the answer then. Verdicts are bounded in bytes.
   Result<TemplateVerdict> ask(const std::string& key, const std::string& version,
                               const std::function<Json()>& pod_template,
-                              const std::function<Result<Nothing>()>& may_ask = {});
+                              const MayAsk& may_ask = {});
 
  private:
   Result<TemplateVerdict> post(const std::string& body, std::string_view validation);
-  std::optional<TemplateVerdict> known(const std::string& key);
+  std::optional<Result<TemplateVerdict>> known(const std::string& key);
+  bool is_known(const std::string& key);
+  bool is_pausing() const REQUIRES(mutex_);
   void keep(const std::string& key, const TemplateVerdict& verdict);
 
   kube::Api& api_;

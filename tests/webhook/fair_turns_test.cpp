@@ -57,5 +57,14 @@ TEST_CASE("whoever finds no turn in time is told so", "[webhook][turns]") {
   CHECK(late.error().code == Code::kTransient);
 }
 
+TEST_CASE("whoever is answered meanwhile takes no turn", "[webhook][turns]") {
+  QuestionLimit limit({.per_second = 0.001, .burst = 1});
+  const MonoTime now = SystemClock().mono();
+  CHECK(limit.wait_for_turn("a", now + 1h, [] { return true; }));
+  CHECK(limit.wait_for_turn("a", now));
+  int looks = 0;
+  CHECK(limit.wait_for_turn("a", now + 1h, [&] { return ++looks > 1; }));
+}
+
 }  // namespace
 }  // namespace nervex::webhook

@@ -171,4 +171,23 @@ TEST_CASE("only a question whose answer is not known needs leave to be asked",
   CHECK(leaves == 2);
 }
 
+TEST_CASE("an answer that came while a question waited for its turn is enough",
+          "[webhook][recent_answers]") {
+  CountingApi api;
+  api.api.add(kube::kAggregatorConfigs, "ns", {{"metadata", {{"name", "config"}}}});
+  nervex::testing::FakeClock clock;
+  RecentAnswers recent(api, clock);
+  kube::ApiRequest request{.method = "GET",
+                           .path = kube::api_path(kube::kAggregatorConfigs, "ns", "config"),
+                           .body = "",
+                           .content_type = ""};
+  const auto other = request;
+  request.before_sending = [&]() -> Result<Nothing> {
+    CHECK(recent.send(other));
+    return Error{Code::kTransient, "no turn in time"};
+  };
+  CHECK(recent.send(request));
+  CHECK(api.asked == 1);
+}
+
 }  // namespace nervex::webhook

@@ -11,6 +11,7 @@
 #include "tests/support/fake_clock.h"
 #include "tests/webhook/samples.h"
 #include "webhook/facts.h"
+#include "webhook/recent_answers.h"
 
 namespace nervex::webhook {
 namespace {
@@ -377,7 +378,7 @@ TEST_CASE("only a template without a verdict needs leave to be asked about", "[w
   const auto gather = [&] {
     return gather_facts(
         request, dry_runs, "1", [] { return false; },
-        [&]() -> Result<Nothing> {
+        [&](const std::function<bool()>&) -> Result<Nothing> {
           if (may) return ok();
           return Error{Code::kTransient, "too many"};
         });
@@ -573,6 +574,93 @@ TEST_CASE("nobody is asked about a user of whom there is too much to say", "[web
   ask_pod_access(request, api, facts);
   CHECK_FALSE(facts.may_create_pods.has_value());
   CHECK_FALSE(facts.access_error.empty());
+  CHECK(api.requests() == 0);
+}
+
+TEST_CASE("a template that is answered while a review waits is not asked about again",
+          "[webhook][facts]") {
+  Verdicts api;
+  testing::FakeClock clock;
+  TemplateDryRuns dry_runs(api, "nervex-system", clock);
+  const auto request = request_for(a_job());
+  std::vector<bool> answered;
+  // Another review of the same template, which came first.
+  const MayAsk wait = [&](const std::function<bool()>& is_answered) -> Result<Nothing> {
+    answered.push_back(is_answered());
+    gather_facts(request, dry_runs, "1");
+    answered.push_back(is_answered());
+    return Error{Code::kTransient, "no turn in time"};
+  };
+  gather_facts(request, dry_runs, "2");
+  const int templates = api.asked;
+  const Facts facts = gather_facts(
+      request, dry_runs, "1", [] { return false; }, wait);
+  CHECK(answered == std::vector<bool>{false, true});
+  CHECK(facts.warnings.empty());
+  CHECK(api.asked == 2 * templates);
+
+  // So it is if the API server does not answer: that is known, too.
+  api.status = 0;
+  const MayAsk fail = [&](const std::function<bool()>& is_answered) -> Result<Nothing> {
+    gather_facts(request, dry_runs, "3");
+    CHECK(is_answered());
+    return ok();
+  };
+  api.asked = 0;
+  CHECK_FALSE(gather_facts(
+                  request, dry_runs, "3", [] { return false; }, fail)
+                  .warnings.empty());
+  CHECK(api.asked == 1);
+}
+
+TEST_CASE("what is known takes no turn of its caller", "[webhook][facts]") {
+  testing::FakeApi api;
+  testing::FakeClock clock;
+  api.add({"scheduling.k8s.io", "v1", "priorityclasses"}, "",
+          {{"metadata", {{"name", "high"}}}, {"value", 7}});
+  api.add(kube::kAggregatorConfigs, "nervex-system", {{"metadata", {{"name", "config"}}}});
+  RecentAnswers recent(api, clock);
+  Json job = a_job();
+  job["spec"]["priorityClassName"] = "high";
+  job["spec"]["coordinator"]["template"]["spec"]["priority"] = 8;
+  const auto request = request_for(job);
+  int turns = 0;
+  const MayAsk count = [&](const std::function<bool()>&) {
+    ++turns;
+    return ok();
+  };
+  for (int i = 0; i < 3; ++i) {
+    Facts facts;
+    ask_priorities(request, recent, facts, count);
+    CHECK(facts.errors.size() == 1);
+    ask_aggregator_config(request, recent, "nervex-system/config", facts, count);
+    CHECK(facts.warnings.empty());
+  }
+  CHECK(turns == 2);
+  CHECK(api.requests() == 2);
+}
+
+TEST_CASE("who may not ask has no AggregatorConfig looked for", "[webhook][facts]") {
+  testing::FakeApi api;
+  const MayAsk refuse = [](const std::function<bool()>&) -> Result<Nothing> {
+    return Error{Code::kTransient, "no turn in time"};
+  };
+  Facts facts;
+  ask_aggregator_config(request_for(a_job()), api, "nervex-system/config", facts, refuse);
+  CHECK(facts.warnings.empty());
+  CHECK(api.requests() == 0);
+}
+
+TEST_CASE("no PriorityClass is asked for by a path", "[webhook][facts]") {
+  testing::FakeApi api;
+  Json job = a_job();
+  job["spec"]["coordinator"]["template"]["spec"]["priority"] = 8;
+  job["spec"]["priorityClassName"] =
+      GENERATE("../../../../api/v1/nodes", "high/status", "..", "high?watch=true");
+  Facts facts;
+  ask_priorities(request_for(job), api, facts);
+  CHECK(facts.errors.empty());
+  CHECK(facts.priority_error.empty());
   CHECK(api.requests() == 0);
 }
 
