@@ -3,11 +3,12 @@
 namespace nervex {
 
 std::optional<CountedTurns::Turn> CountedTurns::begin(const std::string& key) {
+  std::string name = key;  // what may fail comes before anything is counted
   const MutexLock lock(mutex_);
   const auto count = counts_.try_emplace(key, 0).first;
   if (count->second >= most_) return std::nullopt;
   ++count->second;
-  return Turn(*this, key);
+  return Turn(*this, std::move(name));
 }
 
 void CountedTurns::end(const std::string& key) {

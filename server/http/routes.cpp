@@ -31,7 +31,9 @@ struct Exchange {
 
 HttpReply refuse(const Exchange& exchange, const Error& error) {
   const HttpRequest& request = exchange.http;
-  if (const auto left_out = exchange.limits.refusals.admit(SystemClock().mono())) {
+  const bool is_denied = error.code == Code::kUnauthorized || error.code == Code::kForbidden;
+  LogLimit& lines = is_denied ? exchange.limits.denials : exchange.limits.refusals;
+  if (const auto left_out = lines.admit(SystemClock().mono())) {
     log_info("request refused", {{"method", request.method},
                                  {"path", request.path},
                                  {"peer", request.peer},

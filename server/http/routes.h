@@ -24,7 +24,10 @@ struct RequestLimits {
   explicit RequestLimits(std::size_t of_one_caller) : under_way(of_one_caller) {}
 
   CountedTurns under_way;
-  LogLimit refusals{10};  // lines a second; all are counted in nervex_server_requests_total
+  // Lines a second; all are counted in nervex_server_requests_total. A flood of nonsense must not
+  // hide who was turned away for a missing token or right.
+  LogLimit refusals{10};
+  LogLimit denials{10};
 };
 
 // The answer to a request for /v1alpha1/replicas.

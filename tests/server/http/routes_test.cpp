@@ -50,6 +50,35 @@ const char* const kGood = R"({"namespace":"rl","coordinator":"dqn-coordinator",)
 
 }  // namespace
 
+TEST_CASE("a flood of nonsense hides nobody who was turned away", "[server][routes]") {
+  struct Deny final : Authorizer {
+    Result<Identity> identify(const RequestHeaders& headers, const std::string&) override {
+      if (find_header(headers, "authorization") != nullptr) return Identity{};
+      return Error{Code::kUnauthorized, "no token"};
+    }
+    Result<Nothing> allow(const Identity&, const Subject&) override { return ok(); }
+  };
+  World world;
+  Deny authorizer;
+  RequestLimits limits(512);
+  HttpRequest nonsense{.method = "GET",
+                       .path = "/v1alpha1/replicas",
+                       .query = {{"no", "such"}},
+                       .headers = {{"authorization", "x"}},
+                       .body = ""};
+  for (int i = 0; i < 30; ++i) {
+    CHECK(answer_replicas(world.replicas, authorizer, limits, nonsense).status == 400);
+  }
+  CHECK(limits.denials.admit(SystemClock().mono()) == 0);  // its line would be written
+
+  nonsense.headers.clear();
+  for (int i = 0; i < 30; ++i) {
+    CHECK(answer_replicas(world.replicas, authorizer, limits, nonsense).status == 401);
+  }
+  // Counted there, and only there.
+  CHECK(limits.denials.admit(SystemClock().mono() + std::chrono::seconds(2)) > 0);
+}
+
 TEST_CASE("each address and method has its status, in the envelope", "[server][routes]") {
   struct Row {
     std::string method;
