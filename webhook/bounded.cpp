@@ -20,7 +20,7 @@ HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, Htt
   return [&budget, timeout, review = std::move(review)](const HttpRequest& request) {
     const std::size_t bytes = review_memory(request.body);
     if (bytes > budget.bytes()) return refusal(413, "the review holds too many values");
-    const auto share = budget.take(bytes, timeout);
+    const auto share = budget.take(bytes, timeout, request.peer);
     if (!share) return overloaded();
     return review(request);
   };

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     nodes.emplace(manager->caches(), manager->clock());
   }
 
-  MemoryBudget memory(webhook::kReviewBytes);
+  MemoryBudget memory(webhook::kReviewBytes, webhook::review_bytes_of_one_address(flags));
   HttpServer server(options);
   webhook::add_routes(server, check, dry_runs, recent, nodes ? &*nodes : nullptr, flags, memory,
                       manager->metrics());

@@ -87,6 +87,10 @@ HttpServerOptions server_options(const Flags& flags) {
   return options;
 }
 
+std::size_t review_bytes_of_one_address(const Flags& flags) {
+  return is_anonymous(flags) ? kReviewBytes / 4 * 3 : 0;
+}
+
 void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
                 Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics) {
   const auto limits = std::make_shared<Limits>();

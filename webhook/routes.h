@@ -17,6 +17,9 @@ HttpServerOptions server_options(const Flags& flags);
 // What all reviews together may take (webhook/bounded.h). With the bodies that they come in and
 // with what the program needs for itself: 200 of the 256 MiB that the deployment gives it.
 inline constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
+// Of that, reviews from one address, if anybody may send them: they keep it while they wait for a
+// turn to ask the API server. 0: no limit of its own.
+std::size_t review_bytes_of_one_address(const Flags& flags);
 
 // Both hooks, counted in `metrics`. `api` should not wait for longer than a second; `nodes` may be
 // null. A review waits at most 2 s for its part of `memory`: our configurations give a hook 5 s, so

@@ -332,6 +332,43 @@ TEST_CASE("a review waits for the memory that it needs", "[webhook][bounded]") {
   CHECK(answered == 5);
 }
 
+TEST_CASE("reviews of one address leave memory to those of others", "[webhook][bounded]") {
+  const std::size_t small = review_memory(kSmall);
+  MemoryBudget budget(4 * small, 3 * small);
+  Slow slow;
+  const auto review = bounded(budget, 0ms, [&](const HttpRequest&) { return slow(); });
+  const auto from = [](const std::string& peer, const std::string& body) {
+    HttpRequest request = request_with(body);
+    request.peer = peer;
+    return request;
+  };
+  std::vector<std::jthread> flood;
+  for (int i = 0; i < 3; ++i) {
+    flood.emplace_back([&] { CHECK(review(from("10.0.0.1", kSmall)).status == 200); });
+  }
+  REQUIRE(testing::wait_until([&] { return slow.begun == 3; }));
+  CHECK(review(from("10.0.0.1", kSmall)).status == 503);
+  std::jthread honest([&] { CHECK(review(from("10.0.0.2", kSmall)).status == 200); });
+  CHECK(testing::wait_until([&] { return slow.begun == 4; }));
+  slow.may_end = true;
+  flood.clear();
+  honest.join();
+  CHECK(review(from("10.0.0.1", kSmall)).status == 200);  // what it had is given back
+}
+
+TEST_CASE("a review above the part of its address is done alone", "[webhook][bounded]") {
+  MemoryBudget budget(review_memory(kLarge) + review_memory(kSmall), review_memory(kSmall));
+  Slow slow;
+  const auto review = bounded(budget, 0ms, [&](const HttpRequest&) { return slow(); });
+  {
+    const std::jthread first([&] { CHECK(review(request_with(kSmall)).status == 200); });
+    REQUIRE(testing::wait_until([&] { return slow.begun == 1; }));
+    CHECK(review(request_with(kLarge)).status == 503);
+    slow.may_end = true;
+  }
+  CHECK(review(request_with(kLarge)).status == 200);
+}
+
 TEST_CASE("a review that no budget allows is refused at once", "[webhook][bounded]") {
   MemoryBudget budget(review_memory(kLarge) - 1);
   const auto review = bounded(budget, 60s, [](const HttpRequest&) { return HttpReply{}; });
