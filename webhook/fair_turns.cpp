@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
 namespace nervex::webhook {
 namespace {
@@ -12,29 +13,40 @@ constexpr std::chrono::milliseconds kLookAgain{20};
 }  // namespace
 
 FairTurns::Ticket FairTurns::enter(const std::string& peer) {
-  std::uint64_t& last = last_round_[peer];
-  last = std::max(last, round_) + 1;
-  const Ticket ticket{last, ++tickets_};
-  queue_.insert(ticket);
+  Ticket ticket;
+  bool is_new = false;
+  std::tie(ticket.peer, is_new) = peers_.try_emplace(peer);
+  ticket.number = ++tickets_;
+  Peer& one = ticket.peer->second;
+  one.waiting.insert(ticket.number);
+  if (is_new) {
+    one.round = round_ + 1;
+    turns_.insert(next_of(one));
+  }
   return ticket;
 }
 
 bool FairTurns::take(const Ticket& ticket, MonoTime now) {
   refill(now);
-  if (left_ < 1 || *queue_.begin() != ticket) return false;
+  const std::uint64_t round = ticket.peer->second.round;
+  if (left_ < 1 || *turns_.begin() != Turn{round, ticket.number}) return false;
   left_ -= 1;
-  queue_.erase(queue_.begin());
-  if (ticket.round != round_) {
-    round_ = ticket.round;
-    std::erase_if(last_round_, [this](const auto& one) { return one.second <= round_; });
-  }
+  round_ = round;
+  remove(ticket, 1);
   return true;
 }
 
-void FairTurns::leave(const Ticket& ticket, const std::string& peer) {
-  queue_.erase(ticket);
-  const auto last = last_round_.find(peer);
-  if (last != last_round_.end()) --last->second;  // it had no turn
+// An address without a call is forgotten: that of its next one would be as if it were new.
+void FairTurns::remove(const Ticket& ticket, std::uint64_t rounds) {
+  Peer& peer = ticket.peer->second;
+  turns_.erase(next_of(peer));
+  peer.waiting.erase(ticket.number);
+  peer.round += rounds;
+  if (peer.waiting.empty()) {
+    peers_.erase(ticket.peer);
+  } else {
+    turns_.insert(next_of(peer));
+  }
 }
 
 MonoTime FairTurns::next_turn(MonoTime now) const {
@@ -65,7 +77,7 @@ Result<Nothing> QuestionLimit::wait_for_turn(const std::string& peer, MonoTime d
     if (now >= deadline) break;
     changed_.wait_until(mutex_, std::min({deadline, turns_.next_turn(now), now + kLookAgain}));
   }
-  turns_.leave(ticket, peer);
+  turns_.leave(ticket);
   changed_.notify_all();
   if (answered) return ok();
   return Error{Code::kTransient, "too many jobs are being checked at once"};

@@ -13,20 +13,23 @@
 
 namespace nervex::webhook {
 
-// Turns at a limited rate, shared fairly among the callers' addresses: who has had fewer of late
-// comes first, however many calls another one makes at the same time. Pure but for what it keeps;
-// not thread-safe.
+// Turns at a limited rate, shared fairly among the callers' addresses: they take turns one after
+// the other, however many calls one of them makes at the same time. Pure but for what it keeps; not
+// thread-safe.
 class FairTurns {
+  struct Peer;
+  using Peers = std::map<std::string, Peer>;
+
  public:
   struct Rate {
     double per_second = 1;
     double burst = 1;  // at once, after a time without any
   };
-  // Smaller is earlier.
-  struct Ticket {
-    std::uint64_t round = 0;
+  // A call in the queue, until its take() has returned true or it leaves.
+  class Ticket {
+    friend class FairTurns;
+    Peers::iterator peer;
     std::uint64_t number = 0;
-    auto operator<=>(const Ticket&) const = default;
   };
 
   explicit FairTurns(Rate rate) : rate_(rate), left_(rate.burst) {}
@@ -37,11 +40,23 @@ class FairTurns {
   // early.
   bool take(const Ticket& ticket, MonoTime now);
   // It waits no longer.
-  void leave(const Ticket& ticket, const std::string& peer);
+  void leave(const Ticket& ticket) { remove(ticket, 0); }
   // When the next turn can be taken.
   MonoTime next_turn(MonoTime now) const;
 
  private:
+  struct Peer {
+    std::uint64_t round = 0;          // of its next turn: the current one, or the one after that
+    std::set<std::uint64_t> waiting;  // calls; an address has one at least
+  };
+  struct Turn {  // the next of an address; smaller is earlier
+    std::uint64_t round = 0;
+    std::uint64_t number = 0;
+    auto operator<=>(const Turn&) const = default;
+  };
+  static Turn next_of(const Peer& peer) { return {peer.round, *peer.waiting.begin()}; }
+
+  void remove(const Ticket& ticket, std::uint64_t rounds);
   void refill(MonoTime now);
 
   const Rate rate_;
@@ -49,8 +64,8 @@ class FairTurns {
   MonoTime refilled_{};
   std::uint64_t round_ = 0;  // of the turn that was taken last
   std::uint64_t tickets_ = 0;
-  std::map<std::string, std::uint64_t> last_round_;  // by address, if it is later than round_
-  std::set<Ticket> queue_;
+  Peers peers_;           // those with a call in the queue
+  std::set<Turn> turns_;  // one of each
 };
 
 // The same for many threads.

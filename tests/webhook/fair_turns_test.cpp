@@ -1,5 +1,6 @@
 #include "webhook/fair_turns.h"
 
+#include <deque>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -40,11 +41,34 @@ TEST_CASE("a caller with many calls does not keep another one waiting", "[webhoo
 TEST_CASE("a call that waits no longer costs its caller no turn", "[webhook][turns]") {
   FairTurns turns({.per_second = 1'000, .burst = 1});
   const auto gone = turns.enter("a");
-  turns.leave(gone, "a");
+  turns.leave(gone);
   const auto a = turns.enter("a");
   const auto b = turns.enter("b");
   CHECK(turns.take(a, kStart));
   CHECK(turns.take(b, kStart + 10ms));
+}
+
+TEST_CASE("calls that give up gather no turns for those that come after them", "[webhook][turns]") {
+  FairTurns turns({.per_second = 1'000, .burst = 1});
+  std::deque<FairTurns::Ticket> flood;
+  for (int i = 0; i < 50; ++i) flood.push_back(turns.enter("10.0.0.1"));
+  for (int i = 0; i < 500; ++i) {  // the one that has waited for longest
+    turns.leave(flood.front());
+    flood.pop_front();
+    flood.push_back(turns.enter("10.0.0.1"));
+  }
+  MonoTime now = kStart;
+  for (int i = 0; i < 60; ++i) {
+    const auto honest = turns.enter("10.0.0.2");
+    int before = 0;
+    while (!turns.take(honest, now += 10ms)) {
+      ++before;
+      REQUIRE(turns.take(flood.front(), now));
+      flood.pop_front();
+      flood.push_back(turns.enter("10.0.0.1"));
+    }
+    CHECK(before <= 1);
+  }
 }
 
 TEST_CASE("whoever finds no turn in time is told so", "[webhook][turns]") {
