@@ -1,10 +1,12 @@
 """Callers of the webhook that are no API server, while jobs are created through the API server."""
 
+import concurrent.futures
 import contextlib
 import copy
 import http.client
 import itertools
 import json
+import os
 import ssl
 import threading
 import time
@@ -17,8 +19,9 @@ PATH = "/validate-nervex-sensetime-com-v1alpha1-nervexjob"
 # webhook/routes.cpp: a second, and at once
 ACCESS_RATE, ACCESS_BURST = 100, 200
 TEMPLATE_RATE, TEMPLATE_BURST = 50, 100
-CALLERS = 60
+CALLERS = 220
 JOBS = 30
+BURST = 200
 
 
 def with_variable(body, value):
@@ -82,3 +85,13 @@ def test_forged_reviews_neither_load_the_cluster_nor_keep_jobs_from_being_create
     # The honest ones count, too.
     assert asked["create subjectaccessreviews"] <= ACCESS_BURST + ACCESS_RATE * took
     assert asked["create podtemplates"] <= TEMPLATE_BURST + TEMPLATE_RATE * took
+
+
+def test_jobs_of_one_template_created_at_once_are_all_checked(programs, jobs):
+    """A burst of an honest API server: no limit that is for others lets jobs through unchecked."""
+    burst = with_variable(job("x", suspend=True), "burst")
+    with open(programs.programs["webhook"]["log"], encoding="utf-8") as log:
+        log.seek(0, os.SEEK_END)
+        with concurrent.futures.ThreadPoolExecutor(100) as at_once:
+            list(at_once.map(lambda number: jobs.create({**burst, "metadata": {"name": f"burst-{number}"}}), range(BURST)))
+        assert "has not answered" not in log.read()
