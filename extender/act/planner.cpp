@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "extender/act/side_by_side.h"
+#include "extender/decide/commit.h"
 #include "extender/decide/direct_placement.h"
 #include "extender/observe/pod_groups.h"
 #include "extender/observe/pods.h"
@@ -36,8 +37,10 @@ milliseconds retry_after(int failures) {
   return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
 }
 
-bool commits_any(const gang::PodGroup& base, const gang::PodGroupStatus& status) {
-  return std::any_of(status.gangs.begin(), status.gangs.end(),
+// It is checked against what is committed when it is written: others may be faster every time.
+bool takes_committed(const gang::PodGroup& base, const gang::PodGroupStatus& status) {
+  return !new_places(base.status, status).empty() ||
+         std::any_of(status.gangs.begin(), status.gangs.end(),
                      [&](const auto& gang) { return is_committed_directly(base.status, gang); });
 }
 
@@ -262,7 +265,7 @@ void Planner::write(std::vector<StatusWrite> writes) {
       after_first_write(base, written[i]);
     } else {  // a slot that was to move got bound, or others were faster: decide again
       not_stored(base.meta.uid);
-      commits_any(base, writes[i].status) ? back_off(base.meta.uid) : wake();
+      takes_committed(base, writes[i].status) ? back_off(base.meta.uid) : wake();
     }
   }
 }

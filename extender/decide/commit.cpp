@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -97,6 +98,47 @@ Result<Nothing> check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std:
     return conflict(fmt::format("{} is planned on node {}", key, seen.placement->node));
   }
   return ok();
+}
+
+std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& before,
+                                               const gang::PodGroupStatus& after) {
+  std::vector<const gang::Placement*> places;
+  for (const gang::GangStatus& gang : after.gangs) {
+    const gang::GangStatus* known = gang::find_gang(before, gang.name);
+    if (known == nullptr || !known->committed) continue;
+    for (const gang::Placement& placement : gang.placements) {
+      if (placement.number >= before.next_placement) places.push_back(&placement);
+    }
+  }
+  return places;
+}
+
+bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
+               std::span<const gang::NodeView> nodes) {
+  Ledger ledger{gang::Cluster(nodes)};
+  const auto& sets = after.spec.members;
+  std::map<std::pair<std::string_view, std::string_view>, int> given_up;  // by set and node
+  for (const gang::GangStatus& gang : before.gangs) {
+    for (const auto& entry : gang.reserved) given_up[{entry.set, entry.node}] += entry.count;
+  }
+  for (const gang::GangStatus& gang : after.status.gangs) {
+    for (const auto& entry : gang.reserved) given_up[{entry.set, entry.node}] -= entry.count;
+  }
+  for (const auto& [where, count] : given_up) {
+    const auto set = std::find_if(sets.begin(), sets.end(),
+                                  [&](const auto& one) { return one.name == where.first; });
+    for (int i = 0; set != sets.end() && i < count; ++i) ledger.give_back(*set, where.second);
+  }
+  const auto places = new_places(before, after.status);
+  return std::all_of(places.begin(), places.end(), [&](const gang::Placement* place) {
+    const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
+      return one.role == place->role &&
+             std::find(one.slots.begin(), one.slots.end(), place->slot) != one.slots.end();
+    });
+    if (set == sets.end() || !ledger.fits(*set, place->node)) return false;
+    ledger.take(*set, place->node);
+    return true;
+  });
 }
 
 }  // namespace nervex::extender

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "extender/decide/view.h"
@@ -24,5 +25,15 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang,
 // on the plan as it is now. kTransient: its PodGroup was not seen yet.
 Result<Nothing> check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std::string_view ns,
                            std::string_view node);
+
+// What `after` gives to slots of committed gangs, beside what `before` has: for status writes of
+// the planner. In the order of the status.
+std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& before,
+                                               const gang::PodGroupStatus& after);
+
+// There is capacity for them on these nodes, whose free capacity is that beside what is committed.
+// Capacity that the PodGroup has reserved itself and `after` gives up counts as free.
+bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
+               std::span<const gang::NodeView> nodes);
 
 }  // namespace nervex::extender

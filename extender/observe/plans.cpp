@@ -613,6 +613,12 @@ bool Plans::mark(PodGroupPtr attempted) {
     if (!is_committed_directly(now, gang)) continue;
     if (!check_capacity(entry->second, *attempted, gang.name)) return false;
   }
+  const auto places = new_places(now, attempted->status);
+  if (!places.empty()) {
+    std::set<std::string_view> names;
+    for (const gang::Placement* place : places) names.insert(place->node);
+    if (!have_room(*attempted, now, views(names, attempted->spec.priority))) return false;
+  }
   entry->second.placements.set_attempted(std::move(attempted));
   return true;
 }
@@ -660,6 +666,15 @@ Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std:
   }
 }
 
+std::vector<gang::NodeView> Plans::views(const std::set<std::string_view>& names,
+                                         int priority) const {
+  std::vector<gang::NodeView> nodes;
+  for (const std::string_view name : names) {
+    if (auto view = nodes_.view(name, priority)) nodes.push_back(*std::move(view));
+  }
+  return nodes;
+}
+
 Result<Nothing> Plans::check_capacity(GroupEntry& entry, const gang::PodGroup& group,
                                       const std::string& gang) {
   // Capacity that an unconfirmed commit has reserved is the gang's own.
@@ -670,11 +685,7 @@ Result<Nothing> Plans::check_capacity(GroupEntry& entry, const gang::PodGroup& g
     for (const gang::Placement& placement : status->placements) names.insert(placement.node);
     for (const gang::ReservedCapacity& place : status->reserved) names.insert(place.node);
   }
-  std::vector<gang::NodeView> nodes;
-  for (const std::string_view name : names) {
-    if (auto view = nodes_.view(name, group.spec.priority)) nodes.push_back(*std::move(view));
-  }
-  auto fits = check_commit(group, gang, nodes);
+  auto fits = check_commit(group, gang, views(names, group.spec.priority));
   entry.placements.set_committing(gang, unconfirmed);
   return fits;
 }

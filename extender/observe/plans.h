@@ -110,7 +110,8 @@ class Plans {
   // the write was rejected.
   // False, and nothing happens, if it would take the placement of a pod that is bound, or is being
   // bound, from a committed gang: it was bound since the snapshot; or if it commits a gang, and
-  // check_commit() does not agree: others have taken its capacity since.
+  // check_commit() does not agree, or if it gives lost slots places that have no room for them:
+  // others have taken the capacity since.
   bool mark_unconfirmed(PodGroupPtr attempted);
   // All that one cycle decided, before the first is written: the capacity of each is reserved while
   // the others are under way. In `changes`: what else changed on nodes since they were taken last.
@@ -259,6 +260,9 @@ class Plans {
   // Gives PodGroups their constraints again. True if there were any.
   bool resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
+  // Of known nodes, for something of this priority, sorted.
+  std::vector<gang::NodeView> views(const std::set<std::string_view>& names, int priority) const
+      REQUIRES(mutex_);
   // `group`: the entry's, or as it is about to be written.
   Result<Nothing> check_capacity(GroupEntry& entry, const gang::PodGroup& group,
                                  const std::string& gang) REQUIRES(mutex_);

@@ -290,6 +290,46 @@ TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[
   CHECK(spare_gpus(c, "n2") == -1);
 }
 
+// A running gang may take the place of a plan; but that may have been committed since the cycle
+// began, which is a write to another object.
+TEST_CASE("a lost slot gets no place that another gang was committed to meanwhile",
+          "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  auto low = a_set("learner", 2, ask(8));
+  c.add_group("low", {low});
+  c.see();
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("low");
+  c.see();
+  REQUIRE(c.bind(names[0], "n1").empty());
+  REQUIRE(c.bind(names[1], "n2").empty());
+  c.add_node("n3", 8);
+  c.add_group("high", {a_set("learner", 1, ask(8))});
+  c.see();
+  c.planner.schedule_once();
+  REQUIRE(c.planned_nodes("high") == "n3");
+  const auto high = c.add_gang_pods("high");
+  c.api.remove(kube::kPods, kNs, names[1]);
+  c.api.remove(kube::kNodes, "", "n2");
+  ++low.slots[1].incarnation;
+  c.set_members("low", {low});
+  c.see();
+  gang::PodGroup decided = c.group("low");
+  decided.status.gangs[0].placements[1] = {"learner", {1, 1}, "n3", 3};
+  decided.status.next_placement = 4;
+  const auto mark = [&] {
+    const bool is_marked =
+        c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided));
+    c.plans.resolve(decided.meta.uid);
+    return is_marked;
+  };
+  CHECK(mark());
+  REQUIRE(c.bind(high[0], "n3").empty());
+  CHECK_FALSE(mark());
+}
+
 TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);
