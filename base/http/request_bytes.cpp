@@ -10,14 +10,28 @@ constexpr std::size_t kFreeBodyBytes = 64 << 10;
 
 }  // namespace
 
+bool BodyBudget::take(std::size_t bytes, const std::string& peer) {
+  const MutexLock lock(mutex_);
+  const auto used = used_by_.find(peer);
+  const std::size_t of_peer = (used == used_by_.end() ? 0 : used->second) + bytes;
+  if (used_ + bytes > bytes_ || of_peer > most_of_one_peer_) return false;
+  used_by_[peer] = of_peer;
+  used_ += bytes;
+  return true;
+}
+
+void BodyBudget::give_back(std::size_t bytes, const std::string& peer) {
+  const MutexLock lock(mutex_);
+  used_ -= bytes;
+  const auto used = used_by_.find(peer);
+  if ((used->second -= bytes) == 0) used_by_.erase(used);
+}
+
 bool BodyShare::add(std::size_t bytes) {
   size_ += bytes;
   if (size_ <= kFreeBodyBytes) return true;
   const std::size_t more = size_ - held_;
-  if (budget_.used_.fetch_add(more) + more > budget_.bytes_) {
-    budget_.used_ -= more;
-    return false;
-  }
+  if (!budget_.take(more, peer_)) return false;
   held_ = size_;
   return true;
 }

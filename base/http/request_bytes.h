@@ -5,34 +5,44 @@
 // body; so what it gets to read ends here.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/http/head_check.h"
+#include "base/mutex.h"
 #include "base/net/connection.h"
 
 namespace nervex {
 
 // What all bodies of a server that are large may hold of its memory at once: connections times the
-// largest body would be more than any container has. Thread-safe.
+// largest body would be more than any container has. And those of one address: slow senders could
+// keep others from sending. Thread-safe.
 class BodyBudget {
  public:
-  explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}
+  BodyBudget(std::size_t bytes, std::size_t most_of_one_peer)
+      : bytes_(bytes), most_of_one_peer_(most_of_one_peer) {}
 
  private:
   friend class BodyShare;
+  bool take(std::size_t bytes, const std::string& peer);
+  void give_back(std::size_t bytes, const std::string& peer);
+
   const std::size_t bytes_;
-  std::atomic<std::size_t> used_ = 0;
+  const std::size_t most_of_one_peer_;
+  Mutex mutex_;
+  std::size_t used_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<std::string, std::size_t> used_by_ GUARDED_BY(mutex_);  // none is 0
 };
 
 // One body's part of the budget, for as long as this lives. Small bodies are free.
 class BodyShare {
  public:
-  explicit BodyShare(BodyBudget& budget) : budget_(budget) {}
+  // Both are borrowed.
+  BodyShare(BodyBudget& budget, const std::string& peer) : budget_(budget), peer_(peer) {}
   ~BodyShare() {
-    if (held_ > 0) budget_.used_ -= held_;
+    if (held_ > 0) budget_.give_back(held_, peer_);
   }
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
@@ -42,6 +52,7 @@ class BodyShare {
 
  private:
   BodyBudget& budget_;
+  const std::string& peer_;
   std::size_t size_ = 0;
   std::size_t held_ = 0;
 };
@@ -49,9 +60,9 @@ class BodyShare {
 // Head, then body, then nothing.
 class RequestBytes {
  public:
-  // `connection` has a deadline, and is borrowed.
-  RequestBytes(Connection& connection, BodyBudget& budget)
-      : connection_(connection), share_(budget) {}
+  // `connection` has a deadline. All are borrowed.
+  RequestBytes(Connection& connection, BodyBudget& budget, const std::string& peer)
+      : connection_(connection), share_(budget, peer) {}
 
   // As it came, until begin_body().
   std::string_view head() const { return head_; }

@@ -24,7 +24,8 @@ struct HttpServerOptions {
   std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0: any free one
   std::optional<TlsFiles> tls{};
   std::size_t max_connections = 256;  // live connections = threads
-  // Of those, from one address; 0: as many as there are. More are refused as above the limit.
+  // Of those, from one address; 0: as many as there are. More are refused as above the limit. With
+  // such a limit the bodies of one address may hold three quarters of max_bytes_in_flight.
   std::size_t max_connections_per_peer = 0;
   // While all connections are busy, a new one waits for one of them as long as this at most.
   std::chrono::milliseconds queue_timeout = std::chrono::seconds(1);

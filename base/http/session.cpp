@@ -26,8 +26,8 @@ constexpr std::chrono::seconds kLingerTimeout{1};
 // One request's connection, as the library sees it.
 class RequestStream final : public httplib::Stream {
  public:
-  RequestStream(Connection& connection, BodyBudget& budget)
-      : bytes_(connection, budget), connection_(connection) {}
+  RequestStream(Connection& connection, BodyBudget& budget, const std::string& peer)
+      : bytes_(connection, budget, peer), connection_(connection) {}
 
   RequestBytes& bytes() { return bytes_; }
   const Refused& refused() const { return bytes_.refused(); }
@@ -113,7 +113,7 @@ void Caller::linger() {
 class ServedRequest {
  public:
   ServedRequest(Caller& caller, BodyBudget& budget)
-      : caller_(caller), stream_(caller.connection, budget) {}
+      : caller_(caller), stream_(caller.connection, budget, caller.permit.peer()) {}
 
   RequestStream& stream() { return stream_; }
   bool is_last() const { return last_; }
@@ -297,6 +297,16 @@ thread_local ServedRequest* current = nullptr;
 
 }  // namespace
 
+// What large bodies may hold at once.
+std::size_t bytes_of_all(const HttpServerOptions& options) {
+  return std::max(options.max_bytes_in_flight, options.max_body_bytes);
+}
+std::size_t bytes_of_one_peer(const HttpServerOptions& options) {
+  const std::size_t all = bytes_of_all(options);
+  if (options.max_connections_per_peer == 0) return all;
+  return std::max(all / 4 * 3, options.max_body_bytes);
+}
+
 // In the way of httplib::SSLServer: another kind of connection, the same HTTP.
 class HttpSite::Library final : public httplib::Server {
  public:
@@ -314,8 +324,7 @@ class HttpSite::Library final : public httplib::Server {
 };
 
 HttpSite::Library::Library(HttpServerOptions given)
-    : options(std::move(given)),
-      budget_(std::max(options.max_bytes_in_flight, options.max_body_bytes)) {
+    : options(std::move(given)), budget_(bytes_of_all(options), bytes_of_one_peer(options)) {
   set_payload_max_length(options.max_body_bytes);
   set_header_writer(write_headers);
   set_expect_100_continue_handler([](const httplib::Request&, httplib::Response& response) {

@@ -314,6 +314,40 @@ TEST_CASE("A program says what callers read whose requests are refused", "[base]
   CHECK(reply.find("Connection: close\r\n") != std::string::npos);
 }
 
+TEST_CASE("Large bodies of one address leave room for those of others", "[base][http][hostile]") {
+  constexpr std::size_t kLarge = 600 << 10;
+  const std::string large =
+      "Content-Length: " + std::to_string(kLarge) + "\r\n\r\n" + std::string(kLarge, 'x');
+  std::latch entered(1);
+  std::latch let_go(1);
+  HttpServer server({.max_connections_per_peer = 8,
+                     .max_body_bytes = 1 << 20,
+                     .max_bytes_in_flight = std::size_t{1'500} << 10U});
+  server.handle("/", [](const HttpRequest& request) {
+    return HttpReply{200, std::to_string(request.body.size()), "text/plain"};
+  });
+  server.handle("/held", [&](const HttpRequest&) {
+    entered.count_down();
+    let_go.wait();
+    return HttpReply{200, "done"};
+  });
+  REQUIRE(server.start().has_value());
+  auto first = RawSocket::connect_to(server.port());
+  first.send("POST /held HTTP/1.1\r\nHost: test\r\n" + large);
+  entered.wait();
+
+  auto second = RawSocket::connect_to(server.port());
+  second.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
+  CHECK(status_of(second.receive_message()) == 503);
+  CHECK(testing::wait_until([&] {  // what was refused is given back a moment after its reply
+    auto other = RawSocket::connect_to(server.port(), "127.0.0.2");
+    other.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
+    return body_of(other.receive_message()) == std::to_string(kLarge);
+  }));
+  let_go.count_down();
+  CHECK(body_of(first.receive_message()) == "done");
+}
+
 TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][http][hostile]") {
   constexpr std::size_t kLarge = 600 << 10;
   const std::string large =
