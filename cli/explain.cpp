@@ -531,7 +531,8 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
     {[](const JobView& v) { return waits_for(v, gang::kReasonPlanExpired); },
      "nothing, if it was a restart: the gang is planned again by itself, at least every 5 minutes. "
      "Else look at the deployment that the message names: kubectl logs -n nervex-system "
-     "deployment/nervex-scheduler, or nervex-operator; or, if the message says so, remove the pods' "
+     "deployment/nervex-scheduler, or nervex-operator; or, if the message says so, remove the "
+     "pods' "
      "schedulingGates in time."},
     {is_refused,
      "wait if what kube-scheduler objects to passes: the gang is planned again by itself, and a "
