@@ -40,6 +40,7 @@ TEST_CASE("a pod with missing or invalid annotations has no slot", "[gang][slot]
       {"the incarnation has a tail", kIncarnationAnnotation, "1x"},
       {"the incarnation is empty", kIncarnationAnnotation, ""},
       {"the placement is no number", kPlacementAnnotation, "one"},
+      {"the placement is one that nothing counts to", kPlacementAnnotation, "9007199254740993"},
   }));
   INFO("when " << row.when);
   auto annotations = annotations_for({"uid-1", "learner", {3, 1}, 7});
