@@ -38,17 +38,6 @@ def test_a_hard_spread_by_node_is_kept_after_some_plans(jobs, programs, quick, s
         print(f"plans refused: {len(starts.refusals(uid))}")
 
 
-def test_a_hard_spread_by_a_label_of_nodes_is_kept(jobs, programs, quick):
-    zones = [{"e2e-spread-zone": zone} for zone in "aabb"]
-    with nodes.own_nodes(programs.api(), *zones) as (pool, machines):
-        nodes.wait_usable(programs.api(), machines)
-        jobs.create(spread(pool, "e2e-spread-zone", 4))
-        wait_by_node(jobs, 4)
-        zone_of = dict(zip(machines, "aabb"))
-        pods = jobs.pods(NAME, "collector")
-        assert sorted(zone_of[pod.spec.node_name] for pod in pods) == ["a", "a", "b", "b"]
-
-
 def test_a_spread_that_honours_the_pin_has_no_effect_and_is_warned_of(jobs, programs, quick):
     with nodes.own_nodes(programs.api(), *[{}] * 2) as (pool, machines):
         nodes.wait_usable(programs.api(), machines)

@@ -65,7 +65,8 @@ TEST_CASE("a flood of nonsense hides nobody who was turned away", "[server][rout
                        .path = "/v1alpha1/replicas",
                        .query = {{"no", "such"}},
                        .headers = {{"authorization", "x"}},
-                       .body = ""};
+                       .body = "",
+                       .peer = "192.0.2.1"};
   for (int i = 0; i < 30; ++i) {
     CHECK(answer_replicas(world.replicas, authorizer, limits, nonsense).status == 400);
   }
