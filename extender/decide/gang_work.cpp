@@ -277,6 +277,7 @@ std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const
   std::vector<std::string> nodes;
   while (count > 0) {
     std::vector<gang::SlotId> slots;
+    slots.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) slots.push_back(gang::reserved_slot(i));
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
     const gang::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);

@@ -222,7 +222,7 @@ void drop_rejected(std::vector<GroupWork>& queue) {
     for (GangWork& gang : work.gangs) {
       const auto extent =
           gang.committed ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
-      if (!gang.is_whole() && work.is_rejected(extent)) reject(gang);
+      if (!gang.is_rejected && !gang.is_whole() && work.is_rejected(extent)) reject(gang);
     }
   }
 }
@@ -593,6 +593,7 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   drop_rejected(queue);
   Placing placing(snapshot, waiting, now, out);
   heal(queue, turns, ledger, quotas, placing, out);
+  drop_rejected(queue);  // plans that gave way
   move_refused(queue, ledger, healing.options, now, out);
   place_on_reserved(queue, ledger, quotas, placing);
   place_all(turns, ledger, quotas, placing);

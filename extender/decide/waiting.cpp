@@ -91,7 +91,7 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   }
 }
 
-bool WaitingGangs::replace(RefusedGangs refused) {
+bool WaitingGangs::replace(RefusedGangs&& refused) {
   bool is_any_new = false;
   std::map<GangKey, Waiting> next;
   for (auto& [key, now] : refused) {

@@ -63,7 +63,7 @@ class WaitingGangs {
   void note(const std::vector<NodeChange>& changes);
   // From now on these wait. Of a gang that is known what was noted since is kept; true if one is
   // new, and sum_up() is to be called. Until then it may fit whenever a node gains.
-  bool replace(RefusedGangs refused);
+  bool replace(RefusedGangs&& refused);
   // `nodes` with the spare capacity that all changes noted so far have led to. Cost: nodes x shapes
   // that are new.
   void sum_up(const std::vector<gang::NodeView>& nodes);
