@@ -125,9 +125,10 @@ bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
     for (const auto& entry : gang.reserved) given_up[{entry.set, entry.node}] -= entry.count;
   }
   for (const auto& [where, count] : given_up) {
+    const auto& [name, node] = where;
     const auto set = std::find_if(sets.begin(), sets.end(),
-                                  [&](const auto& one) { return one.name == where.first; });
-    for (int i = 0; set != sets.end() && i < count; ++i) ledger.give_back(*set, where.second);
+                                  [&wanted = name](const auto& one) { return one.name == wanted; });
+    for (int i = 0; set != sets.end() && i < count; ++i) ledger.give_back(*set, node);
   }
   const auto places = new_places(before, after.status);
   return std::all_of(places.begin(), places.end(), [&](const gang::Placement* place) {

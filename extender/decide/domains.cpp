@@ -37,7 +37,7 @@ struct Domain {
 class Search {
  public:
   Search(const gang::Cluster& cluster, std::span<const gang::NodeLimit> limits,
-         const TakenDomains& taken, std::set<std::string> terms)
+         const TakenDomains& taken, const std::set<std::string>& terms)
       : cluster_(cluster), limits_(limits), taken_(taken), terms_(terms.begin(), terms.end()) {}
 
   gang::Plan plan(const std::vector<gang::MemberSet>& members, std::size_t term = 0) {
@@ -84,6 +84,7 @@ class Search {
       if (has_term(set, term)) count(set, key, by_value);
     }
     std::vector<Domain> domains;
+    domains.reserve(by_value.size());
     for (auto& [value, domain] : by_value) domains.push_back(std::move(domain));
     if (domains.empty()) return {Domain{}};  // no node has the label, and none is allowed
     std::sort(domains.begin(), domains.end(), [](const Domain& a, const Domain& b) {
@@ -145,7 +146,7 @@ gang::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
     terms.insert(set.shape.together.begin(), set.shape.together.end());
   }
   if (terms.empty()) return gang::plan_gang(members, cluster, limits);
-  return Search(cluster, limits, taken, std::move(terms)).plan(members);
+  return Search(cluster, limits, taken, terms).plan(members);
 }
 
 }  // namespace nervex::extender

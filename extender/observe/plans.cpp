@@ -599,6 +599,7 @@ std::vector<bool> Plans::mark_unconfirmed(const std::vector<PodGroupPtr>& attemp
   MutexLock lock(mutex_);
   changes = nodes_.take_changes();
   std::vector<bool> are_marked;
+  are_marked.reserve(attempted.size());
   for (const PodGroupPtr& one : attempted) are_marked.push_back(mark(one));
   for (NodeChange& change : nodes_.take_changes()) changes.push_back(std::move(change));
   return are_marked;

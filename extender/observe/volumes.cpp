@@ -1,15 +1,24 @@
 #include "extender/observe/volumes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace nervex::extender {
+namespace {
+
+std::string claim_key(const std::string& ns, const std::string& name) {
+  return fmt::format("{}/{}", ns, name);
+}
+
+}  // namespace
 
 Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
                   const VolumeStores& stores, VolumesUsed& used) {
   Json all = Json::array();
   for (const std::string& name : claims) {
-    const std::string key = ns + "/" + name;
+    const std::string key = claim_key(ns, name);
     used.claims.insert(key);
     const auto claim = stores.claims.get(key);
     if (!claim || claim->volume.empty()) continue;
@@ -26,7 +35,7 @@ std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
                                          const std::string& ns, const VolumeStores& stores) {
   std::vector<std::string> unusable;
   for (const std::string& name : claims) {
-    const auto claim = stores.claims.get(ns + "/" + name);
+    const auto claim = stores.claims.get(claim_key(ns, name));
     if (!claim) {
       unusable.push_back(name + "=missing");
     } else if (claim->phase == "Lost") {

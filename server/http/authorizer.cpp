@@ -77,7 +77,7 @@ class TokenAuthorizer final : public Authorizer {
 std::size_t bytes_of(const Result<Identity>& answer) {
   if (!answer) return answer.error().message.size();
   std::size_t bytes = sizeof(Identity) + answer->user.size() + answer->uid.size();
-  for (const auto& group : answer->groups) bytes += sizeof(group) + group.size();
+  for (const auto& group : answer->groups) bytes += sizeof(std::string) + group.size();
   constexpr std::size_t kOfOneByteOfJson = 8;
   return bytes + kOfOneByteOfJson * kube::to_text(answer->extra).size();
 }
