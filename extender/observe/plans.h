@@ -184,7 +184,8 @@ class Plans {
   ForeignHoldSeen foreign_hold(const std::string& gang) const;
   // All of these pods are to be bound, and each assumed as by assume(), if there is capacity for
   // all: allocatable - occupying pods - committed placements - others that are assumed. Else none,
-  // and kConflict says why. Nominated nodes of other pods do not count: first come, first served.
+  // and kConflict says why. Nominated pods of no gang count on their nodes if their priority is the
+  // same or higher; those of other gangs do not: first come, first served.
   Result<Nothing> assume_foreign(std::span<const ForeignBind> binds);
 
  private:
