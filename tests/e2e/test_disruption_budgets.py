@@ -111,8 +111,12 @@ def test_an_evicted_coordinator_starts_the_job_again(jobs, core, namespace, runn
     before = {pod.metadata.uid for pod in jobs.pods(NAME)}
     assert evict(core, namespace, f"{NAME}-coordinator") == 201
     wait_for(lambda: (jobs.get(NAME)["status"]["attempt"] == 2, jobs.get(NAME)["status"]), "the next attempt")
-    pods = jobs.wait_pods(NAME, PODS, "Running")
-    assert not before & {pod.metadata.uid for pod in pods}
+
+    def started_again():  # the attempt is counted before the pods of the last one are deleted
+        pods = jobs.pods(NAME)
+        new = [pod for pod in pods if pod.metadata.uid not in before and pod.status.phase == "Running"]
+        return len(new) == len(pods) == PODS, [(pod.metadata.name, pod.status.phase) for pod in pods]
+    wait_for(started_again, "all pods of the next attempt to run")
 
 
 def test_an_autoscaler_sees_and_sets_the_base_collectors(jobs, core, custom, namespace, running):

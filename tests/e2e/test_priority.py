@@ -7,14 +7,14 @@ import kubernetes
 import pytest
 from support import nodes
 from support.jobs import job, template
-from support.wait import always, wait_for
+from support.wait import always, status_of, wait_for
 
 LONG = 60
 
 
 @pytest.fixture
-def priority_class(api_client):
-    """priority_class(value) makes one and returns its name; they go with the test."""
+def priority_class(api_client, core, namespace):
+    """priority_class(value) makes one that the API server knows of and returns its name; they go with the test."""
     scheduling = kubernetes.client.SchedulingV1Api(api_client)
     made = []
 
@@ -22,7 +22,14 @@ def priority_class(api_client):
         name = name or f"e2e-{uuid.uuid4().hex[:8]}"
         scheduling.create_priority_class({"metadata": {"name": name}, "value": value})
         made.append(name)
+        pod = {"metadata": {"generateName": "asks-"}, "spec": {
+            "priorityClassName": name, "containers": template()["spec"]["containers"]}}
+        wait_for(lambda: core.create_namespaced_pod(namespace, pod, dry_run="All"),
+                 f"the API server to know PriorityClass {name}", not_yet=[unknown])
         return name
+
+    def unknown(error):
+        return status_of(error) == 403
 
     yield make
     for name in made:

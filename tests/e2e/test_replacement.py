@@ -193,18 +193,23 @@ def test_a_base_replica_that_is_scaled_up_and_down_for_ever_comes_again(jobs, ru
 
 
 def test_a_base_replica_that_never_had_a_pod_keeps_its_name(jobs, running):
+    def wait_planned(collectors):
+        def look():
+            planned = [[slot for slot in pod_groups.slots(group) if slot[0] == "collector"]
+                       for group in jobs.pod_groups(NAME)]
+            return [len(one) for one in planned] == [collectors], planned
+        jobs.wait(look, f"one PodGroup with {collectors} collectors")
+
     def scale(replicas):
         jobs.patch(NAME, {"spec": {"collector": {"replicas": replicas}}})
-        (group,) = jobs.pod_groups(NAME)
-        wait_for(lambda: (sum(slot[0] == "collector" for slot in pod_groups.slots(jobs.pod_groups(NAME)[0])) ==
-                          replicas, group), "the plan to follow")
+        wait_planned(replicas)
     jobs.patch(NAME, {"spec": {"suspend": True}})
     jobs.wait_condition(NAME, "Suspended")
     body = jobs.get(NAME)["spec"]["collector"]["template"]
     body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100000"  # fits nowhere
     jobs.patch(NAME, {"spec": {"collector": {"template": body, "replicas": 1}}})
     jobs.patch(NAME, {"spec": {"suspend": False}})
-    jobs.wait(lambda: len(jobs.pod_groups(NAME)) == 1, "the next attempt")
+    wait_planned(1)
     for _ in range(3):
         scale(3)
         scale(1)
