@@ -102,7 +102,7 @@ std::string reserved_line(const JobView& view) {
   const auto until = job::reserved_until(view.job);
   if (!until) {
     return fmt::format("capacity for {}, until {} s after the coordinator begins to run", text,
-                       job::hold_seconds(view.job));
+                       job::reservation_seconds(view.job));
   }
   return fmt::format("capacity for {}, until {}, in {}", text, to_rfc3339(*until),
                      duration_since(view.now, *until));
@@ -566,7 +566,8 @@ constexpr std::array kAdviceRules = std::to_array<AdviceRule>({
      "all pods kubectl describe nodes"},
     {[](const JobView& v) { return first_waiting(v) != nullptr; },
      "wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods "
-     "or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces, and of all "
+     "or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and of "
+     "all "
      "pods kubectl describe nodes"},
     {[](const JobView& v) { return condition(v, "RequestsScheduled", false) != nullptr; },
      "nothing: the requested replicas are tried again by themselves."},

@@ -78,10 +78,10 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       "time from when a job's first pod is bound until all pods of its base gang must run; "
       "then the attempt has failed and gives its capacity back. Of jobs without "
       "startTimeoutSeconds; 0s: no limit");
-  app.add_option(
-         "--max-hold-seconds", flags.max_hold_seconds,
-         "limit on holdSeconds of jobs, which keep the capacity of minReplicas from others. "
-         "Set the same in nervex-webhook, which warns of more")
+  app.add_option("--max-reservation-seconds", flags.max_reservation_seconds,
+                 "limit on reservationSeconds of jobs, which keep the capacity of reservedReplicas "
+                 "from others. "
+                 "Set the same in nervex-webhook, which warns of more")
       ->type_name("SECONDS")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();

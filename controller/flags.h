@@ -24,7 +24,7 @@ struct Flags {
   std::chrono::milliseconds status_update_period{2'000};  // of writes that only inform
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds start_timeout{0};  // of jobs without startTimeoutSeconds; 0: none
-  int max_hold_seconds = job::kDefaultMaxHoldSeconds;
+  int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
 
   // So many requests are under way at most, and nobody waits for a connection: each worker may
   // read, and there are the threads that write Events and EndpointSlices.

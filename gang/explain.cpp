@@ -217,9 +217,9 @@ std::string explain_wait(const NoFit& no_fit) {
 // A user who asked for no replicas yet shall know what is counted.
 std::string reserved_part(const NoFit& no_fit) {
   if (no_fit.reserved == 0) return "";
-  if (no_fit.wanted == 1) return "; it is to be reserved for requests (minReplicas)";
+  if (no_fit.wanted == 1) return "; it is to be reserved for requests (reservedReplicas)";
   const bool all = no_fit.reserved == no_fit.wanted;
-  return fmt::format("; {} {} to be reserved for requests (minReplicas)",
+  return fmt::format("; {} {} to be reserved for requests (reservedReplicas)",
                      all ? fmt::format("all {}", no_fit.wanted)
                          : fmt::format("{} of the {}", no_fit.reserved, no_fit.wanted),
                      no_fit.reserved == 1 ? "is" : "are");

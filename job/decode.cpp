@@ -154,7 +154,7 @@ std::optional<RoleSpec> read_role_spec(Fields& spec, std::string_view name) {
   RoleSpec role;
   if (fields.has("template")) role.pod_template = fields.raw("template", Json::value_t::object);
   role.replicas = fields.small_integer("replicas", 0, kFirstRequestedOrdinal);
-  role.min_replicas = fields.small_integer("minReplicas", 0, kFirstRequestedOrdinal);
+  role.reserved_replicas = fields.small_integer("reservedReplicas", 0, kFirstRequestedOrdinal);
   if (fields.has("maxReplicas")) role.max_replicas = fields.small_integer("maxReplicas", 0);
   return role;
 }
@@ -259,7 +259,8 @@ Spec read_spec(Fields fields) {
   spec.collector = read_role_spec(fields, "collector");
   spec.learner = read_role_spec(fields, "learner");
   spec.aggregator = fields.text("aggregator");
-  spec.hold_seconds = read_count(fields, "holdSeconds").value_or(spec.hold_seconds);
+  spec.reservation_seconds =
+      read_count(fields, "reservationSeconds").value_or(spec.reservation_seconds);
   spec.suspend = fields.boolean("suspend");
   spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
   spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");
@@ -385,7 +386,7 @@ Status read_status(Fields fields) {
   status.next_collector = next.small_integer("collector", status.next_collector);
   status.next_learner = next.small_integer("learner", status.next_learner);
   status.services = read_services(fields);
-  status.max_hold_seconds = read_count(fields, "maxHoldSeconds");
+  status.max_reservation_seconds = read_count(fields, "maxReservationSeconds");
   status.naming_version = fields.small_integer("namingVersion", 0);
   status.selector = fields.text("selector");
   fields.each("conditions",

@@ -164,7 +164,8 @@ Json encode_status(const Status& status) {
     out["next"] = {{"collector", status.next_collector}, {"learner", status.next_learner}};
   }
   if (status.services != ServiceMode::kNone) out["services"] = to_string(status.services);
-  if (status.max_hold_seconds) out["maxHoldSeconds"] = *status.max_hold_seconds;
+  if (status.max_reservation_seconds)
+    out["maxReservationSeconds"] = *status.max_reservation_seconds;
   if (status.naming_version > 0) out["namingVersion"] = status.naming_version;
   if (!status.selector.empty()) out["selector"] = status.selector;
   for (const auto& ended : status.ended) out["ended"].push_back(encode_ended(ended));

@@ -59,9 +59,9 @@ std::string_view to_string(Phase phase) {
   return "";
 }
 
-int hold_seconds(const Job& job) {
-  return std::min(job.spec.hold_seconds,
-                  job.status.max_hold_seconds.value_or(job.spec.hold_seconds));
+int reservation_seconds(const Job& job) {
+  return std::min(job.spec.reservation_seconds,
+                  job.status.max_reservation_seconds.value_or(job.spec.reservation_seconds));
 }
 
 std::optional<SysTime> reserved_until(const Job& job) {
@@ -70,7 +70,7 @@ std::optional<SysTime> reserved_until(const Job& job) {
   if (job.status.phase != Phase::kRunning || running == nullptr || !running->status) {
     return std::nullopt;
   }
-  return running->last_transition + std::chrono::seconds(hold_seconds(job));
+  return running->last_transition + std::chrono::seconds(reservation_seconds(job));
 }
 
 const Condition* find_condition(const Status& status, std::string_view type) {

@@ -30,15 +30,16 @@ enum class Phase { kNone, kCreated, kRunning, kSucceeded, kFailed };  // kNone: 
 std::string_view to_string(Phase phase);                              // kNone: ""
 inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
 
-// The administrator's limit on holdSeconds, unless --max-hold-seconds sets another one.
-inline constexpr int kDefaultMaxHoldSeconds = 3600;
+// The administrator's limit on reservationSeconds, unless --max-reservation-seconds sets another
+// one.
+inline constexpr int kDefaultMaxReservationSeconds = 3600;
 
 struct RoleSpec {                 // collector or learner
   kube::SharedJson pod_template;  // PodTemplateSpec as written
   int replicas = 0;               // base replicas: part of the gang from the start
   // Capacity for this many, the base replicas counted, is planned with the gang and kept for the
   // coordinator's first requests.
-  int min_replicas = 0;
+  int reserved_replicas = 0;
   std::optional<int> max_replicas;
   bool operator==(const RoleSpec&) const = default;
 };
@@ -130,8 +131,8 @@ struct Spec {
   kube::SharedJson coordinator_template;
   std::optional<RoleSpec> collector;
   std::optional<RoleSpec> learner;
-  std::string aggregator;  // "", "PerJob", "OnDemand"
-  int hold_seconds = 600;  // capacity of minReplicas is kept so long: reserved_until()
+  std::string aggregator;         // "", "PerJob", "OnDemand"
+  int reservation_seconds = 600;  // capacity of reservedReplicas is kept so long: reserved_until()
   bool suspend = false;
   std::optional<std::int64_t> active_deadline_seconds;   // of the time that the job has its place
   std::optional<std::int64_t> schedule_timeout_seconds;  // from status.waitingSince
@@ -254,8 +255,8 @@ struct Status {
   int next_collector = kFirstRequestedOrdinal;
   int next_learner = kFirstRequestedOrdinal;
   ServiceMode services = ServiceMode::kNone;  // of the current attempt
-  // The administrator's limit on holdSeconds, if spec.holdSeconds is above it.
-  std::optional<int> max_hold_seconds;
+  // The administrator's limit on reservationSeconds, if spec.reservationSeconds is above it.
+  std::optional<int> max_reservation_seconds;
   int naming_version = 0;  // 0: as 1, whatever names.h does today
   std::string selector;    // of the scale subresource: the collectors' labels
   std::vector<Condition> conditions;
@@ -285,10 +286,11 @@ inline const std::optional<RoleSpec>& role_spec(const Spec& spec, Role role) {
 // it.
 inline constexpr std::string_view kRequestsLost = "RequestsLost";
 
-// spec.holdSeconds, or the administrator's limit on it if that is less.
-int hold_seconds(const Job& job);
-// When what is left of the capacity that the attempt has reserved (minReplicas) is given back:
-// hold_seconds() after its coordinator began to run. nullopt: it does not run yet, or any more.
+// spec.reservationSeconds, or the administrator's limit on it if that is less.
+int reservation_seconds(const Job& job);
+// When what is left of the capacity that the attempt has reserved (reservedReplicas) is given back:
+// reservation_seconds() after its coordinator began to run. nullopt: it does not run yet, or any
+// more.
 std::optional<SysTime> reserved_until(const Job& job);
 
 const Condition* find_condition(const Status& status, std::string_view type);

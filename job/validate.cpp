@@ -109,7 +109,7 @@ void check_times(const Json& object, FieldErrors& errors) {
   const Json* spec = kube::find(object, {"spec"});
   if (spec == nullptr) return;
   for (const Range& range :
-       {Range{"holdSeconds", 0, kInt32Max}, Range{"backoffLimit", 0, kInt32Max},
+       {Range{"reservationSeconds", 0, kInt32Max}, Range{"backoffLimit", 0, kInt32Max},
         Range{"ttlSecondsAfterFinished", 0, kInt32Max},
         Range{"activeDeadlineSeconds", 1, kInt64Max}, Range{"scheduleTimeoutSeconds", 1, kInt64Max},
         Range{"startTimeoutSeconds", 1, kInt64Max}}) {
@@ -128,13 +128,13 @@ void check_coordinator(const Json& object, FieldErrors& errors) {
 
 void check_role_replicas(const Json& section, const std::string& path, FieldErrors& errors) {
   for (const Range& range : {Range{"replicas", 0, kFirstRequestedOrdinal},
-                             Range{"minReplicas", 0, kFirstRequestedOrdinal},
+                             Range{"reservedReplicas", 0, kFirstRequestedOrdinal},
                              Range{"maxReplicas", 0, kMaxOrdinal + 1}}) {
     check_range(section, path, range, errors);
   }
   const auto max = integer_at(section, "maxReplicas");
   std::int64_t wanted = 0;
-  for (const std::string_view field : {"replicas", "minReplicas"}) {
+  for (const std::string_view field : {"replicas", "reservedReplicas"}) {
     const auto value = integer_at(section, field);
     if (!value) continue;
     wanted = std::max(wanted, *value);
@@ -144,8 +144,8 @@ void check_role_replicas(const Json& section, const std::string& path, FieldErro
                       fmt::format("must not be more than maxReplicas, {}", *max)});
   }
   if (wanted > 0 && kube::find(section, {"template"}) == nullptr) {
-    errors.push_back(
-        {FieldErrorType::kRequired, path + ".template", "", "replicas or minReplicas is above 0"});
+    errors.push_back({FieldErrorType::kRequired, path + ".template", "",
+                      "replicas or reservedReplicas is above 0"});
   }
 }
 
@@ -160,7 +160,7 @@ void check_base_replicas(const Json& object, FieldErrors& errors) {
 void check_misplaced_replicas(const Json& pod_template, std::string_view role,
                               FieldErrors& errors) {
   if (role == "coordinator") return;
-  for (const std::string_view field : {"replicas", "minReplicas", "maxReplicas"}) {
+  for (const std::string_view field : {"replicas", "reservedReplicas", "maxReplicas"}) {
     for (const std::string_view part : {"", ".spec"}) {
       const Json* found = part.empty() ? kube::find(pod_template, {field})
                                        : kube::find(pod_template, {"spec", field});
@@ -225,7 +225,7 @@ BaseReplicas base_replicas(const Json& object, std::string_view role) {
   BaseReplicas most;
   const Json* section = kube::find(object, {"spec", role});
   if (section == nullptr) return most;
-  for (const std::string_view name : {"replicas", "minReplicas"}) {
+  for (const std::string_view name : {"replicas", "reservedReplicas"}) {
     // Beyond its own range a number is another check's; here it must only not overflow a sum.
     const auto count = std::clamp<std::int64_t>(integer_at(*section, name).value_or(0), 0,
                                                 std::numeric_limits<std::int32_t>::max());

@@ -68,9 +68,9 @@ FieldErrors validate_job(const Json& object);
 FieldErrors validate_aggregator_config(const Json& object);
 
 // Too many pods: coordinator, aggregator (unless OnDemand), and of collectors and learners replicas
-// or minReplicas, whichever is more, may be kMaxPodsPerJob together. Names each field that counts.
-// `old_object` (null: none) is what is stored: a job that is beyond the limit already may be
-// changed in all that does not add pods, or nobody could set it right.
+// or reservedReplicas, whichever is more, may be kMaxPodsPerJob together. Names each field that
+// counts. `old_object` (null: none) is what is stored: a job that is beyond the limit already may
+// be changed in all that does not add pods, or nobody could set it right.
 FieldErrors check_pod_count(const Json& object, const Json& old_object);
 
 // ---- updates (validate_update.cpp)

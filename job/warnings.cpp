@@ -36,21 +36,22 @@ void warn_of_unreserved(const Json&, const Json& spec, Warnings& warnings) {
   for (const std::string_view role : {"collector", "learner"}) {
     if (kube::find(spec, {role, "template"}) == nullptr) continue;
     if (kube::int_at(spec, {role, "replicas"}) > 0) continue;
-    if (kube::int_at(spec, {role, "minReplicas"}) > 0) continue;
+    if (kube::int_at(spec, {role, "reservedReplicas"}) > 0) continue;
     warnings.push_back(fmt::format(
-        "spec.{0}: no replicas or minReplicas: the job starts even if no {0} fits", role));
+        "spec.{0}: no replicas or reservedReplicas: the job starts even if no {0} fits", role));
   }
 }
 
 bool reserves_capacity(const Json& spec, std::string_view role) {
-  return kube::int_at(spec, {role, "minReplicas"}) > kube::int_at(spec, {role, "replicas"});
+  return kube::int_at(spec, {role, "reservedReplicas"}) > kube::int_at(spec, {role, "replicas"});
 }
 
 void warn_of_held_capacity(const Json&, const Json& spec, Warnings& warnings) {
   const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
-  if (reserves && kube::int_at(spec, {"holdSeconds"}, 1) == 0) {
+  if (reserves && kube::int_at(spec, {"reservationSeconds"}, 1) == 0) {
     warnings.push_back(
-        "spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "
+        "spec.reservationSeconds: with 0, capacity of reservedReplicas is given back when the "
+        "coordinator "
         "runs");
   }
 }
@@ -297,11 +298,12 @@ std::vector<std::string> host_access_warnings(const Json& object) {
   return warnings;
 }
 
-std::vector<std::string> hold_seconds_warnings(const Json& object, int limit) {
-  if (kube::int_at(object, {"spec", "holdSeconds"}) <= limit) return {};
-  return {fmt::format(
-      "spec.holdSeconds: capacity is kept for {} s at most in this cluster: more has no effect",
-      limit)};
+std::vector<std::string> reservation_seconds_warnings(const Json& object, int limit) {
+  if (kube::int_at(object, {"spec", "reservationSeconds"}) <= limit) return {};
+  return {
+      fmt::format("spec.reservationSeconds: capacity is kept for {} s at most in this cluster: "
+                  "more has no effect",
+                  limit)};
 }
 
 std::vector<std::string> warnings_on_create(const Json& object) {
@@ -314,7 +316,7 @@ std::vector<std::string> warnings_on_create(const Json& object) {
     warnings.emplace_back(kStoredAsAll);
   }
   add(host_access_warnings(object));
-  add(hold_seconds_warnings(object, kDefaultMaxHoldSeconds));
+  add(reservation_seconds_warnings(object, kDefaultMaxReservationSeconds));
   add(warnings_for(object));
   return warnings;
 }

@@ -29,8 +29,8 @@ std::vector<std::string> host_access_warnings(const Json& object);
 std::string left_to_scheduler(const Json& pod_template, const kube::Meta& job,
                               std::string_view role, bool only_hard);
 
-// spec.holdSeconds is above the administrator's limit, which bounds it in effect.
-std::vector<std::string> hold_seconds_warnings(const Json& object, int limit);
+// spec.reservationSeconds is above the administrator's limit, which bounds it in effect.
+std::vector<std::string> reservation_seconds_warnings(const Json& object, int limit);
 
 // What admission changes.
 inline constexpr std::string_view kRequestsDropped =

@@ -40,7 +40,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   const auto judge = [&](kube::AdmissionRequest asked) {
     return review(std::move(asked), hook,
                   {*check, sources.server_user, sources.host_access, sources.pod_access,
-                   sources.capacity, sources.max_hold_seconds, is_too_large},
+                   sources.capacity, sources.max_reservation_seconds, is_too_large},
                   facts);
   };
   // A review takes its request apart.

@@ -29,7 +29,7 @@ struct Sources {
   std::function<Facts(const kube::AdmissionRequest&, Hook, const HttpRequest& http)> facts;
   std::string server_user;  // who may write spec.requests
   Strictness host_access = Strictness::kWarn;
-  int max_hold_seconds = job::kDefaultMaxHoldSeconds;
+  int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
   Strictness pod_access = Strictness::kRefuse;
   Strictness capacity = Strictness::kWarn;
   // What one review may take (webhook/review_memory.h).

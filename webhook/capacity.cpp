@@ -34,7 +34,7 @@ gang::MemberSet set_of(const job::Job& job, job::Role role, int pods) {
 std::vector<gang::MemberSet> sets_of(const job::Job& job) {
   std::vector<gang::MemberSet> sets{set_of(job, job::Role::kCoordinator, 1)};
   const auto add = [&](const std::optional<job::RoleSpec>& role, job::Role name) {
-    const int pods = role ? std::max(role->replicas, role->min_replicas) : 0;
+    const int pods = role ? std::max(role->replicas, role->reserved_replicas) : 0;
     if (pods > 0) sets.push_back(set_of(job, name, pods));
   };
   add(job.spec.collector, job::Role::kCollector);

@@ -48,9 +48,10 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                  "jobs of users who may not create pods in their namespace");
   add_strictness(app, "--capacity", flags.capacity, "NERVEX_CAPACITY",
                  "jobs that could not run even if all nodes were empty");
-  app.add_option("--max-hold-seconds", flags.max_hold_seconds,
-                 "limit on holdSeconds that nervex-controller is started with: jobs that ask for "
-                 "more are warned")
+  app.add_option(
+         "--max-reservation-seconds", flags.max_reservation_seconds,
+         "limit on reservationSeconds that nervex-controller is started with: jobs that ask for "
+         "more are warned")
       ->type_name("SECONDS")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();

@@ -17,7 +17,7 @@ struct Flags {
   // Where pod templates are tried out; empty: they are not.
   std::string dry_run_namespace = "nervex-system";
   std::string aggregator_config = "nervex-system/aggregator-config";
-  int max_hold_seconds = job::kDefaultMaxHoldSeconds;
+  int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
   Strictness host_access = Strictness::kWarn;
   Strictness pod_access = Strictness::kRefuse;
   Strictness capacity = Strictness::kWarn;

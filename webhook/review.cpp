@@ -325,7 +325,8 @@ std::vector<std::string> all_warnings(const AdmissionRequest& request, const Rul
   if (rules.host_access == Strictness::kWarn) {
     append(warnings, job::host_access_warnings(request.object));
   }
-  append(warnings, job::hold_seconds_warnings(request.object, rules.max_hold_seconds));
+  append(warnings,
+         job::reservation_seconds_warnings(request.object, rules.max_reservation_seconds));
   append(warnings, job::warnings_for(request.object));
   return warnings;
 }

@@ -32,8 +32,8 @@ struct Rules {
   Strictness pod_access = Strictness::kRefuse;
   // Jobs that could not run even if all nodes were empty.
   Strictness capacity = Strictness::kWarn;
-  // Above it holdSeconds have no effect: nervex-controller --max-hold-seconds.
-  int max_hold_seconds = job::kDefaultMaxHoldSeconds;
+  // Above it reservationSeconds have no effect: nervex-controller --max-reservation-seconds.
+  int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
   // Its object could be stored, but not be changed any more (webhook/review_memory.h).
   bool is_too_large = false;
 };

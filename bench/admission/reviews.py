@@ -45,12 +45,12 @@ def job(name, tag, variables):
     return {"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
             "metadata": {"name": name, "namespace": NAMESPACE, "creationTimestamp": "2026-01-01T00:00:00Z",
                          "generation": 1, "uid": "5cd1a0c6-6ab3-4b7e-9d8d-6c2f2b0d6b1f", "labels": {"app": "dqn"}},
-            "spec": {"group": "research", "cleanPodPolicy": "Running", "holdSeconds": 600, "suspend": False,
+            "spec": {"group": "research", "cleanPodPolicy": "Running", "reservationSeconds": 600, "suspend": False,
                      "volumes": [{"name": "shared", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}],
                      "coordinator": {"template": template("coordinator", tag, [], cpu="1", memory="2Gi")},
-                     "collector": {"replicas": 8, "minReplicas": 0,
+                     "collector": {"replicas": 8, "reservedReplicas": 0,
                                    "template": template("collector", tag, spread(variables // 2), cpu="4", memory="8Gi")},
-                     "learner": {"replicas": 2, "minReplicas": 0,
+                     "learner": {"replicas": 2, "reservedReplicas": 0,
                                  "template": template("learner", tag, spread(variables - variables // 2), cpu="16",
                                                       memory="64Gi", gpus=8)}}}
 

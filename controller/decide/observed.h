@@ -149,7 +149,7 @@ struct Observed {
   std::optional<DryRunReport> dry_run;  // nullopt: this process has not asked yet
   Priority priority;                    // of the job, by the PriorityClasses that there are now
   std::chrono::milliseconds retry_delay = kRetryDelay;
-  int max_hold_seconds = job::kDefaultMaxHoldSeconds;  // --max-hold-seconds
+  int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
   // --start-timeout: of jobs without startTimeoutSeconds; 0: no limit.
   std::chrono::milliseconds start_timeout{0};
   SysTime now{};  // the only clock

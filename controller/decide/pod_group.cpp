@@ -374,7 +374,7 @@ std::string part_of(const Json& made_of) {
 
 // Capacity for aggregators of multi-GPU learners (reserved_capacity.h).
 bool may_reserve_aggregators(const job::Spec& spec) {
-  if (!spec.learner || spec.learner->min_replicas <= spec.learner->replicas) return false;
+  if (!spec.learner || spec.learner->reserved_replicas <= spec.learner->replicas) return false;
   const Json* pod = kube::find(spec.learner->pod_template.get(), {"spec"});
   return pod != nullptr && kube::pod_requests(*pod).get("nvidia.com/gpu") > 1;
 }

@@ -30,7 +30,7 @@ namespace nervex::controller {
 //  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
 //    aggregators and one per item of the GPU split.
 // Gangs that back off (creation_failures.h) have no slots in it.
-// Capacity for minReplicas is reserved beside the base replicas: reserved_capacity.h.
+// Capacity for reservedReplicas is reserved beside the base replicas: reserved_capacity.h.
 // Gangs of requests that nervex-server has merged become one once they are placed (see below).
 // Slots that have finished and whose pods are gone are left out, and so are sets without slots, but
 // for those that reserve capacity, or did.

@@ -81,7 +81,7 @@ bool reserves(const gang::MemberSet& set) {
 int reserved_replicas(const Reservation& reservation, Role role) {
   const auto& of = role_spec(reservation.spec, role);
   if (!of || reservation.has_ended) return 0;
-  return std::max(0, of->min_replicas - of->replicas);
+  return std::max(0, of->reserved_replicas - of->replicas);
 }
 
 void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,

@@ -1,10 +1,10 @@
 // controller/decide/reserved_capacity.h - how much capacity does an attempt reserve for its
 // coordinator's first requests, who takes it over, and until when? Pure.
 //
-// minReplicas of a role that are not base replicas have no pods. The base gang's set of the role
-// says for how many capacity is planned with the gang and kept (MemberSet::reserved_pods). What is
-// asked for later takes it over, in the write that adds its slots. It is never raised once the gang
-// is committed: docs/adr/2026-11-22-reserved-capacity.md.
+// reservedReplicas of a role that are not base replicas have no pods. The base gang's set of the
+// role says for how many capacity is planned with the gang and kept (MemberSet::reserved_pods).
+// What is asked for later takes it over, in the write that adds its slots. It is never raised once
+// the gang is committed: docs/adr/2026-11-22-reserved-capacity.md.
 #pragma once
 
 #include <chrono>
@@ -22,10 +22,10 @@ namespace nervex::controller {
 struct Reservation {
   const job::Spec& spec;
   bool base_is_committed = false;
-  bool has_ended = false;  // holdSeconds are over: nothing is reserved
+  bool has_ended = false;  // reservationSeconds are over: nothing is reserved
 };
 
-// minReplicas that are not base replicas; 0 if the hold has ended.
+// reservedReplicas that are not base replicas; 0 if the hold has ended.
 int reserved_replicas(const Reservation& reservation, job::Role role);
 
 // Sets reserved_pods of the base gang's sets and from_reserved of all others. `sets`: those that
@@ -40,7 +40,7 @@ void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,
 // A request for learners of that set may be for multi-GPU learners, each with an aggregator.
 bool has_several_gpus(const gang::MemberSet& learners);
 
-// holdSeconds have passed since the attempt's coordinator began to run.
+// reservationSeconds have passed since the attempt's coordinator began to run.
 bool has_hold_ended(const Round& round);
 // Until then, if the PodGroup reserves anything; nullopt: it does not, or the time has not begun.
 std::optional<std::chrono::milliseconds> time_until_hold_ends(const Round& round);

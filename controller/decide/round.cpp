@@ -26,9 +26,9 @@ Round::Round(const Observed& observed, Attempt of)
       requests_lost(controller::requests_lost(job)),
       slots(job, attempt.has_aggregator) {
   job.status.services = service_mode(seen, attempt);
-  job.status.max_hold_seconds = job.spec.hold_seconds > seen.max_hold_seconds
-                                    ? std::optional(seen.max_hold_seconds)
-                                    : std::nullopt;
+  job.status.max_reservation_seconds = job.spec.reservation_seconds > seen.max_reservation_seconds
+                                           ? std::optional(seen.max_reservation_seconds)
+                                           : std::nullopt;
   losses.replaced = job.status.replaced;
   if (attempt.group == nullptr || !goes_on(job.status)) return;
   job.status.ended = ended_slots(seen.job.status, attempt);

@@ -23,7 +23,7 @@ struct Round {
   const Observed& seen;
   const Attempt attempt;
   // As stored, but for what this round's status will say of slots and Services: `ended`,
-  // `replaced`, `continued`, `services`, `max_hold_seconds`.
+  // `replaced`, `continued`, `services`, `max_reservation_seconds`.
   job::Job job;
   const bool requests_lost;  // attempt.h
   WantedSlots slots;         // of `job`

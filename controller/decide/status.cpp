@@ -138,7 +138,7 @@ void set_facts(const Round& round, job::Status& status) {
   status.observed_generation = round.seen.job.meta.generation;
   status.naming_version = std::max(status.naming_version, kNamingVersion);
   status.services = round.job.status.services;
-  status.max_hold_seconds = round.job.status.max_hold_seconds;
+  status.max_reservation_seconds = round.job.status.max_reservation_seconds;
   status.selector = collector_selector(round.seen.job);
   status.next_collector = std::max(status.next_collector, requests.next_collector);
   status.next_learner = std::max(status.next_learner, requests.next_learner);

@@ -39,7 +39,7 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;
-  seen.max_hold_seconds = options.max_hold_seconds;
+  seen.max_reservation_seconds = options.max_reservation_seconds;
   seen.start_timeout = options.start_timeout;
   seen.now = now;
   return seen;

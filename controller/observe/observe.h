@@ -22,10 +22,10 @@ struct ObserveOptions {
   // Least time between two writes of a job's status of which the second only informs.
   std::chrono::milliseconds status_update_period{0};
   std::chrono::milliseconds retry_delay = kRetryDelay;
-  bool shared_services = false;                        // --services=shared
-  bool direct_placement = false;                       // --direct-placement
-  int max_hold_seconds = job::kDefaultMaxHoldSeconds;  // --max-hold-seconds
-  std::chrono::milliseconds start_timeout{0};          // --start-timeout
+  bool shared_services = false;                                      // --services=shared
+  bool direct_placement = false;                                     // --direct-placement
+  int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
+  std::chrono::milliseconds start_timeout{0};                        // --start-timeout
 };
 
 // From the caches alone: what this process knows now, its own writes included. nullopt: there is no

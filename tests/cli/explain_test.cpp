@@ -51,7 +51,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (minReplicas): kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes
+What to do: wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes
 )");
 }
 

@@ -283,8 +283,8 @@ TEST_CASE("warnings name their field and are no errors, in each format", "[cli][
 }
 
 TEST_CASE("a warning's field is told from its text", "[cli][validate]") {
-  CHECK(warning_of("spec.holdSeconds: with 0, capacity") ==
-        Finding{"spec.holdSeconds", "with 0, capacity", false});
+  CHECK(warning_of("spec.reservationSeconds: with 0, capacity") ==
+        Finding{"spec.reservationSeconds", "with 0, capacity", false});
   for (const char* text : {"only nervex-server may change spec.requests: the change was dropped",
                            "no AggregatorConfig a/b: the job waits", "spec.x", "", ": "}) {
     CHECK(warning_of(text) == Finding{"", text, false});

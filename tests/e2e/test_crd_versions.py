@@ -32,11 +32,11 @@ def older(crd):
     """Before fields came, and the rules that name them."""
     spec = schema_of(crd)["spec"]
     spec.pop("x-kubernetes-validations")
-    for name in ("holdSeconds", "aggregator", "scheduleTimeoutSeconds"):
+    for name in ("reservationSeconds", "aggregator", "scheduleTimeoutSeconds"):
         spec["properties"].pop(name)
     for role in ("collector", "learner"):
         spec["properties"][role].pop("x-kubernetes-validations")
-        for name in ("minReplicas", "maxReplicas"):
+        for name in ("reservedReplicas", "maxReplicas"):
             spec["properties"][role]["properties"].pop(name)
     return crd
 
@@ -82,12 +82,12 @@ def test_a_newer_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace, 
 
 
 def test_an_older_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace, with_crd):
-    body = job("old", suspend=True, holdSeconds=60, scheduleTimeoutSeconds=60)
-    body["spec"]["learner"].update(minReplicas=1, maxReplicas=2)
+    body = job("old", suspend=True, reservationSeconds=60, scheduleTimeoutSeconds=60)
+    body["spec"]["learner"].update(reservedReplicas=1, maxReplicas=2)
     with_crd(older)
-    wait_for(lambda: "holdSeconds" not in jobs.create(body, dry_run=True)["spec"], "the older definition to count")
+    wait_for(lambda: "reservationSeconds" not in jobs.create(body, dry_run=True)["spec"], "the older definition to count")
     made = create(jobs, kubectl, namespace, body)
-    assert "minReplicas" not in made["spec"]["learner"]
+    assert "reservedReplicas" not in made["spec"]["learner"]
     assert made["spec"]["cleanPodPolicy"] == "Running"
     assert jobs.patch("old", {"spec": {"backoffLimit": 3}})["spec"]["backoffLimit"] == 3
     jobs.delete("old")

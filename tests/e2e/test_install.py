@@ -42,9 +42,9 @@ def test_an_example_is_accepted(kubectl, namespace, name):
     objects = [{**one, "metadata": {**one["metadata"], "namespace": namespace}} for one in load(path)]
     said = kubectl("create", "--dry-run=server", "-f", "-", body=manifests.dump_all(objects))
     assert said.returncode == 0, said.stderr
-    # The mock job's replicas are those that its coordinator asks for: a user who wants them for certain sets minReplicas.
+    # The mock job's replicas are those that its coordinator asks for: a user who wants them for certain sets reservedReplicas.
     # An AggregatorConfig is used in its own namespace alone, where there is one already.
-    expected = ("or minReplicas", f"AggregatorConfig {namespace}/aggregator-config is not used")
+    expected = ("or reservedReplicas", f"AggregatorConfig {namespace}/aggregator-config is not used")
     assert not [line for line in said.stderr.splitlines() if "Warning" in line and not any(one in line for one in expected)]
 
 

@@ -1,4 +1,4 @@
-"""Reserved capacity: minReplicas is planned with the gang and kept for the coordinator's first requests.
+"""Reserved capacity: reservedReplicas is planned with the gang and kept for the coordinator's first requests.
 
 The coordinators are unchanged clients (examples/mock/coordinator.py): they ask for their learners when they run.
 Without the reservation both coordinators would start, and each would hold what the other one needs.
@@ -35,7 +35,7 @@ def reserving(name, learners, gpus=8, **spec):
     client = template()
     client["spec"]["containers"][0]["command"] = ["python3", "/mock/coordinator.py"]
     return job(name, coordinator={"template": client},
-               learner={"minReplicas": learners, "template": template(gpus=gpus)}, **spec)
+               learner={"reservedReplicas": learners, "template": template(gpus=gpus)}, **spec)
 
 
 def one_waits(jobs):
@@ -104,7 +104,7 @@ def test_of_two_jobs_that_ask_for_more_than_half_one_runs_whole_and_the_other_ha
 def test_the_example_of_the_guide_runs_and_a_second_one_waits(jobs, node_agent, gpu_nodes):
     for name in (FIRST, SECOND):
         body = load_job("examples/reserved-capacity.yaml", name)
-        body["spec"]["learner"]["minReplicas"] = gpu_nodes // 2 + 1
+        body["spec"]["learner"]["reservedReplicas"] = gpu_nodes // 2 + 1
         jobs.create(body)
     running, waiting = one_waits(jobs)
     assert reserved(jobs, running) == {"collector": 2, "learner": gpu_nodes // 2 + 1}
@@ -138,8 +138,8 @@ def test_a_gang_that_needs_reserved_capacity_waits_and_says_why(jobs, more_than_
     assert not jobs.pods(FIRST, "learner")  # none of its own pods is there
 
 
-def test_capacity_that_nobody_asked_for_is_given_back_after_hold_seconds(jobs, more_than_half):
-    jobs.create(reserving(FIRST, more_than_half, holdSeconds=2))
+def test_capacity_that_nobody_asked_for_is_given_back_after_reservation_seconds(jobs, more_than_half):
+    jobs.create(reserving(FIRST, more_than_half, reservationSeconds=2))
     jobs.wait_phase(FIRST, "Running")
     jobs.create(reserving(SECOND, more_than_half))
     jobs.wait_phase(SECOND, "Running")
@@ -195,10 +195,10 @@ def test_explain_shows_what_is_reserved_and_until_when(jobs, nervexctl, namespac
     assert re.search(r"gpu-node-\d +.*1 learner reserved", said.stdout)
 
 
-def test_min_replicas_above_max_replicas_are_refused_with_the_field(jobs):
+def test_reserved_replicas_above_max_replicas_are_refused_with_the_field(jobs):
     body = reserving(FIRST, 3)
     body["spec"]["learner"]["maxReplicas"] = 2
     with pytest.raises(kubernetes.client.ApiException) as refused:
         jobs.create(body)
     assert refused.value.status == 422
-    assert "spec.learner.minReplicas" in refused.value.body
+    assert "spec.learner.reservedReplicas" in refused.value.body

@@ -86,7 +86,7 @@ def test_a_job_whose_pods_are_being_bound_starts_nevertheless(jobs, own_nodes, q
 @pytest.mark.parametrize("how", ["alone", "node away for a second", "extender restarted"])
 def test_a_job_that_runs_is_left_alone(jobs, own_nodes, quick, replicas_api, namespace, observer, how):
     pool, names = own_nodes
-    jobs.create(job(NAME, collector={"replicas": 1, "minReplicas": 2, "template": on(pool)},
+    jobs.create(job(NAME, collector={"replicas": 1, "reservedReplicas": 2, "template": on(pool)},
                     learner={"template": template()}))
     jobs.wait_phase(NAME, "Running")
     assert replicas_api.add(namespace, f"{NAME}-coordinator", learners=1).status == 200

@@ -130,16 +130,16 @@ def not_beside_others(w):
                       collector={"replicas": 2, "template": w.own(gpus=4)}))
 
 
-@situation("Reserved capacity does not fit", "Unschedulable", "minReplicas")
+@situation("Reserved capacity does not fit", "Unschedulable", "reservedReplicas")
 def reserved(w):
     w.occupy(w.node(8), gpus=4)
-    w.jobs.create(job(NAME, learner={"minReplicas": 2, "template": w.own(gpus=4)}))
+    w.jobs.create(job(NAME, learner={"reservedReplicas": 2, "template": w.own(gpus=4)}))
 
 
 @situation("Another job has reserved the capacity", "Unschedulable", "learner")
 def reserved_by_another(w):
     w.node(8)
-    w.jobs.create(job("other", learner={"minReplicas": 2, "template": w.own(gpus=4)}))
+    w.jobs.create(job("other", learner={"reservedReplicas": 2, "template": w.own(gpus=4)}))
     w.jobs.wait_phase("other", "Running")
     w.jobs.create(learners(1, w.own(gpus=4)))
 

@@ -370,10 +370,10 @@ def test_a_wrong_aggregator_config_is_refused(custom, namespace):
 # -- GitOps tools apply the same file again and again
 
 # Each field that a user may set, once.
-FULL = {"suspend": True, "group": "examples", "cleanPodPolicy": "None", "aggregator": "OnDemand", "holdSeconds": 60,
+FULL = {"suspend": True, "group": "examples", "cleanPodPolicy": "None", "aggregator": "OnDemand", "reservationSeconds": 60,
         "activeDeadlineSeconds": 600, "scheduleTimeoutSeconds": 600, "ttlSecondsAfterFinished": 60, "backoffLimit": 2,
         "volumes": [{"name": "cache", "emptyDir": {}}],
-        "collector": {"replicas": 1, "minReplicas": 2, "maxReplicas": 3, "template": template()}}
+        "collector": {"replicas": 1, "reservedReplicas": 2, "maxReplicas": 3, "template": template()}}
 
 
 @pytest.mark.parametrize("way", [[], ["--server-side"]], ids=["client-side", "server-side"])

@@ -350,13 +350,13 @@ TEST_CASE("an explanation says how many pods are only reserved for", "[gang][exp
       {3, 0, "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free"},
       {3, 3,
        "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; all 3 are "
-       "to be reserved for requests (minReplicas)"},
+       "to be reserved for requests (reservedReplicas)"},
       {3, 1,
        "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; 1 of the 3 "
-       "is to be reserved for requests (minReplicas)"},
+       "is to be reserved for requests (reservedReplicas)"},
       {1, 1,
        "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is to be "
-       "reserved for requests (minReplicas)"},
+       "reserved for requests (reservedReplicas)"},
   }));
   NoFit no_fit;
   no_fit.role = "learner";

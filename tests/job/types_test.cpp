@@ -29,7 +29,7 @@ Status full_status() {
   status.active_since = at("2026-11-21T10:00:03Z");
   status.active_seconds = 77;
   status.gang_started_time = at("2026-11-21T10:00:06Z");
-  status.max_hold_seconds = 3600;
+  status.max_reservation_seconds = 3600;
   status.start_time = at("2026-11-21T10:00:05Z");
   status.completion_time = at("2026-11-21T11:00:00Z");
   status.failed_attempts = 1;
@@ -81,7 +81,7 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
                          {"startTimeoutSeconds", 90},
                          {"backoffLimit", 0},
                          {"ttlSecondsAfterFinished", 0},
-                         {"holdSeconds", 5}});
+                         {"reservationSeconds", 5}});
   const auto job = decode_job(object);
   REQUIRE(job);
   CHECK(job->spec.suspend);
@@ -90,7 +90,7 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   CHECK(job->spec.start_timeout_seconds == 90);
   CHECK(job->spec.backoff_limit == 0);
   CHECK(job->spec.ttl_seconds_after_finished == 0);
-  CHECK(job->spec.hold_seconds == 5);
+  CHECK(job->spec.reservation_seconds == 5);
 }
 
 TEST_CASE("a job that waits since before an upgrade still does", "[job][types]") {

@@ -50,7 +50,7 @@ TEST_CASE("what pods are made of does not change while the job runs", "[job][val
       {"nothing changes", "[]", {}},
       {"the number of replicas changes",
        R"([{"op": "replace", "path": "/spec/learner/replicas", "value": 0},
-           {"op": "add", "path": "/spec/learner/minReplicas", "value": 2},
+           {"op": "add", "path": "/spec/learner/reservedReplicas", "value": 2},
            {"op": "add", "path": "/spec/learner/maxReplicas", "value": 3}])",
        {}},
       {"limits, clean-up and retries change",

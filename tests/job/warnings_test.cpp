@@ -11,11 +11,12 @@ namespace {
 using Warnings = std::vector<std::string>;
 
 TEST_CASE("who asks for a longer hold than the cluster allows is told so", "[job][warnings]") {
-  const Json job = {{"spec", {{"holdSeconds", 3601}}}};
-  CHECK(hold_seconds_warnings(job, 3600) ==
-        std::vector<std::string>{"spec.holdSeconds: capacity is kept for 3600 s at most in this "
-                                 "cluster: more has no effect"});
-  CHECK(hold_seconds_warnings(job, 3601).empty());
+  const Json job = {{"spec", {{"reservationSeconds", 3601}}}};
+  CHECK(reservation_seconds_warnings(job, 3600) ==
+        std::vector<std::string>{
+            "spec.reservationSeconds: capacity is kept for 3600 s at most in this "
+            "cluster: more has no effect"});
+  CHECK(reservation_seconds_warnings(job, 3601).empty());
   CHECK(warnings_on_create(job).size() == 1);
 }
 
@@ -51,12 +52,13 @@ TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
   const auto row = GENERATE_COPY(values<Row>({
       {"it asks for nothing", Json::object(), {}},
       {"it has limits",
-       {{"suspend", true}, {"activeDeadlineSeconds", 60}, {"holdSeconds", 600}},
+       {{"suspend", true}, {"activeDeadlineSeconds", 60}, {"reservationSeconds", 600}},
        {}},
-      {"it reserves capacity", {{"learner", {{"replicas", 1}, {"minReplicas", 2}}}}, {}},
+      {"it reserves capacity", {{"learner", {{"replicas", 1}, {"reservedReplicas", 2}}}}, {}},
       {"it reserves capacity for no time",
-       {{"holdSeconds", 0}, {"collector", {{"minReplicas", 2}}}},
-       {"spec.holdSeconds: with 0, capacity of minReplicas is given back when the coordinator "
+       {{"reservationSeconds", 0}, {"collector", {{"reservedReplicas", 2}}}},
+       {"spec.reservationSeconds: with 0, capacity of reservedReplicas is given back when the "
+        "coordinator "
         "runs"}},
       {"its pods are to be spread",
        {{"collector", spread}},
@@ -156,10 +158,11 @@ TEST_CASE("a job is warned of what is silently done to its templates", "[job][wa
        {}},
       {"a role has a template and no replicas",
        R"([{"op": "replace", "path": "/spec/collector/replicas", "value": 0}])",
-       {"spec.collector: no replicas or minReplicas: the job starts even if no collector fits"}},
+       {"spec.collector: no replicas or reservedReplicas: the job starts even if no collector "
+        "fits"}},
       {"a role has capacity reserved",
        R"([{"op": "replace", "path": "/spec/collector/replicas", "value": 0},
-           {"op": "add", "path": "/spec/collector/minReplicas", "value": 1}])",
+           {"op": "add", "path": "/spec/collector/reservedReplicas", "value": 1}])",
        {}},
   }));
   INFO("when " << row.when);

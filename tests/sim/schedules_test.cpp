@@ -391,9 +391,9 @@ TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
             });
 }
 
-void change_min_replicas(Suite& suite) {
+void change_reserved_replicas(Suite& suite) {
   const int count = static_cast<int>(suite.below(6));
-  suite.set_spec({{suite.once_in(2) ? "collector" : "learner", {{"minReplicas", count}}}});
+  suite.set_spec({{suite.once_in(2) ? "collector" : "learner", {{"reservedReplicas", count}}}});
 }
 
 TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedules]") {
@@ -401,11 +401,11 @@ TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedule
                                            "capacity reserved",    "reserved capacity taken over",
                                            "controller restarted", "extender restarted"};
   for_seeds(80, events, [](Suite& suite) {
-    const int hold_seconds = suite.once_in(2) ? 5 : 100'000;
-    suite.set_spec({{"holdSeconds", hold_seconds},
-                    {"collector", {{"minReplicas", 4}}},
-                    {"learner", {{"minReplicas", 3}}}});
-    live(suite, ordinary_and({1, change_min_replicas}), 80);
+    const int reservation_seconds = suite.once_in(2) ? 5 : 100'000;
+    suite.set_spec({{"reservationSeconds", reservation_seconds},
+                    {"collector", {{"reservedReplicas", 4}}},
+                    {"learner", {{"reservedReplicas", 3}}}});
+    live(suite, ordinary_and({1, change_reserved_replicas}), 80);
     check_end(suite);
   });
 }

@@ -62,7 +62,7 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
     std::string says;
   };
   Json reserved = job_with_learners(0, "8");
-  reserved["spec"]["learner"]["minReplicas"] = 2;
+  reserved["spec"]["learner"]["reservedReplicas"] = 2;
   Json elsewhere = job_with_learners(1, "1");
   elsewhere["spec"]["learner"]["template"]["spec"]["nodeSelector"] = {{"zone", "c"}};
   const auto constrained = [](const char* where, int count, const Json& value) {

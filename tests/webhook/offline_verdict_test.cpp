@@ -171,9 +171,9 @@ TEST_CASE("without a cluster wrong types are found as the webhook does",
   job["spec"]["priorityClassName"] = "high";
   job["spec"]["suspend"] = true;
   job["spec"]["backoffLimit"] = 3;
-  job["spec"]["holdSeconds"] = 3;
+  job["spec"]["reservationSeconds"] = 3;
   job["spec"]["activeDeadlineSeconds"] = 3;
-  job["spec"]["collector"]["minReplicas"] = 1;
+  job["spec"]["collector"]["reservedReplicas"] = 1;
   job["spec"]["collector"]["maxReplicas"] = 1;
   std::size_t wrong = 0;
   with_odd_parts(job, [&](const Json& changed) {

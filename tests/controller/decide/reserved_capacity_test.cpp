@@ -42,7 +42,7 @@ Lines sets_of(const World& world) { return lines_of(world.seen.pod_groups.at(0)-
 
 job::Job reserving(int learners, int replicas = 0) {
   job::Job job = a_job(0, replicas);
-  job.spec.learner->min_replicas = learners;
+  job.spec.learner->reserved_replicas = learners;
   return job;
 }
 
@@ -66,7 +66,7 @@ void ask(World& world, job::RequestEntry entry) {
   world.settle();
 }
 
-TEST_CASE("the PodGroup reserves capacity for minReplicas that are no base replicas",
+TEST_CASE("the PodGroup reserves capacity for reservedReplicas that are no base replicas",
           "[controller][reserved_capacity]") {
   struct Row {
     std::string when;
@@ -75,7 +75,7 @@ TEST_CASE("the PodGroup reserves capacity for minReplicas that are no base repli
   };
   const auto both = [] {
     job::Job job = reserving(3);
-    job.spec.collector->min_replicas = 2;
+    job.spec.collector->reserved_replicas = 2;
     return job;
   };
   const auto without_template = [] {
@@ -104,7 +104,7 @@ TEST_CASE("before the gang is committed the reservation follows the job",
           "[controller][reserved_capacity]") {
   World world(reserving(3));
   world.settle();
-  world.seen.job.spec.learner->min_replicas = 5;
+  world.seen.job.spec.learner->reserved_replicas = 5;
   world.settle();
   CHECK(sets_of(world) == Lines{"learner: 0 slots, 5 reserved"});
   world.seen.job.spec.learner->replicas = 2;
@@ -161,7 +161,7 @@ TEST_CASE("the pods of multi-GPU learners take over capacity for learners",
           "[controller][reserved_capacity]") {
   job::Job job = a_job(0, 0);
   job.spec.learner->pod_template = testing::with_gpus(testing::a_template(), "8");
-  job.spec.learner->min_replicas = 3;
+  job.spec.learner->reserved_replicas = 3;
   World world(std::move(job));
   world.add_aggregator_config();
   world.start();
@@ -200,7 +200,7 @@ TEST_CASE("aggregators are reserved for a job without one of its own",
   job::Job job = a_job(0, 0);
   job.spec.aggregator = "OnDemand";
   job.spec.learner->pod_template = testing::with_gpus(testing::a_template(), "8");
-  job.spec.learner->min_replicas = 2;
+  job.spec.learner->reserved_replicas = 2;
   World world(std::move(job));
   world.add_aggregator_config();
   world.start();
@@ -222,13 +222,13 @@ TEST_CASE("base replicas that are added take over reserved capacity",
 TEST_CASE("once the gang is committed the reservation only shrinks",
           "[controller][reserved_capacity]") {
   World world = running(reserving(3));
-  SECTION("it does not grow with minReplicas") {
-    world.seen.job.spec.learner->min_replicas = 5;
+  SECTION("it does not grow with reservedReplicas") {
+    world.seen.job.spec.learner->reserved_replicas = 5;
     world.settle();
     CHECK(sets_of(world) == Lines{"learner: 0 slots, 3 reserved"});
   }
-  SECTION("it shrinks with minReplicas") {
-    world.seen.job.spec.learner->min_replicas = 1;
+  SECTION("it shrinks with reservedReplicas") {
+    world.seen.job.spec.learner->reserved_replicas = 1;
     world.settle();
     CHECK(sets_of(world) == Lines{"learner: 0 slots, 1 reserved"});
   }
@@ -240,10 +240,10 @@ TEST_CASE("once the gang is committed the reservation only shrinks",
   }
 }
 
-TEST_CASE("holdSeconds after the coordinator began to run the rest is given back",
+TEST_CASE("reservationSeconds after the coordinator began to run the rest is given back",
           "[controller][reserved_capacity]") {
   job::Job job = reserving(3);
-  job.spec.hold_seconds = 60;
+  job.spec.reservation_seconds = 60;
   World world = running(std::move(job));
   ask(world, an_entry(1, Role::kLearner, 1));
   CHECK(reconcile(world.seen).requeue_after == 60s);
@@ -275,7 +275,7 @@ TEST_CASE("capacity stays reserved while the job waits or starts",
 
 TEST_CASE("each attempt reserves capacity anew", "[controller][reserved_capacity]") {
   job::Job job = reserving(3);
-  job.spec.hold_seconds = 60;
+  job.spec.reservation_seconds = 60;
   job.spec.backoff_limit = 3;
   World world = running(std::move(job));
   world.seen.now += 100s;
@@ -304,7 +304,7 @@ TEST_CASE("never is more taken over than was reserved",
     bool is_committed = false;
     std::vector<gang::MemberSet> sets{
         testing::a_set("learner", spec.learner->replicas, testing::ask(1))};
-    int most = std::max(0, spec.learner->min_replicas - spec.learner->replicas);
+    int most = std::max(0, spec.learner->reserved_replicas - spec.learner->replicas);
     for (int step = 0; step < 6; ++step) {
       const std::size_t first_new = sets.size();
       is_committed = is_committed || below(3) == 0;
@@ -339,13 +339,13 @@ TEST_CASE("no job keeps capacity for longer than the administrator allows",
           "[controller][reserved]") {
   using namespace std::chrono_literals;
   job::Job job = testing::a_job(0, 0);
-  job.spec.collector->min_replicas = 2;
-  job.spec.hold_seconds = std::numeric_limits<int>::max();
+  job.spec.collector->reserved_replicas = 2;
+  job.spec.reservation_seconds = std::numeric_limits<int>::max();
   World world(std::move(job));
-  world.seen.max_hold_seconds = 60;
+  world.seen.max_reservation_seconds = 60;
   world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
   world.settle();
-  CHECK(world.seen.job.status.max_hold_seconds == 60);
+  CHECK(world.seen.job.status.max_reservation_seconds == 60);
   world.plan();
   world.settle();
   world.commit();
@@ -363,9 +363,10 @@ TEST_CASE("no job keeps capacity for longer than the administrator allows",
   world.settle();
   CHECK(reserved() == 0);
 
-  world.seen.max_hold_seconds = std::numeric_limits<int>::max();  // started with another flag
+  world.seen.max_reservation_seconds =
+      std::numeric_limits<int>::max();  // started with another flag
   world.settle();
-  CHECK_FALSE(world.seen.job.status.max_hold_seconds);
+  CHECK_FALSE(world.seen.job.status.max_reservation_seconds);
 }
 
 }  // namespace

@@ -96,11 +96,11 @@ TEST_CASE("the schema check names every field that breaks the schema", "[job][sc
       {"types are wrong",
        R"([{"op": "add", "path": "@/image", "value": 7},
            {"op": "add", "path": "@/ports/0/containerPort", "value": "80"},
-           {"op": "add", "path": "/spec/holdSeconds", "value": "soon"}])",
+           {"op": "add", "path": "/spec/reservationSeconds", "value": "soon"}])",
        {"spec.coordinator.template.spec.containers[0].image: Invalid value: 7: must be a string: "
         "write it in quotes",
         R"(spec.coordinator.template.spec.containers[0].ports[0].containerPort: Invalid value: "80": must be an integer: write it without quotes)",
-        R"(spec.holdSeconds: Invalid value: "soon": must be an integer)"}},
+        R"(spec.reservationSeconds: Invalid value: "soon": must be an integer)"}},
       {"what is true stands in quotes",
        R"([{"op": "add", "path": "/spec/suspend", "value": "true"}])",
        {R"(spec.suspend: Invalid value: "true": must be a boolean: write it without quotes)"}},

@@ -22,7 +22,7 @@ type NerveXJobSpec struct {
 	CleanPodPolicy          string          `json:"cleanPodPolicy,omitempty"`
 	Aggregator              string          `json:"aggregator,omitempty"`
 	Suspend                 bool            `json:"suspend,omitempty"`
-	HoldSeconds             *int32          `json:"holdSeconds,omitempty"`
+	ReservationSeconds             *int32          `json:"reservationSeconds,omitempty"`
 	BackoffLimit            *int32          `json:"backoffLimit,omitempty"`
 	TTLSecondsAfterFinished *int32          `json:"ttlSecondsAfterFinished,omitempty"`
 	ActiveDeadlineSeconds   *int64          `json:"activeDeadlineSeconds,omitempty"`
@@ -39,7 +39,7 @@ type CoordinatorSpec struct {
 
 type WorkerSpec struct {
 	Replicas    int32                  `json:"replicas,omitempty"`
-	MinReplicas int32                  `json:"minReplicas,omitempty"`
+	ReservedReplicas int32                  `json:"reservedReplicas,omitempty"`
 	MaxReplicas *int32                 `json:"maxReplicas,omitempty"`
 	Template    corev1.PodTemplateSpec `json:"template,omitempty"`
 }
