@@ -41,15 +41,15 @@ Result<std::vector<kube::Pod>> read_pods(kube::Api& api, const job::Job& job) {
   return pods;
 }
 
-EventSeen decode_event(const Json& event) {
-  EventSeen seen;
+view::Event decode_event(const Json& event) {
+  view::Event seen;
   for (const char* field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
     const auto time = parse_rfc3339(kube::string_at(event, {field}));
     if (!time) continue;
     seen.time = *time;
     break;
   }
-  seen.warning = kube::string_at(event, {"type"}) == "Warning";
+  seen.is_warning = kube::string_at(event, {"type"}) == "Warning";
   seen.reason = kube::string_at(event, {"reason"});
   seen.message = kube::string_at(event, {"message"});
   seen.count =
@@ -57,25 +57,25 @@ EventSeen decode_event(const Json& event) {
   return seen;
 }
 
-Result<std::vector<EventSeen>> read_events(kube::Api& api, const job::Job& job) {
+Result<std::vector<view::Event>> read_events(kube::Api& api, const job::Job& job) {
   const std::string path = fmt::format("{}?fieldSelector=involvedObject.uid%3D{}",
                                        kube::api_path(kube::kEvents, job.meta.ns), job.meta.uid);
   const auto body = api.send({"GET", path, "", ""});
   if (!body) return body.error();
   const auto list = kube::parse_json(*body);
   if (!list) return list.error();
-  std::vector<EventSeen> events;
+  std::vector<view::Event> events;
   for (const auto& item : kube::array_at(*list, {"items"})) events.push_back(decode_event(item));
   std::stable_sort(events.begin(), events.end(),
-                   [](const EventSeen& a, const EventSeen& b) { return a.time < b.time; });
+                   [](const view::Event& a, const view::Event& b) { return a.time < b.time; });
   return events;
 }
 
 constexpr kube::ResourceKind kBudgets{"policy", "v1", "poddisruptionbudgets"};
 
 // Most users of jobs have no right to read them: then there are none to tell of.
-Result<std::vector<Budget>> read_budgets(kube::Api& api, const job::Job& job) {
-  std::vector<Budget> budgets;
+Result<std::vector<view::Budget>> read_budgets(kube::Api& api, const job::Job& job) {
+  std::vector<view::Budget> budgets;
   const auto list = kube::get_object(api, kBudgets, job.meta.ns, "");
   if (!list) {
     const Code code = list.error().code;
@@ -83,7 +83,8 @@ Result<std::vector<Budget>> read_budgets(kube::Api& api, const job::Job& job) {
     if (is_denied || code == Code::kNotFound) return budgets;
     return list.error();
   }
-  for (const auto& item : kube::array_at(*list, {"items"})) budgets.push_back(decode_budget(item));
+  for (const auto& item : kube::array_at(*list, {"items"}))
+    budgets.push_back(view::decode_budget(item));
   return budgets;
 }
 
@@ -99,21 +100,21 @@ void take(Result<T> result, std::string_view what, T& into, std::vector<std::str
 
 }  // namespace
 
-Result<JobView> gather(kube::Api& api, const std::string& ns, const std::string& name, SysTime now,
-                       std::vector<std::string>& left_out) {
+Result<view::JobSnapshot> gather(kube::Api& api, const std::string& ns, const std::string& name,
+                                 SysTime now, std::vector<std::string>& left_out) {
   const auto object = kube::get_object(api, kube::kNervexJobs, ns, name);
   if (!object) return object.error();
   auto job = job::decode_job(*object);
   if (!job) return job.error();
 
-  JobView view;
-  view.job = *std::move(job);
-  view.now = now;
-  take(read_group(api, view.job), "the plan", view.group, left_out);
-  take(read_pods(api, view.job), "the pods", view.pods, left_out);
-  take(read_events(api, view.job), "the events", view.events, left_out);
-  take(read_budgets(api, view.job), "PodDisruptionBudgets", view.budgets, left_out);
-  return view;
+  view::JobSnapshot seen;
+  seen.job = *std::move(job);
+  seen.now = now;
+  take(read_group(api, seen.job), "the plan", seen.group, left_out);
+  take(read_pods(api, seen.job), "the pods", seen.pods, left_out);
+  take(read_events(api, seen.job), "the events", seen.events, left_out);
+  take(read_budgets(api, seen.job), "PodDisruptionBudgets", seen.budgets, left_out);
+  return seen;
 }
 
 }  // namespace nervex::cli

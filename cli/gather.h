@@ -5,15 +5,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/explain.h"
 #include "kube/api.h"
+#include "view/job_snapshot.h"
 
 namespace nervex::cli {
 
 // Five reads with the user's own rights. It needs none of our programs, so it works while they are
 // down. kNotFound if there is no such job. What the caller may not read besides it (events,
 // pods, the plan) is left out and listed in `left_out`, one sentence each.
-Result<JobView> gather(kube::Api& api, const std::string& ns, const std::string& name, SysTime now,
-                       std::vector<std::string>& left_out);
+Result<view::JobSnapshot> gather(kube::Api& api, const std::string& ns, const std::string& name,
+                                 SysTime now, std::vector<std::string>& left_out);
 
 }  // namespace nervex::cli

@@ -10,6 +10,7 @@
 #include "cli/text.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "view/json.h"
 
 using namespace nervex;
 
@@ -19,6 +20,7 @@ struct Flags {
   std::string kubeconfig;
   std::string ns;
   std::string job;
+  bool as_json = false;
 };
 
 int run_explain(const Flags& flags) {
@@ -27,9 +29,10 @@ int run_explain(const Flags& flags) {
   kube::Client api(*config, "nervexctl");
   const std::string ns = flags.ns.empty() ? config->ns : flags.ns;
   std::vector<std::string> left_out;
-  const auto view = cli::gather(api, ns, flags.job, SystemClock().now(), left_out);
-  if (!view) return cli::fail("explain " + ns + "/" + flags.job, view.error());
-  std::fputs(cli::explain(*view).c_str(), stdout);
+  const auto seen = cli::gather(api, ns, flags.job, SystemClock().now(), left_out);
+  if (!seen) return cli::fail("explain " + ns + "/" + flags.job, seen.error());
+  const view::JobView job = view::summarize(*seen);
+  std::fputs((flags.as_json ? to_json(job).dump(2) + "\n" : cli::explain(job)).c_str(), stdout);
   for (const auto& note : left_out) {
     std::fprintf(stderr, "nervexctl: %s\n", cli::printable(note).c_str());
   }
@@ -54,6 +57,9 @@ int main(int argc, char** argv) {
   explain->add_option("job", flags.job, "name of the NerveXJob")->required();
   explain->add_option("-n,--namespace", flags.ns,
                       "its namespace (default: that of the kubeconfig)");
+  std::string format = "text";
+  explain->add_option("-o,--output", format, "text (default), or json for programs")
+      ->check(CLI::IsMember({"text", "json"}));
   explain->add_option("--kubeconfig", flags.kubeconfig,
                       "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
   cli::CertsFlags certs_flags;
@@ -67,6 +73,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  flags.as_json = format == "json";
   if (certs->parsed()) return cli::run_certs(certs_flags);
   if (validate->parsed()) return cli::run_validate(validate_flags);
   return replicas->parsed() ? cli::run_replicas(replicas_flags) : run_explain(flags);

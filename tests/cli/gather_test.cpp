@@ -3,13 +3,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "tests/cli/views.h"
 #include "tests/support/fake_api.h"
+#include "tests/support/job_snapshots.h"
 
 namespace nervex::cli {
 namespace {
 
 using testing::FakeApi;
+using view::at;
 
 const SysTime kNow = at("2026-11-21T14:05:00Z");
 
@@ -69,7 +70,7 @@ TEST_CASE("what belongs to a job is gathered by its UID", "[cli][gather]") {
   REQUIRE(view->pods.size() == 1);
   CHECK(view->pods[0].meta.name == "dqn-coordinator");
   REQUIRE(view->events.size() == 2);
-  CHECK(view->events[0] == EventSeen{at("2026-11-21T14:01:00Z"), true, "early", "", 2});
+  CHECK(view->events[0] == view::Event{at("2026-11-21T14:01:00Z"), true, "early", "", 2});
   CHECK(view->events[1].reason == "late");
 }
 

@@ -1,5 +1,6 @@
 """nervexctl explain: why a job waits, for people."""
 
+import json
 import re
 
 import pytest
@@ -38,6 +39,17 @@ def test_a_running_job_is_explained_with_its_nodes(jobs, nervexctl, namespace):
     assert re.search(r"Phase +Running", said.stdout)
     assert re.search(rf"{node} +.*coordinator/0", said.stdout)
     assert re.search(r"NerveXJobRunning", said.stdout)
+
+
+def test_an_explanation_is_also_json_with_codes(waiting, nervexctl, namespace):
+    said = nervexctl("explain", "waits", "-n", namespace, "-o", "json")
+    assert said.returncode == 0, said.stderr
+    view = json.loads(said.stdout)
+    assert (view["namespace"], view["name"], view["phase"]) == (namespace, "waits", "Created")
+    (wait,) = view["waits"]
+    assert (wait["subject"], wait["gang"], wait["reason"]) == ("Gang", "base", "Unschedulable")
+    assert wait["pods"]["learner"] == 2
+    assert view["advice"]["code"] == "AskForLess"
 
 
 def test_it_is_a_kubectl_plugin(jobs, kubectl, namespace):

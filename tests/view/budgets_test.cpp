@@ -1,17 +1,26 @@
-#include "cli/budgets.h"
+#include "view/budgets.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/support/job_builders.h"
 
-namespace nervex::cli {
+namespace nervex::view {
 namespace {
 
 using job::Role;
 
 Budget a_budget(const Json& spec, std::string name = "keep") {
   return decode_budget({{"metadata", {{"name", std::move(name)}}}, {"spec", spec}});
+}
+
+std::vector<std::string> describe_problems(const job::Job& job, const std::vector<RolePods>& roles,
+                                           const std::vector<Budget>& budgets) {
+  std::vector<std::string> texts;
+  for (const auto& problem : find_budget_problems(job, roles, budgets)) {
+    texts.push_back(describe(problem));
+  }
+  return texts;
 }
 
 Json selector(const Json& labels) { return {{"matchLabels", labels}}; }
@@ -23,7 +32,7 @@ const Json kCollectors = {
 }  // namespace
 
 TEST_CASE("a budget that is counted by the base collectors and selects other pods is named",
-          "[cli][budgets]") {
+          "[view][budgets]") {
   struct Row {
     std::string when;
     Json spec;
@@ -74,29 +83,29 @@ TEST_CASE("a budget that is counted by the base collectors and selects other pod
   }));
   INFO("when " << row.when);
   const job::Job job = testing::a_job(2, 2);
-  const auto notes = budget_notes(
+  const auto notes = describe_problems(
       job, {{Role::kCoordinator, 1}, {Role::kCollector, row.collectors}, {Role::kLearner, 2}},
       {a_budget(row.spec)});
   CHECK(notes == row.want);
 }
 
-TEST_CASE("a budget that expects no pod at all blocks every drain", "[cli][budgets]") {
+TEST_CASE("a budget that expects no pod at all blocks every drain", "[view][budgets]") {
   const auto notes =
-      budget_notes(testing::a_job(0, 2), {{Role::kCoordinator, 1}, {Role::kLearner, 2}},
-                   {a_budget({{"selector", kAll}, {"maxUnavailable", "50%"}})});
+      describe_problems(testing::a_job(0, 2), {{Role::kCoordinator, 1}, {Role::kLearner, 2}},
+                        {a_budget({{"selector", kAll}, {"maxUnavailable", "50%"}})});
   REQUIRE(notes.size() == 1);
   CHECK(notes[0].find("expects 0, the base collectors, so that it allows no eviction") !=
         std::string::npos);
 }
 
-TEST_CASE("two budgets of one pod are named, for nothing may evict it", "[cli][budgets]") {
+TEST_CASE("two budgets of one pod are named, for nothing may evict it", "[view][budgets]") {
   const auto notes =
-      budget_notes(testing::a_job(2, 0), {{Role::kCoordinator, 1}, {Role::kCollector, 2}},
-                   {a_budget({{"selector", kAll}, {"minAvailable", 1}}, "one"),
-                    a_budget({{"selector", kCollectors}, {"minAvailable", 1}}, "other")});
+      describe_problems(testing::a_job(2, 0), {{Role::kCoordinator, 1}, {Role::kCollector, 2}},
+                        {a_budget({{"selector", kAll}, {"minAvailable", 1}}, "one"),
+                         a_budget({{"selector", kCollectors}, {"minAvailable", 1}}, "other")});
   CHECK(notes == std::vector<std::string>{
                      "PodDisruptionBudgets one and other both select collector pods: Kubernetes "
                      "evicts no pod that two budgets select"});
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::view

@@ -1,10 +1,10 @@
-// tests/cli/views.h - jobs as nervexctl finds them.
+// tests/support/job_snapshots.h - jobs as nervexctl finds them.
 #pragma once
 
-#include "cli/explain.h"
 #include "tests/support/job_builders.h"
+#include "view/job_snapshot.h"
 
-namespace nervex::cli {
+namespace nervex::view {
 
 inline SysTime at(std::string_view text) { return *parse_rfc3339(text); }
 
@@ -41,17 +41,17 @@ inline gang::GangStatus a_planned_gang(std::string name, std::vector<gang::Place
 }
 
 // rl/dqn with 2 base replicas learners, created at 14:00:00, seen five minutes later; attempt 1.
-inline JobView a_view(job::Phase phase) {
-  JobView view;
-  view.job = testing::a_job(0, 2);
-  view.job.meta.created = at("2026-11-21T14:00:00Z");
-  view.job.status.phase = phase;
-  view.job.status.attempt = 1;
+inline JobSnapshot a_snapshot(job::Phase phase) {
+  JobSnapshot seen;
+  seen.job = testing::a_job(0, 2);
+  seen.job.meta.created = at("2026-11-21T14:00:00Z");
+  seen.job.status.phase = phase;
+  seen.job.status.attempt = 1;
   if (phase != job::Phase::kNone) {
-    job::set_condition(view.job.status, a_condition(std::string(to_string(phase)), true, ""));
+    job::set_condition(seen.job.status, a_condition(std::string(to_string(phase)), true, ""));
   }
-  view.now = at("2026-11-21T14:05:00Z");
-  return view;
+  seen.now = at("2026-11-21T14:05:00Z");
+  return seen;
 }
 
 // Its PodGroup, observed by the planner, nothing decided yet.
@@ -64,4 +64,4 @@ inline gang::PodGroup a_group() {
   return group;
 }
 
-}  // namespace nervex::cli
+}  // namespace nervex::view

@@ -1,4 +1,4 @@
-#include "cli/budgets.h"
+#include "view/budgets.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "job/pod_manifest.h"
 
-namespace nervex::cli {
+namespace nervex::view {
 namespace {
 
 bool meets(const Json& requirement, const Json& labels) {
@@ -35,7 +35,7 @@ bool selects(const Json& selector, const Json& labels) {
                      [&](const Json& one) { return meets(one, labels); });
 }
 
-// "minAvailable: 50%" of what is counted by the owner's scale; "" of one that is not.
+// "minAvailable: 50%" if Kubernetes counts the budget's pods by the scale of their owner, else "".
 std::string counted_by_scale(const Budget& budget) {
   if (!budget.max_unavailable.is_null()) {
     return fmt::format("maxUnavailable: {}", kube::to_text(budget.max_unavailable));
@@ -55,35 +55,53 @@ Budget decode_budget(const Json& object) {
           field("maxUnavailable")};
 }
 
-std::vector<std::string> budget_notes(const job::Job& job, const std::vector<RolePods>& roles,
-                                      const std::vector<Budget>& budgets) {
-  std::vector<std::string> notes;
+std::vector<BudgetProblem> find_budget_problems(const job::Job& job,
+                                                const std::vector<RolePods>& roles,
+                                                const std::vector<Budget>& budgets) {
+  std::vector<BudgetProblem> problems;
   const int expected = job.spec.collector ? job.spec.collector->replicas : 0;
-  std::vector<std::string> of_role(roles.size());  // the first budget that selects its pods
+  std::vector<std::string> first(roles.size());  // by role, the first budget that selects its pods
   for (const Budget& budget : budgets) {
     int pods = 0;
     for (std::size_t i = 0; i < roles.size(); ++i) {
       if (roles[i].pods == 0) continue;
       if (!selects(budget.selector, job::labels_of(job, roles[i].role, {}))) continue;
       pods += roles[i].pods;
-      if (of_role[i].empty()) {
-        of_role[i] = budget.name;
-      } else if (of_role[i] != budget.name) {
-        notes.push_back(fmt::format(
-            "PodDisruptionBudgets {} and {} both select {} pods: Kubernetes evicts no pod that two "
-            "budgets select",
-            of_role[i], budget.name, to_string(roles[i].role)));
+      if (first[i].empty()) {
+        first[i] = budget.name;
+      } else if (first[i] != budget.name) {
+        problems.push_back({.code = BudgetProblem::Code::kSelectedTwice,
+                            .budget = first[i],
+                            .setting = {},
+                            .other = budget.name,
+                            .role = roles[i].role});
       }
     }
-    const std::string how = counted_by_scale(budget);
-    if (pods == 0 || how.empty() || (pods == expected && expected > 0)) continue;
-    notes.push_back(fmt::format(
-        "PodDisruptionBudget {} cannot work ({}): it selects {} pod{} of the job, and Kubernetes "
-        "expects {}, the base collectors, so that {}. Use minAvailable with a number",
-        budget.name, how, pods, pods == 1 ? "" : "s", expected,
-        expected == 0 ? "it allows no eviction" : "it allows too many or too few evictions"));
+    std::string setting = counted_by_scale(budget);
+    if (pods == 0 || setting.empty() || (pods == expected && expected > 0)) continue;
+    problems.push_back({.code = BudgetProblem::Code::kCountedByScale,
+                        .budget = budget.name,
+                        .setting = std::move(setting),
+                        .selected = pods,
+                        .expected = expected,
+                        .other = {}});
   }
-  return notes;
+  return problems;
 }
 
-}  // namespace nervex::cli
+std::string describe(const BudgetProblem& problem) {
+  if (problem.code == BudgetProblem::Code::kSelectedTwice) {
+    return fmt::format(
+        "PodDisruptionBudgets {} and {} both select {} pods: Kubernetes evicts no pod that two "
+        "budgets select",
+        problem.budget, problem.other, to_string(problem.role));
+  }
+  return fmt::format(
+      "PodDisruptionBudget {} cannot work ({}): it selects {} pod{} of the job, and Kubernetes "
+      "expects {}, the base collectors, so that {}. Use minAvailable with a number",
+      problem.budget, problem.setting, problem.selected, problem.selected == 1 ? "" : "s",
+      problem.expected,
+      problem.expected == 0 ? "it allows no eviction" : "it allows too many or too few evictions");
+}
+
+}  // namespace nervex::view

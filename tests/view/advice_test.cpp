@@ -1,0 +1,192 @@
+#include "view/advice.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+#include <functional>
+
+#include "tests/support/job_snapshots.h"
+
+namespace nervex::view {
+namespace {
+
+// The base gang waits with that message.
+void wait_with(JobSnapshot& seen, std::string message,
+               std::string_view reason = gang::kReasonUnschedulable) {
+  seen.group = a_group();
+  seen.group->status.gangs = {a_waiting_gang("base", std::move(message))};
+  seen.group->status.gangs[0].reason = reason;
+}
+
+}  // namespace
+
+TEST_CASE("advice follows from the first problem", "[view][advice]") {
+  using job::Phase;
+  struct Row {
+    std::string when;
+    Phase phase;
+    std::function<void(JobSnapshot&)> change;
+    std::string says;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it is being deleted", Phase::kRunning, [](JobSnapshot& v) { v.job.meta.deleting = true; },
+       "being deleted"},
+      {"it is done", Phase::kSucceeded, [](JobSnapshot&) {}, "kubectl logs -n rl dqn-coordinator"},
+      {"it has failed", Phase::kFailed, [](JobSnapshot&) {}, "create the job again"},
+      {"the controller has not seen it", Phase::kNone, [](JobSnapshot&) {},
+       "Is nervex-operator running?"},
+      {"the API server rejects a pod", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         job::set_condition(v.job.status, a_condition("PodsCreated", false, "quota"));
+         v.job.status.reason = v.job.status.conditions.back().reason;
+       },
+       "fix what the API server refuses"},
+      {"something of a deleted job is in the way", Phase::kCreated,
+       [](JobSnapshot& v) { v.job.status.reason = "PreviousJobTerminating"; },
+       "objects of the deleted job"},
+      {"a pod of an earlier attempt is in the way", Phase::kCreated,
+       [](JobSnapshot& v) { v.job.status.reason = "PreviousAttemptTerminating"; },
+       "kubectl delete pod -n rl POD --force"},
+      {"there is no PodGroup yet", Phase::kCreated, [](JobSnapshot&) {}, "about to be queued"},
+      {"the planner has not answered", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.observed_generation = 0;
+       },
+       "Is nervex-scheduler running?"},
+      {"the gang waits for capacity", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_waiting_gang("base", "full")};
+       },
+       "the job starts by itself, whole"},
+      {"the gang can never fit", Phase::kCreated,
+       [](JobSnapshot& v) { wait_with(v, "learner: can never fit: it needs cpu 9"); },
+       "waiting does not help"},
+      {"the gang may use no node", Phase::kCreated,
+       [](JobSnapshot& v) { wait_with(v, "learner: no node is allowed: 1 is cordoned"); },
+       "kubectl get nodes"},
+      {"nodes are full, and one is cordoned", Phase::kCreated,
+       [](JobSnapshot& v) { wait_with(v, "learner: does not fit; 1 is full, 1 is cordoned"); },
+       "describe nodes. Nodes that are cordoned or not ready"},
+      {"it was refused before, and waits for capacity now", Phase::kCreated,
+       [](JobSnapshot& v) {
+         wait_with(v, "learner: does not fit");
+         job::set_condition(v.job.status, a_condition("PodsCreated", false, "no such account"));
+         v.job.status.reason = gang::kReasonUnschedulable;
+       },
+       "the job starts by itself, whole"},
+      {"a replica has failed", Phase::kRunning,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         kube::Pod pod;
+         pod.meta.name = "dqn-learner-x";
+         pod.phase = kube::PodPhase::kFailed;
+         v.pods = {pod};
+       },
+       "kubectl nervex replicas replace dqn -n rl POD"},
+      {"it is over quota", Phase::kCreated,
+       [](JobSnapshot& v) { wait_with(v, "over quota by pods 2", gang::kReasonOverQuota); },
+       "others of the namespace use less"},
+      {"it is larger than the quota", Phase::kCreated,
+       [](JobSnapshot& v) {
+         wait_with(v, "over quota by pods 2, more than the quota allows at all",
+                   gang::kReasonOverQuota);
+       },
+       "have the quota raised, waiting does not help: kubectl describe resourcequotas -n rl"},
+      {"kube-scheduler refused it", Phase::kCreated,
+       [](JobSnapshot& v) { wait_with(v, "refused", gang::kReasonRefusedByScheduler); },
+       "what kube-scheduler objects to"},
+      {"no other node than the refused one may be used", Phase::kCreated,
+       [](JobSnapshot& v) {
+         wait_with(v, "does not fit");
+         v.group->status.gangs[0].refusals.count = 1;
+         v.group->status.avoid = {{"learner", "gpu-0", 0, 1, at("2026-11-21T14:06:00Z")}};
+       },
+       "what kube-scheduler objects to"},
+      {"nobody binds its plan", Phase::kCreated,
+       [](JobSnapshot& v) { wait_with(v, "not bound", gang::kReasonPlanExpired); },
+       "kubectl logs -n nervex-system deployment/nervex-scheduler"},
+      {"it runs in part", Phase::kRunning,
+       [](JobSnapshot& v) {
+         wait_with(v, "learner/0 lost its node; no place yet: learner: does not fit");
+         v.group->status.gangs[0].healing_since = at("2026-11-21T14:04:00Z");
+       },
+       "lost pods get a new place"},
+      {"it is suspended", Phase::kCreated, [](JobSnapshot& v) { v.job.spec.suspend = true; },
+       R"(kubectl patch nervexjob dqn -n rl --type merge -p '{"spec":{"suspend":false}}')"},
+      {"its pods would be refused", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.job.status.conditions.push_back(
+             {"PodsRefused", true, "PodsRefused", "spec.learner.template: no", {}, 1});
+       },
+       "change the template that it names"},
+      {"its PriorityClass is missing", Phase::kCreated,
+       [](JobSnapshot& v) { v.job.status.reason = "PriorityClassMissing"; },
+       "create the PriorityClass"},
+      {"the AggregatorConfig is missing", Phase::kCreated,
+       [](JobSnapshot& v) { v.job.status.reason = "AggregatorMissing"; },
+       "create the AggregatorConfig"},
+      {"the next attempt is not due", Phase::kCreated,
+       [](JobSnapshot& v) { v.job.status.reason = "BackOff"; },
+       "the next attempt begins by itself"},
+      {"it did not start in time", Phase::kFailed,
+       [](JobSnapshot& v) { v.job.status.reason = "ScheduleTimeout"; },
+       "a longer scheduleTimeoutSeconds"},
+      {"the API server does not store the plan", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_waiting_gang("base", "too large")};
+         v.group->status.gangs[0].reason = gang::kReasonPlanRefused;
+       },
+       "ask for fewer pods"},
+      {"a request waits", Phase::kRunning,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {}), a_waiting_gang("request-1", "full")};
+       },
+       "the requested replicas start by themselves"},
+      {"a request can never fit", Phase::kRunning,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {}),
+                                  a_waiting_gang("request-1", "collector: can never fit")};
+       },
+       "kubectl nervex replicas remove dqn -n rl"},
+      {"added base replicas can never fit", Phase::kRunning,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {}),
+                                  a_waiting_gang("base-collector-1", "collector: can never fit")};
+       },
+       "lower spec.collector.replicas or spec.learner.replicas again"},
+      {"its name is none for pods", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.job.status.reason = "InvalidName";
+         v.job.status.conditions.push_back(
+             {"PodsCreated", false, "InvalidName", "at most 51 characters", {}, 1});
+       },
+       "create the job under another name"},
+      {"it starts", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {})};
+       },
+       "its pods are starting"},
+      {"a pod of it is not ready", Phase::kRunning,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         job::set_condition(v.job.status, a_condition("Ready", false, "1/2"));
+       },
+       "not all pods are ready"},
+      {"it runs", Phase::kRunning, [](JobSnapshot& v) { v.group = a_group(); }, "the job runs"},
+  }));
+  INFO("when " << row.when);
+  JobSnapshot seen = a_snapshot(row.phase);
+  row.change(seen);
+  const std::string text = describe(find_advice(seen), "rl", "dqn");
+  INFO(text);
+  CHECK(text.find(row.says) != std::string::npos);
+}
+
+}  // namespace nervex::view

@@ -1,0 +1,176 @@
+#include "view/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gang/plan.h"
+#include "view/waiting_gangs.h"
+
+namespace nervex::view {
+namespace {
+
+using job::Phase;
+
+bool is_observed(const gang::PodGroup& group) {
+  return group.status.observed_generation >= group.meta.generation;
+}
+
+bool has_reason(const JobSnapshot& seen, std::string_view reason) {
+  return seen.job.status.reason == reason;
+}
+
+bool has_failed(const JobSnapshot& seen) { return seen.job.status.phase == Phase::kFailed; }
+
+// The first gang that waits does so for that reason.
+bool waits_for(const JobSnapshot& seen, std::string_view reason) {
+  const auto* gang = first_waiting_gang(seen);
+  return gang != nullptr && gang->reason == reason;
+}
+
+bool helps(const JobSnapshot& seen, gang::Remedy remedy) {
+  const auto* gang = first_waiting_gang(seen);
+  return gang != nullptr && gang::remedy_for(gang->message) == remedy;
+}
+
+bool is_refused(const JobSnapshot& seen) {
+  const auto* gang = first_waiting_gang(seen);
+  if (gang == nullptr) return false;
+  const bool is_avoiding = gang->refusals.count > 0 && !avoided_nodes(seen).empty();
+  return gang->reason == gang::kReasonRefusedByScheduler || is_avoiding;
+}
+
+bool is_growth(const JobSnapshot& seen) {
+  const auto* gang = first_waiting_gang(seen);
+  return gang != nullptr && gang->name != gang::kBaseGang;
+}
+
+// Base replicas that were added to a job that runs: "base-collector-2".
+bool is_added_base(const JobSnapshot& seen) {
+  const auto* gang = first_waiting_gang(seen);
+  return gang != nullptr && gang->name.starts_with(std::string(gang::kBaseGang) + "-");
+}
+
+bool has_failed_pods(const JobSnapshot& seen) {
+  return std::any_of(seen.pods.begin(), seen.pods.end(), [](const kube::Pod& pod) {
+    return pod.phase == kube::PodPhase::kFailed && !pod.meta.deleting;
+  });
+}
+
+struct Rule {
+  AdviceCode code;
+  std::string_view name;
+  bool is_wait;  // the job starts by itself, later
+  bool (*applies)(const JobSnapshot&);
+  std::string_view text;  // {ns} and {job} are filled in
+};
+
+// The first rule that applies is the advice: each may rely on those before it not applying.
+constexpr std::array kRules = std::to_array<Rule>({
+    {AdviceCode::kBeingDeleted, "BeingDeleted", false, [](const JobSnapshot& s) { return s.job.meta.deleting; },
+     "nothing: the job is being deleted."},
+    {AdviceCode::kSucceeded, "Succeeded", false, [](const JobSnapshot& s) { return s.job.status.phase == Phase::kSucceeded; },
+     "nothing: the job has succeeded. The coordinator's log, while its pod is kept: kubectl logs -n {ns} {job}-coordinator"},
+    {AdviceCode::kScheduleTimeout, "ScheduleTimeout", false, [](const JobSnapshot& s) { return has_failed(s) && has_reason(s, "ScheduleTimeout"); },
+     "create the job again, with a longer scheduleTimeoutSeconds or asking for less. Why it did not start is in the note."},
+    {AdviceCode::kDeadlineExceeded, "DeadlineExceeded", false, [](const JobSnapshot& s) { return has_failed(s) && has_reason(s, "DeadlineExceeded"); },
+     "create the job again, with a longer activeDeadlineSeconds if it needs more time."},
+    {AdviceCode::kStartTimeout, "StartTimeout", false, [](const JobSnapshot& s) { return has_failed(s) && has_reason(s, "StartTimeout"); },
+     "correct what kept its pods from running, which the note says, and create the job again; with a longer startTimeoutSeconds if it needs more time."},
+    {AdviceCode::kFailed, "Failed", false, has_failed,
+     "read the coordinator's log, while its pod is kept: kubectl logs -n {ns} {job}-coordinator; then create the job again."},
+    {AdviceCode::kNotObserved, "NotObserved", false, [](const JobSnapshot& s) { return s.job.status.phase == Phase::kNone; },
+     "no controller has seen this job yet. Is nervex-operator running? kubectl get deployments -n nervex-system"},
+    {AdviceCode::kSuspended, "Suspended", false, [](const JobSnapshot& s) { return s.job.spec.suspend; },
+     "nothing, until it shall run: kubectl patch nervexjob {job} -n {ns} --type merge -p '{{\"spec\":{{\"suspend\":false}}}}'"},
+    {AdviceCode::kInvalidName, "InvalidName", false, [](const JobSnapshot& s) { return has_reason(s, "InvalidName"); },
+     "create the job under another name, as the note says, and delete this one: a name cannot be changed."},
+    {AdviceCode::kFixRefusal, "FixRefusal", false, [](const JobSnapshot& s) {
+       const auto* refused = find_condition(s, "PodsCreated", false);
+       return refused != nullptr && has_reason(s, refused->reason);
+     },
+     "fix what the API server refuses; the controller notices by itself, mostly within a minute or two, and tries again at least every 6 minutes."},
+    {AdviceCode::kFixTemplate, "FixTemplate", false, [](const JobSnapshot& s) { return find_condition(s, "PodsRefused", true) != nullptr; },
+     "correct what the note says: change the template that it names, or create what the template refers to. The job keeps its place in the queue, and the API server is asked again within a minute; otherwise no pod of it can be created when its turn comes."},
+    {AdviceCode::kPreviousJobTerminating, "PreviousJobTerminating", true, [](const JobSnapshot& s) { return has_reason(s, "PreviousJobTerminating"); },
+     "wait: the job starts when the objects of the deleted job with the same name are deleted. If that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {AdviceCode::kPreviousAttemptTerminating, "PreviousAttemptTerminating", true, [](const JobSnapshot& s) { return has_reason(s, "PreviousAttemptTerminating"); },
+     "wait, or end the pod that is named above: the next attempt starts when it is gone. If its node is off for good: kubectl delete pod -n {ns} POD --force"},
+    {AdviceCode::kCreatePriorityClass, "CreatePriorityClass", false, [](const JobSnapshot& s) { return has_reason(s, "PriorityClassMissing"); },
+     "create the PriorityClass, and the job starts by itself; or create the job again with one that exists: kubectl get priorityclasses"},
+    {AdviceCode::kCreateAggregatorConfig, "CreateAggregatorConfig", false, [](const JobSnapshot& s) { return has_reason(s, "AggregatorMissing"); },
+     "create the AggregatorConfig: what waits for it starts by itself. Which there are: kubectl get aggregatorconfigs --all-namespaces"},
+    {AdviceCode::kBackOff, "BackOff", false, [](const JobSnapshot& s) { return has_reason(s, "BackOff"); },
+     "nothing: the next attempt begins by itself. How the last one ended: kubectl get nervexjob {job} -n {ns} -o jsonpath='{{.status.lastAttempt}}'"},
+    {AdviceCode::kAboutToBeQueued, "AboutToBeQueued", true, [](const JobSnapshot& s) { return !s.group; },
+     "wait: the job is about to be queued. If that lasts: kubectl logs -n nervex-system deployment/nervex-operator"},
+    {AdviceCode::kNotPlanned, "NotPlanned", false, [](const JobSnapshot& s) { return !is_observed(*s.group); },
+     "the extender has not answered yet. Is nervex-scheduler running? kubectl get deployments -n nervex-system"},
+    {AdviceCode::kPlanTooLarge, "PlanTooLarge", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonPlanRefused); },
+     "ask for fewer pods: the API server does not store the plan of so many. If it objects to something else than the size, the CustomResourceDefinitions may be of another version."},
+    {AdviceCode::kHealing, "Healing", false, [](const JobSnapshot& s) {
+       const auto* gang = first_waiting_gang(s);
+       return gang != nullptr && gang->healing_since.has_value();
+     },
+     "nothing has to be done: lost pods get a new place as soon as there is one. After the time above all pods of the gang are deleted and it is queued again, which uses no retry. A node that comes back, or freed capacity, helps."},
+    {AdviceCode::kPlanExpired, "PlanExpired", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonPlanExpired); },
+     "nothing, if it was a restart: the gang is planned again by itself, at least every 5 minutes. Else look at the deployment that the message names: kubectl logs -n nervex-system deployment/nervex-scheduler, or nervex-operator; or, if the message says so, remove the pods' schedulingGates in time."},
+    {AdviceCode::kRefusedByScheduler, "RefusedByScheduler", true, is_refused,
+     "wait if what kube-scheduler objects to passes: the gang is planned again by itself, and a node that was refused is tried again later. Else change it: pod affinity, topology spread, volumes or resource claims of the template, or the pods that are in the way."},
+    {AdviceCode::kExceedsQuota, "ExceedsQuota", false, [](const JobSnapshot& s) {
+       return waits_for(s, gang::kReasonOverQuota) && helps(s, gang::Remedy::kAskForLess);
+     },
+     "ask for less or have the quota raised, waiting does not help: kubectl describe resourcequotas -n {ns}"},
+    {AdviceCode::kOverQuota, "OverQuota", true, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonOverQuota); },
+     "wait until others of the namespace use less, or have the quota raised; the gang starts by itself then: kubectl describe resourcequotas -n {ns}"},
+    {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return is_added_base(s) && helps(s, gang::Remedy::kAskForLess); },
+     "lower spec.collector.replicas or spec.learner.replicas again (kubectl edit nervexjob {job} -n {ns}), or add nodes: waiting does not help, the added replicas do not even fit these nodes when they are empty. The job runs meanwhile."},
+    {AdviceCode::kTakeRequestBack, "TakeRequestBack", false, [](const JobSnapshot& s) { return is_growth(s) && helps(s, gang::Remedy::kAskForLess); },
+     "take the request back (kubectl nervex replicas remove {job} -n {ns} --collectors N, or --learners N: the newest of that role go first), ask for less, or add nodes: waiting does not help, it does not even fit these nodes when they are empty. The job runs meanwhile."},
+    {AdviceCode::kAskForLess, "AskForLess", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kAskForLess); },
+     "ask for less per pod or for fewer pods, or add nodes: waiting does not help, the gang does not even fit these nodes when they are empty."},
+    {AdviceCode::kAllowNodes, "AllowNodes", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kAllowNodes); },
+     "change nodeSelector, affinity or tolerations, or have nodes labelled, uncordoned or repaired; the gang starts by itself then: kubectl get nodes --show-labels"},
+    {AdviceCode::kRequestWaits, "RequestWaits", true, is_growth,
+     "wait: the requested replicas start by themselves, all together, as soon as they fit, and the job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes"},
+    {AdviceCode::kWaitForCapacity, "WaitForCapacity", true, [](const JobSnapshot& s) { return first_waiting_gang(s) != nullptr; },
+     "wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes"},
+    {AdviceCode::kRequestRetried, "RequestRetried", false, [](const JobSnapshot& s) { return find_condition(s, "RequestsScheduled", false) != nullptr; },
+     "nothing: the requested replicas are tried again by themselves."},
+    {AdviceCode::kStarting, "Starting", true, [](const JobSnapshot& s) { return s.job.status.phase == Phase::kCreated; },
+     "wait: the whole gang is scheduled, and its pods are starting. If that lasts: kubectl describe pods -n {ns} -l nervexjob-name={job}"},
+    {AdviceCode::kNotReady, "NotReady", false, [](const JobSnapshot& s) { return find_condition(s, "Ready", false) != nullptr; },
+     "the coordinator runs, but not all pods are ready: kubectl get pods -n {ns} -l nervexjob-name={job}"},
+    {AdviceCode::kReplicasFailed, "ReplicasFailed", false, has_failed_pods,
+     "the job runs, and replicas of it have failed. They are not made again by themselves: their coordinator asks for it, or kubectl nervex replicas replace {job} -n {ns} POD. Why one failed: kubectl logs -n {ns} POD"},
+    {AdviceCode::kRunning, "Running", false, [](const JobSnapshot&) { return true; },
+     "nothing: the job runs."},
+});
+
+const Rule& rule_for(AdviceCode code) {
+  return *std::find_if(kRules.begin(), kRules.end(),
+                       [&](const Rule& rule) { return rule.code == code; });
+}
+
+}  // namespace
+
+std::string_view to_string(AdviceCode code) { return rule_for(code).name; }
+
+Advice find_advice(const JobSnapshot& seen) {
+  const Rule& rule = *std::find_if(kRules.begin(), kRules.end(),
+                                   [&](const Rule& each) { return each.applies(seen); });
+  return {rule.code, rule.is_wait && helps(seen, gang::Remedy::kOpenNodes)};
+}
+
+std::string describe(const Advice& advice, std::string_view ns, std::string_view job) {
+  std::string text = fmt::format(fmt::runtime(rule_for(advice.code).text), fmt::arg("ns", ns),
+                                 fmt::arg("job", job));
+  if (advice.opening_nodes_helps) {
+    text +=
+        ". Nodes that are cordoned or not ready, as the reason says, may help, too: kubectl get "
+        "nodes";
+  }
+  return text;
+}
+
+}  // namespace nervex::view

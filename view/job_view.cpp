@@ -1,0 +1,273 @@
+#include "view/job_view.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "view/waiting_gangs.h"
+
+namespace nervex::view {
+namespace {
+
+using job::Phase;
+using job::Role;
+using Subject = Wait::Subject;
+
+// ---- What waits
+
+PodsByRole count_pods(const gang::PodGroup& group, std::string_view gang) {
+  PodsByRole pods;
+  for (const auto& set : group.spec.members) {
+    if (set.gang == gang) pods[set.role] += static_cast<int>(set.slots.size());
+  }
+  return pods;
+}
+
+Wait describe_wait(const JobSnapshot& seen, const gang::GangStatus& gang) {
+  // healing_since may be in the future: it is when the healing deadline begins.
+  const bool has_begun = gang.healing_since && *gang.healing_since <= seen.now;
+  return {.subject = gang.healing_since ? Subject::kLostPods : Subject::kGang,
+          .gang = gang.name,
+          .pods = count_pods(*seen.group, gang.name),
+          .since = has_begun ? *gang.healing_since : gang.since,
+          .reason = gang.reason,
+          .message = gang.message};
+}
+
+// The job's own conditions say what its PodGroup does not know.
+std::optional<Wait> find_waiting_condition(const JobSnapshot& seen) {
+  const bool is_running = seen.job.status.phase == Phase::kRunning;
+  const Subject base = is_running ? Subject::kPods : Subject::kGang;
+  for (const auto& [type, subject] : {std::pair{"PodsCreated", base}, std::pair{"Scheduled", base},
+                                      std::pair{"RequestsScheduled", Subject::kRequests}}) {
+    const job::Condition* found = find_condition(seen, type, false);
+    if (found == nullptr || found->message.empty()) continue;
+    const std::string_view gang = subject == Subject::kRequests ? "" : gang::kBaseGang;
+    return Wait{.subject = subject,
+                .gang = std::string(gang),
+                .pods = {},
+                .since = found->last_transition,
+                .reason = found->reason,
+                .message = found->message};
+  }
+  return std::nullopt;
+}
+
+std::vector<Wait> find_waits(const JobSnapshot& seen) {
+  std::vector<Wait> waits;
+  if (is_finished(seen)) return waits;
+  if (seen.job.status.phase == Phase::kNone) {
+    waits.push_back({.subject = Subject::kGang,
+                     .gang = std::string(gang::kBaseGang),
+                     .pods = {},
+                     .since = seen.job.meta.created,
+                     .reason = "NotObserved",
+                     .message = "no controller has seen the job yet"});
+    return waits;
+  }
+  for (const auto* gang : find_waiting_gangs(seen)) waits.push_back(describe_wait(seen, *gang));
+  if (!waits.empty()) return waits;
+  if (auto wait = find_waiting_condition(seen)) waits.push_back(*std::move(wait));
+  return waits;
+}
+
+std::optional<SysTime> find_schedule_timeout(const JobSnapshot& seen) {
+  const job::Status& status = seen.job.status;
+  const auto& timeout = seen.job.spec.schedule_timeout_seconds;
+  const bool counts = status.phase == Phase::kCreated && !seen.job.spec.suspend;
+  if (!timeout || !status.waiting_since || !counts) return std::nullopt;
+  // The back-off after a failed attempt does not count. While the API server refuses its pods, the
+  // job waits in the queue, which does.
+  const job::Condition* created = find_condition(seen, "PodsCreated", false);
+  const bool is_refused = created != nullptr && created->reason == "FailedCreate";
+  const SysTime backed_off = status.next_attempt_time.value_or(SysTime{});
+  const SysTime from =
+      is_refused ? *status.waiting_since : std::max(*status.waiting_since, backed_off);
+  return from + std::chrono::seconds(*timeout);
+}
+
+// ---- What the job wants and has
+
+// The status counts the pods of multi-GPU learners as learners.
+bool counts_as(std::string_view role, Role counted) {
+  return role == to_string(counted) ||
+         (counted == Role::kLearner && role == to_string(Role::kDdpLearner));
+}
+
+int count_wanted(const job::Job& job, Role role) {
+  if (role == Role::kCoordinator) return 1;
+  if (role == Role::kAggregator || role == Role::kDdpLearner) return 0;
+  const auto& spec = role_spec(job.spec, role);
+  if (!spec) return 0;
+  int pods = spec->replicas;
+  for (const auto& entry : job.spec.requests.entries) {
+    if (entry.role != role || entry.attempt != job.status.attempt) continue;
+    pods += static_cast<int>(entry.slots.size());
+  }
+  return pods;
+}
+
+template <typename Counts>
+int count_slots(const gang::PodGroup& group, Counts counts) {
+  std::size_t slots = 0;
+  for (const auto& set : group.spec.members) {
+    if (counts(set.role)) slots += set.slots.size();
+  }
+  return static_cast<int>(slots);
+}
+
+int count_placed(const JobSnapshot& seen, Role role) {
+  if (!seen.group) return 0;
+  int placed = 0;
+  for (const auto& gang : seen.group->status.gangs) {
+    for (const auto& placement : gang.placements) placed += counts_as(placement.role, role) ? 1 : 0;
+  }
+  return placed;
+}
+
+std::vector<RoleView> summarize_roles(const JobSnapshot& seen) {
+  const job::Status& status = seen.job.status;
+  std::vector<RoleView> roles;
+  for (const auto& [role, counts] : {std::pair{Role::kCoordinator, &status.coordinator},
+                                     std::pair{Role::kAggregator, &status.aggregator},
+                                     std::pair{Role::kCollector, &status.collector},
+                                     std::pair{Role::kLearner, &status.learner}}) {
+    const Role counted = role;
+    const int wanted =
+        seen.group ? count_slots(*seen.group,
+                                 [&](const std::string& one) { return counts_as(one, counted); })
+                   : count_wanted(seen.job, role);
+    if (wanted == 0 && *counts == job::RoleCounts{}) continue;
+    roles.push_back({role, wanted, count_placed(seen, role), *counts});
+  }
+  return roles;
+}
+
+// ---- Where its pods go
+
+void add_reserved(const gang::PodGroup& group, const gang::ReservedCapacity& entry,
+                  PodsByRole& pods) {
+  const auto& sets = group.spec.members;
+  const auto set = std::find_if(sets.begin(), sets.end(),
+                                [&](const auto& one) { return one.name == entry.set; });
+  if (set != sets.end()) pods[set->role] += entry.count;
+}
+
+std::optional<Reservation> find_reservation(const JobSnapshot& seen) {
+  if (!seen.group) return std::nullopt;
+  Reservation reservation;
+  for (const auto& gang : seen.group->status.gangs) {
+    for (const auto& entry : gang.reserved) add_reserved(*seen.group, entry, reservation.pods);
+  }
+  if (reservation.pods.empty()) return std::nullopt;
+  reservation.until = job::reserved_until(seen.job);
+  reservation.seconds_after_start = job::reservation_seconds(seen.job);
+  return reservation;
+}
+
+std::vector<PlannedNode> summarize_nodes(const JobSnapshot& seen) {
+  std::map<std::string, PlannedNode> by_name;
+  const auto node = [&](const std::string& name) -> PlannedNode& {
+    PlannedNode& found = by_name[name];
+    found.name = name;
+    return found;
+  };
+  if (!seen.group) return {};
+  for (const auto& gang : seen.group->status.gangs) {
+    for (const auto& placement : gang.placements) {
+      node(placement.node)
+          .slots.push_back(placement.role + "/" + std::to_string(placement.slot.ordinal));
+    }
+    for (const auto& entry : gang.reserved) {
+      add_reserved(*seen.group, entry, node(entry.node).reserved);
+    }
+  }
+  std::vector<PlannedNode> nodes;
+  for (auto& [name, planned] : by_name) nodes.push_back(std::move(planned));
+  return nodes;
+}
+
+// ---- What else there is to say
+
+void add_condition_notes(const JobSnapshot& seen, JobView& view) {
+  for (const auto& [type, status] :
+       {std::pair{"PodsCreated", false}, std::pair{"PodsRefused", true},
+        std::pair{"AggregatorMissing", true}, std::pair{"Requeued", true},
+        std::pair{"RequestsLost", true}, std::pair{"Failed", true}}) {
+    const job::Condition* found = find_condition(seen, type, status);
+    if (found == nullptr || found->message.empty()) continue;
+    const bool is_said = std::any_of(view.waits.begin(), view.waits.end(), [&](const Wait& wait) {
+      return wait.message == found->message;
+    });
+    if (!is_said) view.notes.push_back({type, found->message});
+  }
+}
+
+void add_budget_notes(const JobSnapshot& seen, JobView& view) {
+  if (is_finished(seen)) return;
+  std::vector<RolePods> roles;
+  for (const Role role : {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner,
+                          Role::kDdpLearner}) {
+    const int wanted =
+        seen.group ? count_slots(*seen.group,
+                                 [&](const std::string& one) { return one == to_string(role); })
+                   : count_wanted(seen.job, role);
+    roles.push_back({role, wanted});
+  }
+  for (const auto& problem : find_budget_problems(seen.job, roles, seen.budgets)) {
+    view.notes.push_back({"PodDisruptionBudget", describe(problem)});
+  }
+}
+
+std::vector<PodProblem> find_problems(const std::vector<kube::Pod>& pods) {
+  std::vector<PodProblem> problems;
+  for (const auto& pod : pods) {
+    if (auto problem = find_problem(pod)) problems.push_back(*std::move(problem));
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::string_view to_string(Subject subject) {
+  switch (subject) {
+    case Subject::kGang:
+      return "Gang";
+    case Subject::kLostPods:
+      return "LostPods";
+    case Subject::kPods:
+      return "Pods";
+    case Subject::kRequests:
+      return "Requests";
+  }
+  return "";
+}
+
+JobView summarize(const JobSnapshot& seen) {
+  const job::Status& status = seen.job.status;
+  JobView view;
+  view.ns = seen.job.meta.ns;
+  view.name = seen.job.meta.name;
+  view.now = seen.now;
+  view.created = seen.job.meta.created;
+  view.phase = status.phase;
+  view.reason = status.reason;
+  if (const auto* reached = find_condition(seen, to_string(status.phase), true)) {
+    view.since = reached->last_transition;
+  }
+  view.waits = find_waits(seen);
+  if (!view.waits.empty()) view.fails_at = find_schedule_timeout(seen);
+  view.avoided = avoided_nodes(seen);
+  view.reservation = find_reservation(seen);
+  add_condition_notes(seen, view);
+  add_budget_notes(seen, view);
+  view.roles = summarize_roles(seen);
+  view.nodes = summarize_nodes(seen);
+  view.problems = find_problems(seen.pods);
+  view.events = seen.events;
+  view.advice = find_advice(seen);
+  return view;
+}
+
+}  // namespace nervex::view
