@@ -127,16 +127,19 @@ RunningProgram::~RunningProgram() {
 
 bool RunningProgram::uses_tls() const { return program_ == "webhook"; }
 
-std::size_t RunningProgram::memory_of(const std::string& key) const {
+// The number after `key` in /proc/<pid>/status; memory is in KiB there.
+std::size_t RunningProgram::process_status(const std::string& key) const {
   const std::string status = read(fmt::format("/proc/{}/status", pid_));
   const auto at = status.find(key);
   if (at == std::string::npos) throw std::runtime_error("no " + key + " of " + program_);
-  return std::strtoull(status.c_str() + at + key.size(), nullptr, 10) << 10;
+  return std::strtoull(status.c_str() + at + key.size(), nullptr, 10);
 }
 
-std::size_t RunningProgram::peak_memory_bytes() const { return memory_of("VmHWM:"); }
+std::size_t RunningProgram::peak_memory_bytes() const { return process_status("VmHWM:") << 10; }
 
-std::size_t RunningProgram::memory_bytes() const { return memory_of("VmRSS:"); }
+std::size_t RunningProgram::memory_bytes() const { return process_status("VmRSS:") << 10; }
+
+std::size_t RunningProgram::threads() const { return process_status("Threads:"); }
 
 std::string RunningProgram::log() const { return read(files_.directory() + "/log"); }
 

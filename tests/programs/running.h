@@ -52,6 +52,7 @@ class RunningProgram {
   const std::string& ca() const { return ca_; }  // who issued its certificate; with TLS
   std::size_t peak_memory_bytes() const;         // resident, since it was started
   std::size_t memory_bytes() const;              // resident, now
+  std::size_t threads() const;
   std::string log() const;
 
   void signal(int number) const;
@@ -59,7 +60,7 @@ class RunningProgram {
   std::optional<Ended> wait(std::chrono::milliseconds limit);
 
  private:
-  std::size_t memory_of(const std::string& key) const;
+  std::size_t process_status(const std::string& key) const;
 
   const std::string program_;
   test::TestFiles files_;
