@@ -1,6 +1,8 @@
 """Somebody empties the status of a PodGroup by hand, at each stage of a job's life. It is made again of what the
 pods say: nothing that runs is harmed, and what waits starts."""
 
+import contextlib
+
 import pytest
 from harness import kubelet, pod_groups
 from support import nodes
@@ -42,6 +44,17 @@ def placements(jobs):
                   for one in pod_groups.placements(group_of(jobs)))
 
 
+@contextlib.contextmanager
+def not_ready(api, names):
+    for name in names:
+        kubelet.set_node_ready(api, name, False)
+    try:
+        yield
+    finally:
+        for name in names:
+            kubelet.set_node_ready(api, name, True)
+
+
 def is_committed(jobs):
     status = group_of(jobs).get("status", {})
     gangs = status.get("gangs", [])
@@ -68,23 +81,23 @@ def test_a_job_that_waits_starts_nevertheless(jobs, own_nodes, target):
     jobs.wait_phase(NAME, "Running")
 
 
-def test_a_job_whose_pods_are_being_bound_starts_nevertheless(jobs, own_nodes, quick):
+def test_a_job_whose_pods_are_being_bound_starts_nevertheless(jobs, own_nodes, programs):
     """Its pods exist and kube-scheduler is away: the plan is made again, and its pods with it."""
     pool, _ = own_nodes
-    quick.stop("scheduler")
+    programs.stop("scheduler")
     jobs.create(job(NAME, collector={"replicas": 2, "template": on(pool)}))
     jobs.wait_pods(NAME, 4)
     last = max(number for *_, number in placements(jobs))
     wipe(jobs)
     wait_for(lambda: group_of(jobs).get("status", {}).get("gangs") and placements(jobs), "another plan")
     assert min(number for *_, number in placements(jobs)) > last
-    quick.start("scheduler")
+    programs.start("scheduler")
     jobs.wait_phase(NAME, "Running")
     wait_for(lambda: is_committed(jobs), "the gang to be committed")
 
 
 @pytest.mark.parametrize("how", ["alone", "node away for a second", "extender restarted"])
-def test_a_job_that_runs_is_left_alone(jobs, own_nodes, quick, replicas_api, namespace, observer, how):
+def test_a_job_that_runs_is_left_alone(jobs, own_nodes, programs, replicas_api, namespace, observer, how):
     pool, names = own_nodes
     jobs.create(job(NAME, collector={"replicas": 1, "reservedReplicas": 2, "template": on(pool)},
                     learner={"template": template()}))
@@ -93,19 +106,15 @@ def test_a_job_that_runs_is_left_alone(jobs, own_nodes, quick, replicas_api, nam
     jobs.wait_pods(NAME, 4, "Running")
     wait_for(lambda: is_committed(jobs), "all gangs to be committed")
     before, pods = placements(jobs), uids(jobs)
-    if how == "extender restarted":
-        quick.stop("extender")
-    if how == "node away for a second":
-        coordinator = jobs.pods(NAME, "coordinator")[0].spec.node_name
-        for name in {coordinator, *names}:
-            kubelet.set_node_ready(quick.api(), name, False)
-    wipe(jobs)
-    if how == "extender restarted":
-        quick.start("extender")
-    wait_for(lambda: is_committed(jobs), "the status to be restored")
-    if how == "node away for a second":
-        for name in {coordinator, *names}:
-            kubelet.set_node_ready(quick.api(), name, True)
+    coordinator = jobs.pods(NAME, "coordinator")[0].spec.node_name
+    away = {coordinator, *names} if how == "node away for a second" else ()
+    with not_ready(programs.api(), away):
+        if how == "extender restarted":
+            programs.stop("extender")
+        wipe(jobs)
+        if how == "extender restarted":
+            programs.start("extender")
+        wait_for(lambda: is_committed(jobs), "the status to be restored")
     always(stays(jobs, pods), "the same pods, beyond every deadline", 12)
     assert placements(jobs) == before
     held = [one.get("held") for one in group_of(jobs)["status"]["gangs"] if one["name"] == "base"]
