@@ -2,6 +2,7 @@
 (docs/jobs.md, "What the planner knows")."""
 
 import collections
+import json
 
 from support import nodes
 from support.jobs import job, template
@@ -38,10 +39,13 @@ def test_a_hard_spread_by_node_is_kept_after_some_plans(jobs, programs, quick, s
         print(f"plans refused: {len(starts.refusals(uid))}")
 
 
-def test_a_spread_that_honours_the_pin_has_no_effect_and_is_warned_of(jobs, programs, quick):
+def test_a_spread_that_honours_the_pin_has_no_effect_and_is_warned_of(jobs, programs, quick, kubectl, namespace):
     with nodes.own_nodes(programs.api(), *[{}] * 2) as (pool, machines):
         nodes.wait_usable(programs.api(), machines)
-        jobs.create(spread(pool, "kubernetes.io/hostname", 4, nodeAffinityPolicy="Honor"))
+        body = spread(pool, "kubernetes.io/hostname", 4, nodeAffinityPolicy="Honor")
+        said = kubectl("create", "-n", namespace, "-f", "-", body=json.dumps(body))
+        assert ("Warning: spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: "
+                "not kept, pods are pinned to nodes") in said.stderr.splitlines(), said
         assert sum(wait_by_node(jobs, 4)) == 4
         pods = jobs.pods(NAME, "collector")
         assert {one.node_affinity_policy for pod in pods for one in pod.spec.topology_spread_constraints} == {"Honor"}
