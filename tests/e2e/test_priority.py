@@ -1,6 +1,7 @@
-"""priorityClassName is the job's place in the queue, from PriorityClass to PodGroup to planner."""
+"""A job's place in the queue: by priorityClassName, from PriorityClass to PodGroup to planner, then by age."""
 
 import json
+import time
 import uuid
 
 import kubernetes
@@ -78,6 +79,33 @@ def test_two_waiting_jobs_start_in_order_of_priority(jobs, all_gpus, priority_cl
     jobs.wait_phase("low", "Running", timeout=LONG)
 
 
+def test_jobs_that_are_created_while_the_controller_is_away_start_in_order_of_creation(jobs, programs):
+    with nodes.own_node(programs.api(), gpus=8) as node:
+        nodes.wait_usable(programs.api(), [node])
+
+        def wants_node(name):
+            return job(name, collector={"template": template(gpus=8, nodeSelector={nodes.OWN: node}), "replicas": 1})
+        jobs.create(wants_node("blocks"))
+        jobs.wait_pods("blocks", 3, "Running", timeout=LONG)
+        programs.stop("controller")
+        waiting = ["d", "c", "b", "a"]  # the controller lists them the other way round
+        for name in waiting:
+            jobs.create(wants_node(name))
+            time.sleep(1.1)  # the API server counts seconds
+        programs.start("controller")
+
+        def all_wait():
+            reasons = {name: jobs.get(name).get("status", {}).get("reason") for name in waiting}
+            return set(reasons.values()) == {"Unschedulable"}, reasons
+        wait_for(all_wait, "all of them to wait")
+        jobs.delete("blocks")
+        while waiting:
+            first = waiting.pop(0)
+            wait_for(lambda: [name for name in (first, *waiting) if jobs.phase(name) == "Running"], "one to run")
+            assert jobs.phase(first) == "Running", f"another one than {first} runs"
+            jobs.delete(first)
+
+
 def test_a_running_job_gets_what_it_lost_before_a_waiting_job_of_higher_priority_starts(
         jobs, target, core, namespace, programs, priority_class):
     low, high = priority_class(-10), priority_class(1000)
@@ -104,21 +132,36 @@ def test_a_running_job_gets_what_it_lost_before_a_waiting_job_of_higher_priority
 
 
 def test_the_place_of_a_preempted_pod_is_left_to_the_preemptor(
-        jobs, target, core, namespace, programs, observer, priority_class):
+        jobs, target, core, namespace, programs, observer, priority_class, node_agent):
+    """One of two preempted pods ends later than the other: the place of the first is free meanwhile."""
     with nodes.own_nodes(target.cluster.api(), {}, gpus=8) as (pool, names):
         nodes.wait_usable(target.cluster.api(), names)
         selector = {nodes.OWN: pool}
-        one = template(gpus=4, nodeSelector=selector)
+        one = template(gpus=4, nodeSelector=selector, terminationGracePeriodSeconds=8)
         jobs.create(job("preempted", collector={"template": one, "replicas": 2}))
         jobs.wait_pods("preempted", 4, "Running", timeout=LONG)
+        first, slow = jobs.pods("preempted", "collector")
+        node_agent.annotate(slow.metadata.name, terminates="slowly")
+        preempted = {first.metadata.uid, slow.metadata.uid}
         container = template(gpus=8)["spec"]["containers"][0]
         core.create_namespaced_pod(namespace, {"metadata": {"name": "urgent"}, "spec": {
             "priorityClassName": priority_class(1000), "nodeSelector": selector, "containers": [container]}})
-        wait_for(lambda: core.read_namespaced_pod("urgent", namespace).status.phase == "Running",
-                 "the urgent pod to run", LONG)
+
+        def bound_successors():
+            return [pod.metadata.name for pod in jobs.pods("preempted", "collector")
+                    if pod.spec.node_name and pod.metadata.uid not in preempted]
+
+        def ended():
+            uids = {pod.metadata.uid for pod in jobs.pods("preempted", "collector")}
+            return first.metadata.uid not in uids and slow.metadata.uid in uids, uids
+
+        def urgent_runs():
+            assert not bound_successors(), "a successor has the place that was freed for the urgent pod"
+            return core.read_namespaced_pod("urgent", namespace).status.phase == "Running"
+        wait_for(ended, "the first collector to end, and the second to be terminating")
+        wait_for(urgent_runs, "the urgent pod to run", LONG)
         jobs.wait_condition("preempted", "Scheduled", "False")
-        always(lambda: not [pod for pod in jobs.pods("preempted", "collector") if pod.spec.node_name],
-               "no successor beside the urgent pod")
+        always(lambda: not bound_successors(), "no successor beside the urgent pod")
         observer.catch_up()
         assert observer.broken == []
 
