@@ -202,3 +202,22 @@ def test_reserved_replicas_above_max_replicas_are_refused_with_the_field(jobs):
         jobs.create(body)
     assert refused.value.status == 422
     assert "spec.learner.reservedReplicas" in refused.value.body
+
+
+def test_what_is_reserved_counts_in_a_quota(jobs, core, namespace, gpu_nodes):
+    """Else a namespace without GPUs could keep them from all others."""
+    def allow(gpus):
+        return {"metadata": {"name": "team"}, "spec": {"hard": {"requests.nvidia.com/gpu": gpus}}}
+    core.create_namespaced_resource_quota(namespace, allow("1"))
+    wait_for(lambda: core.read_namespaced_resource_quota("team", namespace).status.used, "the quota to count")
+    jobs.create(reserving(FIRST, 2, gpus=1))
+
+    def waits():
+        status = jobs.get(FIRST).get("status", {})
+        return status.get("reason") == "OverQuota", status
+    wait_for(waits, "the job to wait for its quota")
+    assert jobs.pods(FIRST) == []
+    assert reserved(jobs, FIRST) == {}
+    core.patch_namespaced_resource_quota("team", namespace, allow("2"))
+    jobs.wait_phase(FIRST, "Running")
+    wait_for(lambda: reserved(jobs, FIRST) == {"learner": 2}, "capacity to be reserved")
