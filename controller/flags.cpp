@@ -56,7 +56,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                "create the workers that a job starts with on their nodes, past kube-scheduler, "
                "where nervex-extender knows all that decides where they may go; the coordinator "
                "is bound when the kubelets have started them. Faster; what else writes pods to "
-               "those nodes is found out by kubelets then, see docs/direct-placement.md");
+               "those nodes is found out by kubelets then, see docs/concepts/direct-placement.md");
   app.add_option("--workers", flags.workers, "jobs that are reconciled in parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 64))

@@ -1,7 +1,7 @@
 // base/http/server.h - how do callers reach a program? HTTP/1.1, plain or TLS.
 //
 // The settings are those that decide whether such a server survives its callers: idle connections,
-// slow senders, lying lengths (docs/http-hardening.md). One thread per live connection.
+// slow senders, lying lengths (docs/reference/http-servers.md). One thread per live connection.
 #pragma once
 
 #include <chrono>

@@ -101,7 +101,7 @@ def load(options, setup, side, hook, size, calls, rate=0, reviews_file=None):
 
 
 def first_sight(options, setup, cluster):
-    """The dry run of templates: what it costs when nobody has asked about them, and when somebody has."""
+    """The dry run of templates: its cost without and with a cached verdict."""
     flags = [*programs.DRY_RUNS, "--pod-access", "off", "--capacity", "off"]
     found = []
     for number in range(options.rounds):

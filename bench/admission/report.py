@@ -6,9 +6,9 @@ import statistics
 from tables import markdown, spread, table, write_chapter
 
 SIDES = {
-    "nervex": "nervex-webhook, asking nothing of the cluster but whether there is an AggregatorConfig",
-    "asking": "nervex-webhook as it is installed: also may the user create pods, do the pods fit, and the dry run of "
-              "templates, which it remembers",
+    "nervex": "nervex-webhook; of the cluster it reads only the AggregatorConfig",
+    "asking": "nervex-webhook as it is installed: it also asks whether the user may create pods, whether the pods fit, and "
+              "for dry runs of templates, which it caches",
     "typed": "Go: controller-runtime decodes into structs, defaults and checks as a typical operator has them",
     "openapi": "Go: the tree against the whole OpenAPI schema, with the API server's validator",
     "dry run": "",
@@ -74,7 +74,7 @@ def verdict_rows(results):
 
 def dry_run_rows(results):
     rows = [["dry run of templates, validate of 4 kB", "CPU µs a review", "p50, µs"]]
-    for what, title in (("new", "three templates that nobody has asked about"), ("known", "the same once more")):
+    for what, title in (("new", "three templates that are not cached"), ("known", "the same once more")):
         seen = [one[what] for one in results["dry_runs"]]
         rows.append([title, cell([one["cpu_us"] for one in seen]), cell([one["p50_us"] for one in seen])])
     return rows
@@ -105,14 +105,14 @@ def chapter(results):
     shown = "\n".join(f"| {name} | {SIDES[name]} |" for name in sides_of(results))
     first, *more = (markdown(one) for one in tables(results))
     parts = [
-        "# Admission: what a review costs\n",
+        "## Admission: what a review costs\n",
         "Written by `scripts/bench --admission --page docs/benchmarks.md`; do not edit. Medians of "
-        f"{about['rounds']} rounds in turn, with the least and the most in brackets. All sides get the same right jobs "
-        "with three templates over TLS connections that stay open: two without a pause for CPU time, eight at 1,000 "
-        "reviews a second for latency, which counts from the moment when a review was due.\n",
+        f"{about['rounds']} rounds in turn,\nwith the minimum and the maximum in brackets. All sides get the same valid "
+        "jobs with three templates over TLS\nconnections that stay open: two without a pause for CPU time, eight at 1,000 "
+        "reviews a second for latency, which\ncounts from the moment when a review was due.\n",
         f"| side | what it is |\n|---|---|\n{shown}\n", first + "\n", *(one + "\n" for one in more),
-        "An API server in memory that answers at once stands in for the cluster; its time is in the latencies and not in "
-        "the CPU time.\n",
+        "An API server in memory that answers at once replaces the cluster. Its time is in the latencies, not in the CPU "
+        "time.\n",
         f"{about['machine']}; nervex {about['nervex']}, controller-runtime {about['controller_runtime']}, "
         f"k8s.io/api {about['kubernetes']}.\n"]
     return "\n".join(parts)

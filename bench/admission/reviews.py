@@ -1,4 +1,4 @@
-"""The reviews that all sides get: right jobs, as an API server sends them, defaults of the CRD filled in."""
+"""The reviews that all sides get: valid jobs, as an API server sends them, defaults of the CRD filled in."""
 
 import json
 

@@ -76,7 +76,7 @@ BUDGETS = (
     Budget("contention", "CPU s of scheduler and API server in 30 s of waiting", 0.2, False, waiting_cpu),
 )
 # Workers created with their node, a further side that a run may have. The coordinator's bind waits until kubelets have
-# started all of them, which nobody else waits for. So there are two figures: until all workers are placed, and until
+# started all of them, which no other side waits for. So there are two figures: until all workers are placed, and until
 # all pods run.
 DIRECT = tuple(Budget(scenario, f"direct placement: {what} against bare pods", 1.3, True, value, "bare")
                for scenario in ("1x1000", "100x10")

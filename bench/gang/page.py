@@ -3,36 +3,37 @@
 import collections
 import os
 import re
+import shlex
 
 from gang import report
 from tables import markdown
 
 INTRODUCTION = """# Benchmarks: how fast gangs start
 
-Written by `make bench-gang`; do not edit. Each figure is the median of the rounds, with the least and the most in
-brackets. What a start spends its time on: [performance.md](performance.md).
+Written by `make bench-gang`; do not edit. Each figure is the median of the rounds, with the minimum and the maximum in
+brackets. Where the time of a start goes: [performance](performance.md).
 
 ## What is compared
 
-All sides run on one control plane with simulated nodes, in turn, round by round. Only the programs of the side whose
-turn it is run, and each schedules without a limit of requests. All pods ask for the same.
+All sides run on one control plane with simulated nodes, in turn, round by round. Only the programs of the current side
+run, and each schedules without a limit of requests. All pods have the same requests.
 
 | side | what starts a gang |
 |---|---|
 {sides}
 
-- Times are the API server's own: its audit log has each request to the microsecond. "pods/s" counts from the first
-  create request to the answer of the last bind. A gang is there when its last pod is bound. The p99 is of the time from
-  a pod's create request to its bind. "all run" is when the simulated nodes have started the last pod. All sides pay for
-  the audit log.
+- Times are the API server's own: its audit log has each request to the microsecond, and all sides pay for it. "pods/s"
+  counts from the first create request to the answer of the last bind. A gang has started when its last pod is bound.
+  The p99 is of the time from a pod's create request to its bind. "all run" is when the simulated nodes have started the
+  last pod.
 - With direct placement a worker counts as bound when its create request, which names its node, is answered. The
   coordinator is bound when all workers run, which no other side waits for; "pods/s" includes that.
 - Everything that a side writes is included: PodGroups, status, Services, events.
-- CPU time counts from the first request until the API server is calm again. Memory is the most that was resident.
-  "scheduler" is kube-scheduler, ours with the extender; "controllers" are our webhook, controller and server. Pods of the
-  other sides are created by the benchmark, {workers} at a time, which costs less than a controller would.
-- Contention: capacity for half of the gangs, and pods are created in turn, one of each gang. What the waiting gangs cost
-  afterwards is measured above what the control plane uses by itself.
+- CPU time counts from the first request until the API server is idle again. Memory is the maximum that was resident.
+  "scheduler" is kube-scheduler, ours with the extender; "controllers" are our webhook, controller and server. The
+  benchmark creates the pods of the other sides, {workers} at a time, which costs less than a controller would.
+- Contention: there is capacity for half of the gangs, and pods are created in turn, one of each gang. The cost of the
+  waiting gangs afterwards is measured above the idle cost of the control plane.
 - The feature gates of native gangs are on in the API server and the controller manager for all sides, and in no
   scheduler but that one. Nodes have no leases: 5,000 of them would make 500 writes a second.
 """
@@ -87,6 +88,17 @@ def machine(about, rounds, measured, command):
     lines = [("machine", f"{host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux {host['kernel']}"),
              ("nervex", f"{versions['nervex']}, programs of {versions['build']}"),
              ("Kubernetes", versions["kubernetes"]), ("scheduler-plugins", versions["scheduler-plugins"]),
-             ("rounds", counts), ("command", f"`{command}`")]
+             ("rounds", counts)]
     lines += [(f"variant {name}", f"`{flags}`") for name, flags in about["variants"].items()]
-    return "## Where\n\n" + markdown([["what", "which"], *map(list, lines)]) + "\n"
+    table = markdown([["what", "which"], *map(list, lines)])
+    return f"## Where\n\n{table}\n\n```sh\n{folded(command)}\n```\n"
+
+
+def folded(command, width=100):
+    """The command in lines of about that width, to be typed as it is."""
+    lines = [[]]
+    for word in map(shlex.quote, shlex.split(command)):
+        if len(" ".join([*lines[-1], word])) > width:
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n  ".join(map(" ".join, lines))

@@ -96,14 +96,14 @@ class Holds:
 
 REACHED = """### When each stage is reached
 
-Seconds from the first create request to the API server's answer, by its audit log; of many gangs, when the first and
-the last one got there. Medians of the rounds. Bind calls that are held are no writes: the extender is asked each 50 ms
-how many there are, of all gangs together.
+Seconds from the first create request to the API server's answer, by its audit log; with many gangs, when the first and
+the last one reached the stage. Medians of the rounds. Held bind calls are not writes: the extender's count of them,
+over all gangs, is read each 50 ms.
 
 {table}"""
 COST = """### What a start costs
 
-Medians of the rounds; CPU time until the API server was calm again, the most memory that was resident.
+Medians of the rounds; CPU time until the API server was idle again, maximum resident memory.
 
 {table}"""
 

@@ -5,8 +5,8 @@
 // asked for, or what was added to the base replicas of a running job. Otherwise the pods that could
 // be created would hold their GPUs and wait for those that could not. (A failure of the base gang
 // ends the attempt: attempt_transition.h.) Of a gang that has been whole nothing is taken back: the
-// pod only replaces another one, and what runs goes on (docs/replacement.md); but for a multi-GPU
-// learner, of which no part is of any use: it is taken back alone.
+// pod only replaces another one, and the rest runs on (docs/concepts/replacement.md). Exception: a
+// multi-GPU learner is useless in part, so it is requeued alone.
 //
 // This is about failures for good (is_definite): the API server's answer will not change by itself,
 // because of a quota, an admission policy or a wrong object.

@@ -3,7 +3,7 @@
 //
 // A collector or learner that has finished by itself is counted and kept; only who asked for it may
 // ask for another one. What was taken away from it (evicted, deleted, rejected by a node, lost with
-// one) is replaced by the controller: docs/replacement.md has the table.
+// one) is replaced by the controller: docs/concepts/replacement.md has the table.
 #pragma once
 
 #include <chrono>

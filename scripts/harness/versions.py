@@ -9,7 +9,7 @@ from harness.settings import ROOT
 
 FILE = "VERSION"
 # Files that name images of this version, besides those of `globs`.
-NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/install.md", "docs/jobs.md",
+NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/tasks/install.md", "docs/tasks/run-a-job.md",
           "examples/mock/README.md", "bench/job_start.py", "Dockerfile")
 NAMING_FOLDERS = {"examples": ".yaml", "tests/golden/manifests": ".yaml"}
 
@@ -54,7 +54,7 @@ def renamed(content, old, new):
     old = re.escape(old)
     content = re.sub(rf"\b(nervex-(?:controller|extender|mock|server|webhook)|nervexctl):{old}(?![\w.-])", rf"\g<1>:{new}", content)
     content = re.sub(rf"(name: nervex\S*\n  newTag: ){old}(?=\n)", rf"\g<1>{new}", content)  # manifests/images
-    content = re.sub(rf"(name: nervex.*, newTag: ){old}(?=\}})", rf"\g<1>{new}", content)  # docs/install.md
+    content = re.sub(rf"(name: nervex.*, newTag: ){old}(?=\}})", rf"\g<1>{new}", content)  # docs/tasks/install.md
     content = re.sub(rf"(app\.kubernetes\.io/version: ){old}(?=\n)", rf"\g<1>{new}", content)
     return re.sub(rf"^(ARG VERSION=){old}$", rf"\g<1>{new}", content, flags=re.MULTILINE)  # Dockerfile
 

@@ -1,7 +1,7 @@
 // server/http/envelope.h - what does every answer of the replicas API look like? Pure.
 //
 // {"success":true,"code":0,"message":"...","data":...}, fields in this order
-// (docs/replicas-api.md).
+// (docs/reference/replicas-api.md).
 #pragma once
 
 #include <string>

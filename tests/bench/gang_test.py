@@ -152,7 +152,7 @@ class Comparing(unittest.TestCase):
         about = {"machine": {"cpu": "a CPU", "cores": 2, "memory_gib": 8, "kernel": "6"}, "workers": 16, "variants": {},
                  "versions": {"nervex": "abc", "kubernetes": "v1", "scheduler-plugins": "v0", "build": "build/x"}}
         text = page.page(about, measured(), [scenarios.named("1x1000")], [sides.ours(), *sides.PEERS], "make it")
-        for words in ("a CPU, 2 cores", "`make it`", "**missed**", "| nervex | 200 (100–300) |"):
+        for words in ("a CPU, 2 cores", "```sh\nmake it\n```", "**missed**", "| nervex | 200 (100–300) |"):
             self.assertIn(words, text)
 
     def test_the_page_says_how_many_rounds_each_side_has(self):

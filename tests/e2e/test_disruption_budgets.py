@@ -1,4 +1,4 @@
-"""Drains, PodDisruptionBudgets and autoscalers meet a job as docs/replacement.md says: evictions through the real
+"""Drains, PodDisruptionBudgets and autoscalers meet a job as docs/tasks/drain-nodes.md says: evictions through the real
 eviction API, budgets counted by the real disruption controller, scaling through the scale subresource."""
 
 import kubernetes

@@ -1,4 +1,4 @@
-"""The jobs in examples/ and in docs/jobs.md: each is admitted, and its pods pass Pod Security level "restricted"."""
+"""The jobs in examples/ and in docs/tasks/run-a-job.md: each is admitted, and its pods pass Pod Security level "restricted"."""
 
 import copy
 import glob
@@ -38,7 +38,7 @@ def test_a_job_is_admitted(jobs, path):
 
 
 def test_the_smallest_job_of_the_guide_runs(jobs):
-    with open(os.path.join(ROOT, "docs", "jobs.md"), encoding="utf-8") as guide:
+    with open(os.path.join(ROOT, "docs", "tasks", "run-a-job.md"), encoding="utf-8") as guide:
         block = re.search(r"^```yaml\n(.*?)^```", guide.read(), re.MULTILINE | re.DOTALL).group(1)
     jobs.create(next(iter(manifests.load_all(block))))
     jobs.wait_phase("smallest", "Running")

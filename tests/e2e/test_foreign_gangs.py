@@ -1,4 +1,4 @@
-"""Gangs of other operators start whole (docs/foreign-gangs.md): pods with our schedulerName and the label of a
+"""Gangs of other operators start whole (docs/concepts/foreign-gangs.md): pods with our schedulerName and the label of a
 scheduling.x-k8s.io PodGroup. At the end with a real operator, Kubeflow's."""
 
 import base64

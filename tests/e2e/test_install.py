@@ -84,8 +84,8 @@ def test_images_get_registry_and_version_in_one_place():
 
 
 def test_a_kustomization_of_ones_own_sets_the_registry_of_every_image(tmp_path):
-    """As docs/install.md says."""
-    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+    """As docs/tasks/install.md says."""
+    with open(os.path.join(ROOT, "docs", "tasks", "install.md"), encoding="utf-8") as file:
         block = next(text for text in re.findall(r"```yaml\n(.*?)```", file.read(), re.DOTALL) if "images:" in text)
     own = yaml.safe_load(block)
     own["resources"] = [os.path.relpath(os.path.join(ROOT, "manifests", "variants", "self-issued"), tmp_path)]
@@ -102,7 +102,7 @@ def test_a_kustomization_of_ones_own_sets_the_registry_of_every_image(tmp_path):
     ('{\n  "gitVersion": "v1.32.9-eks-3025e55"\n}', "v1.32.9"), ('{\n  "gitVersion": "v1.31.12+k3s1",\n}', "v1.31.12"),
     ('{"major":"1","gitVersion":"v1.36.3","gitTreeState":"clean"}', "v1.36.3"), ('{"gitVersion": "v1.36.0-rc.1"}', "v1.36.0")])
 def test_the_documented_command_takes_the_version_from_what_any_cluster_says(said, version):
-    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "docs", "tasks", "install.md"), encoding="utf-8") as file:
         program = re.search(r"^kubernetes=.* \| (sed .*)\)$", file.read(), re.MULTILINE)[1]
     done = subprocess.run(["bash", "-c", program], input=said, capture_output=True, text=True)
     assert done.stdout.split() == [version], done.stderr
@@ -270,7 +270,7 @@ def test_security_md_says_what_each_account_may_do():
     for variant in variants.VARIANTS:
         for one in manifests.variant(variant):
             if one["kind"] == "ServiceAccount":
-                assert f"| `{one['metadata']['name']}`" in text
+                assert re.search(rf"^### .*\b{one['metadata']['name']}\b", text, re.MULTILINE), one["metadata"]["name"]
 
 
 def test_the_manifest_names_what_users_rely_on():

@@ -145,7 +145,7 @@ def test_the_documented_commands_give_kube_scheduler_the_version_of_the_cluster(
     shipped = image()
     suite.kubectl("-n", "nervex-system", "set", "image", "deployment/nervex-scheduler", "kube-scheduler=registry.k8s.io/kube-scheduler:v1.31.0")
     assert image() != shipped
-    run(suite, "\n".join(commands("The version of your cluster")))
+    run(suite, "\n".join(commands("install", "The version of your cluster")))
     version = suite.kubectl("get", "--raw", "/version").stdout
     assert image() == shipped and f'"gitVersion": "{shipped.rpartition(":")[2]}"' in version, version
 
@@ -165,7 +165,7 @@ def test_an_upgrade_leaves_running_jobs_alone(suite):
     before, status = pods_as_they_are(suite, "runs"), suite.jobs.get("runs")["status"]
     trusted = suite.bundles()
 
-    for line in commands("Upgrade"):
+    for line in commands("upgrade", "Upgrade"):
         if " job " in line:
             run(suite, line)
     suite.apply(suite.overlay("hardened-self-issued", nervex_controller="0.2.0", nervex_server="0.2.0",
@@ -185,12 +185,12 @@ def test_an_upgrade_leaves_running_jobs_alone(suite):
 # -- uninstall, in the words of the documentation
 
 
-def commands(section):
-    """The lines of the first shell block of a section of docs/install.md."""
-    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+def commands(page, section):
+    """The lines of the first shell block of a section of docs/tasks/<page>.md."""
+    with open(os.path.join(ROOT, "docs", "tasks", f"{page}.md"), encoding="utf-8") as file:
         text = file.read()
     match = re.search(rf"^#{{2,4}} {section}\n.*?^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert match, f"docs/install.md has no commands below {section}"
+    assert match, f"docs/tasks/{page}.md has no commands below {section}"
     return [line.split("  #")[0] for line in match[1].splitlines() if line and not line.startswith("#")]
 
 
@@ -216,6 +216,6 @@ def test_uninstalling_as_documented_leaves_nothing(suite):
                 "validatingadmissionpolicybinding.admissionregistration.k8s.io/nervex-requests",
                 "rolebinding.rbac.authorization.k8s.io/nervex-scheduler-authentication-reader"):  # that is in kube-system
         assert one in there
-    for line in commands("Uninstall"):
+    for line in commands("upgrade", "Uninstall"):
         run(suite, line.replace("variants/cert-manager", "variants/hardened-self-issued"))
     wait_for(lambda: (not left_overs(suite), left_overs(suite)), "everything to be gone")

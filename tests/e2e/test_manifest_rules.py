@@ -1,5 +1,5 @@
-"""docs/manifest-rules.md answers the rules of kube-score and kubescape: each row of its table is checked against every
-variant of manifests/, the exceptions as well, so that one that is none any more goes."""
+"""docs/reference/manifest-rules.md answers the rules of kube-score and kubescape. Each row of its table is checked
+against every variant of manifests/; an exception that is no longer needed fails, too."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from harness import manifests
 from harness.settings import ROOT
 from support import variants
 
-PAGE = os.path.join(ROOT, "docs", "manifest-rules.md")
+PAGE = os.path.join(ROOT, "docs", "reference", "manifest-rules.md")
 
 
 class Rendered:

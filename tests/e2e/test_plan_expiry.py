@@ -1,5 +1,5 @@
 """A plan that does not start gives its capacity to others, also if its pods cannot be created: how a gang starts in
-docs/jobs.md."""
+docs/concepts/plan-and-commit.md."""
 
 import contextlib
 

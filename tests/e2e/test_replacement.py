@@ -1,4 +1,4 @@
-"""Who replaces a pod that is no more: rows of docs/replacement.md, on a real control plane."""
+"""Which pods are replaced: rows of docs/concepts/replacement.md, on a real control plane."""
 
 import pytest
 from harness import pod_groups

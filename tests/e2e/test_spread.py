@@ -1,5 +1,5 @@
 """Topology spread is kube-scheduler's to keep: the pin of a planned pod does not make it void
-(docs/jobs.md, "What the planner knows")."""
+(docs/concepts/placement.md, "What the planner knows")."""
 
 import collections
 import json

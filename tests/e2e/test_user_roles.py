@@ -1,5 +1,5 @@
 """What manifests/rbac/users.yaml adds to Kubernetes' own roles: who has `edit` or `view` in a namespace can do there
-what docs/jobs.md tells them to do, and no more."""
+what docs/tasks/run-a-job.md tells them to do, and no more."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What happens while nervex-webhook is down, and how to get out: the rows of docs/install.md, "While the webhook is
+"""What happens while nervex-webhook is down, and how to get out: the rows of docs/tasks/operate.md, "While the webhook is
 away"."""
 
 import json

@@ -41,7 +41,7 @@ def variant(request, node, figures):
 
 
 def introduce_api_server(node, variant):
-    """What docs/install.md says in "Who may call the webhook": what one reads until it is done, and when the certificate
+    """What docs/tasks/secure.md says in "Who may call the webhook": what one reads until it is done, and when the certificate
     has expired; and that new files are read without a restart."""
     install.wait_for_refusal(node, "tls: certificate required")
     by_openssl = variant not in install.BY_CERT_MANAGER

@@ -73,7 +73,7 @@ def test_a_node_whose_kubelet_is_away_for_long_loses_its_workers(beside, create,
 
 
 def test_after_a_power_failure_of_its_node_each_job_goes_on_as_documented(beside, create, figures):
-    """docs/jobs.md: a coordinator that ended with an error uses up a retry; a worker's container starts again in its
+    """docs/concepts/attempts.md: a coordinator that ended with an error uses up a retry; a worker's container starts again in its
     pod. The suite itself was on that node, too."""
     here = template(container(STAYS))
     create("once", coordinator=here)

@@ -53,7 +53,7 @@ def free_cpus(node):
 
 
 def test_an_upgrade_on_a_full_node_preempts_a_job_that_is_queued_again(suite, create):
-    """docs/install.md, Upgrade: old and new pods are there together, and are critical. It costs the job no retry."""
+    """docs/tasks/upgrade.md, Upgrade: old and new pods are there together, and are critical. It costs the job no retry."""
     fills = container(STAYS)
     fills["resources"]["requests"]["cpu"] = f"{free_cpus(suite) - 10}m"
     create("fills", coordinator=template(fills))

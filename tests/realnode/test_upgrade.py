@@ -1,4 +1,4 @@
-"""From the last release (VERSION names its commit) to this tree and back, with the commands of docs/install.md: a job that
+"""From the last release (VERSION names its commit) to this tree and back, with the commands of docs/tasks/upgrade.md: a job that
 runs is neither restarted nor forgotten, it goes on asking for replicas, and jobs are taken at every moment."""
 
 import json
@@ -18,7 +18,7 @@ VARIANT = "manifests/variants/self-issued"
 DEPLOYMENTS = {"nervex-operator": "nervex-controller", "nervex-scheduler": "nervex-extender",
                "nervex-server": "nervex-server", "nervex-webhook": "nervex-webhook"}
 # Asks nervex-server for a collector at once and whenever it gets SIGUSR1, until that has worked; ends well on SIGUSR2.
-# With a key for each wish: equal calls within 30 s may be one that was repeated (docs/replicas-api.md).
+# With a key for each wish: equal calls within 30 s may be one that was repeated (docs/reference/replicas-api.md).
 ASKS = """
 import json, os, signal, time, urllib.request
 wishes, over = ["first"], []
@@ -42,7 +42,7 @@ while not over:
 
 def container(code):
     """Without requests: while all Deployments are replaced at once a small node has none of its CPU left, and what asks
-    for none is not preempted (docs/install.md, Upgrade)."""
+    for none is not preempted (docs/tasks/upgrade.md, Upgrade)."""
     return {"name": "nervex-container", "image": jobs.MOCK, "command": ["python3", "-c", code]}
 
 
@@ -61,8 +61,8 @@ def signal(node, name, number):
 
 
 def upgrade_commands():
-    """What docs/install.md tells to type, for this variant, as words for kubectl."""
-    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+    """What docs/tasks/upgrade.md tells to type, for this variant, as words for kubectl."""
+    with open(os.path.join(ROOT, "docs", "tasks", "upgrade.md"), encoding="utf-8") as file:
         block = re.search(r"^## Upgrade\n+```sh\n(.*?)```", file.read(), re.MULTILINE | re.DOTALL)[1]
     lines = [line.partition(" #")[0].split() for line in block.splitlines()]
     assert {line[0] for line in lines} == {"kubectl"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Do the documents name only what exists? Paths, tests, links, flags, make targets, environment variables,
-conditions, reasons and metrics; and does something read each field of the schemas?
+"""Do the documents name only what exists (paths, tests, links, flags, make targets, environment variables,
+conditions, reasons, metrics)? Do the reference pages list everything? And does a program read each field of the schemas?
 
 Reads texts alone: no build, no cluster, one second. Run by ctest (docs_test), or by hand:
 
@@ -18,14 +18,14 @@ SKIPPED_FOLDERS = {".git", ".local", "build", "__pycache__", ".pytest_cache"}
 PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "view", "webhook", "extender", "controller", "server", "cli", "certs",
                    "schemas")
 
-# Flags of other people's programs, as the documents name them.
+# Flags of programs of other projects, as the documents name them.
 FOREIGN_FLAGS = {
-    "--admission-control-config-file", "--all", "--all-namespaces", "--bump-revision", "--clusterrole", "--for", "--force",
+    "--admission-control-config-file", "--all", "--all-namespaces", "--audience", "--bump-revision", "--clusterrole", "--for", "--force",
     "--force-conflicts", "--gang-scheduler-name",
     "--cascade", "--help", "--ignore-not-found", "--now", "--replicas", "--selector", "--show-labels", "--timeout", "--type",
     "--user", "--unhealthy-zone-threshold",
 }
-# CamelCase words of Kubernetes and of other projects: nothing of ours spells them out.
+# CamelCase words of Kubernetes and of other projects, which no program of ours has as a literal.
 FOREIGN_WORDS = {"Terminating"}
 # Words in lower_case of other projects.
 FOREIGN_NAMES = {"process_request"}
@@ -60,7 +60,7 @@ def catch2_tests(cpp):
 
 
 class Tree:
-    """What there is to be named."""
+    """What the documents may name."""
 
     def __init__(self):
         self.files = set(files_below())
@@ -114,7 +114,7 @@ def code_of(text):
     """What stands in backticks, and each line of a fenced block."""
     fenced = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     rest = re.sub(r"^```\w*\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    spans = [span.replace("\n", " ") for span in re.findall(r"`([^`]+)`", rest)]
+    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", rest)]
     return spans, [line for block in fenced for line in block.splitlines()]
 
 
@@ -215,7 +215,7 @@ def wrong_words(tree, path, text):
 
 
 def unlisted_metrics(text):
-    """What the programs show (tests/golden/metrics) and docs/metrics.md leaves out; of a process all is well known."""
+    """Metrics that the programs serve (tests/golden/metrics) and the text leaves out. Those of the process are known."""
     shown = {name for path in files_below("tests/golden/metrics")
              for name in re.findall(r"^# HELP (\w+)", read(path), re.MULTILINE)}
     return sorted(name for name in shown if not name.startswith("process_") and f"`{name}`" not in text)
@@ -240,7 +240,7 @@ def fields_of(schema, path=""):
 
 
 def unread_fields(schema, sources):
-    """Fields of which no source has the name as a literal."""
+    """Fields whose name is no literal of the sources."""
     literals = set(re.findall(r'"([^"\\\n]*)"', sources))
     literals |= {part for literal in literals for part in re.split(r"[./]", literal)}
     return [path for path, name in fields_of(schema) if name not in literals | UNREAD_FIELDS]
@@ -251,6 +251,24 @@ READERS = {  # who reads the objects of that schema
     "schemas/podgroup.json": ("gang/",),
     "schemas/aggregatorconfig.json": ("controller/", "server/", "job/"),
 }
+
+
+FLAGS = {  # of a section of docs/reference/flags.md: files that define them
+    "All programs": ("base/program.cpp",),
+    "TLS": ("base/tls/",),
+    "Leader election": ("kube/leader/",),
+    "nervex-webhook": ("webhook/",),
+    "nervex-extender": ("extender/",),
+    "nervex-controller": ("controller/",),
+    "nervex-server": ("server/",),
+}
+
+
+def listed_flags(text):
+    """{section: its flags}, from the first column of its table."""
+    sections = re.split(r"^#+ (.*)$", text, flags=re.MULTILINE)[1:]
+    return {title.partition(":")[0]: re.findall(r"^\| `(--[a-z0-9-]+)` \|", body, re.MULTILINE)
+            for title, body in zip(sections[::2], sections[1::2])}
 
 
 class DocumentsAreTrue(unittest.TestCase):
@@ -265,7 +283,7 @@ class DocumentsAreTrue(unittest.TestCase):
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
     def test_the_metrics_page_lists_what_the_programs_show(self):
-        self.assertEqual(unlisted_metrics(read("docs/metrics.md")), [])
+        self.assertEqual(unlisted_metrics(read("docs/reference/metrics.md")), [])
         self.assertIn("nervex_gangs", unlisted_metrics("`nervex_cache_objects`"))
 
     def test_something_reads_each_field_of_the_schemas(self):
@@ -279,18 +297,34 @@ class DocumentsAreTrue(unittest.TestCase):
         sources = "\n".join(text for path, text in self.tree.cpp.items()
                             if path.startswith("job/") and os.path.basename(path).startswith(("pod_manifest", "server_token")))
         set_by_us = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', sources))
-        listed = set(re.findall(r"^\| `([A-Z_]+)`", read("docs/environment.md"), re.MULTILINE))
+        listed = set(re.findall(r"^\| `([A-Z_]+)`", read("docs/reference/environment.md"), re.MULTILINE))
         self.assertGreater(len(set_by_us), 10)
         self.assertEqual(set_by_us, listed)
 
-    def test_the_guide_explains_every_condition_and_reason(self):
-        explained = set(code_of(read("docs/jobs.md"))[0])
+    def test_the_reference_explains_every_condition_reason_and_event(self):
+        explained = {name for page in ("conditions", "events") for name in code_of(read(f"docs/reference/{page}.md"))[0]}
         names = set()
-        for path, fewest in (("controller/decide/conditions.h", 45), ("kube/model/disruption.h", 7)):
+        for path, minimum in (("controller/decide/conditions.h", 45), ("kube/model/disruption.h", 7)):
             found = set(re.findall(r'string_view k\w+ = "(\w+)"', self.tree.cpp[path]))
-            self.assertGreaterEqual(len(found), fewest, path)
+            self.assertGreaterEqual(len(found), minimum, path)
             names |= found
         self.assertEqual(sorted(names - explained), [])
+
+    def test_the_reference_lists_every_flag(self):
+        listed = listed_flags(read("docs/reference/flags.md"))
+        for section, where in FLAGS.items():
+            known = {flag for path, text in self.tree.cpp.items() if path.startswith(where) and path.endswith("flags.cpp")
+                     or path in where for flag in re.findall(r'"(--[a-z][a-z0-9-]*)",', text)} - {"--version"}
+            self.assertEqual(sorted(known), sorted(listed[section]), section)
+
+    def test_the_reference_lists_every_field_that_users_set(self):
+        spec = json.loads(read("schemas/nervexjob.json"))["properties"]["spec"]
+        listed = set(re.findall(r"`([a-zA-Z.]+)`", read("docs/reference/job-fields.md")))
+        fields = set()
+        for name, each in spec["properties"].items():
+            inner = each.get("properties", {}) if name in ("coordinator", "collector", "learner") else {}
+            fields |= {f"{name}.{one}" for one in inner} or {name}
+        self.assertEqual(sorted(fields - listed), [])
 
     def test_the_readme_is_short(self):
         self.assertLessEqual(read("README.md").count("\n"), 150)
@@ -308,7 +342,7 @@ class MistakesAreFound(unittest.TestCase):
         "`tests/e2e/test_kill.py::undisturbed`, `…::test_nothing`": "no such test: tests/e2e/test_kill.py::test_nothing",
         "| a | \"A test that was renamed long ago\" |": 'no such test: "A test that was renamed long ago"',
         "[a page](docs/no_page.md)": "the link leads nowhere: docs/no_page.md",
-        "[a part](docs/jobs.md#no-such-heading)": "the link's heading is not there: docs/jobs.md#no-such-heading",
+        "[a part](docs/README.md#no-such-heading)": "the link's heading is not there: docs/README.md#no-such-heading",
         "`nervex-server --no-such-flag`": "no such flag: --no-such-flag",
         "run `make nothing`": "no such make target: nothing",
         "`NERVEX_NO_SUCH`": "no such environment variable: NERVEX_NO_SUCH",

@@ -11,7 +11,7 @@ HEADER = """\
 # One target for each image. `make images` makes the same ones without Docker, and with no base image.
 #
 # DEBIAN: Debian 12 as you trust it, by digest: a tag says tomorrow what it does not say today. There is no default, since
-# one that is written here would go on without the corrections of later ones. docs/install.md, Images, says how to find it.
+# one that is written here would go on without the corrections of later ones. docs/tasks/install.md, Images, says how to find it.
 ARG DEBIAN
 
 FROM ${{DEBIAN}} AS build

@@ -68,7 +68,7 @@ def stages():
 
 
 def admission(settings, shows_certificate):
-    """Of the API server: what it shows to webhooks. `shows_certificate`: to ours, as docs/install.md says it to those
+    """Of the API server: what it shows to webhooks. `shows_certificate`: to ours, as docs/tasks/secure.md says it to those
     who install a hardened variant."""
     hooks = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration",
              "kubeConfigFile": settings.path("etc", "webhooks.kubeconfig")}

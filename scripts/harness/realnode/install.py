@@ -21,7 +21,7 @@ HERE = os.path.join(ROOT, "tests", "realnode")
 AGGREGATOR = manifests.AGGREGATOR_EXAMPLE
 JOB = manifests.JOB_EXAMPLE
 EXAMPLE = "nervexjob-example-1"  # the job in that file
-CALLERS = "Who may call the webhook"  # a section of docs/install.md
+CALLERS = "Who may call the webhook"  # a section of docs/tasks/secure.md
 # variant: what a user types, and what takes it away again
 COMMANDS = {
     "self-issued": (("apply", "--server-side", "-k", "manifests/variants/self-issued"),
@@ -114,12 +114,12 @@ def install(node, variant):
 
 
 def documented(section, kind):
-    """The blocks of that kind ("sh", "yaml") in a section of docs/install.md, in order."""
-    with open(os.path.join(ROOT, "docs", "install.md"), encoding="utf-8") as file:
+    """The blocks of that kind ("sh", "yaml") in a section of docs/tasks/secure.md, in order."""
+    with open(os.path.join(ROOT, "docs", "tasks", "secure.md"), encoding="utf-8") as file:
         found = re.search(rf"^#{{2,4}} {re.escape(section)}\n(.*?)(?=^#{{2,4}} |\Z)", file.read(), re.MULTILINE | re.DOTALL)
     blocks = re.findall(rf"^```{kind}\n(.*?)^```$", found[1] if found else "", re.MULTILINE | re.DOTALL)
     if not blocks:
-        raise Failure(f"docs/install.md has no {kind} below {section}")
+        raise Failure(f"docs/tasks/secure.md has no {kind} below {section}")
     return blocks
 
 
@@ -134,7 +134,7 @@ def type_in(node, text, folder="/"):
 
 
 def issue_client_certificate(node, variant, days=365):
-    """For the API server, in the words of docs/install.md. `days`: for OpenSSL, which takes any number."""
+    """For the API server, in the words of docs/tasks/secure.md. `days`: for OpenSSL, which takes any number."""
     certificate, *_ = documented(CALLERS, "yaml")
     of_cert_manager, of_openssl = documented(CALLERS, "sh")
     if variant in BY_CERT_MANAGER:
@@ -149,7 +149,7 @@ def issue_client_certificate(node, variant, days=365):
 
 
 def let_api_server_show_certificate(node, shown=True):
-    """Configures it as docs/install.md says, or as it was before, and restarts it."""
+    """Configures it as docs/tasks/secure.md says, or as it was before, and restarts it."""
     for name, content in (("webhooks.kubeconfig", config.webhooks_kubeconfig(node.settings)),
                           ("admission.yaml", config.admission(node.settings, shows_certificate=shown))):
         with open(node.settings.path("etc", name), "w", encoding="utf-8") as file:
@@ -158,7 +158,7 @@ def let_api_server_show_certificate(node, shown=True):
 
 
 def uninstall(node, variant):
-    """As docs/install.md has it: the jobs first."""
+    """As docs/tasks/upgrade.md has it: the jobs first."""
     if get(node, "crd", "nervexjobs.nervex.sensetime.com"):
         node.kubectl("delete", "nervexjobs,aggregatorconfigs", "--all", "--all-namespaces")
         node.kubectl("wait", "--for=delete", "pods,services", "--all-namespaces", "--selector",

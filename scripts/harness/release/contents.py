@@ -90,7 +90,7 @@ def manifest(variant, version, registry="", scheduler=None):
     done = subprocess.run([kubectl(), "kustomize", folder], capture_output=True, text=True)
     if done.returncode != 0:
         raise Failure(f"kubectl kustomize {os.path.relpath(folder, ROOT)}: {done.stderr.strip()}")
-    return f"# NerveX batch scheduling {version}, variant {variant}. See docs/install.md.\n---\n" + with_images(done.stdout, version, registry, scheduler)
+    return f"# NerveX batch scheduling {version}, variant {variant}. See docs/tasks/install.md.\n---\n" + with_images(done.stdout, version, registry, scheduler)
 
 
 def with_images(text, version, registry, scheduler=None):

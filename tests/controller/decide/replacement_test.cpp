@@ -1,4 +1,4 @@
-// The table of docs/replacement.md, row by row.
+// The table of docs/concepts/replacement.md, row by row.
 #include "controller/decide/replacement.h"
 
 #include <functional>

@@ -44,7 +44,7 @@ class Installed:
         assert said.returncode == 0, said.stderr
 
     def overlay(self, variant, **images):
-        """The objects of a kustomization of the user's own on top of a variant, as in docs/install.md."""
+        """The objects of a kustomization of the user's own on top of a variant, as in docs/tasks/install.md."""
         folder = self.cluster.settings.path("overlay")
         os.makedirs(folder, exist_ok=True)
         base = os.path.relpath(os.path.join(ROOT, "manifests", "variants", variant), folder)

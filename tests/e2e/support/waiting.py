@@ -1,16 +1,17 @@
-"""What a job that waits says of itself, and docs/waiting.md, which shows that to users.
+"""What a waiting job shows, and docs/tasks/debug-a-waiting-job.md, which shows that to users.
 
-The page has a row per situation in tables of five columns. The first cell is written by hand and begins with the
-situation's title in bold; the others are what a cluster showed, with made-up names and times."""
+The page has a heading for each situation, text that is written by hand, and one block: what a cluster showed, with
+made-up names and times."""
 
 import os
 import re
+import textwrap
 
 from harness.settings import ROOT
 
-PAGE = os.path.join(ROOT, "docs", "waiting.md")
+PAGE = os.path.join(ROOT, "docs", "tasks", "debug-a-waiting-job.md")
 TIME = "2026-11-22T14:03:12Z"
-SAME = "the same"
+SAME = "(the same message)"
 
 
 class Names:
@@ -59,67 +60,68 @@ def explained(text):
     return {row[1]: row[2] for row in rows if row}, advice.strip()
 
 
-def cells(job, group, explanation, condition, gang):
-    """The four cells that a cluster fills: job, PodGroup, explain, what to do."""
+def facts(job, group, explanation, condition, gang):
+    """[(label, text)] of what job, PodGroup and `explain` show."""
     status = job.get("status", {})
-    told = condition_text(job, condition)
-    message = told.partition(": ")[2]
-    first = f"{status.get('phase', '')} {status.get('reason', '')}".strip()
-    job_cell = f"`{first}`<br>{told}" if told else f"`{first}`" if first else "nothing yet"
+    shown = condition_text(job, condition)
+    message = shown.partition(": ")[2].removeprefix(f"{gang}: ")  # the job names which of its gangs
+    found = [("Job", f"{status.get('phase', '')} {status.get('reason', '')}".strip() or "no status yet")]
+    found += [("Condition", shown)] if shown else []
 
     known = gang_text(group, gang)
     reason, _, known_message = known.partition(": ")
-    message = message.removeprefix(f"{gang}: ")  # the job names which of its gangs
     if group is None:
-        group_cell = "there is none"
+        found.append(("PodGroup", "none"))
     elif not known:
-        group_cell = "no gang yet"
+        found.append(("PodGroup", "no gang yet"))
     else:
-        group_cell = f"`{reason}`<br>{SAME if known_message and known_message == message else known_message}"
+        found.append(("PodGroup", f"{reason}: {SAME if known_message and known_message == message else known_message}"))
 
     rows, advice = explained(explanation)
-    shown = []
-    for title, value in rows.items():
-        if title != "Phase":
-            shown.append(f"{title}: {SAME if value == message else value}")
-    return [job_cell, group_cell, "<br>".join(shown) or "–", advice]
+    found += [(title, SAME if value == message else value) for title, value in rows.items() if title != "Phase"]
+    return [*found, ("What to do", advice)]
 
 
-def escaped(cell):
-    return cell.replace("|", "\\|").replace("<br>", "\0").replace("<", "&lt;").replace("\0", "<br>")
+WIDTH = 112
+LABEL = len("What to do: ")
 
 
-def line_of(first_cell, others):
-    return "| " + " | ".join([first_cell, *(escaped(one) for one in others)]) + " |\n"
+def block(facts):
+    """The same as lines of the page."""
+    lines = []
+    for label, text in facts:
+        lines += textwrap.wrap(text, WIDTH, initial_indent=f"{label}: ".ljust(LABEL), subsequent_indent=" " * LABEL,
+                               break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
+SITUATION = re.compile(r"^### (.+)\n(?:(?!#).*\n)*?```text\n((?:.*\n)*?)```$", re.MULTILINE)
 
 
 class Page:
     def __init__(self, path=PAGE):
         self._path = path
         with open(path, encoding="utf-8") as file:
-            self.lines = file.readlines()
+            self._text = file.read()
 
     def titles(self):
-        return [match[1] for match in (re.match(r"\| \*\*(.+?)\*\*", line) for line in self.lines) if match]
+        return [match[1] for match in SITUATION.finditer(self._text)]
 
     def _find(self, title):
-        at = [i for i, line in enumerate(self.lines) if line.startswith(f"| **{title}**")]
-        assert len(at) == 1, f"{self._path} has {len(at)} rows for {title!r}"
-        return at[0]
+        found = [match for match in SITUATION.finditer(self._text) if match[1] == title]
+        assert len(found) == 1, f"{self._path} has {len(found)} situations called {title!r}"
+        return found[0]
 
-    def row(self, title):
-        return self.lines[self._find(title)]
+    def block(self, title):
+        return self._find(title)[2]
 
-    def cells(self, title):
-        """What a cluster showed, as the page has it."""
-        return [one.strip() for one in re.split(r"(?<!\\)\|", self.row(title))[2:-1]]
+    def facts(self, title):
+        """{label: text} of a block."""
+        parts = re.findall(rf"^(\S.{{,{LABEL - 2}}}?): +(.*\n(?: +.*\n)*)", self.block(title), re.MULTILINE)
+        return {label: " ".join(text.split()) for label, text in parts}
 
-    def expected(self, title, others):
-        """The row with what a cluster showed."""
-        first = re.match(r"\| (.*?) \|", self.row(title))[1]
-        return line_of(first, others)
-
-    def renew(self, title, others):
-        self.lines[self._find(title)] = self.expected(title, others)
+    def renew(self, title, block):
+        found = self._find(title)
+        self._text = self._text[:found.start(2)] + block + self._text[found.end(2):]
         with open(self._path, "w", encoding="utf-8") as file:
-            file.writelines(self.lines)
+            file.write(self._text)

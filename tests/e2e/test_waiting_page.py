@@ -1,7 +1,8 @@
-"""docs/waiting.md says what users read while a job waits. Each row is made here on a real control plane, and what job,
-PodGroup and `nervexctl explain` show is compared with the page. To renew the page, without workers:
+"""docs/tasks/debug-a-waiting-job.md shows what users read while a job waits. Each situation is made here on a real
+control plane, and what job, PodGroup and `nervexctl explain` show is compared with the page. To renew the page, without
+workers:
 
-    NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/pytest tests/e2e/test_waiting_table.py
+    NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/pytest tests/e2e/test_waiting_page.py
 """
 
 import contextlib
@@ -76,7 +77,7 @@ class World:
         return template(nodeSelector={nodes.OWN: self.pool, **dict(selector)}, **values)
 
     def occupy(self, node, name="other", labels=None, port=None, **requests):
-        """A pod of somebody else runs on that node."""
+        """A pod of another owner runs on that node."""
         container = {"name": "main", "image": PAUSE, "resources": {"limits": {
             key.replace("gpus", "nvidia.com/gpu"): str(value) for key, value in requests.items()}}}
         if port:
@@ -335,7 +336,7 @@ def multi_gpu(w):
     assert w.replicas_api.add(w.namespace, COORDINATOR, learners={"replicas": 1, "gpus": 16}).status == 200
 
 
-# -- waiting for somebody
+# -- waiting for a person or a program
 
 
 @situation("The job is suspended", "Suspended", "suspend")
@@ -383,7 +384,7 @@ def world(quick, programs, jobs, core, namespace, replicas_api, node_agent):
 
 
 def seen(world, nervexctl, of):
-    """(has it settled, what is shown), as cells of the page."""
+    """(has it settled, what is shown), as a block of the page."""
     one = world.jobs.get(NAME)
     groups = world.jobs.pod_groups(NAME)
     group = max(groups, key=lambda each: each["spec"]["attempt"]) if groups else None
@@ -392,8 +393,9 @@ def seen(world, nervexctl, of):
     status = one.get("status", {})
     condition = waiting.condition_text(one, of.condition)
     names = waiting.Names(world.namespace, world.nodes)
-    found = [names.replace(cell) for cell in waiting.cells(one, group, shown.stdout, of.condition, of.gang)]
-    return status.get("reason", "") == of.reason and of.says in condition, found
+    found = [(label, names.replace(text))
+             for label, text in waiting.facts(one, group, shown.stdout, of.condition, of.gang)]
+    return status.get("reason", "") == of.reason and of.says in condition, waiting.block(found)
 
 
 @pytest.mark.parametrize("of", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
@@ -402,27 +404,26 @@ def test_the_page_shows_what_a_waiting_job_says(world, nervexctl, of):
     page = waiting.Page()
     if os.environ.get("NERVEX_RENEW_GOLDEN"):
         def settled():
-            done, cells = seen(world, nervexctl, of)
-            return done and seen(world, nervexctl, of) == (done, cells), cells
+            done, block = seen(world, nervexctl, of)
+            return done and seen(world, nervexctl, of) == (done, block), block
         wait_for(settled, f"{of.title}: the job to say why it waits", interval=0.5)
         page.renew(of.title, seen(world, nervexctl, of)[1])
 
     def look():
-        done, cells = seen(world, nervexctl, of)
-        line = page.expected(of.title, cells)
-        return done and line == page.row(of.title), (line, cells)
-    wait_for(look, f"{of.title}: the cluster to show\n{page.row(of.title)}(NERVEX_RENEW_GOLDEN=1 writes it again)", 90,
+        done, block = seen(world, nervexctl, of)
+        return done and block == page.block(of.title), block
+    wait_for(look, f"{of.title}: the cluster to show\n{page.block(of.title)}(NERVEX_RENEW_GOLDEN=1 renews the page)", 90,
              interval=0.3)
 
 
-def test_the_page_has_a_row_for_each_situation():
+def test_the_page_has_a_heading_for_each_situation():
     assert waiting.Page().titles() == [one.title for one in SITUATIONS]
 
 
 @pytest.mark.parametrize("of", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
 def test_no_job_waits_without_a_reason(of):
-    job_cell, _, explain, advice = waiting.Page().cells(of.title)
+    shown = waiting.Page().facts(of.title)
     if of.reason:
-        assert job_cell.startswith("`") and f" {of.reason}`" in job_cell and ": " in job_cell
-    assert ("Waits: " in explain and "Because: " in explain) or "Note: " in explain
-    assert len(advice) > 20
+        assert shown["Job"].endswith(f" {of.reason}") and ": " in shown["Condition"]
+    assert {"Waits", "Because"} <= shown.keys() or "Note" in shown
+    assert len(shown["What to do"]) > 20
