@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Do the documents name only what exists (paths, tests, links, flags, make targets, environment variables,
-conditions, reasons, metrics)? Do the reference pages list everything? And does a program read each field of the schemas?
+conditions, reasons, metrics)? Do the reference pages list everything? Are lines, tables and words readable? And does a
+program read each field of the schemas?
 
 Reads texts alone: no build, no cluster, one second. Run by ctest (docs_test), or by hand:
 
@@ -214,6 +215,40 @@ def wrong_words(tree, path, text):
                 yield f"no such {'metric' if metric else 'name'}: {span}"
 
 
+LONGEST_LINE = 120  # of prose
+LONGEST_CELL = 200  # of a table
+
+# A sentence with one of these lacks a subject, or is not standard English.
+UNCLEAR_WORDS = re.compile(r"\b(nobody|somebody|whatever|whoever|of which|as ever|for ever|anew)\b", re.IGNORECASE)
+
+
+def prose_of(text):
+    """(number, line) of what is neither a fenced block nor a comment for programs."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*```", line):
+            fenced = not fenced
+        elif not fenced and not line.startswith("<!--"):
+            yield number, line
+
+
+def long_lines(tree, path, text):
+    for number, line in prose_of(text):
+        if line.lstrip().startswith("|"):
+            longest = max(map(len, re.split(r"(?<!\\)\|", line)))
+            if longest > LONGEST_CELL:
+                yield f"line {number}: a table cell of {longest} characters"
+        elif len(line) > LONGEST_LINE and " " in line.strip():
+            yield f"line {number}: {len(line)} characters"
+
+
+def unclear_words(tree, path, text):
+    """Code and names of tests may have them."""
+    lines = "\n".join(line for _, line in prose_of(text))
+    for word in UNCLEAR_WORDS.findall(re.sub(r"`[^`]*`|\"[^\"\n]*\"", "", lines)):
+        yield f"unclear word: {word}"
+
+
 def unlisted_metrics(text):
     """Metrics that the programs serve (tests/golden/metrics) and the text leaves out. Those of the process are known."""
     shown = {name for path in files_below("tests/golden/metrics")
@@ -221,7 +256,8 @@ def unlisted_metrics(text):
     return sorted(name for name in shown if not name.startswith("process_") and f"`{name}`" not in text)
 
 
-CHECKS = (wrong_paths, wrong_links, wrong_tests, wrong_flags, wrong_targets, wrong_variables, wrong_words)
+CHECKS = (wrong_paths, wrong_links, wrong_tests, wrong_flags, wrong_targets, wrong_variables, wrong_words, long_lines,
+          unclear_words)
 
 
 def mistakes(tree, path, text):
@@ -350,6 +386,9 @@ class MistakesAreFound(unittest.TestCase):
         "`ReplicasAngry=False`": "no such condition, reason or kind: ReplicasAngry",
         "`nervex_no_such_total`": "no such metric: nervex_no_such_total",
         "module `no_such_module`": "no such name: no_such_module",
+        "word " * 25: "line 1: 125 characters",
+        f"| {'word ' * 41}|": "line 1: a table cell of 206 characters",
+        "nobody writes it": "unclear word: nobody",
     }
 
     @classmethod
