@@ -10,7 +10,7 @@
 
 #include "extender/decide/scheduling_cycle.h"
 #include "extender/observe/occupancy.h"
-#include "gang/plan.h"
+#include "placement/plan.h"
 
 namespace nervex::gang {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "gang/plan.h"
 #include "job/pod_manifest.h"
 #include "job/types.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
+#include "placement/plan.h"
 
 namespace nervex::webhook {
 namespace {
@@ -66,7 +66,7 @@ bool constrains_too_much(const std::vector<gang::MemberSet>& sets) {
 
 }  // namespace
 
-std::optional<NeverFits> find_never_fitting(const Json& object, const gang::Cluster& nodes) {
+std::optional<NeverFits> find_never_fitting(const Json& object, const placement::Cluster& nodes) {
   std::size_t left = kMaxValues;
   if (nodes.empty() || has_more_than(object, left)) return std::nullopt;
   Json named;  // with generateName there is no name yet
@@ -79,10 +79,10 @@ std::optional<NeverFits> find_never_fitting(const Json& object, const gang::Clus
   if (!job) return std::nullopt;
   const auto sets = sets_of(*job);
   if (constrains_too_much(sets)) return std::nullopt;
-  const auto plan = gang::plan_gang(sets, nodes.for_one_plan());
-  const auto* no_fit = std::get_if<gang::NoFit>(&plan);
+  const auto plan = placement::plan_gang(sets, nodes.for_one_plan());
+  const auto* no_fit = std::get_if<placement::NoFit>(&plan);
   if (no_fit == nullptr || !no_fit->never) return std::nullopt;
-  std::string why = gang::explain(*no_fit);
+  std::string why = placement::explain(*no_fit);
   const std::string prefix = no_fit->role + ": ";
   if (why.starts_with(prefix)) why.erase(0, prefix.size());
   return NeverFits{fmt::format("spec.{}.template", no_fit->role), std::move(why)};

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "gang/cluster.h"
 #include "kube/model/json.h"
+#include "placement/cluster.h"
 
 namespace nervex::webhook {
 
@@ -20,6 +20,6 @@ struct NeverFits {
   std::string why;    // "can never fit: it needs nvidia.com/gpu 16; the largest ..."
   bool operator==(const NeverFits&) const = default;
 };
-std::optional<NeverFits> find_never_fitting(const Json& object, const gang::Cluster& nodes);
+std::optional<NeverFits> find_never_fitting(const Json& object, const placement::Cluster& nodes);
 
 }  // namespace nervex::webhook

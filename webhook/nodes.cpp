@@ -29,13 +29,13 @@ Nodes::Nodes(kube::Reflectors& watches, const Clock& clock)
   watches.add_optional("nodes", kube::api_path(kube::kNodes), store_, std::move(sink), [](bool) {});
 }
 
-std::shared_ptr<const gang::Cluster> Nodes::view() {
+std::shared_ptr<const placement::Cluster> Nodes::view() {
   const MutexLock lock(mutex_);
   if (!listed_) return nullptr;
   if (!view_ || clock_.mono() >= viewed_ + kViewAge) {
-    std::vector<gang::NodeView> views;
+    std::vector<placement::NodeView> views;
     for (const auto& node : store_.all()) views.push_back({node, node->allocatable});
-    view_ = std::make_shared<const gang::Cluster>(views);
+    view_ = std::make_shared<const placement::Cluster>(views);
     viewed_ = clock_.mono();
   }
   return view_;

@@ -35,13 +35,13 @@ class Nodes {
   CapacityVerdict find_never_fitting(const Json& object, const Json& stored = Json());
 
  private:
-  std::shared_ptr<const gang::Cluster> view();
+  std::shared_ptr<const placement::Cluster> view();
 
   const Clock& clock_;
   kube::Store<kube::Node> store_;
   Mutex mutex_;
   bool listed_ GUARDED_BY(mutex_) = false;
-  std::shared_ptr<const gang::Cluster> view_ GUARDED_BY(mutex_);
+  std::shared_ptr<const placement::Cluster> view_ GUARDED_BY(mutex_);
   MonoTime viewed_ GUARDED_BY(mutex_){};
   MemoryBudget plans_;  // of all plans at once
 };

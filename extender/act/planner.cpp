@@ -123,7 +123,7 @@ void Planner::look_at_changes_since(bool is_any_new) {
   does_anything_wait_ = waits_otherwise_ || !waiting_.empty();  // from now on we are woken
   bool has_gained = false;
   if (is_any_new) {
-    std::vector<gang::NodeView> spare;
+    std::vector<placement::NodeView> spare;
     has_gained = note_changes(plans_.take_changes(spare));
     waiting_.sum_up(spare);
   } else {

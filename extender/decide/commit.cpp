@@ -60,14 +60,14 @@ Result<Nothing> check_reserved(const gang::GangStatus& gang, const gang::MemberS
 }  // namespace
 
 Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_name,
-                             std::span<const gang::NodeView> nodes) {
+                             std::span<const placement::NodeView> nodes) {
   const gang::GangStatus* gang = gang::find_gang(group.status, gang_name);
   if (gang == nullptr || !gang->planned) {
     return conflict(fmt::format("gang {} has no plan", gang_name));
   }
   const Placements placements = placements_of(*gang);
   if (auto same = check_no_slot_moved(group, gang_name, placements); !same) return same;
-  Ledger ledger{gang::Cluster(nodes)};
+  Ledger ledger{placement::Cluster(nodes)};
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang != gang_name) continue;
     for (const gang::SlotId slot : set.slots) {
@@ -114,8 +114,8 @@ std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& befor
 }
 
 bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
-               std::span<const gang::NodeView> nodes) {
-  Ledger ledger{gang::Cluster(nodes)};
+               std::span<const placement::NodeView> nodes) {
+  Ledger ledger{placement::Cluster(nodes)};
   const auto& sets = after.spec.members;
   std::map<std::pair<std::string_view, std::string_view>, int> given_up;  // by set and node
   for (const gang::GangStatus& gang : before.gangs) {

@@ -19,7 +19,7 @@ namespace nervex::extender {
 // allocatable - occupying pods - committed placements of others whose pod is not bound. Plans of
 // others that are not committed do not count.
 Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang,
-                             std::span<const gang::NodeView> nodes);
+                             std::span<const placement::NodeView> nodes);
 
 // May a pod of namespace `ns` for this slot be bound to this node, capacity aside? kConflict: not
 // on the plan as it is now. kTransient: its PodGroup was not seen yet.
@@ -34,6 +34,6 @@ std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& befor
 // There is capacity for them on these nodes, whose free capacity is that beside what is committed.
 // Capacity that the PodGroup has reserved itself and `after` gives up counts as free.
 bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
-               std::span<const gang::NodeView> nodes);
+               std::span<const placement::NodeView> nodes);
 
 }  // namespace nervex::extender

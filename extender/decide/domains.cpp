@@ -36,18 +36,18 @@ struct Domain {
 
 class Search {
  public:
-  Search(const gang::Cluster& cluster, std::span<const gang::NodeLimit> limits,
+  Search(const placement::Cluster& cluster, std::span<const placement::NodeLimit> limits,
          const TakenDomains& taken, const std::set<std::string>& terms)
       : cluster_(cluster), limits_(limits), taken_(taken), terms_(terms.begin(), terms.end()) {}
 
-  gang::Plan plan(const std::vector<gang::MemberSet>& members, std::size_t term = 0) {
+  placement::Plan plan(const std::vector<gang::MemberSet>& members, std::size_t term = 0) {
     if (term == terms_.size()) {
       --left_;
-      return gang::plan_gang(members, cluster_, limits_);
+      return placement::plan_gang(members, cluster_, limits_);
     }
     const std::string key(kube::topology_key_of_term(terms_[term]));
     const std::vector<Domain> domains = domains_of(members, terms_[term], key);
-    std::optional<gang::NoFit> nearest;
+    std::optional<placement::NoFit> nearest;
     for (const Domain& domain : domains) {
       // One that cannot hold them is only there to be explained.
       if (nearest && (domain.spare < 0 || left_ <= 0)) break;
@@ -55,8 +55,8 @@ class Search {
       for (gang::MemberSet& set : confined) {
         if (has_term(set, terms_[term])) confine(set, key, domain.value);
       }
-      gang::Plan plan = this->plan(confined, term + 1);
-      auto* no_fit = std::get_if<gang::NoFit>(&plan);
+      placement::Plan plan = this->plan(confined, term + 1);
+      auto* no_fit = std::get_if<placement::NoFit>(&plan);
       if (no_fit == nullptr) return plan;
       nearest = std::move(*no_fit);
     }
@@ -101,7 +101,7 @@ class Search {
   void count(const gang::MemberSet& set, const std::string& key,
              std::map<std::string, Domain>& by_value) const {
     std::map<std::string_view, int> limit_on;
-    for (const gang::NodeLimit& limit : limits_) {
+    for (const placement::NodeLimit& limit : limits_) {
       if (limit.set != set.name) continue;
       const auto [at, is_new] = limit_on.emplace(limit.node, limit.at_most);
       if (!is_new) at->second = std::min(at->second, limit.at_most);
@@ -129,8 +129,8 @@ class Search {
     }
   }
 
-  const gang::Cluster& cluster_;
-  std::span<const gang::NodeLimit> limits_;
+  const placement::Cluster& cluster_;
+  std::span<const placement::NodeLimit> limits_;
   const TakenDomains& taken_;
   std::vector<std::string> terms_;
   int left_ = kMostDomainPlans;
@@ -138,14 +138,15 @@ class Search {
 
 }  // namespace
 
-gang::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
-                           const gang::Cluster& cluster, std::span<const gang::NodeLimit> limits,
-                           const TakenDomains& taken) {
+placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
+                                const placement::Cluster& cluster,
+                                std::span<const placement::NodeLimit> limits,
+                                const TakenDomains& taken) {
   std::set<std::string> terms;
   for (const gang::MemberSet& set : members) {
     terms.insert(set.shape.together.begin(), set.shape.together.end());
   }
-  if (terms.empty()) return gang::plan_gang(members, cluster, limits);
+  if (terms.empty()) return placement::plan_gang(members, cluster, limits);
   return Search(cluster, limits, taken, terms).plan(members);
 }
 

@@ -11,21 +11,21 @@
 #include <string>
 #include <vector>
 
-#include "gang/plan.h"
+#include "placement/plan.h"
 
 namespace nervex::extender {
 
 // By term: values of its label where pods with that term are already.
 using TakenDomains = std::map<std::string, std::set<std::string>>;
 
-// As gang::plan_gang(). Of each term all pods get into one domain, or into one of those that have
-// some already: the smallest that holds them, and first those without nodes that refused a pod of
-// the set, so that a refused plan is not repeated in the same domain. Cost: a plan for each
+// As placement::plan_gang(). Of each term all pods get into one domain, or into one of those that
+// have some already: the smallest that holds them, and first those without nodes that refused a pod
+// of the set, so that a refused plan is not repeated in the same domain. Cost: a plan for each
 // combination of domains with enough capacity, at most kMostDomainPlans.
 inline constexpr int kMostDomainPlans = 16;
-[[nodiscard]] gang::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
-                                         const gang::Cluster& cluster,
-                                         std::span<const gang::NodeLimit> limits,
-                                         const TakenDomains& taken);
+[[nodiscard]] placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
+                                              const placement::Cluster& cluster,
+                                              std::span<const placement::NodeLimit> limits,
+                                              const TakenDomains& taken);
 
 }  // namespace nervex::extender

@@ -10,6 +10,7 @@
 #include "extender/decide/filter.h"
 #include "extender/decide/refusals.h"
 #include "kube/model/resources.h"
+#include "placement/plan.h"
 
 namespace nervex::extender {
 namespace {
@@ -355,19 +356,19 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
     sets[shape_of_[pod]].slots.push_back({static_cast<int>(pod), 0});
   }
   std::erase_if(sets, [](const gang::MemberSet& set) { return set.slots.empty(); });
-  std::vector<gang::NodeLimit> limits = limits_of(memory_.avoid, now_);
-  for (gang::NodeLimit& limit : limits) {
+  std::vector<placement::NodeLimit> limits = limits_of(memory_.avoid, now_);
+  for (placement::NodeLimit& limit : limits) {
     for (std::size_t i = 0; i < node_.size(); ++i) {
       const bool is_its = shapes_[shape_of_[i]].set.name == limit.set;
       if (is_its && node_[i] == limit.node) --limit.at_most;
     }
   }
-  gang::Plan plan = gang::plan_gang(sets, ledger.nodes(), limits);
-  if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+  placement::Plan plan = placement::plan_gang(sets, ledger.nodes(), limits);
+  if (auto* no_fit = std::get_if<placement::NoFit>(&plan)) {
     no_fit_ = std::move(*no_fit);
     return false;
   }
-  for (gang::Assignment& assigned : std::get<std::vector<gang::Assignment>>(plan)) {
+  for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(plan)) {
     take(static_cast<std::size_t>(assigned.slot.ordinal), std::move(assigned.node), ledger);
   }
   return true;
@@ -378,7 +379,7 @@ std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) c
   const kube::Resources& asked = seen_.group->min_resources;
   if (asked.empty() || needed() <= 1) return std::nullopt;
   kube::Resources total = seen_.bound_requests;
-  const gang::Cluster& nodes = ledger.nodes();
+  const placement::Cluster& nodes = ledger.nodes();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes.node(i).ready || nodes.node(i).unschedulable) continue;
     for (const auto& [name, amount] : asked.amounts()) {
@@ -409,7 +410,7 @@ std::string ForeignWork::waiting_text() const {
   } else if (!lacking_.empty()) {
     text = lacking_;
   } else if (no_fit_ && !is_reserved_) {
-    text = gang::explain(*no_fit_);
+    text = placement::explain(*no_fit_);
   } else {
     return "";
   }
@@ -436,7 +437,7 @@ void ForeignWork::report(ForeignDecision& out) const {
     return;
   }
   const bool only_numbers = !text.empty() && !memory.message.empty() && no_fit_ && memory.no_fit &&
-                            gang::same_cause(*no_fit_, *memory.no_fit);
+                            placement::same_cause(*no_fit_, *memory.no_fit);
   const SysTime due = memory.reported + kMessagePeriod;
   if (only_numbers && now_ < due) {
     out.message = memory.message;

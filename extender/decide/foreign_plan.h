@@ -17,8 +17,8 @@
 
 #include "extender/decide/foreign_view.h"
 #include "extender/decide/ledger.h"
-#include "gang/plan.h"
 #include "gang/pod_group.h"
+#include "placement/explain.h"
 
 namespace nervex::extender {
 
@@ -42,8 +42,8 @@ struct ForeignMemory {
     std::optional<SysTime> failed_at{};             // the last one, while it is to be judged
     SysTime not_before{};                           // no new nomination
     std::int64_t bound = 0;
-    std::optional<gang::NoFit> no_fit;  // that `message` tells
-    std::string message;                // last reported; "": it does not wait
+    std::optional<placement::NoFit> no_fit;  // that `message` tells
+    std::string message;                     // last reported; "": it does not wait
     SysTime reported{};
     std::optional<SysTime> few_since{};  // fewer than minMember pods are there
     // Of PodGroup.status.
@@ -137,7 +137,7 @@ class ForeignWork {
   std::vector<bool> is_refused_;        // by pod: where it is nominated kube-scheduler refuses it
   std::vector<std::string> node_;       // by pod: where it is to go now; "": nowhere
   bool is_reserved_ = false;            // what is in node_ was taken from the ledger
-  std::optional<gang::NoFit> no_fit_;
+  std::optional<placement::NoFit> no_fit_;
   std::string lacking_;  // of minResources
 };
 

@@ -141,8 +141,8 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
 }
 
 // With what only the caller of plan_gang knows of the role's sets.
-gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSet>& sets,
-                            const std::vector<gang::EnlargedSet>& enlarged) {
+placement::NoFit complete_no_fit(placement::NoFit no_fit, const std::vector<gang::MemberSet>& sets,
+                                 const std::vector<gang::EnlargedSet>& enlarged) {
   for (const gang::MemberSet& set : sets) {
     if (set.role != no_fit.role) continue;
     no_fit.reserved +=
@@ -155,11 +155,11 @@ gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSe
   return no_fit;
 }
 
-std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
-                                 Ledger& ledger) {
-  gang::Plan plan =
+std::optional<placement::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
+                                      Ledger& ledger) {
+  placement::Plan plan =
       plan_in_domains(missing, ledger.nodes(), limits_left(work), taken_domains(work, ledger));
-  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+  if (const auto* no_fit = std::get_if<placement::NoFit>(&plan)) {
     return complete_no_fit(*no_fit, missing, work.seen->enlarged);
   }
   std::map<gang::SlotKey, const gang::MemberSet*> set_of;
@@ -168,7 +168,7 @@ std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberS
       set_of.emplace(gang::SlotKey(set->role, slot), set);
     }
   }
-  for (gang::Assignment& assigned : std::get<std::vector<gang::Assignment>>(plan)) {
+  for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(plan)) {
     const gang::MemberSet* set = set_of.at(gang::SlotKey(assigned.role, assigned.slot));
     ledger.take(*set, assigned.node);
     work.placed.push_back({set, {set->role, assigned.slot, std::move(assigned.node), 0}, false});
@@ -176,7 +176,7 @@ std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberS
   return std::nullopt;
 }
 
-std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
+std::optional<placement::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   auto no_fit = place(work, work.missing, ledger);
   if (no_fit) return no_fit;
   work.missing.clear();
@@ -205,14 +205,14 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
 }
 
 // What of it can be placed stays placed if the rest cannot.
-std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
+std::optional<placement::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   std::vector<gang::MemberSet> quorum;
   std::vector<gang::MemberSet> rest;
   for (gang::MemberSet& set : work.missing) {
     (work.is_of_quorum(set.role) ? quorum : rest).push_back(std::move(set));
   }
   work.missing.clear();
-  std::optional<gang::NoFit> no_fit;
+  std::optional<placement::NoFit> no_fit;
   for (auto part : {quorum, rest}) {
     if (part.empty()) continue;
     auto why = place(work, part, ledger);
@@ -230,9 +230,9 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
 
 }  // namespace
 
-std::vector<gang::NodeLimit> limits_left(const GangWork& work) {
-  std::vector<gang::NodeLimit> limits = work.limits;
-  for (gang::NodeLimit& limit : limits) {
+std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
+  std::vector<placement::NodeLimit> limits = work.limits;
+  for (placement::NodeLimit& limit : limits) {
     limit.at_most -= static_cast<int>(
         std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
           return slot.set->name == limit.set && slot.placement.node == limit.node;
@@ -272,7 +272,7 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const Pla
 }
 
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const gang::NodeLimit> limits,
+                                    std::span<const placement::NodeLimit> limits,
                                     const TakenDomains& taken) {
   std::vector<std::string> nodes;
   while (count > 0) {
@@ -280,12 +280,12 @@ std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const
     slots.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) slots.push_back(gang::reserved_slot(i));
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
-    const gang::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
-    if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+    const placement::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
+    if (const auto* no_fit = std::get_if<placement::NoFit>(&plan)) {
       count -= std::max(1, no_fit->unplaced);
       continue;
     }
-    for (const auto& place : std::get<std::vector<gang::Assignment>>(plan)) {
+    for (const auto& place : std::get<std::vector<placement::Assignment>>(plan)) {
       nodes.push_back(place.node);
     }
     break;
@@ -364,15 +364,15 @@ void drop_unbindable(GangWork& work, const Ledger& ledger) {
 }
 
 bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
-  std::vector<gang::NodeLimit> limits = limits_left(work);
-  std::erase_if(limits, [&](const gang::NodeLimit& limit) {
+  std::vector<placement::NodeLimit> limits = limits_left(work);
+  std::erase_if(limits, [&](const placement::NodeLimit& limit) {
     return limit.set == slot.set->name && limit.node == slot.placement.node;
   });
   limits.push_back({slot.set->name, slot.placement.node, 0});
   const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
-  const gang::Plan plan =
+  const placement::Plan plan =
       plan_in_domains(one, ledger.nodes(), limits, taken_domains(work, ledger, &slot));
-  const auto* assigned = std::get_if<std::vector<gang::Assignment>>(&plan);
+  const auto* assigned = std::get_if<std::vector<placement::Assignment>>(&plan);
   if (assigned == nullptr) return false;
   ledger.take(*slot.set, assigned->front().node);
   slot.placement.node = assigned->front().node;
@@ -418,7 +418,7 @@ void reject(GangWork& work) {
   drop_plan(work);
 }
 
-std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
+std::optional<placement::NoFit> complete(GangWork& work, Ledger& ledger) {
   if (!work.is_reserved) keep_what_fits(work, ledger);
   if (work.missing.empty()) {
     work.is_reserved = true;

@@ -31,13 +31,13 @@ struct GangWork {
   std::vector<const gang::MemberSet*> sets;
   std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet>
-      missing;                          // the sets with those of their slots that have no placement
-  std::optional<gang::NoFit> no_fit;    // why they have none, if they cannot get one
-  std::vector<gang::NodeLimit> limits;  // that new placements obey, for the whole gang
-  std::vector<const OpenSlot*> open;    // of what is in `placed`
-  std::vector<std::string> losses;      // placements that were taken from it in this cycle, and why
-  bool is_paused = false;               // not planned again yet (refusals.h)
-  bool is_rejected = false;             // they have none because the API server stores no such plan
+      missing;  // the sets with those of their slots that have no placement
+  std::optional<placement::NoFit> no_fit;    // why they have none, if they cannot get one
+  std::vector<placement::NodeLimit> limits;  // that new placements obey, for the whole gang
+  std::vector<const OpenSlot*> open;         // of what is in `placed`
+  std::vector<std::string> losses;  // placements that were taken from it in this cycle, and why
+  bool is_paused = false;           // not planned again yet (refusals.h)
+  bool is_rejected = false;         // they have none because the API server stores no such plan
   // Capacity that the sets of a gang without a plan take over from what is reserved: 0 for others.
   bool claims_reserved() const;
 
@@ -85,7 +85,7 @@ void drop_plan(GangWork& work);
 // missing, or as much of it as fits: it runs in part already, and what it gets nobody else can
 // take. The job's own aggregator gets its place alone, as it is of use without the rest, and the
 // rest without it.
-std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
+std::optional<placement::NoFit> complete(GangWork& work, Ledger& ledger);
 
 // Where the job has pods already that others have to be with: those of this gang but for `except`,
 // and of others that are committed.
@@ -94,10 +94,10 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
 
 // Nodes with capacity for as many of these pods as possible, up to `count`. Takes nothing.
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const gang::NodeLimit> limits,
+                                    std::span<const placement::NodeLimit> limits,
                                     const TakenDomains& taken);
 
 // What the gang's limits leave for the slots that have no placement.
-std::vector<gang::NodeLimit> limits_left(const GangWork& work);
+std::vector<placement::NodeLimit> limits_left(const GangWork& work);
 
 }  // namespace nervex::extender

@@ -29,7 +29,7 @@ const char* reason_text(kube::NodeFit fit) {
 
 }  // namespace
 
-Ledger::Ledger(gang::Cluster nodes, std::vector<Nominated> nominated)
+Ledger::Ledger(placement::Cluster nodes, std::vector<Nominated> nominated)
     : nodes_(std::move(nodes)), nominated_(std::move(nominated)) {
   std::stable_sort(nominated_.begin(), nominated_.end(),
                    [](const auto& a, const auto& b) { return a.priority > b.priority; });

@@ -9,15 +9,15 @@
 
 #include "base/error.h"
 #include "extender/decide/view.h"
-#include "gang/cluster.h"
 #include "gang/pod_group.h"
+#include "placement/cluster.h"
 
 namespace nervex::extender {
 
 // Not thread-safe: lives within one decision. Cost per call: log(nodes).
 class Ledger {
  public:
-  explicit Ledger(gang::Cluster nodes, std::vector<Nominated> nominated = {});
+  explicit Ledger(placement::Cluster nodes, std::vector<Nominated> nominated = {});
 
   // From now on it is asked for something of this priority: of nominated pods those count that have
   // the same one or a higher one. Before the first call none does. Cost: those between this
@@ -48,14 +48,14 @@ class Ledger {
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
 
-  const gang::Cluster& nodes() const { return nodes_; }
+  const placement::Cluster& nodes() const { return nodes_; }
 
  private:
   // The resource of a set's pods that one on another node has taken from all that share with this
   // one (kube/model/anti_affinity.h); empty: none. Cost for such pods: nodes.
   std::string_view shared_and_taken(const gang::MemberSet& set, std::size_t node) const;
 
-  gang::Cluster nodes_;
+  placement::Cluster nodes_;
   std::vector<Nominated> nominated_;  // the highest priority first
   std::size_t counted_ = 0;           // of them: are taken from nodes_
   bool has_given_back_ = false;

@@ -87,7 +87,8 @@ std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet
   return set.gang == gang::kBaseGang ? set.reserved_pods - counted : -counted;
 }
 
-std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const GangWork& work) const {
+std::optional<placement::NoFit> Quotas::exceeded_by(const GroupSeen& seen,
+                                                    const GangWork& work) const {
   const auto limits = limits_.find(seen.group->meta.ns.str());
   if (limits == limits_.end()) return std::nullopt;
   std::vector<std::pair<const gang::MemberSet*, std::int64_t>> pods;
@@ -102,7 +103,7 @@ std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const Gang
     for (const auto& [set, count] : pods) need += Wide{count} * use_of(*set, *of.quota, *of.limit);
     const Wide over = of.limit->used + of.planned + need - of.limit->hard;
     if (need <= 0 || over <= 0) continue;
-    gang::NoFit no_fit;
+    placement::NoFit no_fit;
     no_fit.resource = of.limit->name;
     no_fit.each = narrow(over);
     no_fit.quota = of.quota->meta.name;

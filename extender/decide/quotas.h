@@ -27,7 +27,7 @@ class Quotas {
 
   // Which quota the gang would exceed if all its slots had pods, and what it reserves was used;
   // nullopt: none. A request takes over what is reserved for it.
-  std::optional<gang::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
+  std::optional<placement::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
   // Every slot of the gang is planned now, or none is any more.
   void take(const GroupSeen& seen, const GangWork& work) { count(seen, work, true); }
   void give_back(const GroupSeen& seen, const GangWork& work) { count(seen, work, false); }

@@ -269,8 +269,8 @@ bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> un
   });
 }
 
-std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now) {
-  std::vector<gang::NodeLimit> limits;
+std::vector<placement::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now) {
+  std::vector<placement::NodeLimit> limits;
   for (const gang::AvoidedNode& avoided : avoid) {
     if (is_in_force(avoided, now)) limits.push_back({avoided.set, avoided.node, avoided.at_most});
   }

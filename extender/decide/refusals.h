@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gang/plan.h"
 #include "gang/pod_group.h"
+#include "placement/capacity.h"
 
 namespace nervex::extender {
 
@@ -68,7 +68,7 @@ bool is_paused(const gang::GangStatus& gang, SysTime now);
 // `unusable_claims`: of all of the gang's claims.
 bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims);
 
-std::vector<gang::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);
+std::vector<placement::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);
 
 // The first time after `now` at which a node is not avoided any more.
 std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now);

@@ -6,16 +6,18 @@
 #include <map>
 #include <utility>
 
-#include "gang/plan.h"
+#include "placement/capacity.h"
+#include "placement/explain.h"
 
 namespace nervex::extender {
 namespace {
 
 // kube-scheduler has refused pods of the set there: the planner says how many may be.
 bool is_avoided(const GangWork& gang, const gang::MemberSet& set, const std::string& node) {
-  return std::any_of(gang.limits.begin(), gang.limits.end(), [&](const gang::NodeLimit& limit) {
-    return limit.set == set.name && limit.node == node;
-  });
+  return std::any_of(gang.limits.begin(), gang.limits.end(),
+                     [&](const placement::NodeLimit& limit) {
+                       return limit.set == set.name && limit.node == node;
+                     });
 }
 
 }  // namespace
@@ -69,7 +71,7 @@ void ReservedPlaces::hand_over(const std::vector<GangWork>& gangs, Ledger& ledge
   }
 }
 
-std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledger) {
+std::optional<placement::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledger) {
   const bool has_places = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
     return place.set->gang == gang.name;
   });
@@ -81,7 +83,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledg
   return no_fit;
 }
 
-std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
+std::optional<placement::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
   if (places_.empty()) return gang.no_fit;
   const std::size_t lacking = gang.lacking();
   for (const Place& place : places_) ledger.lend(*place.set, place.node);
@@ -95,7 +97,7 @@ std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) 
   return no_fit;
 }
 
-std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
+std::optional<placement::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
   const auto is_its = [&](const Place& place) { return place.set->gang == gang.name; };
   std::vector<Place> held;
   std::copy_if(places_.begin(), places_.end(), std::back_inserter(held), is_its);

@@ -38,10 +38,10 @@ class ReservedPlaces {
   // As extender::complete() of gang_work.h, of a gang of the same PodGroup: its slots go to the
   // places reserved for it, and to others what has none there. If it does not fit the places stay
   // reserved.
-  std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
+  std::optional<placement::NoFit> complete(GangWork& gang, Ledger& ledger);
   // The same of a committed gang that found no place for all that is missing: it may use what is
   // reserved, for requests that have not come. What it does not need stays reserved.
-  std::optional<gang::NoFit> heal(GangWork& gang, Ledger& ledger);
+  std::optional<placement::NoFit> heal(GangWork& gang, Ledger& ledger);
   // Reserves what is lacking, and anew what is on nodes that take no such pod now. What finds no
   // place is lacking, or stays where it is. `gang`: any of the PodGroup.
   void restore(Ledger& ledger, const GangWork& gang);
@@ -55,7 +55,7 @@ class ReservedPlaces {
     std::string node;
   };
 
-  std::optional<gang::NoFit> complete_on_places(GangWork& gang, Ledger& ledger);
+  std::optional<placement::NoFit> complete_on_places(GangWork& gang, Ledger& ledger);
   void keep(const gang::MemberSet& set, int count, Ledger& ledger);
   void take_dropped_plan(const gang::MemberSet& set, const GangWork& gang, Ledger& ledger);
   void take_over(const gang::MemberSet& from, const gang::MemberSet& to, int count, Ledger& ledger);

@@ -237,13 +237,13 @@ class Placing {
                                        [](const auto& seen) { return !seen.pending.empty(); });
   }
 
-  std::optional<gang::NoFit> complete(GroupWork& work, GangWork& gang, Ledger& ledger) {
+  std::optional<placement::NoFit> complete(GroupWork& work, GangWork& gang, Ledger& ledger) {
     const GangKey key(work.seen->group->meta.uid, gang.name);
     const bool may_remember = !gang.committed && !gang.claims_reserved();
     // What was given back in this cycle is not seen in the nodes yet.
     if (may_remember && gang.placed.empty() && !ledger.has_given_back()) {
       if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
-        gang::NoFit no_fit = known->no_fit;
+        placement::NoFit no_fit = known->no_fit;
         out_.refused.insert_or_assign(key, std::move(known));
         return no_fit;
       }
@@ -267,8 +267,9 @@ class Placing {
   CycleResult& out_;
 };
 
-std::optional<gang::NoFit> complete_within_quota(GroupWork& work, GangWork& gang, Ledger& ledger,
-                                                 Quotas& quotas, Placing& placing) {
+std::optional<placement::NoFit> complete_within_quota(GroupWork& work, GangWork& gang,
+                                                      Ledger& ledger, Quotas& quotas,
+                                                      Placing& placing) {
   const GroupSeen& seen = *work.seen;
   auto no_fit = quotas.exceeded_by(seen, gang);
   if (no_fit) {
@@ -643,14 +644,14 @@ GangReport paused_report(const gang::GangStatus& before, SysTime now) {
 }
 
 GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
-                          const gang::NoFit* no_fit, SysTime now) {
+                          const placement::NoFit* no_fit, SysTime now) {
   const auto reason = state.is_over ? gang::kReasonHealingTimeout : gang::kReasonHealing;
   GangReport report = with_reason(before, reason, now);
   report.message = healing_text(state, no_fit == nullptr);
   // The numbers of an explanation change, and this is not the time to write them again and again.
   const bool is_same = before != nullptr && before->reason == reason;
   if (is_same && state.is_over) report.message = before->message;
-  if (!is_same && no_fit != nullptr) report.message += "; " + gang::explain(*no_fit);
+  if (!is_same && no_fit != nullptr) report.message += "; " + placement::explain(*no_fit);
   return report;
 }
 
@@ -663,11 +664,11 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
   return report;
 }
 
-GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
+GangReport waiting_report(const gang::GangStatus* before, const placement::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now, const std::string& loss) {
   const auto reason = no_fit.quota.empty() ? gang::kReasonUnschedulable : gang::kReasonOverQuota;
   GangReport report = with_reason(before, reason, now);
-  report.message = loss + gang::explain(no_fit);
+  report.message = loss + placement::explain(no_fit);
   if (before != nullptr && before->refusals.count > 0) {
     report.message += "; " + before->refusals.message;
   }
@@ -675,7 +676,7 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
   const bool was_waiting = before != nullptr && before->reason == reason;
   if (!was_waiting || last_reported == nullptr) return report;
   const bool only_numbers =
-      gang::same_cause(last_reported->no_fit, no_fit) && before->message.starts_with(loss);
+      placement::same_cause(last_reported->no_fit, no_fit) && before->message.starts_with(loss);
   const SysTime due = last_reported->at + kMessageRefreshPeriod;
   if (before->message != report.message && (!only_numbers || now >= due)) return report;
   if (before->message != report.message) report.refresh_after = due - now;

@@ -14,7 +14,7 @@
 #include "extender/decide/healing.h"
 #include "extender/decide/view.h"
 #include "extender/decide/waiting.h"
-#include "gang/plan.h"
+#include "placement/explain.h"
 
 namespace nervex::extender {
 
@@ -25,7 +25,7 @@ struct StatusWrite {
 
 // The explanation that a status carries.
 struct LastReported {
-  gang::NoFit no_fit;
+  placement::NoFit no_fit;
   SysTime at{};  // when it was written
 };
 
@@ -113,12 +113,12 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 
 // `last_reported` is what this function returned when `before` was written; null: not known. `loss`
 // comes before the explanation: what a gang that is healed has lost.
-GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
+GangReport waiting_report(const gang::GangStatus* before, const placement::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
                           const std::string& loss = "");
 
 // The gang is being healed and has a place for every slot, or it is given up.
 GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
-                          const gang::NoFit* no_fit, SysTime now);
+                          const placement::NoFit* no_fit, SysTime now);
 
 }  // namespace nervex::extender

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "extender/decide/foreign_view.h"
-#include "gang/plan.h"
 #include "gang/pod_group.h"
 #include "gang/slot.h"
 #include "kube/model/quota.h"
+#include "placement/cluster.h"
 
 namespace nervex::extender {
 
@@ -89,7 +89,7 @@ struct Nominated {
 // What the planner decides on.
 struct Snapshot {
   // free = allocatable - occupying pods - committed placements whose pod is not bound.
-  gang::Cluster nodes;
+  placement::Cluster nodes;
   std::vector<GroupSeen> groups;   // in no order
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.

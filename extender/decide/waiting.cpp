@@ -109,11 +109,11 @@ bool WaitingGangs::replace(RefusedGangs&& refused) {
   return is_any_new;
 }
 
-void WaitingGangs::sum_up(const std::vector<gang::NodeView>& nodes) {
+void WaitingGangs::sum_up(const std::vector<placement::NodeView>& nodes) {
   for (Shape& shape : shapes_) {
     if (shape.gangs == 0 || shape.is_summed) continue;
     shape.total = 0;
-    for (const gang::NodeView& view : nodes) {
+    for (const placement::NodeView& view : nodes) {
       shape.total += pods_on(view.node.get(), view.free, shape.shape);
     }
     shape.is_summed = true;
@@ -131,7 +131,7 @@ bool WaitingGangs::any_may_fit() const {
 
 std::shared_ptr<const RefusedGang> WaitingGangs::still_refused(
     const GangKey& key, const std::vector<gang::MemberSet>& sets,
-    const std::vector<gang::NodeLimit>& limits, SysTime now) const {
+    const std::vector<placement::NodeLimit>& limits, SysTime now) const {
   const auto known = gangs_.find(key);
   if (known == gangs_.end()) return nullptr;
   const Waiting& gang = known->second;

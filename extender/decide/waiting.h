@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "gang/plan.h"
 #include "kube/model/node.h"
+#include "placement/capacity.h"
+#include "placement/explain.h"
 
 namespace nervex::extender {
 
@@ -44,9 +45,9 @@ struct NodeChange {
 
 // A gang that got no node at all: with what, and why.
 struct RefusedGang {
-  std::vector<gang::MemberSet> sets;    // all of its slots
-  std::vector<gang::NodeLimit> limits;  // that it had to obey
-  gang::NoFit no_fit;
+  std::vector<gang::MemberSet> sets;         // all of its slots
+  std::vector<placement::NodeLimit> limits;  // that it had to obey
+  placement::NoFit no_fit;
   SysTime at{};
 };
 using GangKey = std::pair<std::string, std::string>;  // PodGroup UID, gang
@@ -66,7 +67,7 @@ class WaitingGangs {
   bool replace(RefusedGangs&& refused);
   // `nodes` with the spare capacity that all changes noted so far have led to. Cost: nodes x shapes
   // that are new.
-  void sum_up(const std::vector<gang::NodeView>& nodes);
+  void sum_up(const std::vector<placement::NodeView>& nodes);
   // Something that is not seen in nodes may have set capacity free: what was decided in the last
   // cycle was not stored.
   void gain_all();
@@ -77,7 +78,7 @@ class WaitingGangs {
   // Null: it has to be planned, or the numbers in the reason are old.
   std::shared_ptr<const RefusedGang> still_refused(const GangKey& gang,
                                                    const std::vector<gang::MemberSet>& sets,
-                                                   const std::vector<gang::NodeLimit>& limits,
+                                                   const std::vector<placement::NodeLimit>& limits,
                                                    SysTime now) const;
   // When the first of the reasons whose numbers may have changed gets old.
   std::optional<SysTime> first_refresh() const;

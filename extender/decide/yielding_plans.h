@@ -21,7 +21,7 @@ struct OpenPlan {
 // would if nothing was planned: plans yield, the last of `plans` first, which are in the order of
 // the queue. Those that still fit afterwards stay. If none is of use nothing changes. Returns why
 // slots are still missing. Cost: a search for each plan that yields, and one more.
-std::optional<gang::NoFit> place_instead_of(const std::vector<OpenPlan>& plans, GangWork& gang,
-                                            Ledger& ledger);
+std::optional<placement::NoFit> place_instead_of(const std::vector<OpenPlan>& plans, GangWork& gang,
+                                                 Ledger& ledger);
 
 }  // namespace nervex::extender

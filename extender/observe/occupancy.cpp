@@ -10,9 +10,9 @@ namespace nervex::extender {
 
 namespace {
 
-gang::NodeView view_of(const NodePtr& node, const kube::Resources& used,
-                       const kube::Resources& reserved) {
-  gang::NodeView view{node, node->allocatable};
+placement::NodeView view_of(const NodePtr& node, const kube::Resources& used,
+                            const kube::Resources& reserved) {
+  placement::NodeView view{node, node->allocatable};
   view.free -= used;
   view.free -= reserved;
   return view;
@@ -79,7 +79,7 @@ std::vector<Nominated> NodeTable::nominated() const {
 }
 
 void NodeTable::rebuild() const {
-  std::vector<gang::NodeView> views;
+  std::vector<placement::NodeView> views;
   views.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) {
     entry.is_changed = false;
@@ -87,10 +87,10 @@ void NodeTable::rebuild() const {
     entry.row = views.size();
     views.push_back({entry.node, free_of(entry)});
   }
-  cluster_ = gang::Cluster(views);
+  cluster_ = placement::Cluster(views);
 }
 
-const gang::Cluster& NodeTable::cluster() const {
+const placement::Cluster& NodeTable::cluster() const {
   if (is_outdated_) rebuild();
   is_outdated_ = false;
   for (const Entry* entry : changed_) {
@@ -101,8 +101,8 @@ const gang::Cluster& NodeTable::cluster() const {
   return cluster_;
 }
 
-std::vector<gang::NodeView> NodeTable::spare_views() const {
-  std::vector<gang::NodeView> views;
+std::vector<placement::NodeView> NodeTable::spare_views() const {
+  std::vector<placement::NodeView> views;
   views.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) {
     if (entry.node) views.push_back({entry.node, spare_of(entry)});
@@ -110,10 +110,10 @@ std::vector<gang::NodeView> NodeTable::spare_views() const {
   return views;
 }
 
-std::optional<gang::NodeView> NodeTable::view(std::string_view name, int priority) const {
+std::optional<placement::NodeView> NodeTable::view(std::string_view name, int priority) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || !at->second.node) return std::nullopt;
-  gang::NodeView view{at->second.node, free_of(at->second)};
+  placement::NodeView view{at->second.node, free_of(at->second)};
   const auto nominated = nominated_.find(name);
   if (nominated == nominated_.end()) return view;
   for (const auto& [of, requests] : nominated->second) {

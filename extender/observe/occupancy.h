@@ -16,11 +16,11 @@
 #include "extender/decide/restored.h"
 #include "extender/decide/view.h"
 #include "extender/decide/waiting.h"
-#include "gang/cluster.h"
 #include "gang/slot.h"
 #include "kube/model/node.h"
 #include "kube/model/pod.h"
 #include "kube/model/resources.h"
+#include "placement/cluster.h"
 
 namespace nervex::extender {
 
@@ -47,10 +47,10 @@ class NodeTable {
   // Known nodes, free = allocatable - used - reserved for committed gangs. Kept from call to call:
   // the cost is that of the nodes whose capacity changed since the last one, and of all nodes if
   // one came or went, or changed in a way that plans depend on. A copy is to be used by one thread.
-  const gang::Cluster& cluster() const;
+  const placement::Cluster& cluster() const;
   // Known nodes by name, free = allocatable - used - all that is reserved. Cost: nodes, and
   // arithmetic for those that changed since the last call.
-  std::vector<gang::NodeView> spare_views() const;
+  std::vector<placement::NodeView> spare_views() const;
   // What changed between the last call and now, as far as a difference is left; of all nodes at the
   // first call. Cost: nodes that were touched.
   std::vector<NodeChange> take_changes();
@@ -58,7 +58,7 @@ class NodeTable {
   bool is_overfull(std::string_view name) const;
   // For something of this priority: what nominated pods of the same one or a higher one ask for is
   // not free.
-  std::optional<gang::NodeView> view(std::string_view name, int priority) const;
+  std::optional<placement::NodeView> view(std::string_view name, int priority) const;
   // nullopt if nothing is reserved on it.
   std::optional<ReservedNode> reserved_node(std::string_view name) const;
 
@@ -93,7 +93,7 @@ class NodeTable {
   bool are_changes_taken_ = false;  // else nobody asks for them: not the leader
   std::vector<std::string> touched_;
   // What cluster() has read, and what changed since.
-  mutable gang::Cluster cluster_;
+  mutable placement::Cluster cluster_;
   mutable bool is_outdated_ = true;              // all of it
   mutable std::vector<const Entry*> changed_{};  // of known nodes, if it is not
 };

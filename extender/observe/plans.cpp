@@ -505,7 +505,7 @@ std::vector<NodeChange> Plans::take_changes() {
   return nodes_.take_changes();
 }
 
-std::vector<NodeChange> Plans::take_changes(std::vector<gang::NodeView>& spare) {
+std::vector<NodeChange> Plans::take_changes(std::vector<placement::NodeView>& spare) {
   MutexLock lock(mutex_);
   auto changes = nodes_.take_changes();
   spare = nodes_.spare_views();
@@ -667,9 +667,9 @@ Result<Plans::CommitStep> Plans::begin_commit(const std::string& uid, const std:
   }
 }
 
-std::vector<gang::NodeView> Plans::views(const std::set<std::string_view>& names,
-                                         int priority) const {
-  std::vector<gang::NodeView> nodes;
+std::vector<placement::NodeView> Plans::views(const std::set<std::string_view>& names,
+                                              int priority) const {
+  std::vector<placement::NodeView> nodes;
   for (const std::string_view name : names) {
     if (auto view = nodes_.view(name, priority)) nodes.push_back(*std::move(view));
   }

@@ -92,7 +92,7 @@ class Plans {
   Snapshot snapshot(std::vector<NodeChange>& changes);
   std::vector<NodeChange> take_changes();
   // The same, and what is spare on each node then.
-  std::vector<NodeChange> take_changes(std::vector<gang::NodeView>& spare);
+  std::vector<NodeChange> take_changes(std::vector<placement::NodeView>& spare);
   bool has_group(const std::string& uid) const;
   // Cost: PodGroups, and slots of those gangs.
   std::vector<UnstartedGang> unstarted() const;
@@ -262,8 +262,8 @@ class Plans {
   bool resolve_volumes_if(const std::function<bool(const VolumesUsed&)>& is_one) REQUIRES(mutex_);
   void end_unconfirmed(GroupEntry& entry, const PodGroupPtr& now) REQUIRES(mutex_);
   // Of known nodes, for something of this priority, sorted.
-  std::vector<gang::NodeView> views(const std::set<std::string_view>& names, int priority) const
-      REQUIRES(mutex_);
+  std::vector<placement::NodeView> views(const std::set<std::string_view>& names,
+                                         int priority) const REQUIRES(mutex_);
   // `group`: the entry's, or as it is about to be written.
   Result<Nothing> check_capacity(GroupEntry& entry, const gang::PodGroup& group,
                                  const std::string& gang) REQUIRES(mutex_);

@@ -31,7 +31,7 @@ TEST_CASE("a gang is committed only if every member still has its placement",
   struct Row {
     std::string when;
     gang::PodGroup group;
-    std::vector<gang::NodeView> nodes;
+    std::vector<placement::NodeView> nodes;
     std::string want;
   };
   gang::PodGroup lacking = job();

@@ -21,7 +21,8 @@ using testing::view;
 const std::string kZone = "topology.kubernetes.io/zone";
 const SysTime kNow{std::chrono::seconds(1000)};
 
-gang::NodeView in_zone(const std::string& name, const std::string& zone, std::int64_t used = 0) {
+placement::NodeView in_zone(const std::string& name, const std::string& zone,
+                            std::int64_t used = 0) {
   return view(labelled(a_node(name, 8), kZone, zone), capacity(used, 0, 0));
 }
 gang::MemberSet together(gang::MemberSet set) {
@@ -32,7 +33,7 @@ GroupSeen seen(gang::PodGroup group) {
   return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
 }
 // "b1 b2", or why it waits.
-std::string outcome(const std::vector<gang::NodeView>& nodes, const gang::PodGroup& group) {
+std::string outcome(const std::vector<placement::NodeView>& nodes, const gang::PodGroup& group) {
   const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
   if (result.writes.empty()) return "-";
   const gang::GangStatus& gang = result.writes[0].status.gangs[0];
@@ -45,8 +46,8 @@ std::string outcome(const std::vector<gang::NodeView>& nodes, const gang::PodGro
 }
 
 // Zone a has 2 nodes and zone b has 4.
-std::vector<gang::NodeView> two_zones() {
-  std::vector<gang::NodeView> nodes;
+std::vector<placement::NodeView> two_zones() {
+  std::vector<placement::NodeView> nodes;
   for (const char* name : {"a1", "a2"}) nodes.push_back(in_zone(name, "a"));
   for (const char* name : {"b1", "b2", "b3", "b4"}) nodes.push_back(in_zone(name, "b"));
   return nodes;
@@ -98,7 +99,8 @@ TEST_CASE("a lost pod's successor goes to the domain of the others", "[extender]
       planned(a_group("a", {together(a_set("collector", 2, ask(7)))}), {"b1", "b2"}, true);
   group.spec.members[0].slots[1].incarnation = 1;
   ++group.meta.generation;
-  std::vector<gang::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b", 7), in_zone("b3", "b")};
+  std::vector<placement::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b", 7),
+                                         in_zone("b3", "b")};
   CHECK(outcome(nodes, group) == "b1 b3");
   nodes.pop_back();
   CHECK(outcome(nodes, group).starts_with("collector/1 lost its pod"));
@@ -107,7 +109,7 @@ TEST_CASE("a lost pod's successor goes to the domain of the others", "[extender]
 TEST_CASE("a nodeSelector of one set does not tear it from the others", "[extender][domains]") {
   auto collectors = together(a_set("collector", 2, ask(7)));
   const auto learners = together(a_set("learner", 5, ask(7)));
-  std::vector<gang::NodeView> nodes;
+  std::vector<placement::NodeView> nodes;
   for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) nodes.push_back(in_zone(name, "a"));
   for (const char* name : {"b1", "b2"}) nodes.push_back(in_zone(name, "b"));
   SECTION("which names the label itself") {
@@ -133,8 +135,8 @@ TEST_CASE("of lost pods that no domain holds all those that can get one together
                                  {"x1", "x2", "x3", "x4"}, true);
   for (auto& slot : group.spec.members[0].slots) ++slot.incarnation;
   ++group.meta.generation;
-  const std::vector<gang::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b"),
-                                          in_zone("b2", "b"), in_zone("b3", "b")};
+  const std::vector<placement::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b"),
+                                               in_zone("b2", "b"), in_zone("b3", "b")};
   const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
   REQUIRE(result.writes.size() == 1);
   const auto& placements = result.writes[0].status.gangs[0].placements;

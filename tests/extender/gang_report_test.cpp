@@ -10,8 +10,8 @@ using std::chrono::seconds;
 
 SysTime at(int s) { return SysTime(seconds(s)); }
 
-gang::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu") {
-  gang::NoFit no_fit;
+placement::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu") {
+  placement::NoFit no_fit;
   no_fit.role = "learner";
   no_fit.wanted = 4;
   no_fit.unplaced = unplaced;
@@ -20,10 +20,10 @@ gang::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu"
   return no_fit;
 }
 
-gang::GangStatus waiting(const gang::NoFit& no_fit, int since) {
+gang::GangStatus waiting(const placement::NoFit& no_fit, int since) {
   gang::GangStatus status;
   status.reason = "Unschedulable";
-  status.message = gang::explain(no_fit);
+  status.message = placement::explain(no_fit);
   status.since = at(since);
   return status;
 }
@@ -34,7 +34,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
     std::string when;
     std::optional<gang::GangStatus> before;
     std::optional<LastReported> last_reported;
-    gang::NoFit now;
+    placement::NoFit now;
     std::string message;
     int since;
     std::optional<seconds> refresh_after;
@@ -46,26 +46,32 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
   gang::GangStatus planned_before;
   planned_before.reason = "Planned";
   const auto row = GENERATE_COPY(values<Row>({
-      {"the gang is new", {}, {}, three, gang::explain(three), 100, {}},
-      {"it lost its plan", planned_before, {}, three, gang::explain(three), 100, {}},
-      {"nothing changed", before, LastReported{three, at(90)}, three, gang::explain(three), 10, {}},
+      {"the gang is new", {}, {}, three, placement::explain(three), 100, {}},
+      {"it lost its plan", planned_before, {}, three, placement::explain(three), 100, {}},
+      {"nothing changed",
+       before,
+       LastReported{three, at(90)},
+       three,
+       placement::explain(three),
+       10,
+       {}},
       {"numbers changed 10 s after they were reported", before, LastReported{three, at(90)}, two,
-       gang::explain(three), 10, seconds(50)},
+       placement::explain(three), 10, seconds(50)},
       {"numbers changed a minute after they were reported",
        before,
        LastReported{three, at(40)},
        two,
-       gang::explain(two),
+       placement::explain(two),
        10,
        {}},
       {"another resource lacks now",
        before,
        LastReported{three, at(99)},
        cpu,
-       gang::explain(cpu),
+       placement::explain(cpu),
        10,
        {}},
-      {"what was reported is not known any more", before, {}, two, gang::explain(two), 10, {}},
+      {"what was reported is not known any more", before, {}, two, placement::explain(two), 10, {}},
   }));
   INFO("when " << row.when);
   const GangReport report =
@@ -76,7 +82,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
   CHECK(report.since == at(row.since));
   CHECK(report.refresh_after == row.refresh_after);
   REQUIRE(report.last_reported.has_value());
-  CHECK(gang::explain(report.last_reported->no_fit) ==
+  CHECK(placement::explain(report.last_reported->no_fit) ==
         report.message);  // what it will be compared with
 }
 

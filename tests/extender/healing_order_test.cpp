@@ -18,8 +18,10 @@ using testing::view;
 
 const SysTime kNow{std::chrono::seconds(1000)};
 
-gang::NodeView empty(const std::string& name) { return view(a_node(name, 8)); }
-gang::NodeView full(const std::string& name) { return view(a_node(name, 8), capacity(8, 0, 0)); }
+placement::NodeView empty(const std::string& name) { return view(a_node(name, 8)); }
+placement::NodeView full(const std::string& name) {
+  return view(a_node(name, 8), capacity(8, 0, 0));
+}
 
 GroupSeen seen(gang::PodGroup group) {
   return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
@@ -41,7 +43,7 @@ gang::PodGroup running(const std::vector<std::string>& nodes, int evicted) {
 }
 
 // By group: "low: n1#1 n2#3; high: waits". Of groups that were not written as they were.
-std::string outcome(const std::vector<gang::NodeView>& nodes,
+std::string outcome(const std::vector<placement::NodeView>& nodes,
                     const std::vector<GroupSeen>& groups) {
   std::map<std::string, gang::GangStatus> after;
   for (const GroupSeen& one : groups) {
@@ -65,7 +67,7 @@ TEST_CASE("what a running gang has lost gets a place before anything starts",
           "[extender][healing]") {
   struct Row {
     std::string when;
-    std::vector<gang::NodeView> nodes;
+    std::vector<placement::NodeView> nodes;
     std::vector<GroupSeen> groups;
     std::string want;
   };
@@ -108,7 +110,7 @@ TEST_CASE("the place of a pod that was stopped is kept for its successor", "[ext
   GroupSeen low = seen(group);
   // Evicted by the kubelet, which leaves it there with phase Failed; no incarnation is wanted yet.
   low.open = {{group.status.gangs[0].placements[1], OpenSlot::Why::kTakenAway, "Evicted", {}}};
-  const std::vector<gang::NodeView> nodes{full("n1"), empty("n2")};
+  const std::vector<placement::NodeView> nodes{full("n1"), empty("n2")};
   const CycleResult result = run_cycle({nodes, {low, seen(learners("high", 1, 0, 9))}}, {}, kNow);
   CHECK(outcome(nodes, {low, seen(learners("high", 1, 0, 9))}) == "high: waits; low: n1#1 n2#2");
   // The next cycle finds out whether it is still kept.

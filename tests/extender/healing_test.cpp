@@ -23,12 +23,14 @@ using Why = OpenSlot::Why;
 
 const SysTime kNow{seconds(1'000'000)};
 
-gang::NodeView cordoned(const std::string& name) {
+placement::NodeView cordoned(const std::string& name) {
   kube::Node node = a_node(name, 8);
   node.unschedulable = true;
   return view(std::move(node));
 }
-gang::NodeView full(const std::string& name) { return view(a_node(name, 8), capacity(8, 0, 0)); }
+placement::NodeView full(const std::string& name) {
+  return view(a_node(name, 8), capacity(8, 0, 0));
+}
 
 // Learners with 8 GPUs each, committed, on these nodes.
 gang::PodGroup learners(const std::vector<std::string>& nodes) {
@@ -63,8 +65,8 @@ struct Cycles {
   gang::PodGroupStatus written;  // the last one
 
   // What was written of the base gang; nullopt: nothing.
-  std::optional<gang::GangStatus> run(const std::vector<gang::NodeView>& nodes, GroupSeen group,
-                                      SysTime now = kNow) {
+  std::optional<gang::GangStatus> run(const std::vector<placement::NodeView>& nodes,
+                                      GroupSeen group, SysTime now = kNow) {
     CycleResult result = run_cycle({nodes, {std::move(group)}}, memory, now, {}, healing);
     memory = std::move(result.memory);
     healing.memory = std::move(result.healing);
@@ -89,8 +91,8 @@ TEST_CASE("before the bind a slot of a committed gang leaves a node that does no
           "[extender][healing]") {
   struct Row {
     std::string when;
-    std::vector<gang::NodeView> nodes;  // it is on n1 and n2
-    std::vector<Why> open;              // of n1
+    std::vector<placement::NodeView> nodes;  // it is on n1 and n2
+    std::vector<Why> open;                   // of n1
     std::string want;
   };
   const auto n1 = view(a_node("n1", 8));
@@ -127,7 +129,7 @@ TEST_CASE("before the bind a slot of a committed gang leaves a node that does no
   for (const gang::Placement& placement : written->placements) {
     if (placement.number == 3) left.push_back({placement});
   }
-  std::vector<gang::NodeView> nodes = row.nodes;
+  std::vector<placement::NodeView> nodes = row.nodes;
   if (!left.empty()) nodes.back() = full("n3");
   CHECK(text(cycles.run(nodes, seen(next, left))) == "-");
 }
@@ -169,7 +171,7 @@ TEST_CASE("a slot that kube-scheduler refuses for too long gets another node",
 TEST_CASE("a gang that is only starting does not say that it heals", "[extender][healing]") {
   const gang::PodGroup group = learners({"n1", "n2"});
   const std::vector<OpenSlot> slots{open(group, 1, Why::kUnbound), open(group, 2, Why::kUnbound)};
-  const std::vector<gang::NodeView> nodes{full("n1"), full("n2")};
+  const std::vector<placement::NodeView> nodes{full("n1"), full("n2")};
   Cycles cycles;
   CHECK_FALSE(cycles.run(nodes, seen(group, slots)));
   CHECK(cycles.look_again == seconds(60));
@@ -187,7 +189,7 @@ TEST_CASE("why a pod was lost is said as soon as it is known", "[extender][heali
   gang::PodGroup group = learners({"n1", "n2"});
   group.spec.members[0].slots[0].incarnation = 1;
   ++group.meta.generation;
-  const std::vector<gang::NodeView> nodes{view(not_ready(a_node("n1", 8))), full("n2")};
+  const std::vector<placement::NodeView> nodes{view(not_ready(a_node("n1", 8))), full("n2")};
   GroupSeen before = seen(group);
   Cycles cycles;
   const auto vague = cycles.run(nodes, before);
@@ -206,7 +208,7 @@ TEST_CASE("why a pod was lost is said as soon as it is known", "[extender][heali
 TEST_CASE("what kube-scheduler says of an unbound pod takes the place of its silence",
           "[extender][healing]") {
   gang::PodGroup group = learners({"n1"});
-  const std::vector<gang::NodeView> nodes{full("n1")};
+  const std::vector<placement::NodeView> nodes{full("n1")};
   const auto refused = [&](std::string message) {
     return std::vector<OpenSlot>{open(group, 1, Why::kRefused, std::move(message), kNow)};
   };
@@ -299,7 +301,7 @@ TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the
   gang::PodGroup group = learners({"n1", "n2"});
   group.spec.members[0].slots[0].incarnation = 1;
   ++group.meta.generation;
-  const std::vector<gang::NodeView> nodes{full("n1"), full("n2"), view(a_node("n3", 8))};
+  const std::vector<placement::NodeView> nodes{full("n1"), full("n2"), view(a_node("n3", 8))};
   const auto ending = [&](GroupSeen of, int incarnation = 0) {
     of.ending[{"learner", 0}] = {"a-learner-0", incarnation, until};
     return of;
@@ -315,7 +317,7 @@ TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the
         "1970-01-12T14:01:40Z it is queued again");
   group.status = cycles.written;
   const OpenSlot unbound = open(group, 3, Why::kUnbound);
-  const std::vector<gang::NodeView> taken{full("n1"), full("n2"), full("n3")};
+  const std::vector<placement::NodeView> taken{full("n1"), full("n2"), full("n3")};
   CHECK_FALSE(cycles.run(taken, ending(seen(group, {unbound})), kNow + seconds(301)));
 
   SECTION("the deadline begins when it has to have ended") {
@@ -387,7 +389,7 @@ TEST_CASE("a node whose kubelet rejects a role's pods is kept away from, for a w
   gang::PodGroup group = learners({"n1"});
   group.spec.members[0].slots[0].incarnation = 1;  // its first pod was rejected
   ++group.meta.generation;
-  const std::vector<gang::NodeView> nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
+  const std::vector<placement::NodeView> nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
   const std::vector<NodeRejections> rejections{{"learner", "n1", 1}};
   Cycles cycles;
   SECTION("another one is chosen") {

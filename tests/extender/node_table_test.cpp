@@ -19,7 +19,7 @@ TEST_CASE("the cluster that is kept has what each node has free", "[extender][pl
   std::mt19937 rng(seed);
   const auto below = [&rng](unsigned n) { return static_cast<int>(rng() % n); };
   NodeTable table;
-  gang::Cluster before;
+  placement::Cluster before;
   std::vector<kube::Resources> free_before;
   for (int step = 0; step < 300; ++step) {
     const std::string name = "n" + std::to_string(below(6));

@@ -20,7 +20,7 @@ std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
 }
 
 std::int64_t free_gpus(const Cluster& c, const std::string& node) {
-  const gang::Cluster nodes = c.plans.snapshot().nodes;
+  const placement::Cluster nodes = c.plans.snapshot().nodes;
   const auto at = nodes.find(node);
   return at ? nodes.free(*at, "nvidia.com/gpu") : -1;
 }

@@ -129,7 +129,7 @@ TEST_CASE("a gang that has no other nodes waits, says why, and tries again later
 // the pod to; each refusal takes 30 s.
 TEST_CASE("a gang finds the one node that takes it, though its plans become rare",
           "[extender][refusals]") {
-  std::vector<gang::NodeView> nodes;
+  std::vector<placement::NodeView> nodes;
   for (const char* name : {"n1", "n2", "n3", "n4", "n5", "n6"}) {
     nodes.push_back(view(a_node(name, 0)));
   }

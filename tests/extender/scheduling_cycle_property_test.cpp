@@ -120,7 +120,7 @@ struct World {
   // Committed placements count as used in a snapshot; the cycle subtracts other plans itself.
   Snapshot look() const {
     Snapshot snapshot;
-    std::vector<gang::NodeView> views;
+    std::vector<placement::NodeView> views;
     const auto committed = uses(true);
     for (const auto& [name, node] : nodes) {
       if (node.is_deleted) continue;

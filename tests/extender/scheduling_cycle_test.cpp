@@ -60,7 +60,7 @@ using Lines = std::vector<std::string>;
 TEST_CASE("a cycle places whole gangs in the order of the queue", "[extender][scheduling_cycle]") {
   struct Row {
     std::string when;
-    std::vector<gang::NodeView> nodes;
+    std::vector<placement::NodeView> nodes;
     std::vector<GroupSeen> groups;
     Lines want;
   };
@@ -113,7 +113,7 @@ TEST_CASE("a cycle places whole gangs in the order of the queue", "[extender][sc
 TEST_CASE("plans that were not committed are checked again", "[extender][scheduling_cycle]") {
   struct Row {
     std::string when;
-    std::vector<gang::NodeView> nodes;
+    std::vector<placement::NodeView> nodes;
     std::vector<GroupSeen> groups;
     Lines want;
   };
@@ -261,7 +261,7 @@ TEST_CASE("a slot that is not bound moves to a gang that the status does not hav
   const auto* placement = gang::find_placement(group.status, "collector", {4097, 2});
   REQUIRE(placement != nullptr);
   one.open = {{*placement, OpenSlot::Why::kUnbound, {}, {}}};
-  std::vector<gang::NodeView> nodes;
+  std::vector<placement::NodeView> nodes;
   for (const char* name : {"n0", "n1", "n2"}) nodes.push_back(view(a_node(name, 8)));
   CHECK(written(run_cycle({nodes, {one}}, {}, kNow)) ==
         Lines{"a base: n0#1 committed", "a request-9: n1#2 n2#3 committed"});
@@ -363,7 +363,7 @@ TEST_CASE("slots that move to another gang keep their placements", "[extender][s
   merged.slots = row.slots;
   group.spec.members = {group.spec.members[0], merged};
   ++group.meta.generation;
-  std::vector<gang::NodeView> nodes;
+  std::vector<placement::NodeView> nodes;
   for (const char* name : {"n0", "n1", "n2"}) {
     nodes.push_back(row.full_node == name ? view(a_node(name, 1), capacity(1, 0, 0))
                                           : view(a_node(name, 8)));
@@ -424,7 +424,7 @@ TEST_CASE("placement numbers are never used again", "[extender][scheduling_cycle
 TEST_CASE("a gang that waits reports why; changed numbers alone once a minute",
           "[extender][scheduling_cycle]") {
   const auto nodes = [](int full) {
-    std::vector<gang::NodeView> views;
+    std::vector<placement::NodeView> views;
     views.reserve(3);
     for (int i = 0; i < 3; ++i) {
       views.push_back(view(a_node("n" + std::to_string(i), 8), capacity(i < full ? 8 : 0, 0, 0)));

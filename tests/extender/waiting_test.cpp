@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "placement/plan.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {
@@ -130,7 +131,7 @@ TEST_CASE("no gang that fits is passed over", "[extender][waiting][property]") {
   INFO("seed " << seed);
   std::mt19937 rng(seed);
   const auto below = [&rng](unsigned n) { return static_cast<std::int64_t>(rng() % n); };
-  std::vector<gang::NodeView> nodes;
+  std::vector<placement::NodeView> nodes;
   for (const char* name : {"a", "b", "c", "d"}) {
     kube::Node node = a_node(name, 8, 16);
     if (below(4) == 0) node = tainted(node);
@@ -139,7 +140,8 @@ TEST_CASE("no gang that fits is passed over", "[extender][waiting][property]") {
   const auto sets =
       std::vector{a_set("learner", 1 + static_cast<int>(below(6)), ask(below(3), 1 + below(3)))};
   const auto fits = [&] {
-    return std::holds_alternative<std::vector<gang::Assignment>>(gang::plan_gang(sets, nodes));
+    return std::holds_alternative<std::vector<placement::Assignment>>(
+        placement::plan_gang(sets, nodes));
   };
   if (fits()) return;
   WaitingGangs waiting;
@@ -148,7 +150,7 @@ TEST_CASE("no gang that fits is passed over", "[extender][waiting][property]") {
   int skipped = 0;
   for (int step = 0; step < 30; ++step) {
     std::vector<NodeChange> changes;
-    for (gang::NodeView& view : nodes) {
+    for (placement::NodeView& view : nodes) {
       if (below(3) != 0) continue;
       NodeChange change{view.node, view.node, view.free, spare(below(5), below(8))};
       if (below(8) == 0) {

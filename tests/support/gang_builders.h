@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "gang/plan.h"
 #include "gang/pod_group.h"
+#include "placement/cluster.h"
 
 namespace nervex::testing {
 
@@ -53,13 +53,13 @@ inline kube::Node labelled(kube::Node node, const std::string& key, const std::s
 }
 
 // An empty node.
-inline gang::NodeView view(kube::Node node) {
+inline placement::NodeView view(kube::Node node) {
   auto shared = std::make_shared<const kube::Node>(std::move(node));
   return {shared, shared->allocatable};
 }
 // With `used` taken from it.
-inline gang::NodeView view(kube::Node node, const kube::Resources& used) {
-  gang::NodeView out = view(std::move(node));
+inline placement::NodeView view(kube::Node node, const kube::Resources& used) {
+  placement::NodeView out = view(std::move(node));
   out.free -= used;
   return out;
 }

@@ -32,8 +32,8 @@ Json node_json(const std::string& name, const std::string& gpus, bool tainted = 
   return node;
 }
 
-gang::Cluster two_nodes(bool tainted = false) {
-  std::vector<gang::NodeView> views;
+placement::Cluster two_nodes(bool tainted = false) {
+  std::vector<placement::NodeView> views;
   for (const auto& [name, gpus] : {std::pair("a", "8"), std::pair("b", "4")}) {
     auto node = kube::decode_node(node_json(name, gpus, tainted).dump());
     REQUIRE(node);
@@ -101,7 +101,7 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
   CHECK(found.value_or(NeverFits{}).why.find(row.says) != std::string::npos);
   CHECK_FALSE(found.value_or(NeverFits{}).why.starts_with("learner"));
   CHECK_FALSE(find_never_fitting(row.job, two_nodes(true)));  // taints may go
-  CHECK_FALSE(find_never_fitting(row.job, gang::Cluster()));
+  CHECK_FALSE(find_never_fitting(row.job, placement::Cluster()));
 }
 
 TEST_CASE("what could never run is warned of, refused or let pass", "[webhook][capacity]") {
@@ -188,7 +188,7 @@ Json kept_from(int count) {
 
 TEST_CASE("nothing of a job stays in memory once it is judged", "[webhook][capacity][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
-  const gang::Cluster nodes = two_nodes();
+  const placement::Cluster nodes = two_nodes();
   const int count = GENERATE(300, 9'500);
   find_never_fitting(tolerating(count, "first"), nodes);
   const std::size_t before = mallinfo2().uordblks;

@@ -1,4 +1,4 @@
-#include "gang/plan.h"
+#include "placement/plan.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,10 @@
 #include <string_view>
 #include <tuple>
 
-#include "gang/capacity.h"
-#include "gang/search.h"
+#include "placement/diagnose.h"
+#include "placement/search.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 // ---- in which order are nodes offered to the pods of one set?
@@ -151,7 +151,7 @@ std::vector<Candidate> best_nodes(const Capacity& capacity, const SetNeed& need,
 
 // Devices, cpu and memory of one pod, then the name: total, so the order of the input does not
 // matter.
-auto size_key(const MemberSet& member) {
+auto size_key(const gang::MemberSet& member) {
   std::int64_t devices = 0;
   for (const auto& [name, amount] : member.shape.requests.amounts()) {
     if (is_device(name)) devices = std::max(devices, amount);
@@ -160,8 +160,8 @@ auto size_key(const MemberSet& member) {
                     -member.shape.requests.get("memory"), std::string_view(member.name));
 }
 
-std::vector<std::size_t> order_sets(std::span<const MemberSet> members, const Capacity& capacity,
-                                    SetOrder by) {
+std::vector<std::size_t> order_sets(std::span<const gang::MemberSet> members,
+                                    const Capacity& capacity, SetOrder by) {
   std::vector<std::int64_t> allowed(members.size(), 0);
   if (by == SetOrder::kMostConstrainedFirst) {
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -208,7 +208,7 @@ struct Attempt {
   std::int64_t unplaced = 0;          // of its pods
 };
 
-Attempt attempt(std::span<const MemberSet> members, Capacity& capacity, Strategy strategy) {
+Attempt attempt(std::span<const gang::MemberSet> members, Capacity& capacity, Strategy strategy) {
   Attempt out;
   for (const std::size_t set : order_sets(members, capacity, strategy.sets)) {
     out.unplaced = fill(capacity, set, strategy, out.fills);
@@ -224,7 +224,7 @@ void give_back(Capacity& capacity, const std::vector<Fill>& fills) {
 }
 
 // Why it failed; gives back what it has placed.
-NoFit explain_and_undo(std::span<const MemberSet> members, Capacity& capacity,
+NoFit explain_and_undo(std::span<const gang::MemberSet> members, Capacity& capacity,
                        const Attempt& failed) {
   const std::size_t set = *failed.failed;
   Grid before = capacity.free;
@@ -244,7 +244,7 @@ bool each_fits_alone(const Capacity& capacity) {
   });
 }
 
-std::optional<std::vector<Fill>> try_strategies(std::span<const MemberSet> members,
+std::optional<std::vector<Fill>> try_strategies(std::span<const gang::MemberSet> members,
                                                 Capacity& capacity, bool preferred_first,
                                                 std::span<const Strategy> strategies) {
   for (Strategy strategy : strategies) {
@@ -257,7 +257,7 @@ std::optional<std::vector<Fill>> try_strategies(std::span<const MemberSet> membe
 }
 
 // Every way to place the gang, after the greedy ones. Leaves `capacity` as it was.
-SearchResult search_all(std::span<const MemberSet> members, Capacity& capacity,
+SearchResult search_all(std::span<const gang::MemberSet> members, Capacity& capacity,
                         std::int64_t steps) {
   const auto order = order_sets(members, capacity, SetOrder::kLargestFirst);
   SearchResult result = search(capacity, order, steps);
@@ -289,7 +289,7 @@ std::int64_t most_alone_exactly(const Capacity& empty, std::size_t set, std::int
 
 // Proves that the gang does not even fit when all nodes are empty. Nullopt: it does, or that is not
 // known.
-std::optional<NoFit> never_fits(std::span<const MemberSet> members, const Capacity& now,
+std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const Capacity& now,
                                 std::int64_t steps) {
   Capacity empty = when_empty(now);
   for (const std::size_t set : order_sets(members, empty, SetOrder::kLargestFirst)) {
@@ -321,13 +321,13 @@ std::optional<NoFit> never_fits(std::span<const MemberSet> members, const Capaci
   return no_fit;
 }
 
-std::vector<Assignment> name_slots(std::span<const MemberSet> members, const Cluster& cluster,
+std::vector<Assignment> name_slots(std::span<const gang::MemberSet> members, const Cluster& cluster,
                                    const std::vector<Fill>& fills) {
   std::vector<Assignment> out;
-  std::vector<std::vector<SlotId>> slots;
+  std::vector<std::vector<gang::SlotId>> slots;
   std::vector<std::size_t> next(members.size(), 0);
   std::size_t wanted = 0;
-  for (const MemberSet& member : members) {
+  for (const gang::MemberSet& member : members) {
     slots.push_back(member.slots);
     wanted += member.slots.size();
     if (!std::is_sorted(slots.back().begin(), slots.back().end())) {
@@ -360,7 +360,7 @@ std::vector<Assignment> name_slots(std::span<const MemberSet> members, const Clu
 
 }  // namespace
 
-Plan plan_gang(std::span<const MemberSet> members, const Cluster& cluster,
+Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                std::span<const NodeLimit> limits, SearchBudget budget) {
   Capacity capacity = measure_capacity(members, cluster, limits);
   const bool has_preference =
@@ -391,4 +391,4 @@ Plan plan_gang(std::span<const MemberSet> members, const Cluster& cluster,
   return no_fit;
 }
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,11 +1,11 @@
-#include "gang/search.h"
+#include "placement/search.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <unordered_set>
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 using Outcome = SearchResult::Outcome;
@@ -417,4 +417,4 @@ SearchResult search(const Capacity& capacity, const std::vector<std::size_t>& or
   return out;
 }
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

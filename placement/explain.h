@@ -1,34 +1,12 @@
-// gang/plan.h - where do the pods of one gang go, or why does it wait? Pure: no I/O, clock, locks
-// or logging.
+// placement/explain.h - why does a gang wait, and what helps? Numbers, and the sentence made of
+// them.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <variant>
-#include <vector>
 
-#include "gang/cluster.h"
-#include "gang/pod_group.h"
-
-namespace nervex::gang {
-
-struct Assignment {  // as Placement, without its number
-  std::string role;
-  SlotId slot;
-  std::string node;
-  bool operator==(const Assignment&) const = default;
-};
-
-// At most so many of the slots that a call is to place from this set go to this node: the caller
-// subtracts those that are there already. Of several limits for one set and node the least counts.
-struct NodeLimit {
-  std::string set;  // MemberSet::name
-  std::string node;
-  int at_most = 0;
-  bool operator==(const NodeLimit&) const = default;
-};
+namespace nervex::placement {
 
 // The first set that could not be placed beside those before it, or one that never can; or the
 // ResourceQuota that the gang exceeds.
@@ -68,38 +46,11 @@ struct NoFit {
   // fit now is not proven.
   bool gave_up = false;
   // Not empty: the set's pods have to be on nodes with one value of this label
-  // (PodShape::together). All above is about the value that comes nearest; the caller of plan_gang
-  // knows.
+  // (gang::PodShape::together). All above is about the value that comes nearest; the caller of
+  // plan_gang knows.
   std::string domain{};
   bool operator==(const NoFit&) const = default;
 };
-
-using Plan = std::variant<std::vector<Assignment>, NoFit>;
-
-// How much plan_gang() may do where its quick ways fail. A step is a choice of the search, some
-// 50 ns: steps and not time, so that equal input gives equal plans.
-struct SearchBudget {
-  std::int64_t steps = 20'000;
-};
-
-// Places every slot of `members`, which are the sets of one gang, or none. Capacity that is to be
-// reserved (MemberSet::reserved_pods) is planned as slots that the caller adds: reserved_slot().
-//
-// Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
-// matter. Nodes that would be left with the least of the scarce resource are filled first, so that
-// whole nodes stay free and pods without GPUs keep away from nodes that have them. Before all that
-// come the nodes that a set prefers, unless the gang fits only without that. If it does not fit so,
-// it is tried in other orders, then with pods moved out of each other's way, and at last every way
-// is tried (gang/search.h).
-// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once; a
-// gang that can be placed is placed, unless NoFit::gave_up says that the budget was used up.
-// Limits for sets or nodes that are not given are ignored.
-// Cost: sets x nodes, and log(nodes) for each node that is used; where it does not fit a few times
-// that, and `budget`, twice.
-[[nodiscard]] Plan plan_gang(std::span<const MemberSet> members, const Cluster& cluster,
-                             std::span<const NodeLimit> limits = {}, SearchBudget budget = {});
-
-// ---- why does a gang wait? (gang/explain.cpp)
 
 // "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more are
 // full, 3 have untolerated taints". Constant as long as the numbers are.
@@ -120,4 +71,4 @@ enum class Remedy {
 };
 Remedy remedy_for(std::string_view explanation);
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,4 +1,4 @@
-#include "gang/plan.h"
+#include "placement/plan.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -7,7 +7,7 @@
 
 #include "tests/support/gang_builders.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 using testing::a_node;
@@ -35,10 +35,10 @@ NodeBySlot node_by_slot(const Plan& plan) {
   return out;
 }
 
-TEST_CASE("plan_gang places the whole gang or no pod", "[gang][plan]") {
+TEST_CASE("plan_gang places the whole gang or no pod", "[placement][plan]") {
   struct Row {
     std::string when;
-    std::vector<MemberSet> members;
+    std::vector<gang::MemberSet> members;
     std::vector<NodeView> nodes;
     NodeBySlot want;
   };
@@ -145,12 +145,12 @@ TEST_CASE("plan_gang places the whole gang or no pod", "[gang][plan]") {
   CHECK(node_by_slot(plan_gang(row.members, row.nodes)) == row.want);
 }
 
-TEST_CASE("an empty gang is placed", "[gang][plan]") {
+TEST_CASE("an empty gang is placed", "[placement][plan]") {
   CHECK(plan_gang({}, {}) == Plan{std::vector<Assignment>{}});
 }
 
-TEST_CASE("slots keep their ordinals and incarnations", "[gang][plan]") {
-  MemberSet set = a_set("collector", 0, ask(0));
+TEST_CASE("slots keep their ordinals and incarnations", "[placement][plan]") {
+  gang::MemberSet set = a_set("collector", 0, ask(0));
   set.slots = {{4097, 2}, {4096, 0}};
   const std::vector<NodeView> nodes{view(a_node("a", 0))};
   const Plan want =
@@ -158,7 +158,7 @@ TEST_CASE("slots keep their ordinals and incarnations", "[gang][plan]") {
   CHECK(plan_gang(std::vector{set}, nodes) == want);
 }
 
-TEST_CASE("a limit keeps further pods of a set off a node", "[gang][plan]") {
+TEST_CASE("a limit keeps further pods of a set off a node", "[placement][plan]") {
   struct Row {
     std::string when;
     std::vector<NodeLimit> limits;
@@ -178,21 +178,22 @@ TEST_CASE("a limit keeps further pods of a set off a node", "[gang][plan]") {
       {"the others have no capacity", {{"learner", "a", 1}, {"learner", "b", 0}}, {}},
   }));
   INFO("when " << row.when);
-  const std::vector<MemberSet> members{a_set("learner", 2, ask(4))};
+  const std::vector<gang::MemberSet> members{a_set("learner", 2, ask(4))};
   const std::vector<NodeView> nodes{view(a_node("a", 16)),
                                     view(a_node("b", 16), capacity(8, 0, 0))};
   CHECK(node_by_slot(plan_gang(members, nodes, row.limits)) == row.want);
 }
 
-TEST_CASE("capacity for reserved pods is planned as slots that the caller adds", "[gang][plan]") {
-  MemberSet set = a_set("learner", 1, ask(8));
+TEST_CASE("capacity for reserved pods is planned as slots that the caller adds",
+          "[placement][plan]") {
+  gang::MemberSet set = a_set("learner", 1, ask(8));
   set.reserved_pods = 5;
   const std::vector<NodeView> nodes{view(a_node("a", 8)), view(a_node("b", 8))};
   CHECK(node_by_slot(plan_gang(std::vector{set}, nodes)) == NodeBySlot{{"learner/0", "a"}});
-  set.slots.push_back(reserved_slot(0));
+  set.slots.push_back(gang::reserved_slot(0));
   CHECK(node_by_slot(plan_gang(std::vector{set}, nodes)) ==
         NodeBySlot{{"learner/-1", "a"}, {"learner/0", "b"}});
 }
 
 }  // namespace
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,118 +1,13 @@
+#include "placement/explain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
-#include "gang/capacity.h"
-#include "gang/plan.h"
 #include "kube/model/resources.h"
 
-namespace nervex::gang {
-
-// ---- why was a set not placed as a whole?
-
-namespace {
-
-using kube::NodeFit;
-
-// What an empty node has.
-void read_empty_row(const Capacity& capacity, std::size_t node, Amounts& row) {
-  row.resize(capacity.resources.size());
-  for (std::size_t r = 0; r < row.size(); ++r) row[r] = capacity.allocatable(node, r);
-}
-
-// On how many nodes each resource keeps the set from one more pod: of what is left there now, or
-// when the set alone has filled the empty nodes.
-std::vector<std::int64_t> count_lacking(const Capacity& capacity, const SetNeed& need,
-                                        bool when_empty) {
-  std::vector<std::int64_t> lacking(need.each.size(), 0);
-  Amounts row;
-  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
-    if (when_empty ? !need.verdicts->selected[i] : !capacity.may_use(need, i)) continue;
-    if (when_empty) {
-      read_empty_row(capacity, i, row);
-      const std::int64_t times = times_in(need.each, row, need.wanted);
-      for (std::size_t r = 0; r < row.size(); ++r) row[r] -= times * need.each[r];
-    }
-    const AmountsView left = when_empty ? AmountsView(row) : capacity.free.row(i);
-    for (std::size_t r = 0; r < lacking.size(); ++r) lacking[r] += left[r] < need.each[r] ? 1 : 0;
-  }
-  return lacking;
-}
-
-// The resource that keeps the most nodes from taking one more pod; of equals a device, then the
-// scarce one, then the first by name.
-std::size_t bottleneck(const Capacity& capacity, const SetNeed& need, bool when_empty) {
-  const auto lacking = count_lacking(capacity, need, when_empty);
-  std::size_t best = need.scarce;
-  std::tuple<std::int64_t, bool, bool> best_rank;
-  for (std::size_t r = 0; r < need.each.size(); ++r) {
-    if (need.each[r] <= 0) continue;
-    const std::tuple rank(lacking[r], bool{capacity.device[r]}, r == need.scarce);
-    if (rank > best_rank) std::tie(best, best_rank) = std::tie(r, rank);
-  }
-  return best;
-}
-
-void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
-  switch (fit) {
-    case NodeFit::kAllowed:
-      ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
-      break;
-    case NodeFit::kNotReady:
-      ++out.nodes_not_ready;
-      break;
-    case NodeFit::kUnschedulable:
-      ++out.nodes_cordoned;
-      break;
-    case NodeFit::kTainted:
-      ++out.nodes_tainted;
-      break;
-    case NodeFit::kNotSelected:
-      ++out.nodes_not_selected;
-      break;
-    case NodeFit::kVolumeElsewhere:
-      ++out.nodes_volume_elsewhere;
-      break;
-  }
-}
-
-}  // namespace
-
-NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
-               const Grid& before, std::int64_t unplaced) {
-  const SetNeed& need = capacity.sets[set];
-  NoFit out;
-  out.role = role;
-  out.wanted = static_cast<int>(need.wanted);
-  out.unplaced = static_cast<int>(unplaced);
-  const auto& fits = need.verdicts->fits;
-  Amounts row;
-  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
-    read_empty_row(capacity, i, row);
-    const bool fits_empty = times_in(need.each, row, 1) > 0;
-    const std::int64_t now = times_in(need.each, before.row(i), need.wanted);
-    const bool is_avoided = fits[i] == NodeFit::kAllowed && now > need.limit_on(i);
-    if (is_avoided) ++out.nodes_avoided;
-    if (!is_avoided || need.limit_on(i) > 0) count_node(fits[i], now > 0, fits_empty, out);
-  }
-  const Capacity empty = when_empty(capacity);
-  const std::int64_t most = std::min(need.wanted, most_alone(empty, empty.sets[set]));
-  out.most = static_cast<int>(most);
-  if (out.nodes_free + out.nodes_full + out.nodes_too_small + out.nodes_avoided == 0) return out;
-  out.never = most < need.wanted;
-  if (out.never) out.unplaced = out.wanted - out.most;
-  const std::size_t scarce = bottleneck(capacity, need, out.never);
-  out.resource = capacity.resources[scarce];
-  out.each = need.each[scarce];
-  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
-    if (!need.verdicts->selected[i]) continue;
-    out.largest_node = std::max(out.largest_node, capacity.allocatable(i, scarce));
-  }
-  return out;
-}
-
-// ---- the sentence
+namespace nervex::placement {
 
 namespace {
 
@@ -277,4 +172,4 @@ bool same_cause(const NoFit& a, const NoFit& b) {
   return kind(a) == kind(b);
 }
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

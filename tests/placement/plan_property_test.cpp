@@ -9,15 +9,15 @@
 #include <random>
 #include <set>
 
-#include "gang/plan.h"
 #include "kube/model/anti_affinity.h"
+#include "placement/plan.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 struct Case {
-  std::vector<MemberSet> members;
+  std::vector<gang::MemberSet> members;
   std::vector<NodeView> nodes;
   std::vector<NodeLimit> limits{};
 };
@@ -50,8 +50,8 @@ Case random_case(std::mt19937& rng, Size size) {
   return out;
 }
 
-const MemberSet& set_of(const Case& c, const std::string& role) {
-  for (const MemberSet& set : c.members) {
+const gang::MemberSet& set_of(const Case& c, const std::string& role) {
+  for (const gang::MemberSet& set : c.members) {
     if (set.role == role) return set;
   }
   throw std::out_of_range(role);
@@ -62,10 +62,10 @@ void check_plan(const Case& c, const std::vector<Assignment>& plan) {
   std::map<std::string, kube::Resources> used;
   std::map<std::pair<std::string, std::string>, int> on_node;
   std::map<std::pair<std::string, std::string>, int> in_domain;  // by resource and label
-  std::set<std::pair<std::string, SlotId>> seen;
+  std::set<std::pair<std::string, gang::SlotId>> seen;
   for (const Assignment& a : plan) {
     CHECK(seen.emplace(a.role, a.slot).second);
-    const MemberSet& set = set_of(c, a.role);
+    const gang::MemberSet& set = set_of(c, a.role);
     used[a.node] += set.shape.requests;
     ++on_node[{set.name, a.node}];
     for (const NodeView& view : c.nodes) {
@@ -80,7 +80,7 @@ void check_plan(const Case& c, const std::vector<Assignment>& plan) {
     }
   }
   std::size_t wanted = 0;
-  for (const MemberSet& set : c.members) wanted += set.slots.size();
+  for (const gang::MemberSet& set : c.members) wanted += set.slots.size();
   CHECK(seen.size() == wanted);
   for (const NodeView& view : c.nodes) CHECK(used[view.node->name].fits_in(view.free));
   for (const NodeLimit& limit : c.limits) {
@@ -89,7 +89,7 @@ void check_plan(const Case& c, const std::vector<Assignment>& plan) {
 }
 
 TEST_CASE("a plan names every slot once, on an allowed node, within what is free",
-          "[gang][plan][property]") {
+          "[placement][plan][property]") {
   const auto seed = GENERATE(take(500, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -152,7 +152,7 @@ Case tight_case(std::mt19937& rng) {
 }
 
 TEST_CASE("a plan depends neither on the order of the sets nor of the nodes",
-          "[gang][plan][property]") {
+          "[placement][plan][property]") {
   const auto seed = GENERATE(take(400, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -160,7 +160,8 @@ TEST_CASE("a plan depends neither on the order of the sets nor of the nodes",
   Case shuffled = c;
   std::shuffle(shuffled.members.begin(), shuffled.members.end(), rng);
   std::shuffle(shuffled.nodes.begin(), shuffled.nodes.end(), rng);
-  for (MemberSet& set : shuffled.members) std::shuffle(set.slots.begin(), set.slots.end(), rng);
+  for (gang::MemberSet& set : shuffled.members)
+    std::shuffle(set.slots.begin(), set.slots.end(), rng);
   std::shuffle(shuffled.limits.begin(), shuffled.limits.end(), rng);
   CHECK(plan_gang(c.members, c.nodes, c.limits) ==
         plan_gang(shuffled.members, shuffled.nodes, shuffled.limits));
@@ -177,7 +178,7 @@ class BruteForce {
 
  private:
   bool is_allowed(std::size_t set, std::size_t node) const {
-    const MemberSet& member = case_.members[set];
+    const gang::MemberSet& member = case_.members[set];
     const kube::Node& on = *case_.nodes[node].node;
     if (kube::judge(on, member.shape.constraints) != kube::NodeFit::kAllowed) return false;
     if (!member.shape.requests.fits_in(free_[node])) return false;
@@ -200,7 +201,7 @@ class BruteForce {
 
   bool place(std::size_t set, std::size_t slot, std::size_t first_node) {
     if (set == case_.members.size()) return true;
-    const MemberSet& member = case_.members[set];
+    const gang::MemberSet& member = case_.members[set];
     if (slot == member.slots.size()) return place(set + 1, 0, 0);
     for (std::size_t i = first_node; i < case_.nodes.size(); ++i) {  // pods of a set are alike
       if (!is_allowed(set, i)) continue;
@@ -233,7 +234,7 @@ Case emptied(Case c) {
 }
 
 TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
-          "[gang][plan][property]") {
+          "[placement][plan][property]") {
   const unsigned seed = GENERATE(take(10, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -261,7 +262,7 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
     if (no_fit->never) ++never;
     if (!no_fit->together) continue;
     ++together;
-    for (const MemberSet& member : c.members) {
+    for (const gang::MemberSet& member : c.members) {
       Case alone = emptied(c);
       alone.members = {member};
       CHECK(BruteForce(alone).fits());
@@ -275,7 +276,7 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
   CHECK(together > 5);
 }
 
-TEST_CASE("a search that may do nothing gives up and says so", "[gang][plan][property]") {
+TEST_CASE("a search that may do nothing gives up and says so", "[placement][plan][property]") {
   const unsigned seed = GENERATE(take(2, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -302,7 +303,7 @@ TEST_CASE("a search that may do nothing gives up and says so", "[gang][plan][pro
 }
 
 TEST_CASE("a gang that is said to never fit does not fit the empty cluster",
-          "[gang][plan][property]") {
+          "[placement][plan][property]") {
   const unsigned seed = GENERATE(take(4, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -320,4 +321,4 @@ TEST_CASE("a gang that is said to never fit does not fit the empty cluster",
 }
 
 }  // namespace
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,4 +1,4 @@
-// gang/search.h - is there any way to place a gang? Pure.
+// placement/search.h - is there any way to place a gang? Pure.
 //
 // Nodes with equal free capacity are one class, and so are pods of one set. The search goes through
 // the classes, the least useful first, and fills each node as far as it goes: whatever is placed,
@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "gang/capacity.h"
+#include "placement/capacity.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 
 struct SearchResult {
   enum class Outcome {
@@ -31,4 +31,4 @@ struct SearchResult {
 SearchResult search(const Capacity& capacity, const std::vector<std::size_t>& order,
                     std::int64_t& steps);
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

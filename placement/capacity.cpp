@@ -1,4 +1,4 @@
-#include "gang/capacity.h"
+#include "placement/capacity.h"
 
 #include <algorithm>
 #include <map>
@@ -7,12 +7,12 @@
 
 #include "kube/model/anti_affinity.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
-std::vector<std::string> resources_of(std::span<const MemberSet> members) {
+std::vector<std::string> list_resources(std::span<const gang::MemberSet> members) {
   std::set<std::string> names;
-  for (const MemberSet& member : members) {
+  for (const gang::MemberSet& member : members) {
     for (const auto& [name, amount] : member.shape.requests.amounts()) {
       if (amount > 0) names.insert(name);
     }
@@ -21,7 +21,7 @@ std::vector<std::string> resources_of(std::span<const MemberSet> members) {
 }
 
 // Devices come first: whole nodes are kept free for them. Then cpu, then other resources.
-std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resources) {
+std::size_t pick_scarce(const Amounts& each, const std::vector<std::string>& resources) {
   std::size_t best = 0;
   const auto rank = [&](std::size_t i) {
     const bool asked = each[i] > 0;
@@ -35,14 +35,14 @@ std::size_t scarce_of(const Amounts& each, const std::vector<std::string>& resou
   return best;
 }
 
-SetNeed need_of(const MemberSet& member, const std::vector<std::string>& resources,
-                const Cluster& cluster) {
+SetNeed measure_need(const gang::MemberSet& member, const std::vector<std::string>& resources,
+                     const Cluster& cluster) {
   SetNeed need;
   for (const std::string& resource : resources) {
     need.each.push_back(member.shape.requests.get(resource));
   }
   need.wanted = static_cast<std::int64_t>(member.slots.size());
-  need.scarce = scarce_of(need.each, resources);
+  need.scarce = pick_scarce(need.each, resources);
   need.verdicts = cluster.verdicts(member.shape.constraints);
   return need;
 }
@@ -59,7 +59,7 @@ void pick_free(Capacity& capacity) {
   const Cluster& cluster = *capacity.cluster;
   const std::size_t width = capacity.resources.size();
   capacity.free = Grid(cluster.size(), width);
-  const bool now = capacity.of == Capacity::Of::kNow;
+  const bool now = capacity.when == Capacity::When::kNow;
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     const std::int64_t* from = now ? cluster.free_row(i) : cluster.allocatable_row(i);
     std::int64_t* to = capacity.free.edit(i);
@@ -89,7 +89,7 @@ std::vector<OtherDevices> other_devices(const Capacity& capacity) {
   std::vector<OtherDevices> out;
   if (others.empty()) return out;
   out.resize(cluster.size());
-  const bool now = capacity.of == Capacity::Of::kNow;
+  const bool now = capacity.when == Capacity::When::kNow;
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     for (const std::size_t c : others) {
       const std::int64_t all = cluster.allocatable_row(i)[c];
@@ -135,7 +135,7 @@ void find_domains(Capacity& capacity) {
   }
 }
 
-void apply_limits(Capacity& capacity, std::span<const MemberSet> members,
+void apply_limits(Capacity& capacity, std::span<const gang::MemberSet> members,
                   std::span<const NodeLimit> limits) {
   for (const NodeLimit& limit : limits) {
     const auto node = capacity.cluster->find(limit.node);
@@ -151,14 +151,14 @@ void apply_limits(Capacity& capacity, std::span<const MemberSet> members,
 
 }  // namespace
 
-Capacity measure_capacity(std::span<const MemberSet> members, const Cluster& cluster,
+Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
                           std::span<const NodeLimit> limits) {
   Capacity capacity;
   capacity.cluster = &cluster;
-  capacity.resources = resources_of(members);
+  capacity.resources = list_resources(members);
   find_columns(capacity);
-  for (const MemberSet& member : members) {
-    capacity.sets.push_back(need_of(member, capacity.resources, cluster));
+  for (const gang::MemberSet& member : members) {
+    capacity.sets.push_back(measure_need(member, capacity.resources, cluster));
   }
   pick_free(capacity);
   capacity.other_devices = other_devices(capacity);
@@ -171,7 +171,7 @@ Capacity measure_capacity(std::span<const MemberSet> members, const Cluster& clu
 Capacity when_empty(const Capacity& capacity) {
   Capacity empty;
   empty.cluster = capacity.cluster;
-  empty.of = Capacity::Of::kEmptyCluster;
+  empty.when = Capacity::When::kEmptyCluster;
   empty.resources = capacity.resources;
   empty.device = capacity.device;
   empty.column = capacity.column;
@@ -230,4 +230,4 @@ void Capacity::take(std::size_t node, const SetNeed& need, std::int64_t times) {
   }
 }
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

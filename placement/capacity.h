@@ -1,5 +1,5 @@
-// gang/capacity.h - how many pods of each set does each node hold? What plans are made with, in
-// plain numbers.
+// placement/capacity.h - how many pods of each set does each node hold? What plans are made with,
+// in plain numbers.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,23 @@
 #include <string_view>
 #include <vector>
 
-#include "gang/cluster.h"
-#include "gang/plan.h"
+#include "gang/pod_group.h"
+#include "placement/cluster.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 
 // Amounts of the resources that a gang asks for, by the index of Capacity::resources.
 using Amounts = std::vector<std::int64_t>;
 using AmountsView = std::span<const std::int64_t>;
+
+// At most so many of the slots that a call is to place from this set go to this node: the caller
+// subtracts those that are there already. Of several limits for one set and node the least counts.
+struct NodeLimit {
+  std::string set;  // gang::MemberSet::name
+  std::string node;
+  int at_most = 0;
+  bool operator==(const NodeLimit&) const = default;
+};
 
 struct SetNeed {
   Amounts each;                                // of one pod
@@ -68,10 +77,10 @@ struct Fill {
 struct Capacity {
   // As it is now; or as if all nodes were empty, ready and not cordoned, without taints and without
   // limits: what no order of events can exceed while the nodes stay as large as they are.
-  enum class Of { kNow, kEmptyCluster };
+  enum class When { kNow, kEmptyCluster };
 
   const Cluster* cluster = nullptr;
-  Of of = Of::kNow;
+  When when = When::kNow;
   std::vector<std::string> resources;  // sorted
   std::vector<bool> device;            // by resource
   std::vector<std::ptrdiff_t> column;  // of the cluster, by resource; -1: none has it or implicit
@@ -82,8 +91,8 @@ struct Capacity {
 
   std::size_t nodes() const { return cluster->size(); }
   bool may_use(const SetNeed& need, std::size_t node) const {
-    return of == Of::kNow ? need.verdicts->fits[node] == kube::NodeFit::kAllowed
-                          : bool{need.verdicts->selected[node]};
+    return when == When::kNow ? need.verdicts->fits[node] == kube::NodeFit::kAllowed
+                              : bool{need.verdicts->selected[node]};
   }
   // What an empty node has of that resource.
   std::int64_t allocatable(std::size_t node, std::size_t resource) const;
@@ -98,7 +107,7 @@ struct Capacity {
 };
 
 // Cost: (sets + resources) x nodes. `cluster` is borrowed.
-Capacity measure_capacity(std::span<const MemberSet> members, const Cluster& cluster,
+Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
                           std::span<const NodeLimit> limits);
 // The same gang in the empty cluster.
 Capacity when_empty(const Capacity& capacity);
@@ -107,13 +116,6 @@ Capacity when_empty(const Capacity& capacity);
 // node. Never too few: it is used for proofs. May be too many for pods that keep apart by two
 // labels.
 std::int64_t most_alone(const Capacity& capacity, const SetNeed& need);
-
-// The numbers that explain why `unplaced` pods of a set have no node: `capacity` is what was left
-// after the others of the set, `before` what was free before the set's first pod, with the sets
-// that chose earlier subtracted. `never` is only set with a proof: the set alone does not fit the
-// empty cluster.
-NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
-               const Grid& before, std::int64_t unplaced);
 
 // How many pods of `each` fit in `amounts`, at most `limit`.
 inline std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit) {
@@ -134,4 +136,4 @@ inline bool is_device(std::string_view resource) {
   return resource.find('/') != std::string_view::npos && !kube::is_implicit(resource);
 }
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,4 +1,4 @@
-#include "gang/cluster.h"
+#include "placement/cluster.h"
 
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -12,14 +12,14 @@
 
 #include "tests/support/gang_builders.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 using testing::a_node;
 using testing::labelled;
 using testing::view;
 
-TEST_CASE("nodes have indexes in the order of their names", "[gang][cluster]") {
+TEST_CASE("nodes have indexes in the order of their names", "[placement][cluster]") {
   const Cluster cluster{view(a_node("b", 8)), view(a_node("a", 4)), view(a_node("b", 1))};
   REQUIRE(cluster.size() == 2);
   CHECK(cluster.node(0).name == "a");
@@ -30,7 +30,7 @@ TEST_CASE("nodes have indexes in the order of their names", "[gang][cluster]") {
   CHECK_FALSE(Cluster().find("a"));
 }
 
-TEST_CASE("rows count as kube::Resources do", "[gang][cluster]") {
+TEST_CASE("rows count as kube::Resources do", "[placement][cluster]") {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   struct Row {
     std::string when;
@@ -61,7 +61,7 @@ TEST_CASE("rows count as kube::Resources do", "[gang][cluster]") {
   CHECK(copy.free(0) == node.free);
 }
 
-TEST_CASE("verdicts are what judge says of each node", "[gang][cluster][property]") {
+TEST_CASE("verdicts are what judge says of each node", "[placement][cluster][property]") {
   const auto seed = GENERATE(take(30, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -122,4 +122,4 @@ TEST_CASE("verdicts are what judge says of each node", "[gang][cluster][property
 }
 
 }  // namespace
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,11 +1,11 @@
-#include "gang/cluster.h"
+#include "placement/cluster.h"
 
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <unordered_map>
 
-namespace nervex::gang {
+namespace nervex::placement {
 
 using kube::NodeFit;
 
@@ -281,4 +281,4 @@ std::shared_ptr<const Verdicts> Cluster::verdicts(const kube::NodeConstraints& c
   return verdicts;
 }
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement

@@ -1,10 +1,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "gang/plan.h"
+#include "placement/plan.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 using testing::a_node;
@@ -35,10 +35,11 @@ std::vector<NodeView> operator+(std::vector<NodeView> a, const std::vector<NodeV
   return a;
 }
 
-TEST_CASE("an explanation is one sentence with role, resource and numbers", "[gang][explain]") {
+TEST_CASE("an explanation is one sentence with role, resource and numbers",
+          "[placement][explain]") {
   struct Row {
     std::string when;
-    std::vector<MemberSet> members;
+    std::vector<gang::MemberSet> members;
     std::vector<NodeView> nodes;
     std::string want;
   };
@@ -200,7 +201,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers", "[ga
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
-TEST_CASE("a gang over quota says by how much and what is used", "[gang][explain]") {
+TEST_CASE("a gang over quota says by how much and what is used", "[placement][explain]") {
   NoFit no_fit;
   no_fit.quota = "team";
   no_fit.resource = "requests.memory";
@@ -230,7 +231,7 @@ TEST_CASE("a gang over quota says by how much and what is used", "[gang][explain
   CHECK(remedy_for(explain(large)) == Remedy::kAskForLess);
 }
 
-TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]") {
+TEST_CASE("an explanation counts the nodes that are avoided", "[placement][explain]") {
   struct Row {
     std::string when;
     int wanted;
@@ -261,7 +262,7 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]")
        "after a pod was refused there"},
   }));
   INFO("when " << row.when);
-  const std::vector<MemberSet> members{a_set("learner", row.wanted, ask(8))};
+  const std::vector<gang::MemberSet> members{a_set("learner", row.wanted, ask(8))};
   std::vector<NodeView> nodes{view(a_node("a", 16)), view(a_node("b", 16)), view(a_node("c", 16))};
   if (row.wanted != 4) nodes[2] = view(a_node("c", 8));
   const Plan plan = plan_gang(members, nodes, row.limits);
@@ -269,7 +270,7 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[gang][explain]")
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
-TEST_CASE("an explanation says what helps", "[gang][explain]") {
+TEST_CASE("an explanation says what helps", "[placement][explain]") {
   NoFit no_fit;
   no_fit.role = "learner";
   no_fit.wanted = 2;
@@ -308,7 +309,7 @@ TEST_CASE("an explanation says what helps", "[gang][explain]") {
 }
 
 TEST_CASE("the cause is the same unless role, resource, proof or the kind of barred nodes changes",
-          "[gang][explain]") {
+          "[placement][explain]") {
   struct Row {
     std::string when;
     NoFit changed;
@@ -340,7 +341,7 @@ TEST_CASE("the cause is the same unless role, resource, proof or the kind of bar
   CHECK(same_cause(before, row.changed) == row.same);
 }
 
-TEST_CASE("an explanation says how many pods are only reserved for", "[gang][explain]") {
+TEST_CASE("an explanation says how many pods are only reserved for", "[placement][explain]") {
   struct Row {
     int wanted = 0;
     int reserved = 0;
@@ -370,4 +371,4 @@ TEST_CASE("an explanation says how many pods are only reserved for", "[gang][exp
 }
 
 }  // namespace
-}  // namespace nervex::gang
+}  // namespace nervex::placement

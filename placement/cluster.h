@@ -1,4 +1,5 @@
-// gang/cluster.h - which nodes are there, what is free on each, and which of them may a pod use?
+// placement/cluster.h - which nodes are there, what is free on each, and which of them may a pod
+// use?
 //
 // The view that plans are made on: rows of integers, so that it is copied and summed cheaply.
 #pragma once
@@ -15,7 +16,7 @@
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 
 struct NodeView {  // one node, as of the caller's snapshot
   std::shared_ptr<const kube::Node> node;
@@ -99,4 +100,4 @@ class Cluster {
   std::vector<kube::Resources> implicit_;
 };
 
-}  // namespace nervex::gang
+}  // namespace nervex::placement
