@@ -12,7 +12,7 @@
 #include "extender/observe/occupancy.h"
 #include "placement/plan.h"
 
-namespace nervex::gang {
+namespace nervex::placement {
 namespace {
 
 NodeView a_node(int i) {
@@ -31,14 +31,14 @@ NodeView a_node(int i) {
   return view;
 }
 
-MemberSet a_set(const std::string& role, int count, kube::Resources requests) {
+gang::MemberSet a_set(const std::string& role, int count, kube::Resources requests) {
   requests.set("pods", 1);
-  MemberSet set{role, std::string(kBaseGang), role, {}, 0, {std::move(requests), {}}};
+  gang::MemberSet set{role, std::string(gang::kBaseGang), role, {}, 0, {std::move(requests), {}}};
   for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
   return set;
 }
 
-std::vector<MemberSet> a_gang() {
+std::vector<gang::MemberSet> a_gang() {
   return {a_set("coordinator", 1, {{"cpu", 2'000}, {"memory", 4LL << 30}}),
           a_set("aggregator", 1, {{"cpu", 4'000}, {"memory", 16LL << 30}}),
           a_set("collector", 898, {{"cpu", 4'000}, {"memory", 8LL << 30}}),
@@ -54,8 +54,8 @@ std::vector<NodeView> many_nodes(std::int64_t count, NodeView (*make)(int) = a_n
   return nodes;
 }
 
-void plan(benchmark::State& state, const std::vector<MemberSet>& members, const Cluster& nodes,
-          bool fits = true) {
+void plan(benchmark::State& state, const std::vector<gang::MemberSet>& members,
+          const Cluster& nodes, bool fits = true) {
   for (auto _ : state) {
     const Plan plan = plan_gang(members, nodes);
     if (std::holds_alternative<std::vector<Assignment>>(plan) != fits) {
@@ -86,7 +86,7 @@ void plan_thousand_pods_on_used_nodes(benchmark::State& state) {
 // Every set has its own demand of labels, and tolerates something.
 void plan_thousand_selecting_pods(benchmark::State& state) {
   auto members = a_gang();
-  for (MemberSet& set : members) {
+  for (gang::MemberSet& set : members) {
     set.shape.constraints.node_selector["pool"] = set.role == "learner" ? "gpu" : "any";
     set.shape.constraints.tolerations.push_back({{"key", "reserved"}, {"operator", "Exists"}});
   }
@@ -123,13 +123,13 @@ void cycle_thousand_pods(benchmark::State& state) {
     used -= view.free;
     table.use(view.node->name, used);
   }
-  PodGroup group;
+  gang::PodGroup group;
   group.meta.ns = "team";
   group.meta.name = "train-1";
   group.meta.uid = "1";
   group.meta.generation = 1;
   group.spec.members = a_gang();
-  const auto seen = std::make_shared<const PodGroup>(std::move(group));
+  const auto seen = std::make_shared<const gang::PodGroup>(std::move(group));
   const kube::Resources pod{{"cpu", 100}, {"pods", 1}};
   int round = 0;
   for (auto _ : state) {
@@ -164,4 +164,4 @@ NERVEX_BENCHMARK(wait_for_one_node);
 NERVEX_BENCHMARK(cycle_thousand_pods);
 
 }  // namespace
-}  // namespace nervex::gang
+}  // namespace nervex::placement
