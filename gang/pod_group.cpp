@@ -138,6 +138,10 @@ Json encode_gang(const GangStatus& gang) {
            {"message", gang.message},
            {"since", to_rfc3339_micro(gang.since)},
            {"placements", encode_placements(gang.placements)}};
+  if (gang.cause) {
+    out["cause"] = encode_no_fit(*gang.cause);
+    out["remedy"] = {{"code", code(choose_remedy(*gang.cause))}};
+  }
   if (gang.refusals.count > 0) {
     out["refusals"] = {{"count", gang.refusals.count},
                        {"planAfter", to_rfc3339_micro(gang.refusals.plan_after)},

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "gang/no_fit.h"
 #include "kube/model/meta.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
@@ -157,6 +158,9 @@ struct GangStatus {
   // Not 0: the gang was committed when it was planned, and the pods of its placements up to this
   // number may be created with their node (is_direct()). JSON: directThrough.
   std::int64_t direct_through = 0;
+  // Of a gang that waits for capacity or quota: what the message says. JSON: cause, and the remedy
+  // that follows from it.
+  std::optional<NoFit> cause{};
   bool operator==(const GangStatus&) const = default;
 };
 

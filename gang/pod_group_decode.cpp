@@ -322,6 +322,7 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
   gang.committed = kube::bool_at(from, {"committed"});
   gang.reason = kube::string_at(from, {"reason"});
   gang.message = kube::string_at(from, {"message"});
+  if (const Json* cause = kube::find(from, {"cause"})) gang.cause = decode_no_fit(*cause);
   gang.since = *since;
   if (kube::find(from, {"healingSince"}) != nullptr) {
     auto healing = read_time(from, "healingSince", where);

@@ -47,25 +47,25 @@ std::size_t bottleneck(const Capacity& capacity, const SetNeed& need, bool when_
   return best;
 }
 
-void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
+void count_node(NodeFit fit, bool fits_now, bool fits_empty, gang::NodeCounts& out) {
   switch (fit) {
     case NodeFit::kAllowed:
-      ++(fits_now ? out.nodes_free : fits_empty ? out.nodes_full : out.nodes_too_small);
+      ++(fits_now ? out.free : fits_empty ? out.full : out.too_small);
       break;
     case NodeFit::kNotReady:
-      ++out.nodes_not_ready;
+      ++out.not_ready;
       break;
     case NodeFit::kUnschedulable:
-      ++out.nodes_cordoned;
+      ++out.cordoned;
       break;
     case NodeFit::kTainted:
-      ++out.nodes_tainted;
+      ++out.tainted;
       break;
     case NodeFit::kNotSelected:
-      ++out.nodes_not_selected;
+      ++out.not_selected;
       break;
     case NodeFit::kVolumeElsewhere:
-      ++out.nodes_volume_elsewhere;
+      ++out.volume_elsewhere;
       break;
   }
 }
@@ -75,10 +75,11 @@ void count_node(NodeFit fit, bool fits_now, bool fits_empty, NoFit& out) {
 NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
                const Grid& before, std::int64_t unplaced) {
   const SetNeed& need = capacity.sets[set];
-  NoFit out;
+  gang::UnplacedSet out;
   out.role = role;
   out.wanted = static_cast<int>(need.wanted);
   out.unplaced = static_cast<int>(unplaced);
+  gang::NodeCounts& nodes = out.nodes;
   const auto& fits = need.verdicts->fits;
   Amounts row;
   for (std::size_t i = 0; i < capacity.nodes(); ++i) {
@@ -86,23 +87,24 @@ NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t se
     const bool fits_empty = times_in(need.each, row, 1) > 0;
     const std::int64_t now = times_in(need.each, before.row(i), need.wanted);
     const bool is_avoided = fits[i] == NodeFit::kAllowed && now > need.limit_on(i);
-    if (is_avoided) ++out.nodes_avoided;
-    if (!is_avoided || need.limit_on(i) > 0) count_node(fits[i], now > 0, fits_empty, out);
+    if (is_avoided) ++nodes.avoided;
+    if (!is_avoided || need.limit_on(i) > 0) count_node(fits[i], now > 0, fits_empty, nodes);
+  }
+  if (nodes.free + nodes.full + nodes.too_small + nodes.avoided == 0) {
+    return gang::NoNodeAllowed{std::move(out)};
   }
   const Capacity empty = when_empty(capacity);
   const std::int64_t most = std::min(need.wanted, most_alone(empty, empty.sets[set]));
-  out.most = static_cast<int>(most);
-  if (out.nodes_free + out.nodes_full + out.nodes_too_small + out.nodes_avoided == 0) return out;
-  out.never = most < need.wanted;
-  if (out.never) out.unplaced = out.wanted - out.most;
-  const std::size_t scarce = bottleneck(capacity, need, out.never);
-  out.resource = capacity.resources[scarce];
-  out.each = need.each[scarce];
+  const bool is_never = most < need.wanted;
+  if (is_never) out.unplaced = static_cast<int>(need.wanted - most);
+  const std::size_t scarce = bottleneck(capacity, need, is_never);
+  gang::ResourceNeed scarce_need{capacity.resources[scarce], need.each[scarce]};
+  if (!is_never) return gang::InsufficientCapacity{std::move(out), std::move(scarce_need)};
+  std::int64_t largest = 0;
   for (std::size_t i = 0; i < capacity.nodes(); ++i) {
-    if (!need.verdicts->selected[i]) continue;
-    out.largest_node = std::max(out.largest_node, capacity.allocatable(i, scarce));
+    if (need.verdicts->selected[i]) largest = std::max(largest, capacity.allocatable(i, scarce));
   }
-  return out;
+  return gang::NeverFits{std::move(out), std::move(scarce_need), static_cast<int>(most), largest};
 }
 
 }  // namespace nervex::placement

@@ -297,17 +297,17 @@ std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const 
     const std::int64_t most = most_alone_exactly(empty, set, steps);
     if (most == wanted) continue;
     NoFit no_fit = diagnose(members[set].role, empty, set, empty.free, wanted - most);
-    const bool is_counted = no_fit.never || no_fit.resource.empty();
-    if (is_counted) return no_fit;  // where no node is allowed, that says more than the count
-    no_fit.never = true;
-    no_fit.most = static_cast<int>(most);
+    auto* uncounted = std::get_if<gang::InsufficientCapacity>(&no_fit);
+    // Where no node is allowed, that says more than the count.
+    if (uncounted == nullptr) return no_fit;
+    gang::ResourceNeed need = uncounted->need;
     for (const Domains& shared : empty.domains) {  // it takes two labels to get here
       if (empty.sets[set].each[shared.resource] == 0) continue;
-      no_fit.resource = empty.resources[shared.resource];
-      no_fit.each = 1;
+      need.resource = empty.resources[shared.resource];
+      need.each = 1;
       break;
     }
-    return no_fit;
+    return gang::NeverFits{std::move(uncounted->set), std::move(need), static_cast<int>(most)};
   }
   const Attempt first = attempt(members, empty, kStrategies[0]);
   if (!first.failed) return std::nullopt;
@@ -316,9 +316,9 @@ std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const 
   if (try_strategies(members, empty, false, others)) return std::nullopt;
   const auto outcome = search_all(members, empty, steps).outcome;
   if (outcome != SearchResult::Outcome::kImpossible) return std::nullopt;
-  no_fit.never = true;
-  no_fit.together = true;
-  return no_fit;
+  auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
+  if (cause == nullptr) return no_fit;
+  return gang::NeverFitsTogether{std::move(cause->set), std::move(cause->need)};
 }
 
 std::vector<Assignment> name_slots(std::span<const gang::MemberSet> members, const Cluster& cluster,
@@ -371,7 +371,7 @@ Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
   const Attempt first = attempt(members, capacity, best);
   if (!first.failed) return name_slots(members, cluster, first.fills);
   NoFit no_fit = explain_and_undo(members, capacity, first);
-  if (no_fit.never) return no_fit;
+  if (gang::is_proof(no_fit)) return no_fit;
   if (each_fits_alone(capacity)) {
     const std::span<const Strategy> all(kStrategies);
     for (const bool preferred_first : {true, false}) {
@@ -385,7 +385,9 @@ Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
     if (result.outcome == SearchResult::Outcome::kPlaced) {
       return name_slots(members, cluster, result.fills);
     }
-    no_fit.gave_up = result.outcome == SearchResult::Outcome::kGaveUp;
+    if (auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit)) {
+      cause->search_gave_up = result.outcome == SearchResult::Outcome::kGaveUp;
+    }
   }
   if (auto never = never_fits(members, capacity, budget.steps)) return *std::move(never);
   return no_fit;

@@ -41,10 +41,10 @@ struct SearchBudget {
 // it is tried in other orders, then with pods moved out of each other's way, and at last every way
 // is tried (placement/search.h).
 // Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once; a
-// gang that can be placed is placed, unless NoFit::gave_up says that the budget was used up.
-// Limits for sets or nodes that are not given are ignored.
-// Cost: sets x nodes, and log(nodes) for each node that is used; where it does not fit a few times
-// that, and `budget`, twice.
+// gang that can be placed is placed, unless InsufficientCapacity::search_gave_up says that the
+// budget was used up. Limits for sets or nodes that are not given are ignored. Cost: sets x nodes,
+// and log(nodes) for each node that is used; where it does not fit a few times that, and `budget`,
+// twice.
 [[nodiscard]] Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                              std::span<const NodeLimit> limits = {}, SearchBudget budget = {});
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "placement/explain.h"
+#include "gang/no_fit.h"
 #include "view/waiting_gangs.h"
 
 namespace nervex::view {
@@ -28,9 +28,9 @@ bool waits_for(const JobSnapshot& seen, std::string_view reason) {
   return gang != nullptr && gang->reason == reason;
 }
 
-bool helps(const JobSnapshot& seen, placement::Remedy remedy) {
+bool helps(const JobSnapshot& seen, gang::Remedy remedy) {
   const auto* gang = first_waiting_gang(seen);
-  return gang != nullptr && placement::remedy_for(gang->message) == remedy;
+  return gang != nullptr && gang->cause && gang::choose_remedy(*gang->cause) == remedy;
 }
 
 bool is_refused(const JobSnapshot& seen) {
@@ -118,18 +118,18 @@ constexpr std::array kRules = std::to_array<Rule>({
     {AdviceCode::kRefusedByScheduler, "RefusedByScheduler", true, is_refused,
      "wait if what kube-scheduler objects to passes: the gang is planned again by itself, and a node that was refused is tried again later. Else change it: pod affinity, topology spread, volumes or resource claims of the template, or the pods that are in the way."},
     {AdviceCode::kExceedsQuota, "ExceedsQuota", false, [](const JobSnapshot& s) {
-       return waits_for(s, gang::kReasonOverQuota) && helps(s, placement::Remedy::kAskForLess);
+       return waits_for(s, gang::kReasonOverQuota) && helps(s, gang::Remedy::kAskForLess);
      },
      "ask for less or have the quota raised, waiting does not help: kubectl describe resourcequotas -n {ns}"},
     {AdviceCode::kOverQuota, "OverQuota", true, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonOverQuota); },
      "wait until others of the namespace use less, or have the quota raised; the gang starts by itself then: kubectl describe resourcequotas -n {ns}"},
-    {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return is_added_base(s) && helps(s, placement::Remedy::kAskForLess); },
+    {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return is_added_base(s) && helps(s, gang::Remedy::kAskForLess); },
      "lower spec.collector.replicas or spec.learner.replicas again (kubectl edit nervexjob {job} -n {ns}), or add nodes: waiting does not help, the added replicas do not even fit these nodes when they are empty. The job runs meanwhile."},
-    {AdviceCode::kTakeRequestBack, "TakeRequestBack", false, [](const JobSnapshot& s) { return is_growth(s) && helps(s, placement::Remedy::kAskForLess); },
+    {AdviceCode::kTakeRequestBack, "TakeRequestBack", false, [](const JobSnapshot& s) { return is_growth(s) && helps(s, gang::Remedy::kAskForLess); },
      "take the request back (kubectl nervex replicas remove {job} -n {ns} --collectors N, or --learners N: the newest of that role go first), ask for less, or add nodes: waiting does not help, it does not even fit these nodes when they are empty. The job runs meanwhile."},
-    {AdviceCode::kAskForLess, "AskForLess", false, [](const JobSnapshot& s) { return helps(s, placement::Remedy::kAskForLess); },
+    {AdviceCode::kAskForLess, "AskForLess", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kAskForLess); },
      "ask for less per pod or for fewer pods, or add nodes: waiting does not help, the gang does not even fit these nodes when they are empty."},
-    {AdviceCode::kAllowNodes, "AllowNodes", false, [](const JobSnapshot& s) { return helps(s, placement::Remedy::kAllowNodes); },
+    {AdviceCode::kAllowNodes, "AllowNodes", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kAllowNodes); },
      "change nodeSelector, affinity or tolerations, or have nodes labelled, uncordoned or repaired; the gang starts by itself then: kubectl get nodes --show-labels"},
     {AdviceCode::kRequestWaits, "RequestWaits", true, is_growth,
      "wait: the requested replicas start by themselves, all together, as soon as they fit, and the job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes"},
@@ -159,7 +159,7 @@ std::string_view to_string(AdviceCode code) { return rule_for(code).name; }
 Advice find_advice(const JobSnapshot& seen) {
   const Rule& rule = *std::find_if(kRules.begin(), kRules.end(),
                                    [&](const Rule& each) { return each.applies(seen); });
-  return {rule.code, rule.is_wait && helps(seen, placement::Remedy::kOpenNodes)};
+  return {rule.code, rule.is_wait && helps(seen, gang::Remedy::kOpenNodes)};
 }
 
 std::string describe(const Advice& advice, std::string_view ns, std::string_view job) {

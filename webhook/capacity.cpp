@@ -81,11 +81,9 @@ std::optional<NeverFits> find_never_fitting(const Json& object, const placement:
   if (constrains_too_much(sets)) return std::nullopt;
   const auto plan = placement::plan_gang(sets, nodes.for_one_plan());
   const auto* no_fit = std::get_if<placement::NoFit>(&plan);
-  if (no_fit == nullptr || !no_fit->never) return std::nullopt;
-  std::string why = placement::explain(*no_fit);
-  const std::string prefix = no_fit->role + ": ";
-  if (why.starts_with(prefix)) why.erase(0, prefix.size());
-  return NeverFits{fmt::format("spec.{}.template", no_fit->role), std::move(why)};
+  if (no_fit == nullptr || !gang::is_proof(*no_fit)) return std::nullopt;
+  return NeverFits{fmt::format("spec.{}.template", gang::find_set(*no_fit)->role),
+                   placement::explain_without_role(*no_fit)};
 }
 
 }  // namespace nervex::webhook

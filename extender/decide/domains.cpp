@@ -34,6 +34,14 @@ struct Domain {
   std::int64_t spare = 0;   // pods that would fit beside, of the set with the fewest
 };
 
+// What never fits one domain may fit another one.
+placement::NoFit without_proof(placement::NoFit no_fit) {
+  const bool is_proof = gang::is_proof(no_fit);
+  if (!is_proof) return no_fit;
+  return gang::InsufficientCapacity{std::move(*gang::find_set(no_fit)),
+                                    std::move(*gang::find_need(no_fit))};
+}
+
 class Search {
  public:
   Search(const placement::Cluster& cluster, std::span<const placement::NodeLimit> limits,
@@ -60,9 +68,8 @@ class Search {
       if (no_fit == nullptr) return plan;
       nearest = std::move(*no_fit);
     }
-    nearest->domain = key;
-    nearest->never = nearest->never && domains.size() == 1;
-    return *std::move(nearest);
+    gang::find_set(*nearest)->domain = key;
+    return domains.size() == 1 ? *std::move(nearest) : without_proof(*std::move(nearest));
   }
 
  private:

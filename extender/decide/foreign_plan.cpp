@@ -437,7 +437,7 @@ void ForeignWork::report(ForeignDecision& out) const {
     return;
   }
   const bool only_numbers = !text.empty() && !memory.message.empty() && no_fit_ && memory.no_fit &&
-                            placement::same_cause(*no_fit_, *memory.no_fit);
+                            gang::same_cause(*no_fit_, *memory.no_fit);
   const SysTime due = memory.reported + kMessagePeriod;
   if (only_numbers && now_ < due) {
     out.message = memory.message;

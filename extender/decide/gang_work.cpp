@@ -143,14 +143,17 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
 // With what only the caller of plan_gang knows of the role's sets.
 placement::NoFit complete_no_fit(placement::NoFit no_fit, const std::vector<gang::MemberSet>& sets,
                                  const std::vector<gang::EnlargedSet>& enlarged) {
+  gang::UnplacedSet* unplaced = gang::find_set(no_fit);
+  gang::ResourceNeed* need = gang::find_need(no_fit);
   for (const gang::MemberSet& set : sets) {
-    if (set.role != no_fit.role) continue;
-    no_fit.reserved +=
+    if (set.role != unplaced->role) continue;
+    unplaced->reserved +=
         static_cast<int>(std::count_if(set.slots.begin(), set.slots.end(), gang::is_reserved_slot));
-    no_fit.enlarged = no_fit.enlarged || !set.admitted.requests.empty() ||
-                      std::any_of(enlarged.begin(), enlarged.end(), [&](const auto& known) {
-                        return known.set == set.name && !known.requests.empty();
-                      });
+    if (need == nullptr) continue;
+    need->enlarged = need->enlarged || !set.admitted.requests.empty() ||
+                     std::any_of(enlarged.begin(), enlarged.end(), [&](const auto& known) {
+                       return known.set == set.name && !known.requests.empty();
+                     });
   }
   return no_fit;
 }
@@ -282,7 +285,7 @@ std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
     const placement::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
     if (const auto* no_fit = std::get_if<placement::NoFit>(&plan)) {
-      count -= std::max(1, no_fit->unplaced);
+      count -= std::max(1, gang::find_set(*no_fit)->unplaced);
       continue;
     }
     for (const auto& place : std::get<std::vector<placement::Assignment>>(plan)) {

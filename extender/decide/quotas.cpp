@@ -103,15 +103,8 @@ std::optional<placement::NoFit> Quotas::exceeded_by(const GroupSeen& seen,
     for (const auto& [set, count] : pods) need += Wide{count} * use_of(*set, *of.quota, *of.limit);
     const Wide over = of.limit->used + of.planned + need - of.limit->hard;
     if (need <= 0 || over <= 0) continue;
-    placement::NoFit no_fit;
-    no_fit.resource = of.limit->name;
-    no_fit.each = narrow(over);
-    no_fit.quota = of.quota->meta.name;
-    no_fit.quota_hard = of.limit->hard;
-    no_fit.quota_used = of.limit->used;
-    no_fit.quota_planned = narrow(of.planned);
-    no_fit.quota_need = narrow(need);
-    return no_fit;
+    return gang::OverQuota{of.quota->meta.name, of.limit->name,     narrow(over), of.limit->hard,
+                           of.limit->used,      narrow(of.planned), narrow(need)};
   }
   return std::nullopt;
 }

@@ -158,6 +158,7 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
   gang.placements.clear();
   gang.reason = reason;
   gang.message = plans.message;
+  gang.cause.reset();
   if (plans.plan_after > now) {
     gang.message += fmt::format("; planned again after {}", to_rfc3339(plans.plan_after));
   }

@@ -278,7 +278,7 @@ std::optional<placement::NoFit> complete_within_quota(GroupWork& work, GangWork&
   } else {
     no_fit = placing.complete(work, gang, ledger);
   }
-  if (!no_fit || (gang.committed && no_fit->quota.empty())) {
+  if (!no_fit || (gang.committed && !gang::is_over_quota(*no_fit))) {
     quotas.take(seen, gang);
   } else if (!gang.committed) {
     quotas.give_back(seen, gang);
@@ -366,7 +366,7 @@ void heal(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger&
       if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
       ledger.count_for(work.priority());
       gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
-      if (!gang.no_fit || !gang.no_fit->quota.empty() || is_given_up(gang)) continue;
+      if (!gang.no_fit || gang::is_over_quota(*gang.no_fit) || is_given_up(gang)) continue;
       gang.no_fit = work.reserved.heal(gang, ledger);
       if (gang.no_fit) gang.no_fit = place_instead_of(open_plans(turns), gang, ledger);
     }
@@ -489,6 +489,7 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   out.status.committed = work.is_stored_committed;
   out.status.reason = out.report.reason;
   out.status.message = out.report.message;
+  out.status.cause = out.report.cause;
   out.status.since = out.report.since;
   out.status.placements = numbers.number_placements(work);
   if (out.status.planned && may_commit_when_planned(work)) {
@@ -622,7 +623,7 @@ namespace {
 
 GangReport with_reason(const gang::GangStatus* before, std::string_view reason, SysTime now) {
   const bool same = before != nullptr && before->reason == reason;
-  return GangReport{std::string(reason), "", same ? before->since : now, {}, {}};
+  return GangReport{std::string(reason), "", same ? before->since : now, {}, {}, {}};
 }
 
 }  // namespace
@@ -639,6 +640,7 @@ GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysT
 GangReport paused_report(const gang::GangStatus& before, SysTime now) {
   GangReport report = with_reason(&before, before.reason, now);
   report.message = before.message;
+  report.cause = before.cause;
   report.refresh_after = before.refusals.plan_after - now;
   return report;
 }
@@ -651,7 +653,10 @@ GangReport healing_report(const gang::GangStatus* before, const HealingState& st
   // The numbers of an explanation change, and this is not the time to write them again and again.
   const bool is_same = before != nullptr && before->reason == reason;
   if (is_same && state.is_over) report.message = before->message;
-  if (!is_same && no_fit != nullptr) report.message += "; " + placement::explain(*no_fit);
+  if (is_same) report.cause = before->cause;
+  if (is_same || no_fit == nullptr) return report;
+  report.message += "; " + placement::explain(*no_fit);
+  report.cause = *no_fit;
   return report;
 }
 
@@ -666,21 +671,24 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 
 GangReport waiting_report(const gang::GangStatus* before, const placement::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now, const std::string& loss) {
-  const auto reason = no_fit.quota.empty() ? gang::kReasonUnschedulable : gang::kReasonOverQuota;
+  const auto reason =
+      gang::is_over_quota(no_fit) ? gang::kReasonOverQuota : gang::kReasonUnschedulable;
   GangReport report = with_reason(before, reason, now);
   report.message = loss + placement::explain(no_fit);
   if (before != nullptr && before->refusals.count > 0) {
     report.message += "; " + before->refusals.message;
   }
+  report.cause = no_fit;
   report.last_reported = LastReported{no_fit, now};
   const bool was_waiting = before != nullptr && before->reason == reason;
   if (!was_waiting || last_reported == nullptr) return report;
   const bool only_numbers =
-      placement::same_cause(last_reported->no_fit, no_fit) && before->message.starts_with(loss);
+      gang::same_cause(last_reported->no_fit, no_fit) && before->message.starts_with(loss);
   const SysTime due = last_reported->at + kMessageRefreshPeriod;
   if (before->message != report.message && (!only_numbers || now >= due)) return report;
   if (before->message != report.message) report.refresh_after = due - now;
   report.message = before->message;
+  report.cause = last_reported->no_fit;
   report.last_reported = *last_reported;
   return report;
 }

@@ -97,6 +97,7 @@ struct GangReport {
   std::string reason;
   std::string message;
   SysTime since{};
+  std::optional<placement::NoFit> cause;      // that the message explains
   std::optional<LastReported> last_reported;  // of a gang that waits: to be given again next time
   // The message is older than the numbers; look again after this.
   std::optional<std::chrono::milliseconds> refresh_after;

@@ -11,13 +11,7 @@ using std::chrono::seconds;
 SysTime at(int s) { return SysTime(seconds(s)); }
 
 placement::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu") {
-  placement::NoFit no_fit;
-  no_fit.role = "learner";
-  no_fit.wanted = 4;
-  no_fit.unplaced = unplaced;
-  no_fit.resource = resource;
-  no_fit.each = 8;
-  return no_fit;
+  return gang::InsufficientCapacity{{"learner", 4, unplaced}, {resource, 8}};
 }
 
 gang::GangStatus waiting(const placement::NoFit& no_fit, int since) {
@@ -84,6 +78,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
   REQUIRE(report.last_reported.has_value());
   CHECK(placement::explain(report.last_reported->no_fit) ==
         report.message);  // what it will be compared with
+  CHECK(report.cause == report.last_reported->no_fit);
 }
 
 TEST_CASE("a planned gang reports since when it is planned", "[extender][gang_report]") {

@@ -63,6 +63,7 @@ PodGroup a_pod_group() {
        "learner/4096 lost its node n1 (gone)"},
       {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
   group.status.gangs[0].direct_through = 3;
+  group.status.gangs[2].cause = NeverFits{{"collector", 3, 1}, {"cpu", 1500}, 2};
   group.status.gangs[2].refusals = {2,
                                     SysTime(std::chrono::milliseconds(1'795'269'366'000)),
                                     "kube-scheduler refused it",
@@ -96,6 +97,12 @@ TEST_CASE("a PodGroup is the same after encoding and decoding", "[gang][pod_grou
   const auto decoded = decode_pod_group(*text);
   REQUIRE(decoded.has_value());
   CHECK(*decoded == group);
+}
+
+TEST_CASE("a status says what helps a gang that waits", "[gang][pod_group]") {
+  const Json waiting = encode_status(a_pod_group().status)["gangs"][2];
+  CHECK(waiting["cause"]["code"] == "NeverFits");
+  CHECK(waiting["remedy"] == Json{{"code", "AskForLess"}});
 }
 
 TEST_CASE("a PodGroup without a status decodes to an empty status", "[gang][pod_group]") {

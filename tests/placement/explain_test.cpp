@@ -202,33 +202,13 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers",
 }
 
 TEST_CASE("a gang over quota says by how much and what is used", "[placement][explain]") {
-  NoFit no_fit;
-  no_fit.quota = "team";
-  no_fit.resource = "requests.memory";
-  no_fit.each = testing::kGi;
-  no_fit.quota_hard = 4 * testing::kGi;
-  no_fit.quota_used = 3 * testing::kGi;
-  no_fit.quota_need = 2 * testing::kGi;
-  CHECK(explain(no_fit) ==
+  constexpr std::int64_t kGi = testing::kGi;
+  CHECK(explain(gang::OverQuota{"team", "requests.memory", kGi, 4 * kGi, 3 * kGi, 0, 2 * kGi}) ==
         "over quota by requests.memory 1Gi: resourcequota team allows 4Gi, 3Gi are used, the gang "
         "needs 2Gi");
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
-  NoFit other = no_fit;
-  other.quota_used += testing::kGi;
-  CHECK(same_cause(no_fit, other));
-  other.quota = "project";
-  CHECK_FALSE(same_cause(no_fit, other));
-  NoFit large;
-  large.quota = "team";
-  large.resource = "pods";
-  large.each = 2;
-  large.quota_hard = 3;
-  large.quota_used = 1;
-  large.quota_need = 4;
-  CHECK(explain(large) ==
+  CHECK(explain(gang::OverQuota{"team", "pods", 2, 3, 1, 0, 4}) ==
         "over quota by pods 2: resourcequota team allows 3, 1 is used, the gang needs 4, more than "
         "the quota allows at all");
-  CHECK(remedy_for(explain(large)) == Remedy::kAskForLess);
 }
 
 TEST_CASE("an explanation counts the nodes that are avoided", "[placement][explain]") {
@@ -270,77 +250,6 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[placement][expla
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
-TEST_CASE("an explanation says what helps", "[placement][explain]") {
-  NoFit no_fit;
-  no_fit.role = "learner";
-  no_fit.wanted = 2;
-  no_fit.unplaced = 1;
-  no_fit.resource = "cpu";
-  no_fit.each = 8000;
-  no_fit.nodes_full = 1;
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
-  no_fit.nodes_tainted = 1;  // most often a node that is not meant for jobs
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
-  no_fit.nodes_tainted = 0;
-  for (int* closed : {&no_fit.nodes_not_ready, &no_fit.nodes_cordoned}) {
-    for (const int nodes : {1, 2}) {
-      *closed = nodes;
-      CHECK(remedy_for(explain(no_fit)) == Remedy::kOpenNodes);
-    }
-    *closed = 0;
-  }
-  no_fit.nodes_full = 0;
-  no_fit.nodes_avoided = 1;
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kWait);
-  no_fit.nodes_avoided = 0;
-  no_fit.nodes_too_small = 1;
-  no_fit.nodes_tainted = 1;
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
-  no_fit.nodes_avoided = 1;
-  no_fit.nodes_too_small = 0;
-  no_fit.never = true;
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kAskForLess);
-  no_fit.together = true;
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kAskForLess);
-  no_fit.resource.clear();
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
-  no_fit.nodes_avoided = 0;
-  CHECK(remedy_for(explain(no_fit)) == Remedy::kAllowNodes);
-}
-
-TEST_CASE("the cause is the same unless role, resource, proof or the kind of barred nodes changes",
-          "[placement][explain]") {
-  struct Row {
-    std::string when;
-    NoFit changed;
-    bool same;
-  };
-  const NoFit before{"learner", 4, 2, "nvidia.com/gpu", 8, 2, 3, 0, 0, 0, 0, 1, 0, 8, 4, false};
-  const auto with = [&](auto change) {
-    NoFit after = before;
-    change(after);
-    return after;
-  };
-  const auto row = GENERATE_COPY(values<Row>({
-      {"only numbers changed", with([](NoFit& x) { x.unplaced = 1, x.nodes_free = 3; }), true},
-      {"another role waits", with([](NoFit& x) { x.role = "collector"; }), false},
-      {"another resource is short", with([](NoFit& x) { x.resource = "cpu"; }), false},
-      {"it can never fit now", with([](NoFit& x) { x.never = true; }), false},
-      {"the search gave up", with([](NoFit& x) { x.gave_up = true; }), true},
-      {"no node is allowed any more", with([](NoFit& x) { x.resource = ""; }), false},
-      {"the last free node was taken", with([](NoFit& x) { x.nodes_free = 0; }), true},
-      {"one more node is not ready", with([](NoFit& x) { x.nodes_not_ready = 2; }), true},
-      {"a first node is cordoned", with([](NoFit& x) { x.nodes_cordoned = 1; }), false},
-      {"all nodes are ready again", with([](NoFit& x) { x.nodes_not_ready = 0; }), false},
-      {"a first node was tainted", with([](NoFit& x) { x.nodes_tainted = 1; }), false},
-      {"a first node is out of reach", with([](NoFit& x) { x.nodes_volume_elsewhere = 1; }), false},
-      {"a first node is avoided", with([](NoFit& x) { x.nodes_avoided = 1; }), false},
-      {"a first node lost its label", with([](NoFit& x) { x.nodes_not_selected = 1; }), false},
-  }));
-  INFO("when " << row.when);
-  CHECK(same_cause(before, row.changed) == row.same);
-}
-
 TEST_CASE("an explanation says how many pods are only reserved for", "[placement][explain]") {
   struct Row {
     int wanted = 0;
@@ -359,15 +268,13 @@ TEST_CASE("an explanation says how many pods are only reserved for", "[placement
        "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is to be "
        "reserved for requests (reservedReplicas)"},
   }));
-  NoFit no_fit;
-  no_fit.role = "learner";
-  no_fit.wanted = row.wanted;
-  no_fit.unplaced = 1;
-  no_fit.resource = "nvidia.com/gpu";
-  no_fit.each = 8;
-  no_fit.nodes_free = 1;
-  no_fit.reserved = row.reserved;
-  CHECK(explain(no_fit) == row.want);
+  gang::InsufficientCapacity cause{{"learner", row.wanted, 1, row.reserved}, {"nvidia.com/gpu", 8}};
+  cause.set.nodes.free = 1;
+  CHECK(explain(cause) == row.want);
+}
+
+TEST_CASE("an explanation without the role fits behind a field path", "[placement][explain]") {
+  CHECK(explain_without_role(gang::NoNodeAllowed{{"learner", 1, 1}}) == "the cluster has no nodes");
 }
 
 }  // namespace

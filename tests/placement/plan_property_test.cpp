@@ -22,6 +22,11 @@ struct Case {
   std::vector<NodeLimit> limits{};
 };
 
+bool gave_up(const NoFit& no_fit) {
+  const auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
+  return cause != nullptr && cause->search_gave_up;
+}
+
 struct Size {
   unsigned sets, slots, nodes;
 };
@@ -96,9 +101,10 @@ TEST_CASE("a plan names every slot once, on an allowed node, within what is free
   const Case c = random_case(rng, {4, 12, 12});
   const Plan plan = plan_gang(c.members, c.nodes);
   if (const auto* no_fit = std::get_if<NoFit>(&plan)) {
-    CHECK(no_fit->unplaced > 0);
-    CHECK(no_fit->unplaced <= no_fit->wanted);
-    CHECK((!no_fit->never || no_fit->together || no_fit->most < no_fit->wanted));
+    const gang::UnplacedSet& set = *gang::find_set(*no_fit);
+    CHECK(set.unplaced > 0);
+    CHECK(set.unplaced <= set.wanted);
+    if (const auto* never = std::get_if<gang::NeverFits>(no_fit)) CHECK(never->most < set.wanted);
     return;
   }
   check_plan(c, std::get<std::vector<Assignment>>(plan));
@@ -254,13 +260,14 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
       check_plan(c, std::get<std::vector<Assignment>>(plan));
       continue;
     }
-    CHECK_FALSE(no_fit->gave_up);
+    CHECK_FALSE(gave_up(*no_fit));
     const bool fits_empty = BruteForce(emptied(c)).fits();
     // Where no node is allowed, that is said, and no proof is needed.
-    if (!no_fit->resource.empty()) CHECK(no_fit->never == !fits_empty);
-    if (fits_empty) CHECK_FALSE(no_fit->never);
-    if (no_fit->never) ++never;
-    if (!no_fit->together) continue;
+    const bool is_proof = gang::is_proof(*no_fit);
+    if (gang::find_need(*no_fit) != nullptr) CHECK(is_proof == !fits_empty);
+    if (fits_empty) CHECK_FALSE(is_proof);
+    if (is_proof) ++never;
+    if (!std::holds_alternative<gang::NeverFitsTogether>(*no_fit)) continue;
     ++together;
     for (const gang::MemberSet& member : c.members) {
       Case alone = emptied(c);
@@ -280,7 +287,7 @@ TEST_CASE("a search that may do nothing gives up and says so", "[placement][plan
   const unsigned seed = GENERATE(take(2, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
-  int gave_up = 0;
+  int given_up = 0;
   for (int i = 0; i < 2000; ++i) {
     const Case c = tight_case(rng);
     for (const std::int64_t steps : {0, 3, 30}) {
@@ -291,15 +298,14 @@ TEST_CASE("a search that may do nothing gives up and says so", "[placement][plan
         check_plan(c, std::get<std::vector<Assignment>>(plan));
         continue;
       }
-      CHECK_FALSE((no_fit->gave_up && no_fit->never));
-      if (no_fit->gave_up) ++gave_up;
-      if (!no_fit->gave_up) {
+      if (gave_up(*no_fit)) ++given_up;
+      if (!gave_up(*no_fit)) {
         CHECK(std::holds_alternative<NoFit>(plan_gang(c.members, c.nodes, c.limits)));
       }
     }
   }
-  INFO(gave_up << " times");
-  CHECK(gave_up > 5);
+  INFO(given_up << " times");
+  CHECK(given_up > 5);
 }
 
 TEST_CASE("a gang that is said to never fit does not fit the empty cluster",
@@ -312,7 +318,7 @@ TEST_CASE("a gang that is said to never fit does not fit the empty cluster",
     Case c = random_case(rng, {3, 4, 3});
     const Plan plan = plan_gang(c.members, c.nodes);
     const auto* no_fit = std::get_if<NoFit>(&plan);
-    if (no_fit == nullptr || !no_fit->never) continue;
+    if (no_fit == nullptr || !gang::is_proof(*no_fit)) continue;
     ++proofs;
     c = emptied(std::move(c));
     CHECK(std::holds_alternative<NoFit>(plan_gang(c.members, c.nodes)));

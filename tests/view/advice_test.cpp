@@ -17,6 +17,20 @@ void wait_with(JobSnapshot& seen, std::string message,
   seen.group->status.gangs[0].reason = reason;
 }
 
+void wait_with(JobSnapshot& seen, gang::NoFit cause,
+               std::string_view reason = gang::kReasonUnschedulable) {
+  wait_with(seen, "a sentence", reason);
+  seen.group->status.gangs[0].cause = std::move(cause);
+}
+
+// The base gang is planned, and that one can never fit.
+void never_fits_beside_base(JobSnapshot& seen, std::string gang) {
+  seen.group = a_group();
+  seen.group->status.gangs = {a_planned_gang("base", {}),
+                              a_waiting_gang(std::move(gang), "a sentence")};
+  seen.group->status.gangs[1].cause = gang::NeverFits{{"collector", 1, 1}, {"cpu", 9000}};
+}
+
 }  // namespace
 
 TEST_CASE("advice follows from the first problem", "[view][advice]") {
@@ -61,13 +75,21 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        },
        "the job starts by itself, whole"},
       {"the gang can never fit", Phase::kCreated,
-       [](JobSnapshot& v) { wait_with(v, "learner: can never fit: it needs cpu 9"); },
+       [](JobSnapshot& v) {
+         wait_with(v, gang::NeverFits{{"learner", 1, 1}, {"cpu", 9000}});
+       },
        "waiting does not help"},
       {"the gang may use no node", Phase::kCreated,
-       [](JobSnapshot& v) { wait_with(v, "learner: no node is allowed: 1 is cordoned"); },
+       [](JobSnapshot& v) {
+         wait_with(v, gang::NoNodeAllowed{{"learner", 1, 1}});
+       },
        "kubectl get nodes"},
       {"nodes are full, and one is cordoned", Phase::kCreated,
-       [](JobSnapshot& v) { wait_with(v, "learner: does not fit; 1 is full, 1 is cordoned"); },
+       [](JobSnapshot& v) {
+         gang::InsufficientCapacity cause{{"learner", 1, 1}, {"cpu", 9000}};
+         cause.set.nodes.full = cause.set.nodes.cordoned = 1;
+         wait_with(v, cause);
+       },
        "describe nodes. Nodes that are cordoned or not ready"},
       {"it was refused before, and waits for capacity now", Phase::kCreated,
        [](JobSnapshot& v) {
@@ -86,12 +108,13 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        },
        "kubectl nervex replicas replace dqn -n rl POD"},
       {"it is over quota", Phase::kCreated,
-       [](JobSnapshot& v) { wait_with(v, "over quota by pods 2", gang::kReasonOverQuota); },
+       [](JobSnapshot& v) {
+         wait_with(v, gang::OverQuota{"team", "pods", 2, 3, 2, 0, 3}, gang::kReasonOverQuota);
+       },
        "others of the namespace use less"},
       {"it is larger than the quota", Phase::kCreated,
        [](JobSnapshot& v) {
-         wait_with(v, "over quota by pods 2, more than the quota allows at all",
-                   gang::kReasonOverQuota);
+         wait_with(v, gang::OverQuota{"team", "pods", 2, 3, 1, 0, 4}, gang::kReasonOverQuota);
        },
        "have the quota raised, waiting does not help: kubectl describe resourcequotas -n rl"},
       {"kube-scheduler refused it", Phase::kCreated,
@@ -147,18 +170,10 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        },
        "the requested replicas start by themselves"},
       {"a request can never fit", Phase::kRunning,
-       [](JobSnapshot& v) {
-         v.group = a_group();
-         v.group->status.gangs = {a_planned_gang("base", {}),
-                                  a_waiting_gang("request-1", "collector: can never fit")};
-       },
+       [](JobSnapshot& v) { never_fits_beside_base(v, "request-1"); },
        "kubectl nervex replicas remove dqn -n rl"},
       {"added base replicas can never fit", Phase::kRunning,
-       [](JobSnapshot& v) {
-         v.group = a_group();
-         v.group->status.gangs = {a_planned_gang("base", {}),
-                                  a_waiting_gang("base-collector-1", "collector: can never fit")};
-       },
+       [](JobSnapshot& v) { never_fits_beside_base(v, "base-collector-1"); },
        "lower spec.collector.replicas or spec.learner.replicas again"},
       {"its name is none for pods", Phase::kCreated,
        [](JobSnapshot& v) {

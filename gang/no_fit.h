@@ -1,0 +1,141 @@
+// gang/no_fit.h - why does a gang wait for capacity, and what helps? A code with its parameters.
+//
+// PodGroup.status carries both for programs; placement/explain.h makes the sentence for people.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "kube/model/json.h"
+
+namespace nervex::gang {
+
+// How many nodes can take a pod of a set, and how many cannot for which reason.
+struct NodeCounts {
+  int free = 0;       // allowed nodes with capacity for one more now
+  int full = 0;       // allowed nodes that have too little free now, but would hold one empty
+  int too_small = 0;  // allowed nodes that could not hold one even when empty
+  int tainted = 0;
+  int not_selected = 0;
+  int volume_elsewhere = 0;  // a bound volume cannot be used there
+  int not_ready = 0;
+  int cordoned = 0;  // spec.unschedulable
+  int avoided = 0;   // allowed nodes that hold fewer than they could: placement::NodeLimit
+  bool operator==(const NodeCounts&) const = default;
+};
+
+// The first set that could not be placed beside those before it, or one that never can.
+struct UnplacedSet {
+  std::string role;
+  int wanted = 0;    // slots of the set
+  int unplaced = 0;  // of them
+  int reserved = 0;  // of `wanted`: reserved capacity, which has no pods yet
+  // Not empty: the pods have to be on nodes with one value of this label (PodShape::together). The
+  // numbers are about the value that comes nearest.
+  std::string domain{};
+  NodeCounts nodes{};
+  bool operator==(const UnplacedSet&) const = default;
+};
+
+// What one pod of the set asks of the scarcest resource.
+struct ResourceNeed {
+  std::string resource;
+  std::int64_t each = 0;
+  bool enlarged = false;  // admission makes it more than the template asks for
+  bool operator==(const ResourceNeed&) const = default;
+};
+
+// -- the causes
+
+// Other pods or reservations hold the capacity.
+struct InsufficientCapacity {
+  UnplacedSet set;
+  ResourceNeed need;
+  // The search ended by its budget before all ways to place the gang were tried: that it does not
+  // fit now is not proven.
+  bool search_gave_up = false;
+  bool operator==(const InsufficientCapacity&) const = default;
+};
+
+// Every node is tainted, not selected, not ready or the like, or there is none.
+struct NoNodeAllowed {
+  UnplacedSet set;
+  bool operator==(const NoNodeAllowed&) const = default;
+};
+
+// A proof: the set alone does not fit even if all nodes that it may use are empty. Taints, cordons
+// and nodes that are not ready prove nothing: they change.
+struct NeverFits {
+  UnplacedSet set;
+  ResourceNeed need;
+  int most = 0;                   // slots of the set that fit when these nodes are empty
+  std::int64_t largest_node = 0;  // the most of the resource that any of them has when empty
+  bool operator==(const NeverFits&) const = default;
+};
+
+// The same proof about the whole gang: each set fits the empty nodes alone, but not all together.
+struct NeverFitsTogether {
+  UnplacedSet set;
+  ResourceNeed need;
+  bool operator==(const NeverFitsTogether&) const = default;
+};
+
+// The gang exceeds a ResourceQuota of its namespace.
+struct OverQuota {
+  std::string quota;
+  std::string resource;  // as the quota names it: "requests.cpu"
+  std::int64_t over = 0;
+  std::int64_t hard = 0;
+  std::int64_t used = 0;
+  std::int64_t planned = 0;  // by planned pods that do not exist yet
+  std::int64_t need = 0;     // of the gang's pods that do not exist yet
+  bool operator==(const OverQuota&) const = default;
+};
+
+using NoFit =
+    std::variant<InsufficientCapacity, NoNodeAllowed, NeverFits, NeverFitsTogether, OverQuota>;
+
+// nullptr: OverQuota, which is about the whole gang.
+const UnplacedSet* find_set(const NoFit& no_fit);
+UnplacedSet* find_set(NoFit& no_fit);
+// nullptr: the cause names no resource of one pod.
+const ResourceNeed* find_need(const NoFit& no_fit);
+ResourceNeed* find_need(NoFit& no_fit);
+
+// Not even an empty cluster holds the gang.
+inline bool is_proof(const NoFit& no_fit) {
+  return std::holds_alternative<NeverFits>(no_fit) ||
+         std::holds_alternative<NeverFitsTogether>(no_fit);
+}
+inline bool is_over_quota(const NoFit& no_fit) { return std::holds_alternative<OverQuota>(no_fit); }
+
+// Same code, role, resource, and ways in which nodes are barred (tainted, not selected, not ready,
+// cordoned, avoided). Other numbers come and go with every pod.
+bool same_cause(const NoFit& a, const NoFit& b);
+
+// What helps the gang.
+enum class Remedy {
+  kWait,        // others hold the capacity
+  kAskForLess,  // not even an empty cluster, or an unused quota, would do
+  kAllowNodes,  // no node may be used, whatever is free
+  kOpenNodes,   // others hold the capacity, and some nodes are cordoned or not ready
+};
+Remedy choose_remedy(const NoFit& no_fit);
+
+// -- JSON
+
+std::string_view code(const NoFit& no_fit);  // "InsufficientCapacity"
+std::string_view code(Remedy remedy);        // "AskForLess"
+// Amounts are quantities, and zeros are left out: {"code":"NeverFits","role":"learner","wanted":4,
+// "unplaced":4,"nodes":{"tooSmall":2},"resource":"nvidia.com/gpu","each":"16","largestNode":"8"}.
+Json encode_no_fit(const NoFit& no_fit);
+// nullopt: an unknown code. Fields that cannot be read have their defaults: they are for advice.
+std::optional<NoFit> decode_no_fit(const Json& from);
+
+// "requests.memory" of a quota is "memory", with its unit; other names stay.
+std::string_view strip_requests(std::string_view resource);
+
+}  // namespace nervex::gang
