@@ -203,12 +203,7 @@ int ForeignWork::priority() const {  // they are sorted by it
   return seen_.pending.empty() ? 0 : seen_.pending.front().pod->priority;
 }
 
-auto ForeignWork::queue_key() const
-    -> std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> {
-  const kube::Meta& meta = seen_.group->meta;
-  return {-std::int64_t{priority()}, meta.created, std::string_view(meta.ns),
-          std::string_view(meta.name)};
-}
+queue::Rank ForeignWork::rank() const { return queue::rank(*seen_.group, priority()); }
 
 bool ForeignWork::has_enough_pods() const {
   return static_cast<std::int64_t>(seen_.pending.size()) >= needed();

@@ -19,6 +19,7 @@
 #include "extender/decide/ledger.h"
 #include "gang/pod_group.h"
 #include "placement/explain.h"
+#include "queue/order.h"
 
 namespace nervex::extender {
 
@@ -80,8 +81,7 @@ class ForeignWork {
   ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
 
   int priority() const;  // the highest of its pods that are not bound
-  // Its place in the queue of all gangs: as queue_key() of scheduling_cycle.cpp.
-  std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> queue_key() const;
+  queue::Rank rank() const;
   // Takes the capacity of the nominated pods, if all of them fit and they are enough.
   void recheck(Ledger& ledger);
   // Gives nodes to all pods that have none; or to as many as minMember asks for, and then to each

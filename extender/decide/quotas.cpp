@@ -1,7 +1,6 @@
 #include "extender/decide/quotas.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace nervex::extender {
@@ -12,32 +11,12 @@ bool has_no_pod(const GroupSeen& seen, const gang::MemberSet& set, gang::SlotId 
                             std::pair(std::string_view(set.role), slot.ordinal));
 }
 
-// What one pod of the set uses of a quota.
-std::int64_t use_of(const gang::MemberSet& set, const kube::Quota& quota,
-                    const kube::QuotaLimit& limit) {
-  const kube::Resources& requests = set.shape.requests;
-  const bool is_best_effort = requests.get("cpu") == 0 && requests.get("memory") == 0;
-  if (quota.not_best_effort && is_best_effort) return 0;
-  return requests.get(limit.resource);
-}
-
-template <typename Wide>
-std::int64_t narrow(Wide amount) {
-  constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
-  return static_cast<std::int64_t>(std::clamp(amount, -kMost, kMost));
-}
-
 }  // namespace
 
-Quotas::Quotas(const Snapshot& snapshot) {
-  for (const QuotaPtr& quota : snapshot.quotas) {
-    for (const kube::QuotaLimit& limit : quota->limits) {
-      limits_[quota->meta.ns.str()].push_back({quota.get(), &limit, 0});
-    }
-  }
-  if (limits_.empty()) return;
+Quotas::Quotas(const Snapshot& snapshot) : ledger_(snapshot.quotas) {
+  if (ledger_.empty()) return;
   for (const GroupSeen& seen : snapshot.groups) {
-    if (limits_.count(seen.group->meta.ns.str()) == 0) continue;
+    if (!ledger_.is_limited(seen.group->meta.ns.str())) continue;
     count_reserved(seen);
     if (seen.without_pod.empty()) continue;
     std::set<gang::SlotKey> placed;
@@ -89,28 +68,20 @@ std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet
 
 std::optional<placement::NoFit> Quotas::exceeded_by(const GroupSeen& seen,
                                                     const GangWork& work) const {
-  const auto limits = limits_.find(seen.group->meta.ns.str());
-  if (limits == limits_.end()) return std::nullopt;
-  std::vector<std::pair<const gang::MemberSet*, std::int64_t>> pods;
+  const std::string& ns = seen.group->meta.ns.str();
+  if (!ledger_.is_limited(ns)) return std::nullopt;
+  std::vector<queue::Pods> pods;
   for (const gang::MemberSet* set : work.sets) {
     const auto new_pods = std::count_if(set->slots.begin(), set->slots.end(), [&](auto slot) {
       return has_no_pod(seen, *set, slot) && !is_counted(seen, *set, slot);
     });
-    pods.emplace_back(set, new_pods + reserved_change(work, *set));
+    pods.push_back({&set->shape.requests, new_pods + reserved_change(work, *set)});
   }
-  for (const Limit& of : limits->second) {
-    Wide need = 0;
-    for (const auto& [set, count] : pods) need += Wide{count} * use_of(*set, *of.quota, *of.limit);
-    const Wide over = of.limit->used + of.planned + need - of.limit->hard;
-    if (need <= 0 || over <= 0) continue;
-    return gang::OverQuota{of.quota->meta.name, of.limit->name,     narrow(over), of.limit->hard,
-                           of.limit->used,      narrow(of.planned), narrow(need)};
-  }
-  return std::nullopt;
+  return ledger_.find_exceeded(ns, pods);
 }
 
 void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
-  if (limits_.count(seen.group->meta.ns.str()) == 0) return;
+  if (!ledger_.is_limited(seen.group->meta.ns.str())) return;
   for (const gang::MemberSet* set : work.sets) {
     const bool is_base = set->gang == gang::kBaseGang;
     std::int64_t& reserved = reserved_[{seen.group->meta.uid, set->name}];
@@ -133,9 +104,7 @@ void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
 }
 
 void Quotas::add(const GroupSeen& seen, const gang::MemberSet& set, std::int64_t pods) {
-  for (Limit& of : limits_[seen.group->meta.ns.str()]) {
-    of.planned += Wide{pods} * use_of(set, *of.quota, *of.limit);
-  }
+  ledger_.plan(seen.group->meta.ns.str(), {&set.shape.requests, pods});
 }
 
 }  // namespace nervex::extender

@@ -11,16 +11,13 @@
 
 #include "extender/decide/gang_work.h"
 #include "extender/decide/view.h"
+#include "queue/quota.h"
 
 namespace nervex::extender {
 
-// What ResourceQuotas leave while gangs are placed: what they allow, less what is used, less what
-// planned pods that do not exist yet will use, and the pods that capacity is reserved for. Pods
-// that exist are in what is used.
-//
-// Two watches tell of a new pod and of its use, so that for a moment it counts twice, or not at
-// all: in the one case a gang waits a little longer, in the other the API server refuses a pod and
-// the gang is taken back. Lives within one decision.
+// Counts the pods of gangs as planned while gangs are placed: those that do not exist yet, and
+// those that capacity is reserved for. Gangs of other operators need no count: their pods exist
+// before they are planned (queue/quota.h). Lives within one decision.
 class Quotas {
  public:
   explicit Quotas(const Snapshot& snapshot);
@@ -33,12 +30,6 @@ class Quotas {
   void give_back(const GroupSeen& seen, const GangWork& work) { count(seen, work, false); }
 
  private:
-  __extension__ using Wide = __int128;  // one pod may ask for as much as int64 holds
-  struct Limit {
-    const kube::Quota* quota = nullptr;
-    const kube::QuotaLimit* limit = nullptr;
-    Wide planned = 0;
-  };
   // PodGroup UID, role, slot.
   using Counted = std::set<std::tuple<std::string_view, std::string_view, gang::SlotId>>;
 
@@ -51,8 +42,8 @@ class Quotas {
     return counted_.count({seen.group->meta.uid, set.role, slot}) > 0;
   }
 
-  std::map<std::string_view, std::vector<Limit>> limits_;  // by namespace
-  Counted counted_;                                        // in Limit::planned
+  queue::QuotaLedger ledger_;
+  Counted counted_;  // in the ledger
   // The same of reserved capacity, in pods by PodGroup UID and set.
   std::map<std::pair<std::string_view, std::string_view>, std::int64_t> reserved_;
 };

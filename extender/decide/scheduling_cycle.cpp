@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <variant>
 
 #include "extender/decide/direct_placement.h"
 #include "extender/decide/enlarged.h"
@@ -16,6 +17,7 @@
 #include "extender/decide/reserved_places.h"
 #include "extender/decide/yielding_plans.h"
 #include "gang/slot.h"
+#include "queue/order.h"
 
 namespace nervex::extender {
 namespace {
@@ -28,6 +30,7 @@ struct GroupWork {
   std::vector<gang::AvoidedNode> avoid;  // as the status has it, and what was learned since
 
   int priority() const { return seen->group->spec.priority; }
+  queue::Rank rank() const { return queue::rank(*seen->group); }
   bool is_rejected(Rejection::Extent extent) const {
     return rejection != nullptr && rejection->extent >= extent;
   }
@@ -63,32 +66,28 @@ bool reserves_capacity(const gang::PodGroup& group) {
                      [](const auto& gang) { return !gang.reserved.empty(); });
 }
 
-auto queue_key(const gang::PodGroup& group) {
-  return std::tuple(-std::int64_t{group.spec.priority}, group.spec.queued_since,
-                    std::string_view(group.meta.ns), std::string_view(group.meta.name));
-}
+// What the queue orders.
+using Work = std::variant<GroupWork*, ForeignWork*>;
 
-// One of the two is there.
-struct Turn {
-  GroupWork* group = nullptr;
-  ForeignWork* foreign = nullptr;
-
-  std::tuple<std::int64_t, SysTime, std::string_view, std::string_view> key() const {
-    if (foreign != nullptr) return foreign->queue_key();
-    return queue_key(*group->seen->group);
-  }
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
 };
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 // All gangs in the order of the queue; each kind is sorted.
-std::vector<Turn> merge(std::vector<GroupWork>& groups, std::vector<ForeignWork>& foreign) {
-  std::vector<Turn> turns;
-  turns.reserve(groups.size() + foreign.size());
-  for (GroupWork& work : groups) turns.push_back({&work, nullptr});
-  for (ForeignWork& work : foreign) turns.push_back({nullptr, &work});
-  if (foreign.empty()) return turns;
-  std::stable_sort(turns.begin(), turns.end(),
-                   [](const Turn& a, const Turn& b) { return a.key() < b.key(); });
-  return turns;
+std::vector<Work> merge(std::vector<GroupWork>& groups, std::vector<ForeignWork>& foreign) {
+  std::vector<Work> works;
+  works.reserve(groups.size() + foreign.size());
+  for (GroupWork& group : groups) works.emplace_back(&group);
+  for (ForeignWork& gang : foreign) works.emplace_back(&gang);
+  if (foreign.empty()) return works;
+  std::stable_sort(works.begin(), works.end(), [](const Work& a, const Work& b) {
+    const auto rank = [](const auto* work) { return work->rank(); };
+    return std::visit(rank, a) < std::visit(rank, b);
+  });
+  return works;
 }
 
 std::vector<ForeignWork> foreign_of(const Snapshot& snapshot, const ForeignMemory& memory,
@@ -183,31 +182,31 @@ std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
     work.avoid = note_rejections(seen, work.gangs, now, healing.memory, out.healing);
     heed_refusals(queue.back(), now);
   }
-  std::sort(queue.begin(), queue.end(), [](const GroupWork& a, const GroupWork& b) {
-    return queue_key(*a.seen->group) < queue_key(*b.seen->group);
-  });
+  std::sort(queue.begin(), queue.end(),
+            [](const GroupWork& a, const GroupWork& b) { return a.rank() < b.rank(); });
   return queue;
 }
 
 // Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
 // later one yields. An unconfirmed write may have been stored: its capacity stays reserved.
-void take_planned(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger& ledger) {
+void take_planned(std::vector<GroupWork>& queue, const std::vector<Work>& works, Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
       if (work.seen->unconfirmed) take_unchecked(gang, ledger);
     }
   }
-  for (const Turn& turn : turns) {
-    if (turn.foreign != nullptr) {
-      turn.foreign->recheck(ledger);
-    } else if (!turn.group->seen->unconfirmed) {
-      ledger.count_for(turn.group->priority());
-      for (GangWork& gang : turn.group->gangs) recheck(gang, ledger);
-    }
-  }
+  const Overloaded take{
+      [&](ForeignWork* foreign) { foreign->recheck(ledger); },
+      [&](GroupWork* group) {
+        if (group->seen->unconfirmed) return;
+        ledger.count_for(group->priority());
+        for (GangWork& gang : group->gangs) recheck(gang, ledger);
+      },
+  };
+  for (const Work& work : works) std::visit(take, work);
 }
 
-// Before capacity is given to anybody: committed gangs lose what cannot be bound any more.
+// Before any capacity is given away: committed gangs lose what cannot be bound any more.
 void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
@@ -321,19 +320,21 @@ bool is_given_up(const GangWork& gang) {
   return gang.before != nullptr && gang.before->reason == gang::kReasonHealingTimeout;
 }
 
-std::vector<OpenPlan> open_plans(const std::vector<Turn>& turns) {
+std::vector<OpenPlan> open_plans(const std::vector<Work>& works) {
   std::vector<OpenPlan> plans;
-  for (const Turn& turn : turns) {
-    if (turn.foreign != nullptr) {
-      if (turn.foreign->is_reserved()) plans.push_back({nullptr, turn.foreign, 0});
-      continue;
-    }
-    if (turn.group->seen->unconfirmed) continue;
-    for (GangWork& gang : turn.group->gangs) {
-      if (gang.committed || !gang.is_reserved) continue;
-      plans.push_back({&gang, nullptr, turn.group->priority()});
-    }
-  }
+  const Overloaded add{
+      [&](ForeignWork* foreign) {
+        if (foreign->is_reserved()) plans.push_back({nullptr, foreign, 0});
+      },
+      [&](GroupWork* group) {
+        if (group->seen->unconfirmed) return;
+        for (GangWork& gang : group->gangs) {
+          if (gang.committed || !gang.is_reserved) continue;
+          plans.push_back({&gang, nullptr, group->priority()});
+        }
+      },
+  };
+  for (const Work& work : works) std::visit(add, work);
   return plans;
 }
 
@@ -358,7 +359,7 @@ void keep_for_successors(const GangWork& gang, Ledger& ledger, CycleResult& out)
 
 // Before anything starts, whatever its priority: what waits shall not keep a gang from being whole
 // that runs, and would end with all its pods when its time to heal is over.
-void heal(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger& ledger,
+void heal(std::vector<GroupWork>& queue, const std::vector<Work>& works, Ledger& ledger,
           Quotas& quotas, Placing& placing, CycleResult& out) {
   for (GroupWork& work : queue) {
     if (work.seen->unconfirmed) continue;
@@ -368,7 +369,7 @@ void heal(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger&
       gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
       if (!gang.no_fit || gang::is_over_quota(*gang.no_fit) || is_given_up(gang)) continue;
       gang.no_fit = work.reserved.heal(gang, ledger);
-      if (gang.no_fit) gang.no_fit = place_instead_of(open_plans(turns), gang, ledger);
+      if (gang.no_fit) gang.no_fit = place_instead_of(open_plans(works), gang, ledger);
     }
   }
   for (const GroupWork& work : queue) {
@@ -377,12 +378,13 @@ void heal(std::vector<GroupWork>& queue, const std::vector<Turn>& turns, Ledger&
       if (gang.is_stored_committed && !is_given_up(gang)) keep_for_successors(gang, ledger, out);
     }
   }
-  for (const Turn& turn : turns) {
-    if (turn.foreign != nullptr && turn.foreign->runs_in_part()) turn.foreign->complete(ledger);
+  for (const Work& work : works) {
+    const auto* foreign = std::get_if<ForeignWork*>(&work);
+    if (foreign != nullptr && (*foreign)->runs_in_part()) (*foreign)->complete(ledger);
   }
 }
 
-// Requests that take over reserved capacity come first: nobody else may get it.
+// Requests that take over reserved capacity come first: no other gang may get it.
 void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& quotas,
                        Placing& placing) {
   for (GroupWork& work : queue) {
@@ -399,26 +401,30 @@ void place_on_reserved(std::vector<GroupWork>& queue, Ledger& ledger, Quotas& qu
   }
 }
 
+// True if a gang got its placements.
+bool place_group(GroupWork& work, Ledger& ledger, Quotas& quotas, Placing& placing) {
+  if (work.seen->unconfirmed) return false;
+  bool is_any_placed = false;
+  ledger.count_for(work.priority());
+  for (GangWork& gang : work.gangs) {
+    if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
+    gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
+    is_any_placed = is_any_placed || !gang.no_fit;
+  }
+  if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front());
+  return is_any_placed;
+}
+
 // Gives every gang that fits now its placements. The gangs that wait are tried once more after the
 // last one got its placements, so that their explanations count what is left in the end.
-void place_all(const std::vector<Turn>& turns, Ledger& ledger, Quotas& quotas, Placing& placing) {
+void place_all(const std::vector<Work>& works, Ledger& ledger, Quotas& quotas, Placing& placing) {
+  const Overloaded place{
+      [&](ForeignWork* foreign) { return foreign->complete(ledger); },
+      [&](GroupWork* group) { return place_group(*group, ledger, quotas, placing); },
+  };
   for (bool again = true; again;) {
     again = false;
-    for (const Turn& turn : turns) {
-      if (turn.foreign != nullptr) {
-        again = turn.foreign->complete(ledger) || again;
-        continue;
-      }
-      GroupWork& work = *turn.group;
-      if (work.seen->unconfirmed) continue;
-      ledger.count_for(work.priority());
-      for (GangWork& gang : work.gangs) {
-        if (gang.is_whole() || gang.is_rejected || gang.is_paused) continue;
-        gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
-        again = again || !gang.no_fit;
-      }
-      if (!work.gangs.empty()) work.reserved.restore(ledger, work.gangs.front());
-    }
+    for (const Work& work : works) again = std::visit(place, work) || again;
   }
 }
 
@@ -585,20 +591,20 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   Quotas quotas(snapshot);
   std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
   std::vector<ForeignWork> foreign = foreign_of(snapshot, memory_of_foreign, now);
-  const std::vector<Turn> turns = merge(queue, foreign);
+  const std::vector<Work> works = merge(queue, foreign);
   look_at_committed(queue, ledger);
   for (GroupWork& work : queue) {
     ledger.count_for(work.priority());
     if (!work.seen->unconfirmed) work.reserved.leave_overfull_nodes(ledger);
   }
-  take_planned(queue, turns, ledger);
+  take_planned(queue, works, ledger);
   drop_rejected(queue);
   Placing placing(snapshot, waiting, now, out);
-  heal(queue, turns, ledger, quotas, placing, out);
+  heal(queue, works, ledger, quotas, placing, out);
   drop_rejected(queue);  // plans that gave way
   move_refused(queue, ledger, healing.options, now, out);
   place_on_reserved(queue, ledger, quotas, placing);
-  place_all(turns, ledger, quotas, placing);
+  place_all(works, ledger, quotas, placing);
   for (const GroupWork& work : queue) {
     if (!work.is_left_alone()) decide_group(work, memory, healing, now, out);
     // What it has reserved may be lacking in part, or is to be moved; for a slot that

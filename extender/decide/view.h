@@ -14,12 +14,13 @@
 #include "extender/decide/foreign_view.h"
 #include "gang/pod_group.h"
 #include "gang/slot.h"
-#include "kube/model/quota.h"
 #include "placement/cluster.h"
+#include "queue/quota.h"
+#include "queue/settled.h"
 
 namespace nervex::extender {
 
-using QuotaPtr = std::shared_ptr<const kube::Quota>;
+using queue::QuotaPtr;
 using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
 
 // A slot of a committed gang whose pod does not run on the slot's node, as far as pods were seen.
@@ -95,6 +96,9 @@ struct Snapshot {
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
   std::vector<Nominated> nominated{};  // not of gangs; in no order
+  // PodGroups whose gangs are all placed and committed, as far as spec and status say. `groups` has
+  // those with something to decide all the same: a pod is lost, or not bound yet.
+  std::shared_ptr<const queue::Settled> settled{};
 };
 
 // What is known about the slot that a pod names in its annotations.

@@ -313,6 +313,8 @@ void Plans::set_group(GroupEntry& entry, const PodGroupPtr& stored) {
     return gang == nullptr || !gang->planned || gang->committed;
   });
   entry.is_settled = !entry.is_restored && is_settled(*group, entry.enlarged);
+  settled_.set(group->meta.uid,
+               entry.is_settled ? queue::list_workloads(*group) : std::vector<queue::Workload>());
 }
 
 bool Plans::has_nothing_to_decide(const GroupEntry& entry) const {
@@ -407,6 +409,7 @@ void Plans::group_changed(const std::string& key) {
     const auto gone = by_uid_.find(known->second);
     set_waits_in(gone->second, "");
     by_uid_.erase(gone);
+    settled_.erase(known->second);
     forget_assumed_of(known->second);
     uid_of_.erase(known);
     commit_ended_.notify_all();
@@ -497,6 +500,7 @@ Snapshot Plans::make_snapshot() const {
   if (!quotas_.empty()) add_quotas(snapshot);
   snapshot.foreign = foreign_.all(volumes_);
   snapshot.nominated = nodes_.nominated();
+  snapshot.settled = settled_.get();
   return snapshot;
 }
 

@@ -292,6 +292,7 @@ class Plans {
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_ GUARDED_BY(mutex_);
   std::map<std::string, GroupEntry, std::less<>> by_uid_ GUARDED_BY(mutex_);
   std::map<std::string, std::string, std::less<>> uid_of_ GUARDED_BY(mutex_);  // by namespace/name
+  mutable queue::SettledWorkloads settled_ GUARDED_BY(mutex_);  // GroupEntry::is_settled
   // PodGroups with a gang that has no plan, by namespace.
   std::map<std::string, int> waiting_in_ GUARDED_BY(mutex_);
 };

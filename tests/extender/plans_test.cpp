@@ -206,6 +206,30 @@ TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][
   CHECK(ending().empty());
 }
 
+TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
+          "[extender][plans]") {
+  Cluster c;
+  c.add_node("n1", 8);
+  c.add_group("a", {a_set("learner", 2, ask(3))});
+  c.see();
+  CHECK(c.plans.snapshot().settled->groups.empty());
+  c.planner.schedule_once();
+  const auto names = c.add_gang_pods("a");
+  c.see();
+  for (const std::string& name : names) REQUIRE(c.bind(name, "n1").empty());
+  c.see();
+  const Snapshot snapshot = c.plans.snapshot();
+  CHECK(snapshot.groups.empty());
+  REQUIRE(snapshot.settled->groups.size() == 1);
+  CHECK(snapshot.settled->use.at(kNs).get("nvidia.com/gpu") == 6);
+  CHECK(c.plans.snapshot().settled == snapshot.settled);  // no copy while nothing changes
+
+  c.api.remove(kube::kPodGroups, kNs, "a");
+  c.see();
+  CHECK(c.plans.snapshot().settled->groups.empty());
+  CHECK(snapshot.settled->groups.size() == 1);
+}
+
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][plans]") {
   Cluster c;
   c.add_node("n1", 8);

@@ -16,7 +16,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SKIPPED_FOLDERS = {".git", ".local", "build", "__pycache__", ".pytest_cache"}
-PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "placement", "view", "webhook", "extender", "controller", "server", "cli", "certs",
+PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "placement", "queue", "view", "webhook", "extender", "controller", "server", "cli", "certs",
                    "schemas")
 
 # Flags of programs of other projects, as the documents name them.

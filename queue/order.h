@@ -1,0 +1,31 @@
+// queue/order.h - which workload is served first?
+#pragma once
+
+#include <compare>
+#include <string_view>
+
+#include "base/clock.h"
+#include "gang/pod_group.h"
+#include "kube/model/foreign_pod_group.h"
+#include "queue/workload.h"
+
+namespace nervex::queue {
+
+// The smaller is served first: higher priority, then the longer wait, then namespace and name, so
+// that the order is total. Borrows the texts. The gangs of one PodGroup have one rank.
+struct Rank {
+  int priority = 0;
+  SysTime queued_since{};
+  std::string_view ns;
+  std::string_view name;
+
+  std::strong_ordering operator<=>(const Rank& other) const;
+  bool operator==(const Rank&) const = default;
+};
+
+Rank rank(const gang::PodGroup& group);
+Rank rank(const Workload& workload);
+// `priority`: the highest of its pods that are not bound. It waits since it was created.
+Rank rank(const kube::ForeignPodGroup& group, int priority);
+
+}  // namespace nervex::queue

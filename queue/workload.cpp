@@ -1,0 +1,65 @@
+#include "queue/workload.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace nervex::queue {
+namespace {
+
+// Saturates as kube::Resources do. Implicit resources are of nodes, not of queues.
+void add(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
+  for (const auto& [name, amount] : each.amounts()) {
+    if (kube::is_implicit(name)) continue;
+    std::int64_t product = 0;
+    if (__builtin_mul_overflow(amount, times, &product)) {
+      product = std::numeric_limits<std::int64_t>::max();
+    }
+    total += kube::Resources{{name, product}};
+  }
+}
+
+Workload::Kind kind_of_gang(std::string_view gang) {
+  if (gang == gang::kBaseGang) return Workload::Kind::kBase;
+  return gang.starts_with(std::string(gang::kBaseGang) + "-") ? Workload::Kind::kAddedReplicas
+                                                              : Workload::Kind::kRequest;
+}
+
+Workload::State state_in(const gang::PodGroupStatus& status, std::string_view name) {
+  const gang::GangStatus* gang = gang::find_gang(status, name);
+  if (gang == nullptr) return Workload::State::kWaiting;
+  if (gang->committed) return Workload::State::kRunning;
+  return gang->planned ? Workload::State::kPlanned : Workload::State::kWaiting;
+}
+
+}  // namespace
+
+std::vector<Workload> list_workloads(const gang::PodGroup& group) {
+  std::vector<Workload> workloads;
+  std::vector<std::string_view> gangs;  // of the same indexes
+  for (const gang::MemberSet& set : group.spec.members) {
+    const auto at = std::find(gangs.begin(), gangs.end(), set.gang) - gangs.begin();
+    if (static_cast<std::size_t>(at) == gangs.size()) {
+      gangs.emplace_back(set.gang);
+      workloads.push_back({group.meta.uid + "/" + set.gang,
+                           kind_of_gang(set.gang),
+                           group.meta.ns.str(),
+                           group.meta.name,
+                           group.spec.priority,
+                           group.spec.queued_since,
+                           {},
+                           state_in(group.status, set.gang)});
+    }
+    const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
+    add(workloads[static_cast<std::size_t>(at)].requests, set.shape.requests, pods);
+  }
+  return workloads;
+}
+
+Workload make_workload(const kube::ForeignPodGroup& group, int priority, kube::Resources requests,
+                       Workload::State state) {
+  return {group.meta.uid, Workload::Kind::kForeign, group.meta.ns.str(), group.meta.name,
+          priority,       group.meta.created,       std::move(requests), state};
+}
+
+}  // namespace nervex::queue

@@ -1,0 +1,44 @@
+// queue/workload.h - what takes part in the queue: one gang, of ours or of another operator. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "gang/pod_group.h"
+#include "kube/model/foreign_pod_group.h"
+#include "kube/model/resources.h"
+
+namespace nervex::queue {
+
+struct Workload {
+  enum class Kind {
+    kBase,           // a job's base gang, with the capacity that it reserves
+    kAddedReplicas,  // base replicas added to a job that runs
+    kRequest,        // the replicas of one request
+    kForeign,        // a gang of another operator
+  };
+  enum class State {
+    kWaiting,  // has no plan
+    kPlanned,  // has a node for every pod
+    kRunning,  // has bound pods, or is committed to its plan
+  };
+  std::string id;  // unique: PodGroup UID and gang, or UID of the other operator's PodGroup
+  Kind kind = Kind::kBase;
+  std::string ns;
+  std::string name;  // of the PodGroup
+  int priority = 0;
+  SysTime queued_since{};
+  kube::Resources requests;  // of all its pods
+  State state = State::kWaiting;
+  bool operator==(const Workload&) const = default;
+};
+
+// The gangs of a PodGroup, in the order of first mention in its spec. Cost: its sets, not its pods.
+std::vector<Workload> list_workloads(const gang::PodGroup& group);
+
+// A gang of another operator. `priority` and `requests` are those of its pods, which exist.
+Workload make_workload(const kube::ForeignPodGroup& group, int priority, kube::Resources requests,
+                       Workload::State state);
+
+}  // namespace nervex::queue
