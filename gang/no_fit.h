@@ -120,7 +120,7 @@ bool same_cause(const NoFit& a, const NoFit& b);
 enum class Remedy {
   kWait,        // others hold the capacity
   kAskForLess,  // not even an empty cluster, or an unused quota, would do
-  kAllowNodes,  // no node may be used, whatever is free
+  kAllowNodes,  // no node may be used, however much is free
   kOpenNodes,   // others hold the capacity, and some nodes are cordoned or not ready
 };
 Remedy choose_remedy(const NoFit& no_fit);

@@ -377,8 +377,8 @@ class Search {
   std::unordered_set<std::vector<std::int64_t>, HashOfState> dead_;
 };
 
-// A set that has capacity on more nodes than the gang has pods, itself counted, fits whatever the
-// others do: each of their pods touches one node.
+// A set that has capacity on more nodes than the gang has pods, itself counted, fits beside any
+// placement of the others: each of their pods touches one node.
 std::vector<std::size_t> take_easy(const Capacity& capacity, std::vector<std::size_t>& hard) {
   std::vector<std::size_t> easy;
   std::int64_t pods = 0;

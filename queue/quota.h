@@ -23,8 +23,8 @@ struct Pods {  // that do not exist yet, of one shape
 };
 
 // What ResourceQuotas leave: what they allow, less what is used, less what planned pods will use
-// that do not exist yet. Pods that exist are in what is used, whoever created them: those of other
-// operators' gangs exist before they are planned, so they count from their creation.
+// that do not exist yet. Pods that exist are in what is used, also those of other
+// operators' gangs: these exist before they are planned, so they count from their creation.
 //
 // Two watches tell of a new pod and of its use, so that for a moment it counts twice, or not at
 // all: in the one case a gang waits a little longer, in the other the API server refuses a pod and
