@@ -13,6 +13,7 @@
 #include "job/schema/job_schema.h"
 #include "job/template/rules.h"
 #include "job/types.h"
+#include "job/validate.h"
 #include "job/warnings.h"
 #include "schemas/schemas.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/manifests.h"
+#include "job/field_error.h"
 #include "job/schema/schema_check.h"
-#include "job/validate.h"
 
 namespace nervex::cli {
 

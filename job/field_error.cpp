@@ -1,4 +1,5 @@
-// How an error of a field reads.
+#include "job/field_error.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "job/validate.h"
 
 namespace nervex::job {
 namespace {

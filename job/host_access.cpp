@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "job/template/place.h"
+#include "job/validate.h"
 
 namespace nervex::job {
 namespace {

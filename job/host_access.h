@@ -1,7 +1,7 @@
 // job/host_access.h - what in a job's templates lets its pods reach into their nodes? Pure.
 #pragma once
 
-#include "job/validate.h"
+#include "job/field_error.h"
 
 namespace nervex::job {
 

@@ -53,6 +53,15 @@ std::vector<ReplicaPod> pods_of(const Replica& replica);
 // Ordinals that one replica of the entry uses up: at least 1.
 int ordinals_of(const RequestEntry& entry);
 
+// The next ordinal that no request has used. Collectors have a counter of their own; all other
+// roles count as learners.
+inline int& next_ordinal(Requests& requests, Role role) {
+  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
+}
+inline int next_ordinal(const Requests& requests, Role role) {
+  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
+}
+
 // What a ddp-learner pod is within its learner.
 struct DdpPlace {
   Slot learner;        // the learner's own, in its pods' incarnation; also the first pod's

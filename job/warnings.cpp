@@ -12,6 +12,7 @@
 #include "job/pod_manifest.h"
 #include "job/template/rules.h"
 #include "job/types.h"
+#include "job/validate.h"
 #include "kube/model/anti_affinity.h"
 
 namespace nervex::job {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "job/validate.h"
+#include "job/field_error.h"
 #include "kube/model/json.h"
 
 namespace nervex::webhook {

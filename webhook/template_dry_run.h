@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/expiring_cache.h"
 #include "base/mutex.h"
-#include "job/validate.h"
+#include "job/field_error.h"
 #include "kube/api.h"
 #include "kube/model/json.h"
 

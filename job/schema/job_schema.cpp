@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "job/schema/schema_tree.h"
+#include "job/validate.h"
 
 namespace nervex::job {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "job/field_error.h"
 #include "job/schema/schema_check.h"
-#include "job/validate.h"
 #include "kube/model/json.h"
 
 namespace nervex::job {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "job/validate.h"
+#include "job/field_error.h"
 #include "kube/model/json.h"
 
 namespace nervex::job {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "job/validate.h"
+#include "job/field_error.h"
 #include "kube/model/json.h"
 
 namespace nervex::job::pod_template {

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "job/field_error.h"
 #include "job/template/place.h"
 #include "job/types.h"
-#include "job/validate.h"
 #include "kube/model/json.h"
 
 namespace nervex::job {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "job/template/rules.h"
+#include "job/validate.h"
 #include "kube/model/quantity.h"
 
 namespace nervex::job {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kube/model/json.h"
+#include "kube/model/pod_scan.h"
 #include "kube/model/scan_parts.h"
 
 namespace nervex::kube {

@@ -7,6 +7,7 @@
 
 #include "kube/model/anti_affinity.h"
 #include "kube/model/pod_need.h"
+#include "kube/model/pod_scan.h"
 #include "kube/model/scan_parts.h"
 #include "kube/model/volume.h"
 

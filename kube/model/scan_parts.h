@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "kube/model/pod.h"
+#include "base/clock.h"
 #include "kube/model/resources.h"
 #include "kube/model/scan.h"
+#include "kube/model/shared.h"
 
 namespace nervex::kube {
 
@@ -30,8 +31,5 @@ struct Condition {
 Condition scan_condition(Value value);
 // nullopt: no time of RFC 3339.
 std::optional<SysTime> scan_time(Value value);
-
-// decode_pod() on a scan under way. The name is empty if there is none.
-Pod scan_pod(Value value, const PodFilter& filter);
 
 }  // namespace nervex::kube

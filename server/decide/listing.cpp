@@ -10,7 +10,6 @@
 #include "job/pod_manifest.h"
 #include "job/ports.h"
 #include "server/decide/caller.h"
-#include "server/decide/ordinals.h"
 
 namespace nervex::server {
 namespace {

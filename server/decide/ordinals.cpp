@@ -77,14 +77,6 @@ void drop_earlier_attempts(job::Requests& requests, int attempt) {
 
 }  // namespace
 
-int& next_ordinal(job::Requests& requests, Role role) {
-  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
-}
-
-int next_ordinal(const job::Requests& requests, Role role) {
-  return role == Role::kCollector ? requests.next_collector : requests.next_learner;
-}
-
 job::Requests normalized_requests(const JobView& view) {
   const job::Status& status = view.job.status;
   job::Requests requests = view.job.spec.requests;
