@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/program.h"
-#include "controller/decide/observed.h"
+#include "controller/decide/round/observed.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::controller {
@@ -26,8 +26,8 @@ struct Flags {
   std::chrono::milliseconds start_timeout{0};  // of jobs without startTimeoutSeconds; 0: none
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
 
-  // So many requests are under way at most, and nobody waits for a connection: each worker may
-  // read, and there are the threads that write Events and EndpointSlices.
+  // Enough that no request waits for a connection: each worker may read, and two threads write
+  // Events and EndpointSlices.
   std::size_t connections() const {
     return static_cast<std::size_t>(workers + concurrent_writes) + 2;
   }

@@ -4,23 +4,19 @@
 #include <utility>
 
 #include "base/log.h"
-#include "controller/decide/attempt_transition.h"
-#include "controller/decide/cleanup.h"
-#include "controller/decide/conditions.h"
-#include "controller/decide/creation_failures.h"
-#include "controller/decide/direct_placement.h"
-#include "controller/decide/reconcile.h"
-#include "controller/decide/replacement.h"
-#include "controller/decide/services.h"
-#include "controller/decide/status.h"
+#include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/objects/cleanup.h"
+#include "controller/decide/objects/services.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/status/status.h"
 #include "controller/observe/observe.h"
 
 namespace nervex::controller {
 
 namespace {
 
-// After a status that only follows what is there nothing is left to do, and whatever happens next
-// comes with a watch event; going on at once would write again for each pod of a gang that starts.
+// After a status that only follows what is there nothing is left to do, and each later change comes
+// with a watch event; going on at once would write again for each pod of a gang that starts.
 bool has_more_to_do(const Decision& decision) {
   return std::any_of(decision.actions.begin(), decision.actions.end(),
                      [](const Action& action) {
@@ -34,43 +30,6 @@ Actions::iterator status_update(Actions& actions) {
   return std::find_if(actions.begin(), actions.end(), [](const Action& action) {
     return std::holds_alternative<UpdateStatus>(action);
   });
-}
-
-// The API server gave an answer that will not change by itself.
-bool is_definite_creation_failure(const Failure& failure) {
-  return failure.event_reason == kFailedCreate && is_definite(failure.error.code);
-}
-
-// What to write about it, and what to take back for it: nothing of a gang whose pods cannot all be
-// created goes on holding capacity.
-Actions actions_about(const Observed& seen, const Failure& failure, bool is_first) {
-  const std::string& message = failure.error.message;
-  if (is_final(seen.job.status.phase)) {  // its status is not written any more
-    return is_first ? Actions{warning_event(failure.event_reason, message)} : Actions{};
-  }
-  if (failure.is_taken && !failure.is_of_shared_service) {
-    if (Actions actions = pass_by_taken_name(seen.job, failure.failed_name); !actions.empty()) {
-      return actions;
-    }
-  }
-  if (failure.is_of_shared_service && (failure.is_taken || failure.error.code == Code::kInvalid)) {
-    return fall_back_to_per_pod(seen, failure.is_taken ? kServiceNameTaken : kInvalidServiceName,
-                                message);
-  }
-  if (is_definite_creation_failure(failure) && failure.had_node_name && !failure.is_taken) {
-    if (Actions actions = fall_back_to_scheduler(seen, message); !actions.empty()) return actions;
-  }
-  const Round round(seen);
-  if (is_definite_creation_failure(failure) && round.attempt.group != nullptr &&
-      !seen.job.meta.deleting) {
-    Actions actions = requeue_gang_of(round, failure.failed_name, message);
-    if (!actions.empty()) return actions;
-    if (seen.job.status.phase == job::Phase::kCreated) {
-      AttemptTransition transition = transition_of_failed_creation(round, message);
-      return {UpdateStatus{std::move(transition.status)}, std::move(transition.event)};
-    }
-  }
-  return report_failed_write(seen.job, failure.event_reason, message, seen.now);
 }
 
 }  // namespace
@@ -98,7 +57,7 @@ Outcome Worker::process(const std::string& key) {
   }
   const auto delay =
       queue_.add_failed(key, done.error().retry_after.value_or(std::chrono::seconds(0)));
-  // A conflict means that the cache was older than the object: part of every controller's day.
+  // A conflict means that the cache was older than the object, which is expected.
   const auto log = done.error().code == Code::kConflict ? log_debug : log_warn;
   log("reconcile failed, requeued", {{"job", key},
                                      {"code", to_string(done.error().code)},
@@ -225,7 +184,8 @@ void Worker::report(const std::string& key, const Failure& failure) {
   const auto seen = observe_caches(stores_, options_, key, clock_.now());
   if (!seen) return;
   const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
-  if (const auto failed = performer_.perform(seen->job, actions_about(*seen, failure, is_first))) {
+  if (const auto failed =
+          performer_.perform(seen->job, handle_failed_write(*seen, failure, is_first))) {
     log_warn("failure not reported on the job", {{"job", key}, {"error", failed->error.message}});
   }
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "controller/act/perform.h"
+#include "controller/decide/reconcile.h"
 #include "controller/observe/observe.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
@@ -42,8 +43,8 @@ class Worker {
 
  private:
   Result<Outcome> work(const std::string& key);
-  // Pods of a job that was deleted wait for nobody's record, and nobody else releases them or
-  // deletes its PodGroups.
+  // Releases the pods of a deleted job, of which nothing more is recorded, and deletes its orphaned
+  // PodGroups. No other program does.
   Result<Nothing> let_orphans_go(const std::string& key,
                                  const std::optional<kube::Unreadable>& unreadable);
   void report_unreadable(const std::string& key, const kube::Unreadable& what);

@@ -18,4 +18,12 @@ Result<AggregatorConfig> parse_aggregator_config(std::string_view json) {
   return config;
 }
 
+bool wants_aggregator(const Spec& spec, bool config_exists) {
+  return config_exists && spec.aggregator != "OnDemand";
+}
+
+bool waits_for_aggregator(const Spec& spec, bool config_exists) {
+  return !config_exists && spec.aggregator == "PerJob";
+}
+
 }  // namespace nervex::job

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "job/types.h"
 #include "kube/model/meta.h"
 #include "kube/model/shared_json.h"
 
@@ -20,5 +21,10 @@ struct AggregatorConfig {
 
 // kInvalid: no JSON, or without a template.
 Result<AggregatorConfig> parse_aggregator_config(std::string_view json);
+
+// Does the job get an aggregator from the start, given whether an AggregatorConfig exists?
+bool wants_aggregator(const Spec& spec, bool config_exists);
+// The job must not start before an AggregatorConfig exists.
+bool waits_for_aggregator(const Spec& spec, bool config_exists);
 
 }  // namespace nervex::job

@@ -100,7 +100,7 @@ bool is_same(const Json& a, const Json& b) {
 // Pods of the attempt exist, or are about to, and pods are never changed: a gang would be half of
 // the old templates. While the job waits, or something keeps it from starting, anything may change,
 // for that is how it is made to fit: the controller then begins the attempt again
-// (controller/decide/attempt_transition.h). With `suspend`, too, the next attempt is made of the
+// (controller/decide/attempt/transition.h). With `suspend`, too, the next attempt is made of the
 // new templates.
 bool keeps_running(const Json& object, const Json& old_object) {
   const std::string phase = kube::string_at(old_object, {"status", "phase"});

@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "controller/decide/pod_dry_run.h"
+#include "controller/decide/make_round.h"
+#include "controller/decide/objects/pod_dry_run.h"
 
 namespace nervex::controller {
 
@@ -30,7 +31,7 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
   try {
     const auto seen = observe_caches(stores_, options_, question.job, clock_.now());
     if (!seen || seen->job.meta.uid != question.job_uid) return;
-    const Round round(*seen);
+    const Round round = make_round(*seen);
     if (dry_run_subject(round) != question.subject) return;  // another question follows
     const auto pods = pods_to_dry_run(round);
     report.is_incomplete = pods.empty();  // it does not wait now, but may again

@@ -13,8 +13,7 @@
 
 namespace nervex::controller {
 
-// A webhook of somebody else that is slow must not keep this longer with one pod. The API server is
-// told, too.
+// A slow webhook must not block this longer with one pod. The API server gets the same timeout.
 inline constexpr std::chrono::seconds kPodDryRunTimeout{2};
 
 // Answers the questions of Stores::dry_runs, one after the other on a thread of its own: a slow

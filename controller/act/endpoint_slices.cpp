@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "controller/decide/conditions.h"
-#include "controller/decide/creation_failures.h"
-#include "controller/decide/endpoint_slices.h"
-#include "controller/decide/services.h"
+#include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/objects/endpoint_slices.h"
+#include "controller/decide/reasons.h"
 #include "job/names.h"
 #include "job/pod_manifest.h"
 
@@ -52,10 +51,10 @@ void EndpointSliceWriter::process(const std::string& key) {
 
 Result<Nothing> EndpointSliceWriter::work(const std::string& key) {
   const auto [ns, name] = kube::NamespacedName::parse(key);
-  return name.empty() ? remove_leftovers(ns) : write_slices_of(key);
+  return name.empty() ? remove_leftovers(ns) : write_slices(key);
 }
 
-Result<Nothing> EndpointSliceWriter::write_slices_of(const std::string& job) {
+Result<Nothing> EndpointSliceWriter::write_slices(const std::string& job) {
   if (stores_.jobs.unreadable(job)) return ok();  // its pods go on having names
   const EndpointSliceWrites writes = writes_for(job);
   const std::string ns = kube::NamespacedName::parse(job).ns;
@@ -116,8 +115,8 @@ Result<Nothing> EndpointSliceWriter::create(const std::string& ns, const Json& m
   const std::string name = kube::decode_meta(manifest).name;
   const std::string key = ns + "/" + name;
   if (created.error().code != Code::kConflict) return failure("create", key, created.error());
-  // An earlier reply was lost, somebody edited its labels so that it is not seen, or it is not
-  // ours.
+  // An earlier reply was lost, its labels were edited so that the cache does not have it, or it is
+  // not ours.
   const auto live = kube::get_object(api_, kEndpointSlices, ns, name);
   if (!live) {
     if (live.error().code != Code::kNotFound) return failure("create", key, live.error());
@@ -140,7 +139,7 @@ Result<Nothing> EndpointSliceWriter::remove(const std::string& ns, const Target&
       kube::delete_object(api_, kEndpointSlices, ns, target.name, target.uid, options);
   if (!deleted) return failure("delete", key, deleted.error());
   auto left = decode_endpoint_slice(kube::to_text(deleted->answer));
-  if (left && left->meta.uid == target.uid && left->meta.deleting) {  // somebody's finalizer
+  if (left && left->meta.uid == target.uid && left->meta.deleting) {  // a finalizer keeps it
     stores_.endpoint_slices.update(key, *std::move(left));
   } else {
     stores_.endpoint_slices.forget(key, target.uid);

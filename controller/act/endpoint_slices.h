@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/clock.h"
-#include "controller/decide/endpoint_slices.h"
+#include "controller/decide/objects/endpoint_slices.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
 #include "kube/events.h"
@@ -33,7 +33,7 @@ class EndpointSliceWriter {
 
  private:
   Result<Nothing> work(const std::string& key);
-  Result<Nothing> write_slices_of(const std::string& job);
+  Result<Nothing> write_slices(const std::string& job);
   Result<Nothing> write(const std::string& ns, const EndpointSliceWrites& writes);
   Result<Nothing> update(const std::string& ns, const Json& manifest);
   Result<Nothing> create(const std::string& ns, const Json& manifest);

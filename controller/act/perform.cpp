@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "controller/act/writes.h"
-#include "controller/decide/conditions.h"
-#include "controller/decide/creation_failures.h"
-#include "controller/decide/services.h"
+#include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/objects/services.h"
+#include "controller/decide/reasons.h"
 
 namespace nervex::controller {
 
@@ -41,8 +41,8 @@ struct Perform {
                    event_reason);
   }
 
-  // One that somebody's policy protects keeps no other from going. What may pass by itself, and
-  // would meet the others too, ends it, and so do many refusals without a success.
+  // A target that a policy protects does not block the others. An error that may pass, and would
+  // meet the others too, stops the rest, and so do many refusals without a success.
   std::optional<Failure> let_go(const std::vector<Target>& targets,
                                 Result<Nothing> (Writes::*write)(const Target&)) const {
     constexpr int kMostRefused = 100;
@@ -63,8 +63,8 @@ struct Perform {
     return failure(std::move(failed), kFailedDelete);
   }
 
-  // A name that somebody else holds fails for good. `failed_name` belongs to the error: where an
-  // earlier object's failure may pass by itself, that one is the error.
+  // A name that belongs to another object fails for good. `failed_name` belongs to the error: where
+  // an earlier object's failure may pass by itself, that one is the error.
   std::optional<Failure> create_each(const std::vector<Json>& manifests,
                                      Result<Nothing> (Writes::*write)(const Json&)) const {
     constexpr std::size_t kNone = ~std::size_t{0};

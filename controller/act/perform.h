@@ -6,23 +6,13 @@
 
 #include "base/error.h"
 #include "controller/act/write_pool.h"
-#include "controller/decide/reconcile.h"
+#include "controller/decide/actions.h"
+#include "controller/decide/failed_write.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
 #include "kube/events.h"
 
 namespace nervex::controller {
-
-struct Failure {
-  Error error;
-  std::string_view event_reason;  // kFailedCreate, kFailedDelete, or "" for other writes
-  // Of a pod or service whose creation failed for good (is_definite), one of those of the action.
-  std::string failed_name{};
-  bool is_taken = false;  // that name is held by an object of somebody else
-  bool is_of_shared_service = false;
-  bool had_node_name = false;  // it is of a pod that was to be created with its node
-  bool goes_on = false;  // it was passed over, pods were created, and there may be more to create
-};
 
 // Thread-safe: several jobs at once, each by one thread, which waits for its writes. All writes but
 // Events go through the pool, which is never asked for two at once by one job but for those of one

@@ -15,7 +15,7 @@ namespace nervex::controller {
 
 namespace {
 
-std::string name_of(const Json& manifest) {
+std::string read_name(const Json& manifest) {
   return kube::string_at(manifest, {"metadata", "name"});
 }
 
@@ -88,13 +88,13 @@ Result<Nothing> Writes::create(const Kind<T>& kind, const Json& manifest) const 
     return ok();
   }
   if (created.error().code == Code::kConflict) return settle_taken_name(kind, manifest);
-  return failure("create", kind.name, ns + "/" + name_of(manifest),
+  return failure("create", kind.name, ns + "/" + read_name(manifest),
                  "POST " + kube::api_path(kind.resource, ns), created.error());
 }
 
 template <typename T>
 Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manifest) const {
-  const std::string name = name_of(manifest);
+  const std::string name = read_name(manifest);
   const std::string key = job_.meta.ns + "/" + name;
   const auto live = kube::get_object(api_, kind.resource, job_.meta.ns, name);
   if (!live) {
@@ -148,7 +148,7 @@ Result<Nothing> Writes::create_service(const Json& manifest) {
 }
 Result<bool> Writes::create_shared_service(const Json& manifest) {
   const std::string& ns = job_.meta.ns;
-  const std::string name = name_of(manifest);
+  const std::string name = read_name(manifest);
   const auto created = kube::create_object(api_, kube::kServices, ns, manifest);
   if (created) {
     fold(services(), *created);
@@ -179,7 +179,7 @@ Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update)
   spec.update(update.manifest["spec"]);
   const Json body = {{"metadata", guard(update.uid, update.resource_version)},
                      {"spec", std::move(spec)}};
-  const std::string name = name_of(update.manifest);
+  const std::string name = read_name(update.manifest);
   const auto updated = kube::merge_patch(api_, kube::kServices, job_.meta.ns, name, body);
   if (!updated) {
     return with_context("update service " + job_.meta.ns + "/" + name, updated.error());
@@ -270,7 +270,7 @@ Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
 bool Writes::is_somebody_elses(const Json& manifest) const {
   const bool is_pod = kube::string_at(manifest, {"kind"}) == "Pod";
   const auto live = kube::get_object(api_, is_pod ? kube::kPods : kube::kServices, job_.meta.ns,
-                                     name_of(manifest));
+                                     read_name(manifest));
   return live && owner_job_uid(kube::decode_meta(*live)) != job_.meta.uid;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "controller/decide/reconcile.h"
+#include "controller/decide/actions.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
 
@@ -17,10 +17,10 @@ class Writes {
   Writes(kube::Api& api, Stores& stores, const job::Job& job);
 
   // A name that is taken counts as success if the object is this job's and is what was wanted;
-  // another object of this job: kConflict (look again); of somebody else: kForbidden.
+  // another object of this job: kConflict (read again); an object of another owner: kForbidden.
   Result<Nothing> create_pod(const Json& manifest);
   Result<Nothing> create_service(const Json& manifest);
-  // False: its name is taken by a Service of somebody else. Ours may be another job's doing.
+  // False: its name belongs to a Service that is not ours. Ours may have been made for another job.
   Result<bool> create_shared_service(const Json& manifest);
   // kConflict: it is not the version that was decided on.
   Result<Nothing> update_shared_service(const UpdateSharedService& update);
@@ -29,15 +29,15 @@ class Writes {
   // The live pods that were read are in the cache then. kConflict: one that has not finished fills
   // one of the slots.
   Result<Nothing> confirm_free(const ConfirmFree& question);
-  // Is the name of this manifest of ours held by an object that is not this job's? False if nobody
-  // can tell.
+  // Does the name of this manifest belong to an object that is not this job's? False if that is not
+  // known.
   bool is_somebody_elses(const Json& manifest) const;
 
   // kConflict: the object is not the version that was decided on.
   Result<Nothing> patch_pod_group(const PatchPodGroup& patch);
   Result<Nothing> update_status(const job::Status& status);
 
-  // The job itself, if nobody has written it since (kConflict).
+  // The job itself, if it was not written since (kConflict).
   Result<Nothing> delete_job();
 
   // What is gone already counts as deleted.

@@ -1,23 +1,25 @@
 #include "controller/decide/reconcile.h"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <utility>
+#include <vector>
 
-#include "controller/decide/attempt.h"
-#include "controller/decide/attempt_transition.h"
-#include "controller/decide/cleanup.h"
-#include "controller/decide/conditions.h"
-#include "controller/decide/created_pods.h"
-#include "controller/decide/creation_failures.h"
-#include "controller/decide/limits.h"
-#include "controller/decide/pod_dry_run.h"
-#include "controller/decide/pod_group.h"
-#include "controller/decide/pods.h"
-#include "controller/decide/previous_attempt.h"
-#include "controller/decide/replacement.h"
-#include "controller/decide/reserved_capacity.h"
-#include "controller/decide/status.h"
+#include "controller/decide/attempt/created_pods.h"
+#include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/attempt/limits.h"
+#include "controller/decide/attempt/pod_problems.h"
+#include "controller/decide/attempt/previous_attempt.h"
+#include "controller/decide/attempt/queueing.h"
+#include "controller/decide/attempt/replacement.h"
+#include "controller/decide/make_round.h"
+#include "controller/decide/objects/cleanup.h"
+#include "controller/decide/objects/pod_dry_run.h"
+#include "controller/decide/objects/pod_group.h"
+#include "controller/decide/objects/pods.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
+#include "controller/decide/status/status.h"
 
 namespace nervex::controller {
 
@@ -27,11 +29,7 @@ using job::Phase;
 
 bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
 
-using MaybeTime = std::optional<std::chrono::milliseconds>;
-
-MaybeTime sooner(MaybeTime a, MaybeTime b) { return a && b ? std::min(*a, *b) : a ? a : b; }
-
-// Events tell of changes, so they come with the write that makes them.
+// Events report changes, so they come with the write that makes them.
 void add_events(const job::Status& before, const job::Status& status, Actions& actions) {
   if (status.phase == Phase::kRunning && before.phase != Phase::kRunning) {
     actions.push_back(normal_event(kJobRunning, "the coordinator runs"));
@@ -48,35 +46,50 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
   }
 }
 
-Decision begin(const Observed& seen) {
+// `status`, of an attempt that has no objects yet, with all else that follows from it: one write
+// says everything.
+job::Status complete(const Observed& seen, job::Status status) {
+  Observed after = seen;
+  after.job.status = std::move(status);
+  after.pods.clear();
+  after.pod_groups.clear();
+  after.coordinator_is_gone = after.pod_group_is_gone = false;
+  return next_status(make_round(after), false);
+}
+
+Decision begin_job(const Observed& seen) {
   Observed after = seen;
   after.job.status = first_status(seen);
-  const job::Status status = next_status(Round(after), false);
+  const job::Status status = next_status(make_round(after), false);
   Actions actions = {UpdateStatus{status}, normal_event(kJobCreated, "the job is queued")};
   add_events(seen.job.status, status, actions);
   return {std::move(actions), std::nullopt, true};
 }
 
-Actions creation_steps(const Round& round) {
+// -- policies of a job that goes on: each reads the round and answers with actions, or with none
+
+using Policy = Actions (*)(const Round& round);
+
+Actions change_attempt(const Round& round) {
+  auto transition = find_transition(round);
+  return transition ? write_transition(round, *std::move(transition)) : Actions{};
+}
+
+// Status writes that begin or end something. The first one is all that the round does: the rest
+// follows when it has been observed.
+constexpr std::array<Policy, 2> kTransitions{change_attempt, requeue_gang_not_healed};
+
+Actions create_objects(const Round& round) {
   if (!may_begin(round.seen)) return {};
-  Actions steps = group_steps(round);
-  const Actions pods = pod_steps(round, !steps.empty());
-  steps.insert(steps.end(), pods.begin(), pods.end());
-  return steps;
+  Actions actions = group_steps(round);
+  append(pod_steps(round, !actions.empty()), actions);
+  return actions;
 }
 
-std::optional<std::chrono::milliseconds> next_look(const Round& round) {
-  const auto limit = time_until_limit(round);
-  const auto late = time_until_late(round);
-  const auto hold = time_until_hold_ends(round);
-  const auto held = sooner(time_until_requeue(round.seen), time_until_in_the_way(round));
-  return sooner(sooner(sooner(limit, late), hold), sooner(held, time_until_dry_run(round)));
-}
-
-Actions release(const Observed& seen) {
-  std::vector<Target> targets = pods_to_release(seen);
-  return targets.empty() ? Actions{} : Actions{ReleasePods{std::move(targets)}};
-}
+// What is in the way goes first.
+constexpr std::array<Policy, 3> kObjectPolicies{
+    [](const Round& round) { return delete_stuck_pods(round.seen); }, delete_stale_objects,
+    create_objects};
 
 bool has_news(const job::Status& before, const job::Status& after) {
   if (is_worth_writing(before.created_through, after.created_through)) return true;
@@ -85,43 +98,69 @@ bool has_news(const job::Status& before, const job::Status& after) {
   return same != before;
 }
 
-// The status comes first: it records what has ended before anything is done about the rest.
-Decision go_on(const Round& round) {
-  if (auto transition = transition_of(round)) {
-    return {{UpdateStatus{std::move(transition->status)}, std::move(transition->event)},
-            std::nullopt,
-            true};
-  }
-  if (Actions requeued = requeue_gang_not_healed(round); !requeued.empty()) {
-    return {std::move(requeued), std::nullopt, true};
-  }
-  const Observed& seen = round.seen;
-  Actions steps = delete_stuck_pods(seen);
-  const Actions stale = delete_stale_objects(round);
-  steps.insert(steps.end(), stale.begin(), stale.end());
-  const Actions creations = creation_steps(round);
-  steps.insert(steps.end(), creations.begin(), creations.end());
-  const bool nothing_to_create = (round.attempt.group != nullptr || !may_begin(seen)) &&
-                                 std::none_of(steps.begin(), steps.end(), is_write);
-  const job::Status status = next_status(round, nothing_to_create);
-
+// The status after this round, and the events that it is worth.
+Actions update_status(const Round& round, bool nothing_to_create) {
+  const job::Status& before = round.seen.job.status;
+  job::Status status = next_status(round, nothing_to_create);
   Actions actions;
-  if (has_news(seen.job.status, status)) actions.push_back(UpdateStatus{status});
-  add_events(seen.job.status, status, actions);
-  const Actions events = lost_events(round.losses);
-  actions.insert(actions.end(), events.begin(), events.end());
-  const Actions released = release(seen);
-  actions.insert(actions.end(), released.begin(), released.end());
-  actions.insert(actions.end(), steps.begin(), steps.end());
-  const Actions dry_run = dry_run_steps(round);
-  actions.insert(actions.end(), dry_run.begin(), dry_run.end());
-  return {actions, sooner(next_look(round), round.losses.look_again)};
+  add_events(before, status, actions);
+  append(lost_events(round.losses), actions);
+  if (has_news(before, status)) actions.insert(actions.begin(), UpdateStatus{std::move(status)});
+  return actions;
+}
+
+Actions release_pods(const Observed& seen) {
+  std::vector<Target> targets = pods_to_release(seen);
+  return targets.empty() ? Actions{} : Actions{ReleasePods{std::move(targets)}};
+}
+
+// -- when does time alone change what these policies answer?
+
+using Delay = std::optional<std::chrono::milliseconds>;
+using Timer = Delay (*)(const Round& round);
+
+constexpr std::array<Timer, 7> kTimers{
+    time_until_limit,
+    time_until_late,
+    time_until_reservation_ends,
+    time_until_requeue,
+    time_until_in_the_way,
+    time_until_dry_run,
+    [](const Round& round) { return Delay(round.losses.look_again); }};
+
+Delay time_until_next_round(const Round& round) {
+  Delay soonest;
+  for (const Timer timer : kTimers) {
+    const Delay delay = timer(round);
+    if (delay && (!soonest || *delay < *soonest)) soonest = delay;
+  }
+  return soonest;
+}
+
+// -- what happens to a job in each part of its life?
+
+// The status comes first: it records what has ended before anything is done about the rest.
+Decision continue_job(const Round& round) {
+  for (const Policy transition : kTransitions) {
+    if (Actions actions = transition(round); !actions.empty()) {
+      return {std::move(actions), std::nullopt, true};
+    }
+  }
+  Actions steps;
+  for (const Policy policy : kObjectPolicies) append(policy(round), steps);
+  const bool nothing_to_create = (round.attempt.group != nullptr || !may_begin(round.seen)) &&
+                                 std::none_of(steps.begin(), steps.end(), is_write);
+  Actions actions = update_status(round, nothing_to_create);
+  append(release_pods(round.seen), actions);
+  append(std::move(steps), actions);
+  append(dry_run_steps(round), actions);
+  return {std::move(actions), time_until_next_round(round)};
 }
 
 // What is left of the job's objects first: then its own deletion has nothing to wait for.
-Decision wind_up(const Observed& seen) {
-  // Somebody changed the spec since. What that comes to has been seen: nothing, or another time to
-  // live. Said because kstatus takes a status of an older generation for work in progress.
+Decision clean_up_ended_job(const Observed& seen) {
+  // The spec was changed since, which has no effect, but for another time to live. The status says
+  // that it was seen because kstatus takes a status of an older generation for work in progress.
   if (seen.job.status.observed_generation < seen.job.meta.generation) {
     job::Status status = seen.job.status;
     status.observed_generation = seen.job.meta.generation;
@@ -135,13 +174,11 @@ Decision wind_up(const Observed& seen) {
 }
 
 // Nothing is made for it any more, and its status stays as it is. The garbage collector deletes
-// what it owns only when the job itself is gone, which somebody's finalizer may keep from going.
-Decision take_leave(const Observed& seen) {
-  Actions actions = release(seen);
-  for (Actions more : {delete_stuck_pods(seen), clean_up_deleted(seen)}) {
-    actions.insert(actions.end(), std::make_move_iterator(more.begin()),
-                   std::make_move_iterator(more.end()));
-  }
+// what it owns only when the job itself is gone, which a finalizer may delay.
+Decision clean_up_deleted_job(const Observed& seen) {
+  Actions actions = release_pods(seen);
+  append(delete_stuck_pods(seen), actions);
+  append(clean_up_deleted(seen), actions);
   return {std::move(actions), std::nullopt};
 }
 
@@ -149,12 +186,19 @@ Decision take_leave(const Observed& seen) {
 
 Decision reconcile(const Round& round) {
   const Observed& seen = round.seen;
-  if (seen.job.meta.deleting) return take_leave(seen);
-  if (is_final(seen.job.status.phase)) return wind_up(seen);
-  if (seen.job.status.phase == Phase::kNone) return begin(seen);
-  return go_on(round);
+  if (seen.job.meta.deleting) return clean_up_deleted_job(seen);
+  if (is_final(seen.job.status.phase)) return clean_up_ended_job(seen);
+  if (seen.job.status.phase == Phase::kNone) return begin_job(seen);
+  return continue_job(round);
 }
 
-Decision reconcile(const Observed& seen) { return reconcile(Round(seen)); }
+Decision reconcile(const Observed& seen) { return reconcile(make_round(seen)); }
+
+Actions write_transition(const Round& round, AttemptTransition transition) {
+  job::Status status = transition.final_result ? final_status(round, *transition.final_result,
+                                                              std::move(transition.status))
+                                               : complete(round.seen, std::move(transition.status));
+  return {UpdateStatus{std::move(status)}, std::move(transition.event)};
+}
 
 }  // namespace nervex::controller

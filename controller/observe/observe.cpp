@@ -6,8 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "controller/decide/attempt.h"
-#include "controller/decide/observed.h"
+#include "controller/decide/live_checks.h"
+#include "controller/decide/round/attempt.h"
+#include "controller/decide/round/observed.h"
 #include "job/names.h"
 #include "kube/model/node.h"
 #include "kube/paged_list.h"
@@ -35,7 +36,7 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
   seen.dry_run = stores.dry_runs.report_on(job.meta.uid);
-  seen.priority = priority_of(job.spec, aggregator, stores.priority_classes.all());
+  seen.priority = resolve_priority(job.spec, aggregator, stores.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;
@@ -46,8 +47,8 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
 }
 
 // The object, or null: there is none that belongs to the job.
-Result<Json> live_object_of(kube::Api& api, const kube::ResourceKind& kind, const job::Job& job,
-                            const std::string& name) {
+Result<Json> get_owned_object(kube::Api& api, const kube::ResourceKind& kind, const job::Job& job,
+                              const std::string& name) {
   auto live = kube::get_object(api, kind, job.meta.ns, name);
   if (live) return owner_job_uid(kube::decode_meta(*live)) == job.meta.uid ? live : Json();
   if (live.error().code == Code::kNotFound) return Json();
@@ -57,7 +58,7 @@ Result<Json> live_object_of(kube::Api& api, const kube::ResourceKind& kind, cons
 // Fails if there is a PodGroup of the attempt that the cache does not have: worth another look.
 Result<Nothing> check_no_pod_group(kube::Api& api, const job::Job& job) {
   const std::string name = job::pod_group_name(job, job.status.attempt);
-  const auto live = live_object_of(api, kube::kPodGroups, job, name);
+  const auto live = get_owned_object(api, kube::kPodGroups, job, name);
   if (!live) return live.error();
   if (live->is_null() || kube::decode_meta(*live).deleting) return ok();
   return Error{Code::kTransient, "podgroup " + name + " is not in the cache yet"};
@@ -65,7 +66,7 @@ Result<Nothing> check_no_pod_group(kube::Api& api, const job::Job& job) {
 
 Result<Nothing> check_same_pod_group(kube::Api& api, const job::Job& job,
                                      const gang::PodGroup& group) {
-  const auto live = live_object_of(api, kube::kPodGroups, job, group.meta.name);
+  const auto live = get_owned_object(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
   if (!live->is_null() && kube::decode_meta(*live).uid == group.meta.uid) return ok();
   return Error{Code::kTransient,
@@ -92,7 +93,7 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
 
 // Whole by now, perhaps.
 Result<Nothing> confirm_given_up(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
-  const auto live = live_object_of(api, kube::kPodGroups, job, group.meta.name);
+  const auto live = get_owned_object(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
   const bool is_same =
       !live->is_null() && kube::decode_meta(*live).resource_version == group.meta.resource_version;
@@ -127,7 +128,7 @@ Result<Nothing> look_for_coordinator(kube::Api& api, const Stores& stores,
   const std::string name = job::pod_name(seen.job, job::Role::kCoordinator, {});
   const auto live = live_pod(api, seen.job, name);
   if (!live) return live.error();
-  if (*live && is_coordinator_of(**live, group)) {
+  if (*live && is_coordinator(**live, group)) {
     seen.pods.push_back(std::make_shared<const kube::Pod>(**live));
     return ok();
   }
@@ -193,18 +194,19 @@ std::optional<Observed> observe_caches(const Stores& stores, const ObserveOption
   Observed seen = from_caches(stores, options, *job, now);
   if (seen.pod_groups.empty()) {
     const bool has_config = seen.aggregator_config != nullptr;
-    seen.predecessor = predecessor_remains(stores, *job, wants_aggregator(job->spec, has_config));
+    seen.predecessor =
+        predecessor_remains(stores, *job, job::wants_aggregator(job->spec, has_config));
   }
   return seen;
 }
 
 Result<Nothing> observe_live(kube::Api& api, const Stores& stores, Observed& seen,
                              std::optional<Round>& round) {
-  round.emplace(seen);
+  round.emplace(make_round(seen));
   const LiveChecks checks = live_checks(*round);
   if (checks == LiveChecks{}) return ok();
   if (auto read = read_live(api, stores, checks, round->attempt.group, seen); !read) return read;
-  round.emplace(seen);
+  round.emplace(make_round(seen));
   return ok();
 }
 
@@ -231,7 +233,7 @@ Predecessor predecessor_remains(const Stores& stores, const job::Job& job, bool 
     }
     if (held_by_predecessor(stores.services, job, name)) return {"service " + name, nullptr};
   }
-  const int attempt = std::max(1, job.status.attempt);  // 0: nobody has looked at the job yet
+  const int attempt = std::max(1, job.status.attempt);  // 0: not observed by a controller yet
   const std::string group = job::pod_group_name(job, attempt);
   if (held_by_predecessor(stores.pod_groups, job, group)) return {"podgroup " + group, nullptr};
   return {};
@@ -283,7 +285,7 @@ bool is_removal(const Action& action) {
   return std::holds_alternative<DeletePods>(action);
 }
 
-// Spec and status are all that decisions depend on. A label that somebody changed means nothing.
+// Spec and status are all that decisions depend on. A changed label means nothing.
 bool is_same(const job::Job& live, const job::Job& job) {
   return live.meta.uid == job.meta.uid && live.meta.generation == job.meta.generation &&
          live.meta.deleting == job.meta.deleting && live.status == job.status;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "controller/decide/reconcile.h"
-#include "controller/decide/round.h"
+#include "controller/decide/actions.h"
+#include "controller/decide/round/round.h"
 #include "controller/observe/stores.h"
 #include "job/types.h"
 #include "kube/api.h"

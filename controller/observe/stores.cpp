@@ -118,7 +118,7 @@ Changed<gang::PodGroup> pod_group_changed(kube::WorkQueue& queue) {
       };
 }
 
-// The namespace's Service: every job there may need it, and if there is none any more nobody does.
+// The namespace's Service: every job there may need it, and the last job's end removes it.
 Changed<Service> service_changed(Stores& stores, Queues& queues) {
   return [&stores, &queues, owner = add_owner_to<Service>(queues.jobs)](const auto& before,
                                                                         const auto& after) {

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "controller/decide/endpoint_slices.h"
-#include "controller/decide/observed.h"
+#include "controller/decide/objects/endpoint_slices.h"
+#include "controller/decide/round/observed.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/cache/reflectors.h"
@@ -53,8 +53,8 @@ class ClearedAttempts {
 
 // -- which dry runs are to be made, and what did they say?
 
-// Of each job the last question and its answer (controller/decide/pod_dry_run.h). In memory alone:
-// after a restart each job that waits is asked about again. Thread-safe.
+// Of each job the last question and its answer (controller/decide/objects/pod_dry_run.h). In memory
+// alone: after a restart each job that waits is asked about again. Thread-safe.
 class DryRuns {
  public:
   struct Question {
@@ -65,7 +65,7 @@ class DryRuns {
   };
   // Instead of the job's earlier question.
   void ask(Question question);
-  // The oldest one that nobody has taken; nullopt: there is none.
+  // The oldest question that was not taken yet; nullopt: there is none.
   std::optional<Question> next();
   // Waits for it; nullopt: a stop was requested.
   std::optional<Question> wait_for_next(const std::stop_token& stop);
@@ -96,7 +96,7 @@ class StatusWriteLimiter {
   static constexpr int kPerSecond = 10;
   static constexpr int kBurst = 20;
 
-  // `job`: its key, namespace/name. Whatever the write was for.
+  // `job`: its key, namespace/name. Any write of its status counts.
   void note_write(const std::string& job, MonoTime now);
   // How long a write that only informs has to wait, and is to be asked for again; 0: it may be
   // sent, and counts. A turn that is not used for a period is lost. Period 0: nothing is limited.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "controller/decide/attempt.h"
+#include "controller/decide/round/attempt.h"
 #include "controller/observe/stores.h"
 #include "gang/slot.h"
 #include "job/names.h"
@@ -189,7 +189,7 @@ void World::look() {
   const Attempt attempt = current_attempt(seen);
   const bool has_group = attempt.group != nullptr;
   seen.pod_group_is_gone = is_under_way && !has_group;
-  seen.coordinator_is_gone = is_under_way && has_group && coordinator_of(attempt) == nullptr;
+  seen.coordinator_is_gone = is_under_way && has_group && find_coordinator(attempt) == nullptr;
   seen.last_coordinator = nullptr;
   if (seen.coordinator_is_gone && last_disrupted_ &&
       is_of_group(*last_disrupted_, *attempt.group)) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/decide/observed.h"
 #include "controller/decide/reconcile.h"
+#include "controller/decide/round/observed.h"
 
 namespace nervex::testing {
 

@@ -2,7 +2,6 @@
 // nothing is taken back for it, and no attempt ends.
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "controller/decide/conditions.h"
 #include "tests/sim/seeds.h"
 
 namespace nervex::testing {

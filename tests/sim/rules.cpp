@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
 #include "job/names.h"
 #include "kube/model/disruption.h"
 
@@ -98,8 +99,8 @@ bool Rules::has_config() const {
   return is_there;
 }
 
-controller::WantedSlots Rules::wanted(const job::Job& job, const gang::PodGroup& group) const {
-  return controller::WantedSlots(job, has_aggregator(group));
+job::WantedSlots Rules::wanted(const job::Job& job, const gang::PodGroup& group) const {
+  return job::WantedSlots(job, has_aggregator(group));
 }
 
 void Rules::lowered_base(Role role, int replicas) {
@@ -224,7 +225,7 @@ void Rules::check_creation(const Json& manifest, const controller::Stores& store
   const std::string what = fmt::format("creates pod {} ({})", pod->meta.name, text_of(*slot));
   const auto group = job_before_ ? current_group(*job_before_) : std::nullopt;
   // With the aggregator: whether there is one the PodGroup says, which may be older than the plan.
-  const controller::WantedSlots slots(*known, true);
+  const job::WantedSlots slots(*known, true);
   if (slots.find(*role, job::Slot{slot->slot.ordinal, slot->slot.incarnation}) == nullptr) {
     breach(what + ", which the spec that was read does not want");
   }
@@ -278,7 +279,7 @@ void Rules::check_replacement(const job::Job& job, const gang::PodSlot& slot, Ro
   if (ended == ended_.end()) return;
   job::Job asked = job;
   asked.status.replaced.clear();
-  const controller::WantedSlots slots(asked, false);
+  const job::WantedSlots slots(asked, false);
   const auto* want = slots.find(role, slot.slot.ordinal);
   if (want != nullptr && want->slot.incarnation > ended->second) return;
   breach(fmt::format("replaces {}, whose incarnation {} finished by itself", text_of(slot),
@@ -474,7 +475,7 @@ void Rules::check_fence(const LivePod& coordinator, const gang::PodGroup& group)
 bool Rules::is_wanted_by_spec(const LivePod& of) const {
   const auto job = live_job();
   if (!job) return false;
-  return controller::WantedSlots(*job, false).find(of.role, of.slot.slot.ordinal) != nullptr;
+  return job::WantedSlots(*job, false).find(of.role, of.slot.slot.ordinal) != nullptr;
 }
 
 void Rules::at_rest() {

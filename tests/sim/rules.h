@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "controller/decide/attempt.h"
+#include "controller/decide/round/attempt.h"
 #include "controller/observe/stores.h"
 #include "gang/slot.h"
+#include "job/wanted_slots.h"
 #include "tests/support/fake_api.h"
 
 namespace nervex::testing {
@@ -66,7 +67,7 @@ class Rules {
   const std::map<std::string, gang::PodGroup>& live_groups() const;
   bool has_config() const;
   bool is_wanted_by_spec(const LivePod& of) const;
-  controller::WantedSlots wanted(const job::Job& job, const gang::PodGroup& group) const;
+  job::WantedSlots wanted(const job::Job& job, const gang::PodGroup& group) const;
 
   void check_deletion(const kube::ApiRequest& request, const FakePath& path);
   void check_pod_deletion(const Json& object);

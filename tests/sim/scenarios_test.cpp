@@ -2,7 +2,7 @@
 #include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/matchers/catch_matchers_container_properties.hpp>
 
-#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
 #include "job/names.h"
 #include "tests/sim/seeds.h"
 #include "tests/support/job_builders.h"

@@ -2,7 +2,7 @@
 // rule is broken on the way (rules.h), and in the end the job has what is wanted.
 #include <algorithm>
 
-#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
 #include "extender/decide/healing.h"
 #include "job/names.h"
 #include "job/slots.h"

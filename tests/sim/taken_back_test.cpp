@@ -1,7 +1,7 @@
 // What the API server refuses for good takes its gang back as a whole, and nothing beside it.
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "controller/decide/conditions.h"
+#include "controller/decide/reasons.h"
 #include "job/names.h"
 #include "job/slots.h"
 #include "tests/sim/seeds.h"

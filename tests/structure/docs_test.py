@@ -16,8 +16,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SKIPPED_FOLDERS = {".git", ".local", "build", "__pycache__", ".pytest_cache"}
-PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "placement", "queue", "view", "webhook", "extender", "controller", "server", "cli", "certs",
-                   "schemas")
+PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "demand", "placement", "queue", "view", "webhook", "extender", "controller",
+                   "server", "cli", "certs", "schemas")
 
 # Flags of programs of other projects, as the documents name them.
 FOREIGN_FLAGS = {
@@ -340,7 +340,7 @@ class DocumentsAreTrue(unittest.TestCase):
     def test_the_reference_explains_every_condition_reason_and_event(self):
         explained = {name for page in ("conditions", "events") for name in code_of(read(f"docs/reference/{page}.md"))[0]}
         names = set()
-        for path, minimum in (("controller/decide/conditions.h", 45), ("kube/model/disruption.h", 7)):
+        for path, minimum in (("controller/decide/reasons.h", 45), ("kube/model/disruption.h", 7)):
             found = set(re.findall(r'string_view k\w+ = "(\w+)"', self.tree.cpp[path]))
             self.assertGreaterEqual(len(found), minimum, path)
             names |= found

@@ -1,10 +1,11 @@
 #include "controller/act/dry_run.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
 
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/decide/conditions.h"
 #include "gang/pod_group.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/wait_until.h"

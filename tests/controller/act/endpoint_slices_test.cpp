@@ -1,4 +1,5 @@
 #include "controller/act/endpoint_slices.h"
+#include "controller/decide/reasons.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +7,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "controller/decide/conditions.h"
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "tests/controller/cluster.h"

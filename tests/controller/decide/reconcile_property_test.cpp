@@ -6,8 +6,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
-#include "controller/decide/attempt.h"
-#include "controller/decide/round.h"
+#include "controller/decide/make_round.h"
+#include "controller/decide/round/attempt.h"
+#include "controller/decide/round/condition.h"
+#include "controller/decide/round/round.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -161,7 +163,7 @@ class RandomLife {
   // As nervex-server does it: for a coordinator that is there.
   void request() {
     const Attempt attempt = current_attempt(world.seen);
-    if (attempt.group == nullptr || coordinator_of(attempt) == nullptr) return;
+    if (attempt.group == nullptr || find_coordinator(attempt) == nullptr) return;
     auto& requests = world.seen.job.spec.requests;
     const auto role = below(2) == 0 ? job::Role::kCollector : job::Role::kLearner;
     const bool is_collector = role == job::Role::kCollector;
@@ -331,7 +333,7 @@ void check_names_at_rest(const Observed& seen) {
   if (is_final(seen.job.status.phase) || seen.job.meta.deleting) return;
   const Attempt attempt = current_attempt(seen);
   const bool is_shared = seen.shared_service != nullptr && is_shared_service(*seen.shared_service);
-  const Round round(seen);
+  const Round round = make_round(seen);
   for (const auto& of : attempt.pods) {
     if (of.pod->meta.deleting || round.slots.find(of.role, of.slot) == nullptr) continue;
     const bool has_own =

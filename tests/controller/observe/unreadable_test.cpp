@@ -4,7 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "controller/decide/endpoint_slices.h"
+#include "controller/decide/objects/endpoint_slices.h"
 #include "tests/controller/cluster.h"
 
 namespace nervex::controller {

@@ -1,0 +1,170 @@
+#include "controller/decide/attempt/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
+#include "controller/decide/attempt/activity.h"
+#include "controller/decide/attempt/pod_problems.h"
+#include "controller/decide/attempt/queueing.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Far beyond any use, and small enough that sums of times do not overflow.
+constexpr std::int64_t kLongest = 100LL * 366 * 24 * 3600;
+
+SysTime after(SysTime from, std::int64_t count) {
+  return from + seconds(std::min(count, kLongest));
+}
+
+// Of a job that waits there is none: its time does not go on. nullopt, too, without a limit.
+std::optional<SysTime> active_deadline(const Round& round) {
+  const auto& limit = round.seen.job.spec.active_deadline_seconds;
+  if (!limit) return std::nullopt;
+  const std::int64_t left = *limit - round.seen.job.status.active_seconds;
+  if (left <= 0) return round.seen.now;
+  const auto since = active_since(round);
+  return since ? std::optional(after(*since, left)) : std::nullopt;
+}
+
+// startTimeoutSeconds of the job, or the controller's; nullopt: no limit.
+std::optional<std::int64_t> start_timeout(const Observed& seen) {
+  if (seen.job.spec.start_timeout_seconds) return seen.job.spec.start_timeout_seconds;
+  const auto by_default = std::chrono::ceil<seconds>(seen.start_timeout).count();
+  return by_default > 0 ? std::optional<std::int64_t>(by_default) : std::nullopt;
+}
+
+// Not of a gang that has started.
+std::optional<SysTime> start_deadline(const Round& round) {
+  const auto timeout = start_timeout(round.seen);
+  if (!timeout) return std::nullopt;
+  const auto since = active_since(round);
+  if (!since || has_gang_started(round)) return std::nullopt;
+  return after(*since, *timeout);
+}
+
+bool is_base_gang_bound(const Attempt& attempt) {
+  if (attempt.group == nullptr) return false;
+  std::set<gang::SlotKey> bound;
+  for (const AttemptPod& member : attempt.pods) {
+    if (!member.pod->node.empty()) bound.insert({to_string(member.role), slot_id(member.slot)});
+  }
+  const auto is_bound = [&](const gang::MemberSet& set) {
+    return set.gang != gang::kBaseGang ||
+           std::all_of(set.slots.begin(), set.slots.end(), [&](gang::SlotId slot) {
+             return bound.count({set.role, slot}) != 0;
+           });
+  };
+  const auto& sets = attempt.group->spec.members;
+  return std::all_of(sets.begin(), sets.end(), is_bound);
+}
+
+std::optional<SysTime> schedule_deadline(const Round& round) {
+  const job::Status& status = round.seen.job.status;
+  if (!round.seen.job.spec.schedule_timeout_seconds || !status.waiting_since) return std::nullopt;
+  if (status.phase == job::Phase::kRunning || is_base_gang_bound(round.attempt))
+    return std::nullopt;
+  // A creation that fails is waited for in the queue; the back-off after a failure is not.
+  const SysTime from =
+      has_failed_creation(status)
+          ? *status.waiting_since
+          : std::max(*status.waiting_since, status.next_attempt_time.value_or(SysTime{}));
+  return after(from, *round.seen.job.spec.schedule_timeout_seconds);
+}
+
+// A creation that fails comes first: it is why places that are there stay empty.
+std::string why_it_waits(const job::Status& status) {
+  const auto* created = find_condition(status, kPodsCreated);
+  if (created != nullptr && !created->status) return created->message;
+  const auto* scheduled = find_condition(status, kScheduled);
+  return scheduled == nullptr || scheduled->status ? "not all of its pods are bound"
+                                                   : scheduled->message;
+}
+
+bool reserves_capacity(const gang::MemberSet& set) {
+  return set.reserved_pods > 0 || set.from_reserved.count > 0;
+}
+
+AttemptResult timed_out(std::string_view reason, std::string message) {
+  AttemptResult result{AttemptOutcome::kTimedOut, reason, std::move(message), std::nullopt, ""};
+  result.coordinator_ran = false;
+  return result;
+}
+
+AttemptResult start_timed_out(const Round& round) {
+  const NotStarted missing = not_started(round);
+  const std::string why = cannot_start(round.attempt);
+  const bool is_own = round.seen.job.spec.start_timeout_seconds.has_value();
+  AttemptResult result;
+  result.outcome = AttemptOutcome::kFailure;
+  result.reason = kStartTimeout;
+  result.message =
+      fmt::format("{} of {} pods of the gang did not run within the {} s that {} allows{}{}",
+                  missing.slots, missing.of_slots, *start_timeout(round.seen),
+                  is_own ? "startTimeoutSeconds" : "nervex-controller --start-timeout",
+                  why.empty() ? "" : ": ", why);
+  result.coordinator_ran = round.seen.job.status.phase == job::Phase::kRunning;
+  return result;
+}
+
+}  // namespace
+
+std::optional<AttemptResult> passed_limit(const Round& round) {
+  const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= round.seen.now; };
+  if (has_passed(active_deadline(round))) {
+    return timed_out(kDeadlineExceeded,
+                     fmt::format("the job was active for longer than the {} s that its "
+                                 "activeDeadlineSeconds allows",
+                                 *round.seen.job.spec.active_deadline_seconds));
+  }
+  if (has_passed(schedule_deadline(round))) {
+    return timed_out(kScheduleTimeout,
+                     fmt::format("the job waited for capacity for longer than the {} s that its "
+                                 "scheduleTimeoutSeconds allows: {}",
+                                 *round.seen.job.spec.schedule_timeout_seconds,
+                                 why_it_waits(round.seen.job.status)));
+  }
+  if (has_passed(start_deadline(round))) return start_timed_out(round);
+  return std::nullopt;
+}
+
+std::optional<milliseconds> time_until_limit(const Round& round) {
+  if (is_suspended(round.seen.job)) return std::nullopt;
+  std::optional<milliseconds> first;
+  for (const auto& due : {active_deadline(round), schedule_deadline(round), start_deadline(round),
+                          round.seen.job.status.next_attempt_time}) {
+    if (!due || *due <= round.seen.now) continue;
+    const milliseconds left = *due - round.seen.now;
+    if (!first || left < *first) first = left;
+  }
+  return first;
+}
+
+bool has_reservation_ended(const Round& round) {
+  const auto end = job::reserved_until(round.job);
+  return end && *end <= round.seen.now;
+}
+
+std::optional<milliseconds> time_until_reservation_ends(const Round& round) {
+  const auto end = job::reserved_until(round.job);
+  if (!end || *end <= round.seen.now || round.attempt.group == nullptr) return std::nullopt;
+  const auto& sets = round.attempt.group->spec.members;
+  if (std::none_of(sets.begin(), sets.end(), reserves_capacity)) return std::nullopt;
+  return *end - round.seen.now;
+}
+
+std::optional<SysTime> time_to_delete(const job::Job& job) {
+  if (!job.spec.ttl_seconds_after_finished || !job.status.completion_time) return std::nullopt;
+  return after(*job.status.completion_time, *job.spec.ttl_seconds_after_finished);
+}
+
+}  // namespace nervex::controller

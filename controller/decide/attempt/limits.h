@@ -1,0 +1,33 @@
+// controller/decide/attempt/limits.h - which of the job's time limits has passed, and when is the
+// next one due?
+//
+// All follow from times in the status, so that a restart of the controller loses none of them.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "controller/decide/attempt/result.h"
+#include "controller/decide/round/round.h"
+#include "job/types.h"
+
+namespace nervex::controller {
+
+// activeDeadlineSeconds of the time that the job was active (activity.h); scheduleTimeoutSeconds
+// from the later of waitingSince and nextAttemptTime until every pod of the base gang is bound:
+// kTimedOut. startTimeoutSeconds, or the controller's default, from activeSince until all pods of
+// the base gang run: kFailure. nullopt: none has passed. Not for suspended jobs.
+std::optional<AttemptResult> passed_limit(const Round& round);
+
+// Until the first of these, or the end of the back-off, is due. nullopt: none is to come.
+std::optional<std::chrono::milliseconds> time_until_limit(const Round& round);
+
+// reservationSeconds have passed since the attempt's coordinator began to run.
+bool has_reservation_ended(const Round& round);
+// Until then, if the PodGroup reserves anything; nullopt: it does not, or the time has not begun.
+std::optional<std::chrono::milliseconds> time_until_reservation_ends(const Round& round);
+
+// When a finished job is to be deleted; nullopt: never. For jobs in a final phase.
+std::optional<SysTime> time_to_delete(const job::Job& job);
+
+}  // namespace nervex::controller

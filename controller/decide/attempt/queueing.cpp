@@ -1,0 +1,89 @@
+#include "controller/decide/attempt/queueing.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
+#include "job/names.h"
+#include "kube/model/json.h"
+
+namespace nervex::controller {
+
+bool is_suspended(const job::Job& job) {
+  return job.spec.suspend || is_true(job.status, kSuspended);
+}
+
+bool is_backing_off(const Observed& seen) {
+  const auto& next = seen.job.status.next_attempt_time;
+  return next && *next > seen.now;
+}
+
+bool may_begin(const Observed& seen) {
+  return !is_suspended(seen.job) && !is_backing_off(seen) && seen.predecessor.object.empty() &&
+         job::check_job_name(seen.job).has_value();
+}
+
+bool waits_for_priority_class(const Round& round) {
+  return round.attempt.group == nullptr && !round.seen.priority.missing.empty();
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::minutes kLongestDelay{6};
+constexpr int kMostDoublings = 20;  // more than enough, and no overflow
+
+}  // namespace
+
+std::optional<int> backoff_limit(const job::Spec& spec) {
+  if (spec.backoff_limit) return spec.backoff_limit;
+  const std::string policy = kube::string_at(spec.coordinator_template, {"spec", "restartPolicy"});
+  if (policy.empty() || policy == "Never") return 0;
+  return std::nullopt;
+}
+
+bool may_retry(const job::Spec& spec, int failed_attempts) {
+  const auto limit = backoff_limit(spec);
+  return !limit || failed_attempts <= *limit;
+}
+
+milliseconds retry_delay(milliseconds first, int failed_attempts) {
+  const int doublings = std::clamp(failed_attempts - 1, 0, kMostDoublings);
+  return at_most_longest(first * (1 << doublings));
+}
+
+milliseconds at_most_longest(milliseconds delay) {
+  return std::min<milliseconds>(delay, kLongestDelay);
+}
+
+void pass_over_wrong_clock(job::Status& status, SysTime now) {
+  const SysTime latest = now + 2 * kLongestDelay;
+  if (status.next_attempt_time && *status.next_attempt_time > latest) {
+    status.next_attempt_time.reset();
+  }
+  for (auto& gang : status.requeued_gangs) {
+    if (gang.requeue_at > latest) gang.requeue_at = now;
+  }
+}
+
+SysTime place_in_queue(const job::Job& job, const gang::PodGroup* group) {
+  if (job.status.queued_since) return *job.status.queued_since;
+  // Queued by a version up to 0.2.
+  if (group != nullptr && group->spec.queued_since != SysTime{}) return group->spec.queued_since;
+  const auto* suspended = find_condition(job.status, kSuspended);
+  return suspended != nullptr && !suspended->status ? suspended->last_transition : job.meta.created;
+}
+
+SysTime first_place_in_queue(const kube::Meta& meta, SysTime now) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kInTime{950};
+  constexpr std::uint64_t kPlacesAfterThat = 50;
+  if (meta.created == SysTime{}) return now;
+  if (now >= meta.created && now < meta.created + kInTime) return now;
+  return meta.created + kInTime + milliseconds(fnv1a(meta.uid) % kPlacesAfterThat);
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,25 @@
+// controller/decide/live_checks.h - what must be read from the API server before a round may
+// decide, since a stale cache would look the same? observe.h reads it. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/decide/round/round.h"
+
+namespace nervex::controller {
+
+// In this order; the first that shows the attempt's end makes the others unnecessary.
+struct LiveChecks {
+  bool pod_group = false;             // the attempt ran, and its PodGroup seems to be deleted
+  bool coordinator = false;           // the attempt ran, and its coordinator seems to be deleted
+  std::vector<std::string> vanished;  // pods that would be replaced
+  bool stale_objects = false;         // something would be deleted as left over
+  bool given_up = false;              // a gang that could not be healed would be taken back
+  bool operator==(const LiveChecks&) const = default;
+};
+
+// None for a job that has not begun, has ended or is being deleted. Nearly always all are empty.
+LiveChecks live_checks(const Round& round);
+
+}  // namespace nervex::controller

@@ -1,0 +1,316 @@
+#include "controller/decide/objects/pod_group.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "controller/decide/attempt/limits.h"
+#include "controller/decide/attempt/previous_attempt.h"
+#include "controller/decide/attempt/queueing.h"
+#include "controller/decide/attempt/templates_hash.h"
+#include "controller/decide/objects/direct_placement.h"
+#include "controller/decide/objects/merged_gangs.h"
+#include "controller/decide/objects/pod_dry_run.h"
+#include "controller/decide/round/pod_context.h"
+#include "controller/decide/round/set_names.h"
+#include "demand/initial_gang.h"
+#include "demand/member_set.h"
+#include "demand/reserved_capacity.h"
+#include "job/aggregator_config.h"
+#include "job/names.h"
+#include "kube/model/disruption.h"
+#include "kube/model/merge_patch.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Role;
+
+class SetBuilder {
+ public:
+  SetBuilder(const Round& round, const job::PodContext& context)
+      : job_(round.job),
+        attempt_(round.attempt),
+        context_(context),
+        wanted_(round.slots),
+        is_lost_(round.requests_lost),
+        backing_off_(is_lost_ ? SlotNumbers{} : round.backing_off),
+        base_is_committed_(is_base_committed(round.attempt)),
+        reservation_{round.job.spec, base_is_committed_, has_reservation_ended(round)} {}
+
+  std::vector<gang::MemberSet> build() {
+    index_pods();
+    if (attempt_.group == nullptr) {
+      start();
+    } else {
+      for (const auto& set : attempt_.group->spec.members) keep(set);
+    }
+    const auto old = static_cast<std::ptrdiff_t>(attempt_.group == nullptr ? 0 : sets_.size());
+    for (const auto& slot : wanted_.all()) {
+      if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
+    }
+    if (!base_is_committed_) demand::add_reserving_sets(sets_, job_, reservation_, context_);
+    // The gang that the job starts with, then added base replicas, then requests in the order they
+    // came.
+    std::stable_sort(sets_.begin() + old, sets_.end(),
+                     [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
+    demand::reserve_capacity(sets_, static_cast<std::size_t>(old), reservation_);
+    if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, pods_, attempt_.group->status);
+    for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
+    std::erase_if(sets_, [this](const auto& set) {
+      return set.slots.empty() && set.reserved_pods == 0 && reserving_.count(set.name) == 0;
+    });
+    return std::move(sets_);
+  }
+
+ private:
+  // Role and ordinal.
+  using Number = std::pair<Role, int>;
+
+  void index_pods() {
+    for (const auto& pod : attempt_.pods) {
+      pods_.emplace(pod.role, pod.slot);
+      if (!has_ended(pod.state)) {
+        live_.emplace(pod.role, pod.slot);
+      } else if (pod.pod != nullptr && kube::was_taken_away(*pod.pod)) {
+        stopped_.emplace(pod.role, pod.slot);
+      }
+    }
+  }
+
+  static std::pair<int, std::int64_t> rank(std::string_view name) {
+    const auto known = parse_set_name(name);
+    if (known->gang == gang::kBaseGang) return {0, 0};
+    if (is_added_base(*known)) return {1, 0};
+    return {2, known->id};
+  }
+
+  // What was evicted beside a pod of its multi-GPU learner that has finished gets no successor: the
+  // extender would wait for one.
+  bool is_gone(const WantedSlot& slot) const {
+    const std::pair key(slot.role, slot.slot);
+    return slot.is_over && (pods_.count(key) == 0 || stopped_.count(key) != 0);
+  }
+
+  // As above, or its pod has finished and is kept. When its gang was taken back and comes again, a
+  // place would be kept for a pod that is never made.
+  bool needs_no_place(const WantedSlot& slot) const {
+    return slot.is_over && live_.count({slot.role, slot.slot}) == 0;
+  }
+
+  void start() {
+    sets_ = demand::make_initial_gang(job_, wanted_, context_);
+    for (std::size_t i = 0; i < sets_.size(); ++i) {
+      set_at_.emplace(sets_[i].name, i);
+      const Role role = *job::parse_role(sets_[i].role);
+      for (const auto slot : sets_[i].slots) seen_.emplace(role, slot.ordinal);
+    }
+  }
+
+  // A set that is there: its slots follow what is wanted, its shape stays.
+  void keep(const gang::MemberSet& set) {
+    const auto known = parse_set_name(set.name);
+    if (!known || set_at_.count(set.name) != 0) return;  // not made by us
+    gang::MemberSet kept = set;
+    kept.gang = known->gang;
+    kept.role = to_string(known->role);
+    kept.bind_last = known->role == Role::kCoordinator;
+    kept.heals_alone = demand::heals_alone(known->gang, known->role);
+    kept.slots.clear();
+    if (may_reserve(*known) && (set.reserved_pods > 0 || set.slots.empty())) {
+      reserving_.insert(set.name);
+    }
+    for (const auto slot : set.slots) {
+      const Number number(known->role, slot.ordinal);
+      if (!seen_.insert(number).second || backing_off_.count(number) != 0) continue;
+      if (const auto next = next_slot(known->role, slot)) kept.slots.push_back(*next);
+    }
+    set_at_.emplace(kept.name, sets_.size());
+    sets_.push_back(std::move(kept));
+  }
+
+  std::optional<gang::SlotId> next_slot(Role role, gang::SlotId slot) const {
+    const WantedSlot* want = wanted_.find(role, slot.ordinal);
+    if (want == nullptr) {
+      const bool was_requested = slot.ordinal >= job::kFirstRequestedOrdinal;
+      return is_lost_ && was_requested ? std::optional(slot) : std::nullopt;
+    }
+    if (is_gone(*want)) return std::nullopt;
+    gang::SlotId next = slot_id(want->slot);
+    if (is_lost_) next.incarnation = std::max(next.incarnation, slot.incarnation);
+    return next;
+  }
+
+  // What the API did to base pods is lost with the requests: a base slot that is not there may
+  // have been removed by it.
+  bool may_be_added(const WantedSlot& slot) const {
+    if (needs_no_place(slot)) return false;
+    const bool is_base_replica =
+        slot.entry() == nullptr && (slot.role == Role::kCollector || slot.role == Role::kLearner);
+    const bool is_first = attempt_.group == nullptr;
+    return !(is_lost_ && is_base_replica && !is_first) &&
+           demand::has_templates(job_, slot, context_);
+  }
+
+  static bool may_reserve(const SetName& name) {
+    return name.gang == gang::kBaseGang && name.role != Role::kCoordinator;
+  }
+
+  SetName name_for(const WantedSlot& slot) {
+    if (slot.entry() != nullptr) return request_set_name(slot);
+    const bool is_single = slot.role == Role::kCoordinator || slot.role == Role::kAggregator;
+    if (is_single || !base_is_committed_) return base_set_name(slot.role);
+    if (const auto before = name_before(slot)) return *before;
+    return added_base_sets_
+        .try_emplace(slot.role, added_base_set_name(slot.role, slot.slot.ordinal))
+        .first->second;
+  }
+
+  // The gang that the planner knows the slot from: a user took it out of the spec.
+  std::optional<SetName> name_before(const WantedSlot& slot) {
+    if (gangs_before_.empty()) {
+      for (const auto& gang : attempt_.group->status.gangs) {
+        for (const auto& placement : gang.placements) {
+          gangs_before_.try_emplace({placement.role, placement.slot.ordinal}, gang.name);
+        }
+      }
+    }
+    const auto at = gangs_before_.find({to_string(slot.role), slot.slot.ordinal});
+    if (at == gangs_before_.end()) return std::nullopt;
+    return at->second == gang::kBaseGang ? base_set_name(slot.role) : parse_set_name(at->second);
+  }
+
+  void add(const WantedSlot& slot) {
+    if (backing_off_.count({slot.role, slot.slot.ordinal}) != 0) return;
+    const SetName name = name_for(slot);
+    const auto [at, is_new] = set_at_.try_emplace(name.set, sets_.size());
+    if (is_new) {
+      sets_.push_back(demand::make_member_set(job_, name.set, name.gang, slot, context_));
+    }
+    sets_[at->second].slots.push_back(slot_id(slot.slot));
+  }
+
+  const job::Job& job_;
+  const Attempt& attempt_;
+  const job::PodContext& context_;
+  const WantedSlots& wanted_;
+  const bool is_lost_;
+  const SlotNumbers backing_off_;
+  const bool base_is_committed_;
+  const demand::Reservation reservation_;
+  // Sets of the base gang that have reserved capacity, or had some: they stay as long as the
+  // PodGroup does, since its status may still name them.
+  std::set<std::string> reserving_;
+  std::set<std::pair<Role, job::Slot>> pods_;
+  std::set<std::pair<Role, job::Slot>> stopped_;  // of those, what did not end by itself
+  std::set<std::pair<Role, job::Slot>> live_;     // of those, what has not ended
+  std::set<Number> seen_;                         // what the sets of the PodGroup have named
+  std::map<Role, SetName> added_base_sets_;
+  // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
+  std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
+  std::vector<gang::MemberSet> sets_;
+  std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
+};
+
+std::set<gang::SlotKey> collect_slots(const gang::PodGroupSpec& spec) {
+  std::set<gang::SlotKey> slots;
+  for (const auto& set : spec.members) {
+    for (const auto slot : set.slots) slots.emplace(set.role, slot);
+  }
+  return slots;
+}
+
+bool loses_slots(const gang::PodGroupSpec& before, const gang::PodGroupSpec& after) {
+  const auto had = collect_slots(before);
+  const auto has = collect_slots(after);
+  return !std::includes(has.begin(), has.end(), had.begin(), had.end());
+}
+
+// A PodGroup keeps its place in the queue when the PriorityClass is deleted under it.
+int queue_priority(const Round& round) {
+  const bool is_unknown = !round.seen.priority.missing.empty() && round.attempt.group != nullptr;
+  return is_unknown ? round.attempt.group->spec.priority : round.seen.priority.value;
+}
+
+// The highest number that was seen, written with other changes, and at once when the status has
+// lost it: a write of its own for each plan would cost the job's start a round trip.
+std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spec) {
+  const gang::PodGroup& group = *round.attempt.group;
+  std::int64_t highest = group.spec.highest_placement;
+  for (const AttemptPod& pod : round.attempt.pods) highest = std::max(highest, pod.placement);
+  const auto& created = round.seen.job.status.created_through;
+  for (const auto& [gang, number] : created.gangs) {
+    if (created.pod_group_uid == group.meta.uid) highest = std::max(highest, number);
+  }
+  const std::int64_t given_out = group.status.next_placement - 1;
+  gang::PodGroupSpec same = spec;
+  same.highest_placement = group.spec.highest_placement;
+  const bool is_known = highest <= std::max(given_out, group.spec.highest_placement);
+  return same == group.spec && is_known ? same.highest_placement : std::max(highest, given_out);
+}
+
+}  // namespace
+
+gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
+  gang::PodGroupSpec spec;
+  spec.priority = queue_priority(round);
+  spec.attempt = round.job.status.attempt;
+  spec.queued_since = place_in_queue(round.job, round.attempt.group);
+  spec.members = SetBuilder(round, context).build();
+  spec.direct_placement = wants_direct_placement(round, context);
+  if (round.attempt.group == nullptr) return spec;
+  for (gang::MemberSet& set : spec.members) set.admitted = admitted_pod(round, set);
+  spec.highest_placement = highest_placement(round, spec);
+  return spec;
+}
+
+Json pod_group_manifest(const Round& round, const job::PodContext& context) {
+  const job::Job& job = round.job;
+  const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
+                             job.meta.uid};
+  return {
+      {"apiVersion", gang::kApiVersion},
+      {"kind", gang::kKind},
+      {"metadata",
+       {{"name", job::pod_group_name(job, job.status.attempt)},
+        {"namespace", job.meta.ns},
+        {"labels",
+         {{job::kGroupLabel, job::kGroupLabelValue},
+          {job::kJobLabel, job.meta.name},
+          {job::kControllerLabel, job::kControllerLabelValue}}},
+        {"annotations",
+         {{kTemplatesAnnotation, templates_hash(job.spec, round.seen.aggregator_config.get())}}},
+        {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
+      {"spec", gang::encode_spec(desired_spec(round, context))}};
+}
+
+Actions group_steps(const Round& round) {
+  const job::PodContext context = pod_context(round.seen, round.attempt);
+  if (round.attempt.group == nullptr) {
+    const bool waits =
+        job::waits_for_aggregator(round.job.spec, round.seen.aggregator_config != nullptr);
+    if (waits || round.attempt.name_is_held || waits_for_priority_class(round)) return {};
+    if (pod_in_the_way(round) != nullptr) return {};
+    return {CreatePodGroup{pod_group_manifest(round, context)}};
+  }
+  const kube::Meta& meta = round.attempt.group->meta;
+  // In this version alone: a commit that is not seen yet makes another one.
+  if (is_made_in_vain(round)) {
+    return {DeletePodGroups{{Target{meta.name, meta.uid, false, meta.resource_version}}}};
+  }
+  const gang::PodGroupSpec spec = desired_spec(round, context);
+  if (spec == round.attempt.group->spec) return {};
+  return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
+                        kube::merge_patch_between(gang::encode_spec(round.attempt.group->spec),
+                                                  gang::encode_spec(spec)),
+                        loses_slots(round.attempt.group->spec, spec)}};
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,289 @@
+#include "controller/decide/objects/pods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "controller/decide/objects/cleanup.h"
+#include "controller/decide/objects/direct_placement.h"
+#include "controller/decide/objects/services.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/pod_context.h"
+#include "gang/outage_tolerations.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Role;
+
+using Number = std::pair<Role, int>;  // role and ordinal
+
+// Pods that have to go.
+struct Leaving {
+  std::vector<const kube::Pod*> unwanted;
+  std::vector<const kube::Pod*> taken_back;  // with their gang, until its next try
+  std::vector<const kube::Pod*> superseded;  // to be made again, for another place
+  const AttemptPod* first_superseded = nullptr;
+
+  std::vector<const kube::Pod*> all() const {
+    std::vector<const kube::Pod*> pods = unwanted;
+    pods.insert(pods.end(), taken_back.begin(), taken_back.end());
+    pods.insert(pods.end(), superseded.begin(), superseded.end());
+    return pods;
+  }
+};
+
+// Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
+// it has until there is something better. A number that the cached status has not given out yet
+// says that the pod is newer than the cache.
+bool is_superseded(const AttemptPod& member, const gang::PodGroup& group,
+                   const Placements& placements) {
+  if (member.pod->is_finished() || member.placement >= group.status.next_placement) return false;
+  const bool is_bound = !member.pod->node.empty();
+  const auto placement = placements.find({to_string(member.role), slot_id(member.slot)});
+  if (placement == placements.end()) return !is_bound;
+  if (is_bound && member.role == Role::kCoordinator) return false;  // its end is the attempt's
+  return placement->second->number != member.placement;
+}
+
+// A later incarnation is wanted: a client asked for it, which a loss of requests cannot simulate.
+bool has_successor(const AttemptPod& member, const WantedSlots& slots) {
+  const WantedSlot* now = slots.find(member.role, member.slot.ordinal);
+  return now != nullptr && now->slot.incarnation > member.slot.incarnation;
+}
+
+Leaving leaving_pods(const Round& round, const Placements& placements) {
+  Leaving leaving;
+  for (const auto& member : round.attempt.pods) {
+    if (member.pod->meta.deleting) continue;
+    if (round.slots.find(member.role, member.slot) == nullptr) {
+      if (!round.requests_lost || has_successor(member, round.slots))
+        leaving.unwanted.push_back(member.pod);
+    } else if (round.backing_off.count({member.role, member.slot.ordinal}) != 0) {
+      if (!member.pod->is_finished()) leaving.taken_back.push_back(member.pod);
+    } else if (is_plan_current(*round.attempt.group) &&
+               is_superseded(member, *round.attempt.group, placements)) {
+      leaving.superseded.push_back(member.pod);
+      if (leaving.first_superseded == nullptr) leaving.first_superseded = &member;
+    }
+  }
+  return leaving;
+}
+
+// The newest first, so that what has done the least work goes first if we are cut off.
+std::vector<Target> sort_targets(std::vector<const kube::Pod*> pods) {
+  std::sort(pods.begin(), pods.end(), [](const kube::Pod* a, const kube::Pod* b) {
+    return std::tie(b->meta.created, a->meta.name) < std::tie(a->meta.created, b->meta.name);
+  });
+  std::vector<Target> targets;
+  targets.reserve(pods.size());
+  for (const auto* pod : pods) targets.push_back(pod_target(*pod));
+  return targets;
+}
+
+// Why a pod lost its place: what the planner says of its gang.
+std::string why_superseded(const AttemptPod& member, const gang::PodGroup& group) {
+  for (const auto& gang : group.status.gangs) {
+    if (gang.planned || gang.message.empty() || !is_of_gang(member, group, gang.name)) continue;
+    return fmt::format("{} lost its places: {}",
+                       gang.name == gang::kBaseGang ? "the gang" : gang.name, gang.message);
+  }
+  return "planned again, for other places";
+}
+
+RecordEvent deletion_event(const std::vector<const kube::Pod*>& pods, std::string_view why) {
+  const std::string what =
+      pods.size() == 1 ? "pod " + pods.front()->meta.name : fmt::format("{} pods", pods.size());
+  return normal_event(kSuccessfulDelete, fmt::format("deleted {}: {}", what, why));
+}
+
+// One deletion, and an event for each reason.
+void append_deletion(const Leaving& leaving, const std::vector<Target>& targets,
+                     const gang::PodGroup& group, Actions& steps) {
+  if (targets.empty()) return;
+  steps.push_back(DeletePods{targets});
+  if (!leaving.unwanted.empty()) {
+    steps.push_back(deletion_event(leaving.unwanted, "not wanted any more"));
+  }
+  if (!leaving.taken_back.empty()) {
+    steps.push_back(deletion_event(leaving.taken_back, "the gang waits for its next try"));
+  }
+  if (!leaving.superseded.empty()) {
+    steps.push_back(
+        deletion_event(leaving.superseded, why_superseded(*leaving.first_superseded, group)));
+  }
+}
+
+// What is taken: names by pods that have to go first, and slots by pods that have not finished.
+struct Taken {
+  std::set<std::string_view> names;
+  std::set<Number> slots;
+  std::map<std::string_view, const AttemptPod*> good;  // pods of this attempt that stay
+};
+
+Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
+  Taken taken;
+  for (const auto& pod : round.seen.pods) {
+    taken.names.insert(pod->meta.name);
+    const auto slot = gang::slot_of(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (role && !pod->is_finished()) taken.slots.emplace(*role, slot->slot.ordinal);
+  }
+  for (const auto& member : round.attempt.pods) {
+    if (!member.pod->meta.deleting) taken.good[member.pod->meta.name] = &member;
+  }
+  for (const auto& target : leaving) taken.good.erase(target.name);
+  return taken;
+}
+
+// So many workers are created by one round at most; the next one goes on. Their manifests are in
+// memory at once, and while they are written nothing else is done for the job: neither its deletion
+// nor a suspension is looked at.
+constexpr std::size_t kMostCreatedAtOnce = 250;
+
+// What lies between the wanted pods and those that are there.
+struct Gap {
+  std::vector<const WantedPod*> workers;   // to be made, the aggregator too
+  const WantedPod* coordinator = nullptr;  // to be made after all the others
+};
+
+Gap find_gap(const Wanted& wanted, const Taken& taken, bool config_exists) {
+  Gap gap;
+  bool coordinator_may_start = wanted.base_is_placed;
+  for (const auto& want : wanted.pods) {
+    const auto good = taken.good.find(want.name);
+    if (good != taken.good.end() && good->second->slot == want.slot) continue;
+    const bool is_taken =
+        taken.names.count(want.name) != 0 || taken.slots.count({want.role, want.slot.ordinal}) != 0;
+    const bool can_be_made = want.role != Role::kAggregator || config_exists;
+    if (want.role == Role::kCoordinator) {
+      if (!is_taken) gap.coordinator = &want;
+    } else if (!want.is_over && (is_taken || !can_be_made)) {
+      if (want.is_of_base) coordinator_may_start = false;
+    } else if (!want.is_over) {
+      gap.workers.push_back(&want);
+    }
+  }
+  if (gap.workers.size() > kMostCreatedAtOnce) {
+    gap.workers.resize(kMostCreatedAtOnce);
+    coordinator_may_start = false;
+  }
+  if (!coordinator_may_start) gap.coordinator = nullptr;
+  return gap;
+}
+
+Json make_manifest(const Round& round, const WantedPod& want, const job::PodContext& context) {
+  job::PodOrder order;
+  order.role = want.role;
+  order.slot = want.slot;
+  order.node = want.placement->node;
+  order.has_node_name = is_created_with_node(round, want);
+  order.entry = want.entry;
+  order.annotations = gang::annotations_for({round.attempt.group->meta.uid, want.placement->role,
+                                             want.placement->slot, want.placement->number});
+  Json manifest = job::pod_manifest(round.job, order, context);
+  Json& annotations = manifest["metadata"]["annotations"];
+  for (const auto& key : gang::outage_annotation_keys()) annotations.erase(key);
+  const Json& tolerations = kube::array_at(manifest, {"spec", "tolerations"});
+  for (const auto& [key, value] : gang::outage_annotations(tolerations)) annotations[key] = value;
+  return manifest;
+}
+
+std::string created_text(const Gap& gap) {
+  const std::size_t count = gap.workers.size() + (gap.coordinator != nullptr ? 1 : 0);
+  if (count > 1) return fmt::format("created {} pods", count);
+  return "created pod " + (gap.coordinator ? gap.coordinator : gap.workers.front())->name;
+}
+
+// A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
+// have other names, and a cache may know nothing of them. Ordinals of requests are never used again
+// in a job: only an earlier incarnation can hold such a slot.
+ConfirmFree slots_to_confirm(const Round& round, const Gap& gap) {
+  ConfirmFree confirm;
+  confirm.pod_group_uid = round.attempt.group->meta.uid;
+  for (const auto* want : gap.workers) {
+    const bool may_be_of_earlier_attempt =
+        round.job.status.attempt > 1 && want->slot.ordinal < job::kFirstRequestedOrdinal;
+    if (want->slot.incarnation == 0 && !may_be_of_earlier_attempt) continue;
+    confirm.slots.emplace_back(want->role, want->slot);
+  }
+  return confirm;
+}
+
+bool is_empty(const Gap& gap) { return gap.workers.empty() && gap.coordinator == nullptr; }
+
+// Services come first: a pod's name resolves as soon as it has an address.
+void add_creations(const Round& round, const Gap& gap, bool has_shared_service, Actions& steps) {
+  const job::PodContext context = pod_context(round);
+  std::set<std::string_view> held;
+  for (const auto& service : round.seen.services) held.insert(service->meta.name);
+  CreatePods workers;
+  CreateServices services;
+  bool needs_shared_service = false;
+  const auto add_service = [&](const WantedPod& want) {
+    if (!needs_own_service(round, want.role, context)) {
+      needs_shared_service = true;
+    } else if (held.count(want.name) == 0) {
+      services.manifests.push_back(
+          job::service_manifest(round.job, want.role, want.slot, want.entry, context));
+    }
+  };
+  for (const auto* want : gap.workers) {
+    workers.manifests.push_back(make_manifest(round, *want, context));
+    add_service(*want);
+  }
+  if (gap.coordinator != nullptr) add_service(*gap.coordinator);
+
+  ConfirmFree confirm = slots_to_confirm(round, gap);
+  if (!confirm.slots.empty()) steps.push_back(std::move(confirm));
+  if (needs_shared_service && !has_shared_service) append(shared_service_steps(round), steps);
+  if (!services.manifests.empty()) steps.push_back(std::move(services));
+  if (!workers.manifests.empty()) steps.push_back(std::move(workers));
+  if (gap.coordinator != nullptr) {
+    steps.push_back(CreatePods{{make_manifest(round, *gap.coordinator, context)}});
+  }
+  if (!is_empty(gap)) steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
+}
+
+}  // namespace
+
+bool is_plan_current(const gang::PodGroup& group) {
+  return group.status.observed_generation == group.meta.generation;
+}
+
+Actions pod_steps(const Round& round, bool spec_changes) {
+  Actions steps;
+  if (round.attempt.group == nullptr) return steps;
+  const WantedSlots& slots = round.slots;
+  Placements placements = planned_placements(round.attempt.group->status);
+  for (const auto& [role, ordinal] : round.backing_off) {
+    placements.erase({to_string(role), slot_id(slots.find(role, ordinal)->slot)});
+  }
+  const Leaving pods = leaving_pods(round, placements);
+  const std::vector<Target> leaving = sort_targets(pods.all());
+
+  if (!round.requests_lost) {
+    auto services = services_in_the_way(round);
+    if (!services.empty()) steps.push_back(DeleteServices{std::move(services)});
+  }
+  append_deletion(pods, leaving, *round.attempt.group, steps);
+  const bool has_names = has_shared_names(round, leaving);
+  if (has_names) append(shared_service_steps(round), steps);
+  auto services = missing_services(round, leaving);
+  if (!services.manifests.empty()) steps.push_back(std::move(services));
+  if (spec_changes || !is_plan_current(*round.attempt.group)) return steps;
+  const Wanted wanted = wanted_pods(round.job, slots, *round.attempt.group, placements);
+  const Taken taken = taken_by(round, leaving);
+  add_creations(round, find_gap(wanted, taken, round.seen.aggregator_config != nullptr), has_names,
+                steps);
+  return steps;
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,115 @@
+#include "controller/decide/round/attempt.h"
+
+#include <algorithm>
+
+#include "controller/decide/reasons.h"
+#include "job/aggregator_config.h"
+#include "job/names.h"
+
+namespace nervex::controller {
+
+namespace {
+
+bool has_aggregator_set(const gang::PodGroup& group) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
+    // One without slots reserves capacity for aggregators of learners: reserved_capacity.h.
+    return set.gang == gang::kBaseGang && set.role == to_string(job::Role::kAggregator) &&
+           !set.slots.empty();
+  });
+}
+
+void find_group(const Observed& seen, Attempt& attempt) {
+  const std::string name = job::pod_group_name(seen.job, seen.job.status.attempt);
+  for (const auto& group : seen.pod_groups) {
+    if (group->meta.name != name) continue;
+    attempt.name_is_held = group->meta.deleting;
+    if (!group->meta.deleting) attempt.group = group.get();
+  }
+}
+
+void find_pods(const Observed& seen, Attempt& attempt) {
+  for (const auto& pod : seen.pods) {
+    const auto slot = gang::slot_of(*pod);
+    if (!slot || slot->pod_group_uid != attempt.group->meta.uid) continue;
+    const auto role = job::parse_role(slot->role);
+    if (!role) continue;
+    attempt.pods.push_back(
+        {pod.get(), *role, job_slot(slot->slot), slot->placement, job::state_of(*pod)});
+  }
+}
+
+}  // namespace
+
+Attempt current_attempt(const Observed& seen) {
+  Attempt attempt;
+  find_group(seen, attempt);
+  if (attempt.group == nullptr) {
+    attempt.has_aggregator = wants_aggregator(seen.job.spec, seen.aggregator_config != nullptr);
+    return attempt;
+  }
+  find_pods(seen, attempt);
+  // Its pod shows it, too, if a user removed the set from the PodGroup.
+  attempt.has_aggregator = has_aggregator_set(*attempt.group) || has_aggregator_pod(attempt, 0);
+  return attempt;
+}
+
+bool is_base_committed(const Attempt& attempt) {
+  if (attempt.group == nullptr) return false;
+  const auto* base = gang::find_gang(attempt.group->status, gang::kBaseGang);
+  if (base != nullptr && base->committed) return true;
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& member) {
+    return member.pod != nullptr && !member.pod->node.empty() && !member.pod->is_finished() &&
+           is_of_gang(member, *attempt.group, gang::kBaseGang);
+  });
+}
+
+bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [&](const AttemptPod& member) {
+    return member.role == job::Role::kAggregator && member.slot.ordinal == ordinal;
+  });
+}
+
+const gang::GangStatus* gang_given_up(const Attempt& attempt, std::string_view gang) {
+  if (attempt.group == nullptr) return nullptr;
+  const gang::PodGroup& group = *attempt.group;
+  if (group.status.observed_generation != group.meta.generation) return nullptr;
+  const gang::GangStatus* status = gang::find_gang(group.status, gang);
+  const bool is_given_up = status != nullptr && status->reason == gang::kReasonHealingTimeout;
+  return is_given_up ? status : nullptr;
+}
+
+const AttemptPod* find_coordinator(const Attempt& attempt) {
+  const auto at = std::find_if(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& p) {
+    return p.role == job::Role::kCoordinator;
+  });
+  return at == attempt.pods.end() ? nullptr : &*at;
+}
+
+bool is_coordinator(const kube::Pod& pod, const gang::PodGroup& group) {
+  return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
+}
+
+bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {
+  return kube::annotation(pod.meta, gang::kPodGroupUidAnnotation) == group.meta.uid;
+}
+
+bool is_behind_status(const job::Job& job) {
+  return job.spec.requests.next_collector < job.status.next_collector ||
+         job.spec.requests.next_learner < job.status.next_learner;
+}
+
+// The condition remembers a loss: True in the attempt that it happened in, False in those that
+// follow until the counters have caught up.
+bool requests_lost(const job::Job& job) {
+  const auto* known = find_condition(job.status, kRequestsLost);
+  return known != nullptr ? known->status : is_behind_status(job);
+}
+
+bool is_of_gang(const AttemptPod& member, const gang::PodGroup& group, std::string_view gang) {
+  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
+    return set.gang == gang && set.role == to_string(member.role) &&
+           std::find(set.slots.begin(), set.slots.end(), slot_id(member.slot)) != set.slots.end();
+  });
+}
+
+}  // namespace nervex::controller

@@ -1,0 +1,91 @@
+// controller/decide/round/round.h - the facts of one reconcile round: what every policy reads,
+// computed once by make_round().
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/decide/round/attempt.h"
+#include "controller/decide/round/observed.h"
+#include "gang/pod_group.h"
+#include "job/types.h"
+#include "job/wanted_slots.h"
+
+namespace nervex::controller {
+
+using job::WantedSlot;
+using job::WantedSlots;
+
+// -- which wanted pods have a place in the plan?
+
+// A wanted slot that has a place. Borrows from WantedSlots and the PodGroup.
+struct WantedPod {
+  std::string name;
+  job::Role role = job::Role::kCollector;
+  job::Slot slot;
+  const job::RequestEntry* entry = nullptr;  // null: not requested
+  const gang::Placement* placement = nullptr;
+  bool is_over = false;
+  bool is_of_base = false;  // of the gang that the job starts with
+};
+
+// Of the gangs that are planned, by role and slot. Borrows from the PodGroup.
+using Placements = std::map<gang::SlotKey, const gang::Placement*>;
+Placements planned_placements(const gang::PodGroupStatus& status);
+// Of all gangs, also of those without a current plan.
+Placements all_placements(const gang::PodGroupStatus& status);
+
+struct Wanted {
+  std::vector<WantedPod> pods;  // in the order of the slots
+  bool base_is_placed = true;   // every slot of the base gang is among them
+};
+
+// The wanted slots that the plan has a place for. Cost: slots x log(slots).
+Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
+                   const Placements& placements);
+
+// -- the facts
+
+// Pods that were taken away, and whether their slots go on.
+struct Losses {
+  // What status.replaced has to say before any of it is done: one entry per replica, with the
+  // incarnation after the one that was seen, sorted. Equal to what it says if nothing is new.
+  std::vector<job::Status::Replaced> replaced;
+  std::vector<std::string> lost;  // for people: the pods that are replaced from now on, and why
+  // Some pods are replaced only then: each replica waits longer than the time before, so that a
+  // node which rejects everything does not use up its incarnations.
+  std::optional<std::chrono::seconds> look_again;
+};
+
+// Its parts borrow from one another and from `seen`, which must outlive it. Moving keeps them
+// valid.
+struct Round {
+  Round(const Observed& observed, Attempt current)
+      : seen(observed), attempt(std::move(current)), job(observed.job) {}
+  Round(Round&&) = default;
+
+  const Observed& seen;
+  Attempt attempt;
+  // As stored, but for what this round's status will say of slots and Services: `ended`,
+  // `replaced`, `continued`, `services`, `max_reservation_seconds`.
+  job::Job job;
+  bool requests_lost = false;  // attempt.h
+  WantedSlots slots;           // of `job`
+  SlotNumbers backing_off;     // of `slots`: creation_failures.h
+  Placements placements;       // of all gangs, also of those without a current plan
+  // Names of pods that are wanted and not in `seen`, but were created. A stale cache looks the
+  // same: live_checks() asks the API server first.
+  std::vector<std::string> vanished;
+  Losses losses;
+};
+
+// The job was begun and has not ended.
+inline bool is_in_progress(const job::Status& status) {
+  return status.phase != job::Phase::kNone && !is_final(status.phase);
+}
+
+}  // namespace nervex::controller

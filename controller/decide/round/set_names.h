@@ -1,0 +1,40 @@
+// controller/decide/round/set_names.h - which set of which gang is a slot put into? Names of the
+// PodGroup's sets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "job/types.h"
+#include "job/wanted_slots.h"
+
+namespace nervex::controller {
+
+struct SetName {
+  std::string set;   // "collector", "base-collector-4", "request-7-ddp-learner-1"
+  std::string gang;  // "base", "base-collector-4", "request-7"
+  job::Role role = job::Role::kCoordinator;
+  std::int64_t id = 0;  // of the request
+  bool operator==(const SetName&) const = default;
+};
+
+SetName base_set_name(job::Role role);
+// Of what is added to the base replicas of a gang that runs already, from this ordinal on.
+SetName added_base_set_name(job::Role role, int first_ordinal);
+// Of a slot with an entry.
+SetName request_set_name(const job::WantedSlot& slot);
+
+// Is it one that added_base_set_name() names? The ordinal that it begins with.
+bool is_added_base(const SetName& name);
+int first_ordinal(const SetName& added);
+
+// What a gang of that name is, "request-7" or "base-collector-4": its set name if it is of base
+// replicas, else one with that gang and number. nullopt: the base gang, or none of ours.
+std::optional<SetName> parse_gang_name(std::string_view name);
+
+// The inverse: what a set of that name is. nullopt: none of ours is called so.
+std::optional<SetName> parse_set_name(std::string_view name);
+
+}  // namespace nervex::controller

@@ -1,0 +1,191 @@
+#include "controller/decide/status/conditions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/decide/attempt/pod_problems.h"
+#include "controller/decide/objects/pod_dry_run.h"
+#include "controller/decide/objects/services.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/attempt.h"
+#include "controller/decide/round/condition.h"
+#include "controller/decide/status/waiting.h"
+#include "job/names.h"
+#include "job/warnings.h"
+
+namespace nervex::controller {
+
+namespace {
+
+using job::Phase;
+
+Finding ready(const Attempt& attempt, const job::Status& status) {
+  const bool all = status.ready == status.desired && status.desired > 0;
+  if (all && status.phase == Phase::kRunning) return {true, kPodsReady, "all pods are ready"};
+  const std::string why = cannot_start(attempt);
+  return {false, kPodsNotReady,
+          why.empty() ? "not all pods are ready" : "not all pods are ready: " + why};
+}
+
+void apply(const Observed& seen, job::Status& status, std::string_view type, Finding finding) {
+  set_condition(seen, status, type, finding.is_true, finding.reason, std::move(finding.message));
+}
+
+// Of a gang that was taken back nothing is left to create either. That all of it could be created
+// is shown by its coordinator, which comes last, or of a gang that came later by all of its pods.
+bool creation_still_fails(const Attempt& attempt, const job::Status& status) {
+  if (!status.requeued_gangs.empty()) return true;
+  return status.phase == Phase::kCreated && has_failed_creation(status) &&
+         !is_true(status, kSuspended) && find_coordinator(attempt) == nullptr;
+}
+
+void set_pods_created(const Round& round, bool nothing_to_create, job::Status& status) {
+  const auto named = job::check_job_name(round.seen.job);
+  if (!named) {
+    set_condition(round.seen, status, kPodsCreated, false, kInvalidName, named.error().message);
+  } else if (nothing_to_create && is_false(status, kPodsCreated) &&
+             !creation_still_fails(round.attempt, status)) {
+    set_condition(round.seen, status, kPodsCreated, true, kSuccessfulCreate,
+                  "all objects that the job may have were created");
+  }
+}
+
+void set_requests_lost(const Observed& seen, job::Status& status) {
+  const auto* known = find_condition(status, kRequestsLost);
+  const bool is_behind = is_behind_status(seen.job);
+  if (known == nullptr && is_behind) {
+    set_condition(seen, status, kRequestsLost, true, kRequestsLost,
+                  "spec.requests, which nervex-server wrote, has vanished: what was requested is "
+                  "kept until the attempt ends");
+  } else if (known != nullptr && !known->status && !is_behind) {
+    remove_condition(status, kRequestsLost);
+  }
+}
+
+// Ordinals are never used again in a job, so that a name never stands for two replicas: this is not
+// taken back.
+void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
+  constexpr int kAll = job::kFirstContinuedOrdinal - job::kFirstRequestedOrdinal;
+  constexpr int kPercent = 80;
+  const auto is_near = [](int next) {
+    return (next - job::kFirstRequestedOrdinal) * 100 >= kAll * kPercent;
+  };
+  const bool collectors = is_near(status.next_collector);
+  if (!collectors && !is_near(status.next_learner)) return;
+  // Without numbers, which would be written again with every request.
+  set_condition(seen, status, kOrdinalsNearlyExhausted, true, kOrdinalsNearlyExhausted,
+                fmt::format("at least {} % of the {} {}s that can be requested in the life of one "
+                            "job have been: when all have, the replicas API answers 409, so let "
+                            "another job take over before",
+                            kPercent, kAll,
+                            to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
+}
+
+// What a template asks for and the planner does not know. The scheduler refuses a plan that is
+// against it, so that the job starts whole or not yet.
+void set_best_effort(const Round& round, job::Status& status) {
+  std::string what;
+  const auto look_at = [&](job::Role role, const Json& pod_template) {
+    const std::string_view name = to_string(role);
+    const std::string field = job::left_to_scheduler(pod_template, round.job.meta, name, true);
+    if (!field.empty()) what += fmt::format("{}{}: {}", what.empty() ? "" : ", ", name, field);
+  };
+  const job::Spec& spec = round.job.spec;
+  look_at(job::Role::kCoordinator, spec.coordinator_template.get());
+  if (spec.collector) look_at(job::Role::kCollector, spec.collector->pod_template.get());
+  if (spec.learner) look_at(job::Role::kLearner, spec.learner->pod_template.get());
+  if (round.attempt.has_aggregator && round.seen.aggregator_config != nullptr) {
+    look_at(job::Role::kAggregator, round.seen.aggregator_config->pod_template.get());
+  }
+  if (what.empty()) {
+    remove_condition(status, kPlacementBestEffort);
+    return;
+  }
+  set_condition(round.seen, status, kPlacementBestEffort, true, kLeftToScheduler,
+                what +
+                    ": not planned, but checked by kube-scheduler afterwards; a start may take "
+                    "several plans, and one that needs a certain choice of nodes may not "
+                    "succeed");
+}
+
+// The API server refused an attempt before, and this one has no place yet: whether it would be
+// refused again a dry run tells (pod_dry_run.h). The condition stays: the back-off and the
+// deadlines go by it.
+bool waits_after_refusal(const Round& round, const job::Status& status) {
+  return waits_for_capacity(round) && has_failed_creation(status) &&
+         find_condition(status, kPodsCreated)->last_transition < round.attempt.group->meta.created;
+}
+
+// The most telling word: what a person would have to do something about comes first.
+std::string summarize_reason(const Round& round, const job::Status& status) {
+  if (is_true(status, kSuspended)) return std::string(kSuspended);
+  if (is_false(status, kPodsCreated) && !waits_after_refusal(round, status)) {
+    return find_condition(status, kPodsCreated)->reason;
+  }
+  if (is_true(status, kRequestsLost)) return std::string(kRequestsLost);
+  if (waits_for_config(round)) {
+    return std::string(kAggregatorMissing);
+  }
+  if (is_true(status, kPodsRefused)) return std::string(kPodsRefused);
+  if (status.phase == Phase::kRunning) {
+    const auto* requests = find_condition(status, kRequestsScheduled);
+    const bool some_wait = requests != nullptr && !requests->status && requests->reason != kQueued;
+    const auto* scheduled = find_condition(status, kScheduled);
+    // It runs in part: the message says what is missing.
+    if (scheduled != nullptr && !scheduled->status && scheduled->reason != kQueued) {
+      return std::string(gang::kReasonHealing);
+    }
+    return std::string(some_wait ? kRequestsUnschedulable : kRunning);
+  }
+  if (is_false(status, kScheduled)) return find_condition(status, kScheduled)->reason;
+  return std::string(kStarting);
+}
+
+}  // namespace
+
+void set_conditions(const Round& round, bool nothing_to_create, job::Status& status) {
+  apply(round.seen, status, kScheduled, check_scheduled(round));
+  if (auto finding = check_requests_scheduled(round)) {
+    apply(round.seen, status, kRequestsScheduled, *std::move(finding));
+  }
+  if (auto finding = check_aggregator_missing(round)) {
+    apply(round.seen, status, kAggregatorMissing, *std::move(finding));
+  }
+  set_pods_created(round, nothing_to_create, status);
+  if (status.phase == Phase::kRunning) {
+    set_condition(round.seen, status, kRunning, true, kJobRunning, "the coordinator runs");
+    if (is_true(status, kRequeued)) {
+      set_condition(round.seen, status, kRequeued, false, kJobRunning, "the coordinator runs");
+    }
+  }
+  set_requests_lost(round.seen, status);
+  set_ordinals_nearly_exhausted(round.seen, status);
+  set_best_effort(round, status);
+  report_services(round, status);
+  report_dry_run(round, status);
+  apply(round.seen, status, kReady, ready(round.attempt, status));
+  status.reason = summarize_reason(round, status);
+}
+
+void set_final_conditions(const Observed& seen, const AttemptResult& result, job::Status& status) {
+  const bool is_good = status.phase == Phase::kSucceeded;
+  const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
+  set_condition(seen, status, kRunning, false, reason, result.message);
+  // kstatus: what has completed is as ready as it will ever be; what has failed must not be waited
+  // for.
+  set_condition(seen, status, kReady, is_good, reason,
+                is_good ? "the job has completed" : "the job has failed");
+  if (!is_good) set_condition(seen, status, kStalled, true, reason, result.message);
+  if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
+  // A request that still waited waits no more.
+  if (is_false(status, kRequestsScheduled)) {
+    set_condition(seen, status, kRequestsScheduled, false, reason, "the job has ended");
+  }
+  set_condition(seen, status, is_good ? kSucceeded : kFailed, true, reason, result.message);
+  set_condition(seen, status, kFinished, true, reason, result.message);
+  status.reason = result.reason;
+}
+
+}  // namespace nervex::controller

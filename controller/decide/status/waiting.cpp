@@ -1,0 +1,180 @@
+#include "controller/decide/status/waiting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/attempt/pod_problems.h"
+#include "controller/decide/attempt/previous_attempt.h"
+#include "controller/decide/attempt/queueing.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
+#include "job/aggregator_config.h"
+
+namespace nervex::controller {
+
+namespace {
+
+// Every slot has a place, but pods of it were lost, or cannot be bound.
+bool is_healing(const gang::GangStatus& gang) {
+  return gang.reason == gang::kReasonHealing || gang.reason == gang::kReasonHealingTimeout;
+}
+
+// "attempt 1 ended with CoordinatorFailed, exit code 3; "; "" if it is not known.
+std::string last_end(const job::Status& status) {
+  if (!status.last_attempt) return "";
+  const job::LastAttempt& last = *status.last_attempt;
+  const std::string code = last.exit_code ? fmt::format(", exit code {}", *last.exit_code) : "";
+  return fmt::format("attempt {} ended with {}{}; ", last.attempt, last.reason, code);
+}
+
+bool gang_waits_for_config(const Round& round) {
+  const bool config_exists = round.seen.aggregator_config != nullptr;
+  if (round.attempt.group == nullptr) {
+    return job::waits_for_aggregator(round.seen.job.spec, config_exists);
+  }
+  return round.attempt.has_aggregator && !config_exists && !has_aggregator_pod(round.attempt, 0);
+}
+
+std::string missing_config(const Observed& seen) {
+  return fmt::format(
+      "there is no AggregatorConfig {}, which the job's aggregator is made from: create it, and "
+      "the "
+      "job goes on by itself",
+      seen.aggregator_config_name);
+}
+
+// The first gang that was taken back and is not tried again yet.
+std::optional<Finding> backing_off(const Observed& seen) {
+  for (const auto& entry : seen.job.status.requeued_gangs) {
+    if (entry.requeue_at <= seen.now) continue;
+    const auto why = has_failed_creation(seen.job.status)
+                         ? "the API server refused one of its pods"
+                         : "it lost pods that could not be replaced in time";
+    return Finding{false, kBackOff,
+                   fmt::format("{}: {}; it is tried again at {}", describe(entry), why,
+                               to_rfc3339(entry.requeue_at))};
+  }
+  return std::nullopt;
+}
+
+// Why that gang waits; nullopt: it does not. `known`: what the planner says of it, may be null.
+std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* known,
+                               const std::vector<const AttemptPod*>& unschedulable,
+                               const gang::PodGroup& group) {
+  if (known == nullptr || (!known->planned && known->reason.empty())) {
+    return Finding{false, kQueued,
+                   gang +
+                       " is not planned yet: nervex-extender (deployment nervex-scheduler) has "
+                       "not looked at it"};
+  }
+  if (!known->planned || is_healing(*known)) {
+    return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
+  }
+  std::string objection = describe_unschedulable(unschedulable, group, gang);
+  if (objection.empty()) return std::nullopt;
+  return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
+}
+
+// Learners with several GPUs were asked for while there was a config, and it is gone.
+bool learners_wait_for_config(const Round& round) {
+  if (round.seen.aggregator_config != nullptr || round.attempt.group == nullptr) return false;
+  const auto& slots = round.slots.all();
+  return std::any_of(slots.begin(), slots.end(), [&](const WantedSlot& slot) {
+    return slot.role == job::Role::kAggregator && slot.entry() != nullptr && !slot.is_over &&
+           !has_aggregator_pod(round.attempt, slot.slot.ordinal);
+  });
+}
+
+}  // namespace
+
+Finding check_scheduled(const Round& round) {
+  if (round.seen.job.spec.suspend) {
+    return {false, kSuspended, "spec.suspend is true: the job starts when that is set to false"};
+  }
+  if (round.attempt.group == nullptr && is_backing_off(round.seen)) {
+    const job::Status& status = round.seen.job.status;
+    return {false, kBackOff,
+            fmt::format("{}attempt {} begins at {}", last_end(status), status.attempt,
+                        to_rfc3339(*status.next_attempt_time))};
+  }
+  if (!round.seen.predecessor.object.empty()) {
+    return {false, kPreviousJobTerminating, previous_job_terminating(round.seen)};
+  }
+  if (round.attempt.group == nullptr) {
+    std::string terminating = previous_attempt_terminating(round);
+    if (!terminating.empty()) return {false, kPreviousAttemptTerminating, std::move(terminating)};
+  }
+  if (waits_for_priority_class(round)) {
+    return {false, kPriorityClassMissing,
+            fmt::format("there is no PriorityClass \"{}\", which {} names: create it, and the job "
+                        "starts by itself, or create the job with another name",
+                        round.seen.priority.missing, round.seen.priority.named_by)};
+  }
+  if (round.attempt.group == nullptr && gang_waits_for_config(round)) {
+    return {false, kAggregatorMissing, missing_config(round.seen)};
+  }
+  const auto* base = round.attempt.group == nullptr
+                         ? nullptr
+                         : gang::find_gang(round.attempt.group->status, gang::kBaseGang);
+  if (base == nullptr || base->reason.empty()) {
+    return {false, kQueued,
+            "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
+            "looked at it"};
+  }
+  if (!base->planned || is_healing(*base)) return {false, base->reason, base->message};
+  std::string objection =
+      describe_unschedulable(unschedulable_pods(round), *round.attempt.group, gang::kBaseGang);
+  if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
+  return {true, base->reason, base->message};
+}
+
+// Of what was requested on top, the first gang that waits. Nullopt: nothing was ever requested. A
+// gang that waited and was removed again leaves no message behind: nothing waits any more.
+std::optional<Finding> check_requests_scheduled(const Round& round) {
+  if (round.attempt.group == nullptr) return std::nullopt;
+  if (auto waits = backing_off(round.seen)) return waits;
+  std::optional<Finding> verdict;
+  if (is_false(round.seen.job.status, kRequestsScheduled)) {
+    verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
+  }
+  const auto unschedulable = unschedulable_pods(round);
+  std::map<std::string_view, const gang::GangStatus*> known;
+  for (const auto& gang : round.attempt.group->status.gangs) known.try_emplace(gang.name, &gang);
+  for (const auto& set : round.attempt.group->spec.members) {
+    if (set.gang == gang::kBaseGang) continue;
+    verdict = Finding{true, gang::kReasonPlanned, "all requests are placed"};
+    const auto at = known.find(set.gang);
+    const gang::GangStatus* status = at == known.end() ? nullptr : at->second;
+    if (auto waits = waiting(set.gang, status, unschedulable, *round.attempt.group)) return waits;
+  }
+  return verdict;
+}
+
+std::optional<Finding> check_aggregator_missing(const Round& round) {
+  if (gang_waits_for_config(round)) {
+    return Finding{true, kWaitsForConfig, missing_config(round.seen)};
+  }
+  if (learners_wait_for_config(round)) {
+    return Finding{true, kWaitsForConfig,
+                   fmt::format("there is no AggregatorConfig {}, which the aggregators of learners "
+                               "with several GPUs are made from: create it, and they start",
+                               round.seen.aggregator_config_name)};
+  }
+  if (!round.attempt.has_aggregator && round.seen.job.spec.aggregator.empty()) {
+    return Finding{true, kNoConfig,
+                   "the job goes without an aggregator: there was no AggregatorConfig"};
+  }
+  if (find_condition(round.seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
+  return Finding{false, kAggregatorFound, "there is an AggregatorConfig"};
+}
+
+bool waits_for_config(const Round& round) {
+  return gang_waits_for_config(round) || learners_wait_for_config(round);
+}
+
+}  // namespace nervex::controller

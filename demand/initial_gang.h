@@ -1,0 +1,29 @@
+// demand/initial_gang.h - which pods does a job start with? Its gang before anything of it exists.
+// Pure.
+//
+// The controller writes it to the PodGroup of a new attempt; admission and simulations plan it
+// without one.
+#pragma once
+
+#include <vector>
+
+#include "demand/reserved_capacity.h"
+#include "gang/pod_group.h"
+#include "job/pod_manifest.h"
+#include "job/types.h"
+#include "job/wanted_slots.h"
+
+namespace nervex::demand {
+
+// The sets of the base gang: coordinator, aggregator (if `slots` have one), base replicas, and the
+// capacity reserved beside them. No requests, and nothing of a role without a template. `slots`: of
+// the job. Cost: slots, and one rendered template a role.
+std::vector<gang::MemberSet> make_initial_gang(const job::Job& job, const job::WantedSlots& slots,
+                                               const job::PodContext& context);
+
+// Adds the sets that only reserve capacity: of a role without base replicas, and of aggregators, if
+// multi-GPU learners may be requested. `sets`: of the base gang and others.
+void add_reserving_sets(std::vector<gang::MemberSet>& sets, const job::Job& job,
+                        const Reservation& reservation, const job::PodContext& context);
+
+}  // namespace nervex::demand

@@ -1,0 +1,80 @@
+#include "demand/member_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kube/model/anti_affinity.h"
+#include "kube/model/node.h"
+#include "kube/model/resources.h"
+#include "kube/model/volume.h"
+
+namespace nervex::demand {
+
+namespace {
+
+using job::Role;
+
+// Pods that keep apart from each other, by implicit resources, or together.
+void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& labels,
+                          gang::PodShape& shape) {
+  const auto terms = [&spec](std::string_view kind) -> const Json& {
+    return kube::array_at(spec,
+                          {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
+  };
+  kube::Labels texts;
+  for (const auto& [key, value] : labels.items()) {
+    if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
+  }
+  for (const auto& resource : kube::self_anti_affinity(terms("podAntiAffinity"), ns, texts)) {
+    shape.requests.set(resource, 1);
+  }
+  shape.together = kube::self_affinity(terms("podAffinity"), ns, texts);
+}
+
+}  // namespace
+
+gang::MemberSet make_member_set(const job::Job& job, std::string name, std::string gang,
+                                const job::WantedSlot& slot, const job::PodContext& context) {
+  // With the ports that the controller declares: in a node's own network they are host ports.
+  const Json spec = job::pod_spec_with_ports(job, slot.role, slot.slot, slot.entry(), context);
+  gang::MemberSet set;
+  set.name = std::move(name);
+  set.gang = std::move(gang);
+  set.role = to_string(slot.role);
+  set.shape.requests = kube::pod_requests(spec);
+  add_affinity_of_pods(spec, job.meta.ns.str(), job::labels_of(job, slot.role, context), set.shape);
+  set.shape.constraints = kube::constraints_of(spec);
+  set.bind_last = slot.role == Role::kCoordinator;
+  set.heals_alone = heals_alone(set.gang, slot.role);
+  set.shape.claims = kube::claims_of(spec);
+  return set;
+}
+
+gang::MemberSet make_base_set(const job::Job& job, const job::WantedSlot& slot,
+                              const job::PodContext& context) {
+  return make_member_set(job, std::string(to_string(slot.role)), std::string(gang::kBaseGang), slot,
+                         context);
+}
+
+gang::MemberSet* find_base_set(std::vector<gang::MemberSet>& sets, Role role) {
+  const auto at = std::find_if(sets.begin(), sets.end(), [role](const auto& set) {
+    return set.gang == gang::kBaseGang && set.role == to_string(role);
+  });
+  return at == sets.end() ? nullptr : &*at;
+}
+
+bool heals_alone(std::string_view gang, Role role) {
+  return gang == gang::kBaseGang && role == Role::kAggregator;
+}
+
+bool has_templates(const job::Job& job, const job::WantedSlot& slot,
+                   const job::PodContext& context) {
+  const bool is_multi_gpu = slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
+  const auto has_template = [&](Role role) {
+    return !job::template_of(job, role, context).is_null();
+  };
+  if (is_multi_gpu) return has_template(Role::kAggregator) && has_template(Role::kDdpLearner);
+  return has_template(slot.role) || slot.role == Role::kCoordinator;
+}
+
+}  // namespace nervex::demand

@@ -1,0 +1,114 @@
+#include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/reasons.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using testing::a_job;
+using testing::World;
+
+World a_refused_world() {
+  World world(a_job());
+  world.settle();
+  world.plan();
+  world.apply(report_failed_write(world.seen.job, kFailedCreate,
+                                  "create pod: exceeded quota, used: pods=10", world.seen.now));
+  return world;
+}
+
+TEST_CASE("a failed creation is reported on the job with the API server's message",
+          "[controller][creation_failures]") {
+  const World world = a_refused_world();
+  CHECK(world.seen.job.status.reason == "FailedCreate");
+  const auto* condition = find_condition(world.seen.job.status, "PodsCreated");
+  CHECK_FALSE(condition->status);
+  CHECK(condition->message == "create pod: exceeded quota, used: pods=10");
+  CHECK(world.events.back() == "FailedCreate");
+}
+
+TEST_CASE("a failed creation that is repeated costs no write", "[controller][creation_failures]") {
+  const World world = a_refused_world();
+  const auto again = [&](const std::string& words) {
+    return report_failed_write(world.seen.job, kFailedCreate, words, world.seen.now);
+  };
+  CHECK(again("create pod: exceeded quota, used: pods=11").empty());
+  CHECK(again("create pod: something else").size() == 2);
+}
+
+TEST_CASE("a failed creation stays on the job while something is missing, and no longer",
+          "[controller][creation_failures]") {
+  World world = a_refused_world();
+  const Actions actions = reconcile(world.seen).actions;
+  const auto* update = std::get_if<UpdateStatus>(&actions.front());
+  if (update != nullptr) CHECK(update->status.reason == "FailedCreate");
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, "PodsCreated")->status);
+  CHECK(world.seen.job.status.reason == "Starting");
+}
+
+TEST_CASE("an error that may pass by itself is reported when it happens again",
+          "[controller][creation_failures]") {
+  struct Row {
+    std::string when;
+    Code code;
+    int failures_before;  // the fewest with which it is reported
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the object is wrong", Code::kInvalid, 0},
+      {"admission refuses it", Code::kForbidden, 0},
+      {"the right is missing", Code::kUnauthorized, 1},
+      {"the API server has a bad moment", Code::kTransient, 1},
+      {"the namespace is not there", Code::kNotFound, 1},
+      {"something in this program failed", Code::kInternal, 1},
+      {"the cache is behind", Code::kConflict, 6},
+  }));
+  INFO("when " << row.when);
+  CHECK(is_worth_reporting(row.code, row.failures_before));
+  if (row.failures_before > 0) CHECK_FALSE(is_worth_reporting(row.code, row.failures_before - 1));
+}
+
+TEST_CASE("a deletion that keeps failing shows too, and while the job is suspended",
+          "[controller][creation_failures]") {
+  World world(a_job());
+  world.make_gang();
+  world.seen.job.spec.suspend = true;
+  world.apply(reconcile(world.seen).actions);
+  world.apply(report_failed_write(world.seen.job, kFailedDelete, "delete pod: no", world.seen.now));
+  CHECK(world.seen.job.status.reason == "Suspended");
+  CHECK(find_condition(world.seen.job.status, "PodsCreated")->reason == "FailedDelete");
+  const int before = world.status_writes;
+  const Actions actions = reconcile(world.seen).actions;
+  CHECK_FALSE(std::holds_alternative<UpdateStatus>(actions.front()));  // not before it works
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, "PodsCreated")->status);
+  CHECK(world.status_writes == before + 1);
+}
+
+TEST_CASE("a job whose name no pod can have makes nothing and says so",
+          "[controller][creation_failures]") {
+  job::Job job = a_job(1, 0);
+  job.meta.name = GENERATE(std::string("has.a.dot"), std::string("7th"), std::string(52, 'x'));
+  World world(std::move(job));
+  CHECK(world.settle() == 1);
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.phase == job::Phase::kCreated);
+  CHECK(world.seen.job.status.reason == "InvalidName");
+  CHECK_FALSE(find_condition(world.seen.job.status, "PodsCreated")->status);
+  world.seen.now += std::chrono::hours(1);
+  CHECK(world.settle() == 0);
+}
+
+TEST_CASE("nothing is reported on a job that has ended", "[controller][creation_failures]") {
+  World world(a_job());
+  world.seen.job.status.phase = job::Phase::kFailed;
+  CHECK(report_failed_write(world.seen.job, kFailedCreate, "no", world.seen.now).empty());
+}
+
+}  // namespace
+}  // namespace nervex::controller

@@ -1,0 +1,116 @@
+#include "controller/decide/objects/cleanup.h"
+#include "controller/decide/make_round.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::CleanPodPolicy;
+using job::Role;
+using testing::a_job;
+using testing::World;
+using Strings = std::vector<std::string>;
+
+TEST_CASE("an ended job keeps the pods that its policy says", "[controller][cleanup]") {
+  struct Row {
+    std::string when;
+    CleanPodPolicy policy;
+    std::size_t want_pods;
+    int want_rounds;  // status, deletions, finalizers of what was deleted
+  };
+  const auto row = GENERATE(values<Row>({{"Running", CleanPodPolicy::kRunning, 2, 3},
+                                         {"All", CleanPodPolicy::kAll, 0, 3},
+                                         {"None", CleanPodPolicy::kNone, 5, 2}}));
+  INFO("when " << row.when);
+  World world(a_job(3, 1));
+  world.seen.job.spec.clean_pod_policy = row.policy;
+  world.make_gang();
+  world.run("dqn-coordinator");
+  world.run(world.name(Role::kCollector, 0));                        // goes
+  world.end(world.name(Role::kCollector, 1), false);                 // stays; 2 is Pending and goes
+  world.change_pod(world.name(Role::kLearner), [](kube::Pod& pod) {  // crash-loops, goes
+    pod.phase = kube::PodPhase::kRunning;
+    kube::ContainerState main;
+    main.name = "nervex-container";
+    main.reason = "CrashLoopBackOff";
+    main.restarts = 7;
+    pod.containers = {main};
+  });
+  world.settle();
+  world.end("dqn-coordinator", true);
+  CHECK(world.settle() == row.want_rounds);
+  CHECK(world.pod_names().size() == row.want_pods);
+  CHECK(world.service_names().empty());
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.deleted.front() == "podgroup dqn-1");
+}
+
+TEST_CASE("clean-up does not repeat what is under way", "[controller][cleanup]") {
+  World world(a_job(1, 0));
+  world.make_gang();
+  world.run_all();
+  world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) { pod.meta.deleting = true; });
+  const Actions actions = clean_up(world.seen);
+  CHECK(std::get<ReleasePods>(actions.at(1)).targets.size() == 1);  // the one that goes already
+  CHECK(std::get<DeletePods>(actions.at(2)).targets.size() == 1);
+}
+
+TEST_CASE("an ended job without objects has nothing to clean up", "[controller][cleanup]") {
+  CHECK(clean_up(World(a_job()).seen).empty());
+}
+
+// -- objects of earlier attempts
+
+World a_running_world_of_one() {
+  World world(a_job(1, 0));
+  world.start();
+  return world;
+}
+
+Actions stale_objects_of(const World& world) {
+  return delete_stale_objects(make_round(world.seen));
+}
+
+TEST_CASE("what belongs to the attempt is not stale", "[controller][stale_objects]") {
+  CHECK(stale_objects_of(a_running_world_of_one()).empty());
+}
+
+TEST_CASE("pods of another PodGroup are deleted, bound or not", "[controller][stale_objects]") {
+  World world = a_running_world_of_one();
+  world.change_group([](gang::PodGroup& group) { group.meta.uid = "another"; });
+  const Actions steps = stale_objects_of(world);
+  REQUIRE(steps.size() == 2);
+  CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
+  CHECK(std::get<RecordEvent>(steps[1]).event.message ==
+        "deleted 2 pods of an attempt that is over");
+}
+
+TEST_CASE("an attempt without a PodGroup keeps nothing; the old PodGroup goes last",
+          "[controller][stale_objects]") {
+  World world = a_running_world_of_one();
+  world.seen.job.status.attempt = 2;
+  const Actions steps = stale_objects_of(world);
+  REQUIRE(steps.size() == 4);
+  CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
+  CHECK(std::get<DeleteServices>(steps[1]).targets.size() == 2);
+  CHECK(std::get<DeletePodGroups>(steps[2]).targets.size() == 1);
+}
+
+TEST_CASE("what is being deleted is not deleted again", "[controller][stale_objects]") {
+  World world = a_running_world_of_one();
+  world.seen.job.status.attempt = 2;
+  world.seen.services.clear();
+  for (const auto& pod : world.pod_names()) {
+    world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
+  }
+  world.change_group([](gang::PodGroup& group) { group.meta.deleting = true; });
+  CHECK(stale_objects_of(world).empty());
+}
+
+}  // namespace
+}  // namespace nervex::controller

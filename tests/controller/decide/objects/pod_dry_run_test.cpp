@@ -1,0 +1,472 @@
+#include "controller/decide/objects/pod_dry_run.h"
+#include "controller/decide/make_round.h"
+#include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
+
+#include <algorithm>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "controller/decide/attempt/transition.h"
+#include "tests/controller/world.h"
+#include "tests/support/job_builders.h"
+
+namespace nervex::controller {
+namespace {
+
+using job::Role;
+using testing::a_job;
+using testing::World;
+
+constexpr std::string_view kNoAccount =
+    "error looking up service account rl/trainer: serviceaccount \"trainer\" not found";
+
+// One collector and one learner that do not fit.
+World a_waiting_world() {
+  World world(a_job(1, 1));
+  REQUIRE(world.settle() >= 0);
+  world.refuse("learner: 1 does not fit");
+  REQUIRE(world.settle() >= 0);
+  return world;
+}
+
+const job::Condition* refused(const World& world) {
+  return find_condition(world.seen.job.status, kPodsRefused);
+}
+
+bool is_refused(const World& world) { return is_true(world.seen.job.status, kPodsRefused); }
+
+void let_pass(World& world, std::chrono::seconds time) {
+  world.seen.now += time;
+  REQUIRE(world.settle() >= 0);
+}
+
+}  // namespace
+
+TEST_CASE("a gang that waits has its pods tried in a dry run, once", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  CHECK(world.dry_runs == 1);
+  let_pass(world, std::chrono::hours(1));  // no answer yet: nothing waits for it
+  CHECK(world.dry_runs == 1);
+  world.answer_dry_run({});
+  let_pass(world, std::chrono::hours(1));
+  CHECK(world.dry_runs == 1);
+  CHECK(refused(world) == nullptr);
+  CHECK(world.seen.job.status.reason == gang::kReasonUnschedulable);
+}
+
+TEST_CASE("only a gang that the planner could not place is asked about", "[controller][dry-run]") {
+  World world(a_job(1, 1));
+  const std::string when = GENERATE("not planned yet", "planned", "suspended");
+  INFO("when it is " << when);
+  REQUIRE(world.settle() >= 0);
+  if (when == "planned") world.make_gang();
+  if (when == "suspended") {
+    world.seen.job.spec.suspend = true;
+    ++world.seen.job.meta.generation;
+    world.refuse("nothing fits");
+  }
+  REQUIRE(world.settle() >= 0);
+  CHECK(world.dry_runs == 0);
+  CHECK(pods_to_dry_run(make_round(world.seen)).empty());
+}
+
+TEST_CASE("one pod of each role with base replicas is tried, without a node",
+          "[controller][dry-run]") {
+  World world(a_job(3, 0));
+  world.add_aggregator_config();
+  REQUIRE(world.settle() >= 0);
+  world.refuse("nothing fits");
+  REQUIRE(world.settle() >= 0);
+  std::vector<Role> roles;
+  for (const auto& [role, manifest] : pods_to_dry_run(make_round(world.seen))) {
+    roles.push_back(role);
+    CHECK(kube::string_at(manifest, {"metadata", "name"}) == world.name(role));
+    CHECK(kube::string_at(manifest, {"spec", "schedulerName"}) == "nervex-scheduler");
+    CHECK(kube::find(manifest, {"spec", "affinity"}) == nullptr);
+    CHECK(kube::find(manifest, {"spec", "nodeName"}) == nullptr);
+  }
+  CHECK(roles == std::vector<Role>{Role::kCoordinator, Role::kAggregator, Role::kCollector});
+}
+
+TEST_CASE("a changed spec or AggregatorConfig, and a new attempt, are asked about again",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({});
+  const std::string what = GENERATE("spec", "config", "attempt");
+  INFO("changed: " << what);
+  if (what == "spec") ++world.seen.job.meta.generation;
+  if (what == "config") {  // the job is planned again, with an aggregator
+    world.add_aggregator_config();
+    REQUIRE(world.settle() >= 0);
+    world.refuse("nothing fits");
+  }
+  if (what == "attempt") {
+    world.seen.job.spec.suspend = true;
+    ++world.seen.job.meta.generation;
+    REQUIRE(world.settle() >= 0);
+    CHECK(world.dry_runs == 1);
+    world.seen.job.spec.suspend = false;
+    REQUIRE(world.settle() >= 0);
+    world.refuse("nothing fits");
+  }
+  REQUIRE(world.settle() >= 0);
+  CHECK(world.dry_runs == 2);
+}
+
+TEST_CASE("what would be refused stands on the job, and goes when it is put right",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
+  REQUIRE(world.settle() >= 0);
+  REQUIRE(refused(world) != nullptr);
+  CHECK(is_refused(world));
+  CHECK(refused(world)->message ==
+        "the API server would refuse the job's pods. spec.learner.template: " +
+            std::string(kNoAccount));
+  CHECK(world.seen.job.status.reason == kPodsRefused);
+  CHECK(std::count(world.events.begin(), world.events.end(), kPodsRefused) == 1);
+  CHECK_FALSE(is_true(world.seen.job.status, kScheduled));  // that it waits is as true as before
+  const int writes = world.status_writes;
+
+  let_pass(world, std::chrono::seconds(59));
+  CHECK(world.dry_runs == 1);
+  let_pass(world, std::chrono::seconds(1));
+  CHECK(world.dry_runs == 2);
+  CHECK(is_refused(world));  // until there is another answer
+  world.answer_dry_run({}, true);
+  let_pass(world, std::chrono::seconds(60));
+  CHECK(world.dry_runs == 3);
+  CHECK(is_refused(world));
+  CHECK(world.status_writes == writes);
+
+  world.answer_dry_run({});  // somebody has created the account
+  REQUIRE(world.settle() >= 0);
+  CHECK_FALSE(is_refused(world));
+  CHECK(refused(world)->reason == kPodsAccepted);
+  CHECK(world.seen.job.status.reason == gang::kReasonUnschedulable);
+  let_pass(world, std::chrono::hours(1));
+  CHECK(world.dry_runs == 3);
+}
+
+// What an attempt before was refused is not why this one waits, and stays to be read: the back-off
+// and the deadlines go by it.
+TEST_CASE("a job that waits for capacity says so, whatever it was refused before",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.change_group([&](gang::PodGroup& group) { group.meta.created = world.seen.now; });
+  const auto refuse = [&](std::chrono::seconds later) {
+    World at = world;
+    at.seen.now += later;
+    set_condition(at.seen, at.seen.job.status, kPodsCreated, false, kFailedCreate, "no account");
+    at.seen.now += std::chrono::seconds(10);
+    REQUIRE(at.settle() >= 0);
+    CHECK(has_failed_creation(at.seen.job.status));
+    return at.seen.job.status.reason;
+  };
+  CHECK(refuse(-std::chrono::seconds(5)) == gang::kReasonUnschedulable);
+  CHECK(refuse(std::chrono::seconds(5)) == kFailedCreate);  // of this attempt: its PodGroup, say
+}
+
+TEST_CASE("a question that is due is asked in time", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, "no"}});
+  REQUIRE(world.settle() >= 0);
+  CHECK(time_until_dry_run(make_round(world.seen)) == std::chrono::seconds(60));
+  CHECK(reconcile(world.seen).requeue_after == std::chrono::seconds(60));
+}
+
+TEST_CASE("when the gang has its placements its pods tell the rest", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
+  REQUIRE(world.settle() >= 0);
+  world.replan("base");
+  REQUIRE(world.settle() >= 0);
+  CHECK_FALSE(is_refused(world));
+  CHECK(world.seen.job.status.reason == kStarting);
+}
+
+TEST_CASE("roles that are refused in the same words are named together", "[controller][dry-run]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kCoordinator, "a"},
+                        {Role::kAggregator, "b"},
+                        {Role::kCollector, "a"},
+                        {Role::kLearner, "c"}});
+  world.seen.aggregator_config_name = "nervex-system/aggregator-config";
+  REQUIRE(world.settle() >= 0);
+  CHECK(refused(world)->message ==
+        "the API server would refuse the job's pods. spec.coordinator.template, "
+        "spec.collector.template: a; AggregatorConfig nervex-system/aggregator-config: b; "
+        "spec.learner.template: c");
+}
+
+// As kube-apiserver v1.36.3 words them.
+TEST_CASE("what an answer to a dry run says about the pod", "[controller][dry-run]") {
+  enum class Says { kNothing, kUnknown, kRefused };
+  struct Row {
+    std::string when;
+    Code code;
+    std::string message;
+    Says want;
+    std::string words;
+  };
+  const std::string post = "POST /api/v1/namespaces/rl/pods: ";
+  const std::string forbidden = post + "403 pods \"dqn-learner-x\" is forbidden: ";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"there is no such ServiceAccount", Code::kForbidden, forbidden + std::string(kNoAccount),
+       Says::kRefused, std::string(kNoAccount)},
+      {"Pod Security", Code::kForbidden,
+       forbidden + "violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+       Says::kRefused, "violates PodSecurity \"restricted:latest\": runAsNonRoot != true"},
+      {"a LimitRange", Code::kForbidden,
+       forbidden + "maximum cpu usage per Container is 1, but limit is 2", Says::kRefused,
+       "maximum cpu usage per Container is 1, but limit is 2"},
+      {"a wrong field", Code::kInvalid,
+       post + "422 Pod \"dqn-learner-x\" is invalid: spec.containers[0].image: Required value",
+       Says::kRefused, "spec.containers[0].image: Required value"},
+      {"a webhook denies it", Code::kForbidden,
+       post + "403 admission webhook \"images.example.com\" denied the request: no registry",
+       Says::kRefused, "admission webhook \"images.example.com\" denied the request: no registry"},
+      {"a webhook that supports no dry run", Code::kInvalid,
+       post + "400 admission webhook \"old.example.com\" does not support dry run", Says::kNothing,
+       ""},
+      {"a quota that is used up", Code::kForbidden,
+       forbidden + "exceeded quota: team, requested: pods=1,requests.cpu=500m, used: "
+                   "pods=3,requests.cpu=2, limited: pods=3,requests.cpu=2",
+       Says::kNothing, ""},
+      {"a quota that the pod is larger than", Code::kForbidden,
+       forbidden + "exceeded quota: team, requested: pods=1,requests.memory=3Gi, used: "
+                   "pods=3,requests.memory=0, limited: pods=3,requests.memory=2Gi",
+       Says::kRefused,
+       "exceeded quota: team, requested: pods=1,requests.memory=3Gi, used: "
+       "pods=3,requests.memory=0, limited: pods=3,requests.memory=2Gi"},
+      {"a quota wants what the pod lacks", Code::kForbidden,
+       forbidden + "failed quota: team: must specify limits.cpu for: nervex-container",
+       Says::kRefused, "failed quota: team: must specify limits.cpu for: nervex-container"},
+      {"no answer", Code::kTransient, post + "timed out", Says::kUnknown, ""},
+      {"a webhook does not answer", Code::kTransient,
+       post + "500 Internal error occurred: failed calling webhook \"x\"", Says::kUnknown, ""},
+      {"the controller may not create pods", Code::kUnauthorized,
+       post + "403 pods is forbidden: User \"c\" cannot create resource", Says::kUnknown, ""},
+      {"a pod of that name is there", Code::kConflict, post + "409 pods \"x\" already exists",
+       Says::kUnknown, ""},
+  }));
+  INFO("when " << row.when);
+  DryRunReport report;
+  const Error error{row.code, row.message};
+  add_dry_run_answer(Role::kLearner, &error, report);
+  CHECK(report.is_incomplete == (row.want == Says::kUnknown));
+  REQUIRE(report.refusals.size() == (row.want == Says::kRefused ? 1U : 0U));
+  if (row.want != Says::kRefused) return;
+  CHECK(report.refusals[0].role == Role::kLearner);
+  CHECK(report.refusals[0].words == row.words);
+}
+
+TEST_CASE("a pod that would be created is nothing to report", "[controller][dry-run]") {
+  DryRunReport report;
+  add_dry_run_answer(Role::kLearner, nullptr, report);
+  CHECK(report == DryRunReport{});
+}
+
+// -- a job whose pods were refused
+
+// It has backed off for as long as it was refused: the back-off is 6 min.
+World a_world_that_backs_off() {
+  using namespace std::chrono_literals;
+  World world(a_job(1, 0));
+  world.seen.now = std::chrono::floor<std::chrono::seconds>(world.seen.now);
+  REQUIRE(world.settle() >= 0);
+  world.plan();
+  const auto refuse = [&] {  // in the round that creates the pods
+    const Round round = make_round(world.seen);
+    const std::string message(kNoAccount);
+    world.apply({write_transition(round, requeue_after_failed_creation(round, message)).front()});
+    REQUIRE(world.settle() >= 0);
+  };
+  refuse();
+  world.seen.now += 1h;
+  REQUIRE(world.settle() >= 0);
+  world.plan();
+  refuse();
+  REQUIRE(world.seen.job.status.next_attempt_time == world.seen.now + 6min);
+  REQUIRE(world.seen.pod_groups.empty());
+  world.dry_runs = 0;
+  return world;
+}
+
+TEST_CASE("the back-off after a refusal ends when a dry run shows that the pods would be created",
+          "[controller][dry-run]") {
+  using namespace std::chrono_literals;
+  World world = a_world_that_backs_off();
+  CHECK(reconcile(world.seen).requeue_after == 1min);
+  let_pass(world, 59s);
+  CHECK(world.dry_runs == 0);
+  let_pass(world, 1s);
+  CHECK(world.dry_runs == 1);
+  world.answer_dry_run({{Role::kCoordinator, std::string(kNoAccount)}});
+  let_pass(world, 0s);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(reconcile(world.seen).requeue_after == 1min);
+  let_pass(world, 1min);
+  CHECK(world.dry_runs == 2);
+  const bool is_known = GENERATE(true, false);
+  world.answer_dry_run({}, !is_known);
+  let_pass(world, 0s);
+  CHECK((world.seen.pod_groups.size() == 1) == is_known);
+  CHECK(world.seen.job.status.next_attempt_time.has_value() == !is_known);
+}
+
+// It says nothing of what the webhook does: the job would be made and refused each minute.
+TEST_CASE("a webhook that knows no dry run does not end the back-off after a refusal",
+          "[controller][dry-run]") {
+  using namespace std::chrono_literals;
+  World world = a_world_that_backs_off();
+  let_pass(world, 1min);
+  REQUIRE(world.dry_runs == 1);
+  DryRunReport& report = *world.seen.dry_run;
+  const Error error{Code::kInvalid,
+                    "POST /api/v1/namespaces/rl/pods: 400 admission webhook \"a.example.com\" does "
+                    "not support dry run"};
+  world.answer_dry_run({});
+  add_dry_run_answer(Role::kCollector, &error, report);
+  let_pass(world, 0s);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.seen.job.status.next_attempt_time.has_value());
+  let_pass(world, 5min);
+  CHECK(world.seen.pod_groups.size() == 1);
+}
+
+TEST_CASE("a job that backs off after a failed attempt is not asked about",
+          "[controller][dry-run]") {
+  using namespace std::chrono_literals;
+  job::Job job = a_job(1, 0);
+  job.spec.backoff_limit = 9;
+  World world(std::move(job));
+  world.start();
+  world.seen.job.status.failed_attempts = 8;
+  const bool was_request_refused = GENERATE(false, true);
+  if (was_request_refused) {
+    job::set_condition(world.seen.job.status, {std::string(kPodsCreated),
+                                               false,
+                                               "FailedCreate",
+                                               "create pod: 403 no such account",
+                                               {},
+                                               1});
+    world.seen.job.status.requeued_gangs = {{"request-1", 1, world.seen.now + 5min, {}}};
+  }
+  world.end("dqn-coordinator", false);
+  REQUIRE(world.settle() >= 0);
+  let_pass(world, 2min);
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(world.dry_runs == 0);
+  CHECK_FALSE(has_failed_creation(world.seen.job.status));
+}
+
+namespace {
+
+// What the dry run made of the collector.
+void answer_size(World& world, const kube::Resources& requests) {
+  REQUIRE(world.seen.dry_run);
+  world.answer_dry_run({});
+  world.seen.dry_run->sizes = {{Role::kCollector, requests}};
+  REQUIRE(world.settle() >= 0);
+}
+
+gang::AdmittedPod admitted(const World& world) {
+  for (const auto& set : world.seen.pod_groups.back()->spec.members) {
+    if (set.name == "collector") return set.admitted;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the size that a dry run shows reaches the planner, and its end, too",
+          "[controller][dry-run]") {
+  World world = a_waiting_world();
+  const kube::Resources large{{"cpu", 64'000}, {"pods", 1}};
+  const kube::Resources small{{"pods", 1}};
+  SECTION("the template's own size is no news") {
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{});
+    let_pass(world, std::chrono::hours(1));
+    CHECK(world.dry_runs == 1);
+  }
+  SECTION("a LimitRange comes and goes") {
+    answer_size(world, large);
+    CHECK(admitted(world) == gang::AdmittedPod{1, large});
+    let_pass(world, std::chrono::seconds(60));  // asked again for as long as it is so
+    CHECK(world.dry_runs == 2);
+    answer_size(world, large);
+    CHECK(admitted(world) == gang::AdmittedPod{1, large});
+    let_pass(world, std::chrono::seconds(60));
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{2, {}});
+    let_pass(world, std::chrono::hours(1));
+    CHECK(world.dry_runs == 3);
+  }
+  SECTION("pods were enlarged, and would not be any more") {
+    world.change_group([&](gang::PodGroup& group) {
+      group.status.enlarged = {{"collector", large, 1, {}, 0}};
+    });
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{1, {}});
+  }
+  SECTION("they are enlarged although the dry run says otherwise") {
+    answer_size(world, large);
+    answer_size(world, small);
+    REQUIRE(admitted(world) == gang::AdmittedPod{2, {}});
+    world.change_group([&](gang::PodGroup& group) {
+      group.status.enlarged = {{"collector", large, 1, {}, 2}};
+    });
+    answer_size(world, small);
+    CHECK(admitted(world) == gang::AdmittedPod{2, {}});
+  }
+}
+
+TEST_CASE("a pod that admission leaves as it is has the size of its template",
+          "[controller][dry-run]") {
+  job::Job job = a_job(1, 1);
+  Json pod_template = job.spec.collector->pod_template.get();
+  Json& spec = pod_template["spec"];
+  Json& main = spec["containers"][0];
+  const std::string what = GENERATE("nothing", "ports", "sidecar", "limits", "pod", "apart");
+  INFO("with " << what);
+  main["resources"] = {{"requests", {{"cpu", "1500m"}, {"memory", "1Gi"}, {"nvidia.com/gpu", 1}}},
+                       {"limits", {{"nvidia.com/gpu", 1}}}};
+  if (what == "ports") {
+    spec["hostNetwork"] = true;
+    main["ports"] = {{{"name", "a"}, {"containerPort", 80}, {"hostPort", 80}}};
+  }
+  if (what == "sidecar") {
+    spec["initContainers"] = {
+        {{"name", "first"}, {"image", "i"}, {"resources", {{"requests", {{"cpu", 8}}}}}},
+        {{"name", "side"},
+         {"image", "i"},
+         {"restartPolicy", "Always"},
+         {"resources", {{"requests", {{"cpu", "0.1"}}}}}}};
+    spec["overhead"] = {{"cpu", "250m"}};
+  }
+  if (what == "limits") main["resources"] = {{"limits", {{"cpu", 2}, {"memory", "1e9"}}}};
+  if (what == "pod") spec["resources"] = {{"requests", {{"cpu", 4}}}};
+  if (what == "apart") {
+    spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        {{"topologyKey", "kubernetes.io/hostname"},
+         {"labelSelector", {{"matchLabels", {{"replica-type", "collector"}}}}}}};
+  }
+  job.spec.collector->pod_template = pod_template;
+  World world(std::move(job));
+  REQUIRE(world.settle() >= 0);
+  world.refuse("learner: 1 does not fit");
+  REQUIRE(world.settle() >= 0);
+  world.answer_dry_run({});
+  for (const auto& [role, manifest] : pods_to_dry_run(make_round(world.seen))) {
+    add_dry_run_size(role, kube::to_text(manifest), *world.seen.dry_run);
+  }
+  REQUIRE(world.seen.dry_run->sizes.size() == 3);
+  CHECK(world.settle() == 0);
+  CHECK(admitted(world) == gang::AdmittedPod{});
+}
+
+}  // namespace nervex::controller
