@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "job/pod_manifest.h"
+#include "demand/initial_gang.h"
 #include "job/types.h"
+#include "job/wanted_slots.h"
+#include "kube/model/anti_affinity.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
 #include "placement/plan.h"
@@ -16,29 +18,27 @@
 namespace nervex::webhook {
 namespace {
 
-// The shape that the controller gives the role's set, but for what keeps pods apart from each
-// other: that is left out, so that nothing is held against a job that may be right.
-gang::MemberSet set_of(const job::Job& job, job::Role role, int pods) {
-  const Json spec = job::pod_spec_with_ports(job, role, {}, nullptr, {});
-  gang::MemberSet set;
-  set.name = job::to_string(role);
-  set.gang = gang::kBaseGang;
-  set.role = job::to_string(role);
-  set.shape.requests = kube::pod_requests(spec);
-  set.shape.constraints = kube::constraints_of(spec);
-  set.bind_last = role == job::Role::kCoordinator;
-  for (int ordinal = 0; ordinal < pods; ++ordinal) set.slots.push_back({ordinal, 0});
-  return set;
+kube::Resources without_anti_affinity(const kube::Resources& requests) {
+  kube::Resources rest;
+  for (const auto& [name, amount] : requests.amounts()) {
+    if (!name.starts_with(kube::kPodAntiAffinity)) rest.set(name, amount);
+  }
+  return rest;
 }
 
-std::vector<gang::MemberSet> sets_of(const job::Job& job) {
-  std::vector<gang::MemberSet> sets{set_of(job, job::Role::kCoordinator, 1)};
-  const auto add = [&](const std::optional<job::RoleSpec>& role, job::Role name) {
-    const int pods = role ? std::max(role->replicas, role->reserved_replicas) : 0;
-    if (pods > 0) sets.push_back(set_of(job, name, pods));
-  };
-  add(job.spec.collector, job::Role::kCollector);
-  add(job.spec.learner, job::Role::kLearner);
+// The gang that the controller will plan, without an aggregator, and but for what ties its pods to
+// each other and to volumes: that is left out, so that nothing is held against a job that may be
+// right.
+std::vector<gang::MemberSet> make_gang(job::Job job) {
+  job.status = {};
+  job.spec.requests = {};
+  auto sets = demand::make_initial_gang(job, job::WantedSlots(job, false), {});
+  for (gang::MemberSet& set : sets) {
+    set.shape.requests = without_anti_affinity(set.shape.requests);
+    set.shape.together.clear();
+    set.shape.claims.clear();
+    for (int i = 0; i < set.reserved_pods; ++i) set.slots.push_back(gang::reserved_slot(i));
+  }
   return sets;
 }
 
@@ -75,9 +75,9 @@ std::optional<NeverFits> find_never_fitting(const Json& object, const placement:
     named = object;
     if (named["metadata"].is_object()) named["metadata"]["name"] = "job";
   }
-  const auto job = job::decode_job(named.is_null() ? object : named);
+  auto job = job::decode_job(named.is_null() ? object : named);
   if (!job) return std::nullopt;
-  const auto sets = sets_of(*job);
+  const auto sets = make_gang(*std::move(job));
   if (constrains_too_much(sets)) return std::nullopt;
   const auto plan = placement::plan_gang(sets, nodes.for_one_plan());
   const auto* no_fit = std::get_if<placement::NoFit>(&plan);
