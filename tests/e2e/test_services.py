@@ -68,7 +68,7 @@ def test_a_service_of_somebody_else_is_left_alone(jobs, core, namespace, labels)
     pods = start(jobs, collectors(2), 4)
     told = jobs.wait_condition(NAME, "PerPodServices")
     assert told["reason"] == "ServiceNameTaken"
-    assert f"service {namespace}/{namespace} belongs to somebody else" in told["message"]
+    assert f"service {namespace}/{namespace} belongs to another owner" in told["message"]
     assert (own_services(jobs), mode(jobs)) == (names(pods), "PerPod")
     jobs.wait_names(NAME, 4)
     jobs.wait_event(NAME, "ServiceNameTaken")

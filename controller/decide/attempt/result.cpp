@@ -67,7 +67,7 @@ AttemptResult lost(const Observed& seen) {
             "the coordinator's pod is gone, and so is its node", std::nullopt, ""};
   }
   return {AttemptOutcome::kFailure, kCoordinatorLost,
-          "the coordinator's pod is gone, and nobody saw how it ended", std::nullopt, ""};
+          "the coordinator's pod is gone, and its end was not observed", std::nullopt, ""};
 }
 
 // The planner never moves a bound coordinator. It moved the slot while another replica of the

@@ -29,7 +29,7 @@ std::string describe_consequence(const std::string& why) {
 }  // namespace
 
 std::string taken_service(const std::string& ns) {
-  return fmt::format("service {0}/{0} belongs to somebody else", ns);
+  return fmt::format("service {0}/{0} belongs to another owner", ns);
 }
 
 Actions fall_back_to_per_pod(const Observed& seen, std::string_view reason,

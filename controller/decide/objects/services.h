@@ -24,7 +24,7 @@ namespace nervex::controller {
 Actions fall_back_to_per_pod(const Observed& seen, std::string_view reason,
                              const std::string& message);
 
-// "service rl/rl belongs to somebody else"
+// "service rl/rl belongs to another owner"
 std::string taken_service(const std::string& ns);
 
 // Sets or removes the condition PerPodServices of a status that goes on.

@@ -233,7 +233,7 @@ TEST_CASE("a Service of somebody else is left alone, and pods have their own",
   REQUIRE(condition != nullptr);
   CHECK(condition->status);
   CHECK(condition->reason == kServiceNameTaken);
-  CHECK(condition->message.starts_with("service rl/rl belongs to somebody else: each pod"));
+  CHECK(condition->message.starts_with("service rl/rl belongs to another owner: each pod"));
 
   world.seen.shared_service = nullptr;  // it is free again
   CHECK(world.settle() == 0);
