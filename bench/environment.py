@@ -1,9 +1,9 @@
-"""Which cluster is measured? What `make up` wrote about it. Imported first: the modules of scripts/ are found then."""
+"""Which cluster is measured? What `make up` wrote about it. Imported first: the modules of tools/ are found then."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
 def read_env(path):

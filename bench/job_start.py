@@ -24,8 +24,8 @@ from pathlib import Path
 
 from kubernetes import client, config, watch
 from environment import read_env
-from harness.cluster import Cluster
-from harness.usage import resident_mib
+from tools.base.usage import resident_mib
+from tools.cluster.cluster import Cluster
 
 GROUP, VERSION, PLURAL = "nervex.sensetime.com", "v1alpha1", "nervexjobs"
 

@@ -5,7 +5,7 @@ Runs against the cluster whose environment file is given (CPU_NODES=25 make up g
 default). Creates JOBS jobs of a coordinator, an aggregator (if there is an AggregatorConfig) and
 collectors, all at once, and waits until each is Running with all its pods; then deletes them. Prints
 the time, CPU time and resident memory of each program, and one JSON line. A second run needs other
-names or a fresh cluster: see the end of tests/controlplane/README.md.
+names or a fresh cluster: see the end of tools/controlplane/README.md.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kubernetes import client, config
 from environment import read_env
-from harness import usage
+from tools.base import usage
 from job_start import GROUP, PLURAL, VERSION, a_job
 
 PROGRAMS = ("WEBHOOK", "EXTENDER", "CONTROLLER", "SERVER", "SCHEDULER")

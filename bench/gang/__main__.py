@@ -17,10 +17,11 @@ import subprocess
 import sys
 import time
 
-from harness import control_plane, suite
-from harness.api import ApiError
-from harness.console import Failure, say, warn
-from harness.settings import ROOT
+from tools.base.console import Failure, say, show_logs, warn
+from tools.base.tree import ROOT
+from tools.cluster import suite
+from tools.cluster.api import ApiError
+from tools.controlplane import binaries
 
 from gang import cluster, page, report, results, scenarios, sides, stages, steps
 from gang.rounds import Bench
@@ -43,7 +44,7 @@ def main():
             bench.prepare(compared)
             measure(options, bench, kept, chosen, compared)
     except Failure as failure:
-        raise SystemExit(control_plane.show_logs(failure.logs) + f"\nerror: {failure}") from failure
+        raise SystemExit(show_logs(failure.logs) + f"\nerror: {failure}") from failure
     return show(options, kept.about, kept.rounds, chosen, compared)
 
 
@@ -117,10 +118,10 @@ def open_results(options):
 
 def versions():
     """Ours as the commit, with the programs' folder: a debug build is slower."""
-    module = os.path.join(ROOT, "tests", "controlplane", "coscheduling", "go.mod")
+    module = os.path.join(binaries.MODULES, "coscheduling", "go.mod")
     with open(module, encoding="utf-8") as file:
         plugins = next(line.split()[1] for line in file if line.startswith("\tsigs.k8s.io/scheduler-plugins v"))
-    return {"nervex": commit(), "kubernetes": control_plane.kubernetes_version(),
+    return {"nervex": commit(), "kubernetes": binaries.kubernetes_version(),
             "scheduler-plugins": plugins, "build": os.path.relpath(cluster.binaries(), ROOT)}
 
 
@@ -202,7 +203,7 @@ def one_round(bench, kept, progress, scenario, side, number):
         figures = bench.run(side, scenario, number)
     except FAILURES as failure:
         warn(f"{scenario.name} {side.name} {number}: {failure!r}\n"
-             + control_plane.show_logs(getattr(failure, "logs", ())))
+             + show_logs(getattr(failure, "logs", ())))
         figures = None
     else:
         kept.add(scenario.name, side.name, number, figures)

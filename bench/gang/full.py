@@ -13,8 +13,9 @@ import os
 import signal
 import time
 
-from harness import control_plane, processes, usage
-from harness.console import say, wait_for
+from tools.base import processes, usage
+from tools.base.console import say, wait_for
+from tools.cluster import control_plane
 from tables import table
 
 from gang import cluster, scenarios, sides

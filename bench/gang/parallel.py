@@ -5,7 +5,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.console import Failure
+from tools.base.console import Failure
 
 
 class Requests:

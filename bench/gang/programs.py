@@ -2,13 +2,13 @@
 what they used in between."""
 
 import os
-import subprocess
 import time
 
 import yaml
-from harness import control_plane, manifests, processes, suite, usage
-from harness.console import Failure, wait_for
-from harness.settings import ROOT
+from tools.base import processes, usage
+from tools.base.console import Failure, wait_for
+from tools.cluster import control_plane, manifests, suite
+from tools.controlplane import binaries
 
 NAMESPACE = "bench-gang"
 # Components of the control plane that are measured, and how they are called.
@@ -21,12 +21,6 @@ COSCHEDULING = {"schedulerName": SCHEDULER,
                             "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}},
                 # Its own manifest's value.
                 "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10}}]}
-
-
-def peers_folder():
-    """Where scripts/control-plane --peers put the gang scheduler and its CRD."""
-    return subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--peers", "--print-dir"],
-                          check=True, capture_output=True, text=True).stdout.strip()
 
 
 def install_accounts(settings, names):
@@ -54,7 +48,7 @@ class Peer:
 
     def __init__(self, cluster, name, gates="", binary=None, profile=None):
         self._cluster, self._name, self._gates = cluster, name, gates
-        self._binary = binary or os.path.join(control_plane.programs_folder(), "kube-scheduler")
+        self._binary = binary or binaries.path("kube-scheduler")
         self._profile = profile or {"schedulerName": SCHEDULER}
         self._process = None
 

@@ -4,8 +4,8 @@ import contextlib
 import json
 import time
 
-from harness import control_plane, manifests
-from harness.console import Failure, wait_for
+from tools.base.console import Failure, wait_for
+from tools.cluster import control_plane, manifests, nodes
 
 from gang import sides
 from gang.audit import AuditLog, Timeline
@@ -43,9 +43,9 @@ class Bench:
         path = "/api/v1/nodes"
         there = {one["metadata"]["name"] for one in self.api.get(path)["items"]}
         wanted = {f"node-{number:05}" for number in range(count)}
-        self.requests.send_all([create(path, control_plane.ready_node(name)) for name in sorted(wanted - there)])
+        self.requests.send_all([create(path, nodes.ready_node(name)) for name in sorted(wanted - there)])
         self.requests.send_all([delete(f"{path}/{name}") for name in sorted(there - wanted)])
-        control_plane.wait_for_nodes(self.api, count, timeout=600, interval=2.0)
+        nodes.wait_for_nodes(self.api, count, timeout=600, interval=2.0)
         Meter(self.cluster, Nobody()).wait_until_calm(timeout=60)
 
     def measure_alone(self):

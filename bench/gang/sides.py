@@ -6,7 +6,8 @@ import glob
 import os
 from collections.abc import Callable
 
-from harness import manifests
+from tools.cluster import manifests
+from tools.controlplane import binaries
 
 from gang import programs
 from gang.parallel import create
@@ -117,7 +118,7 @@ def shared_service(side):
 
 def coscheduling_programs(cluster):
     return programs.Peer(cluster, "coscheduling", profile=programs.COSCHEDULING,
-                         binary=os.path.join(programs.peers_folder(), "coscheduling-scheduler"))
+                         binary=binaries.path("coscheduling-scheduler", "--peers"))
 
 
 def our_programs(flags, cluster):
@@ -145,7 +146,7 @@ def ours(name="ours", flags=None):
 def crds():
     """The kind of coscheduling's gangs."""
     found = []
-    for name in sorted(glob.glob(os.path.join(programs.peers_folder(), "crds", "*.yaml"))):
+    for name in sorted(glob.glob(os.path.join(binaries.path("crds", "--peers"), "*.yaml"))):
         with open(name, encoding="utf-8") as file:
             found += [one for one in manifests.load_all(file) if one]
     return found

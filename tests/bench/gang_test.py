@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "scripts")]
+sys.path[:0] = [os.path.join(ROOT, "bench"), ROOT]
 
 from gang import audit, budgets, page, report, results, rounds, scenarios, sides, stages  # noqa: E402
 

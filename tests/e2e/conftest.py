@@ -32,11 +32,12 @@ DIRECT = bool(os.environ.get("NERVEX_E2E_DIRECT"))
 if DIRECT and "--direct-placement" not in os.environ.get("NERVEX_CONTROLLER_ARGS", ""):  # as its start reads it
     os.environ["NERVEX_CONTROLLER_ARGS"] = " ".join(
         filter(None, [os.environ.get("NERVEX_CONTROLLER_ARGS"), "--direct-placement"]))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, ROOT)
 
 import kubernetes  # noqa: E402
-from harness import kubelet, processes  # noqa: E402
-from harness.console import Failure  # noqa: E402
+from tools.base import processes  # noqa: E402
+from tools.base.console import Failure  # noqa: E402
+from tools.cluster import kubelet  # noqa: E402
 from support import nodes, roles, wait  # noqa: E402
 from support import target as targets  # noqa: E402
 from support.audit import Audit  # noqa: E402
@@ -125,7 +126,7 @@ def jobs(core, custom, namespace):
 
 
 class Kubelet:
-    """Plays the kubelet for pods of one namespace; see scripts/harness/kubelet.py."""
+    """Plays the kubelet for pods of one namespace; see tools/cluster/kubelet.py."""
 
     def __init__(self, api, namespace, server_url):
         self._api, self._namespace, self._server_url = api, namespace, server_url
@@ -137,7 +138,7 @@ class Kubelet:
         return kubelet.finish(self._api, self._namespace, pod, exit_code, message, sidecars_end)
 
     def annotate(self, pod, **values):
-        """annotate(pod, main_exits=3): asks the simulated node for what tests/controlplane/stages offer."""
+        """annotate(pod, main_exits=3): asks the simulated node for what tools/controlplane/stages offer."""
         return kubelet.annotate(self._api, self._namespace, pod, **values)
 
     def environment(self, pod):

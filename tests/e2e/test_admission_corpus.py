@@ -8,7 +8,7 @@ import re
 
 import kubernetes
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 
 pytestmark = pytest.mark.long
 

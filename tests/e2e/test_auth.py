@@ -2,7 +2,7 @@
 
 import kubernetes
 import pytest
-from harness import kubelet
+from tools.cluster import kubelet
 from support.jobs import job, load_job
 from support.wait import wait_for
 

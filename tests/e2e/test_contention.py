@@ -10,7 +10,7 @@ import os
 import time
 
 import pytest
-from harness import kubelet
+from tools.cluster import kubelet
 from support import chaos, history, nodes
 from support.audit import Audit
 from support.cost import cpu_seconds

@@ -2,7 +2,7 @@
 
 import itertools
 
-from harness import kubelet
+from tools.cluster import kubelet
 from support.history import THIEF, Bindings, Change, Group, Node, Pod, group_at, in_part, pod_of, rejected
 
 GPU = "nvidia.com/gpu"

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 from support.jobs import job, template
 from support.replicas_api import pod_of
 from support.wait import conflict, wait_for

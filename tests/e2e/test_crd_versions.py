@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness import manifests
+from tools.cluster import manifests
 from support.jobs import job
 from support.wait import wait_for
 

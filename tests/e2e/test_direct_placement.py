@@ -8,8 +8,8 @@ import re
 
 import kubernetes
 import pytest
-from harness import kubelet
-from harness.fault_proxy import writes
+from tools.cluster import kubelet
+from support.fault_proxy import writes
 from support import nodes
 from support.jobs import job, template
 from support.wait import wait_for

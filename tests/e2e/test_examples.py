@@ -7,8 +7,8 @@ import re
 
 import kubernetes
 import pytest
-from harness import manifests
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import manifests
 from support.jobs import load, load_job
 
 WRONG = "examples/wrong-job.yaml"

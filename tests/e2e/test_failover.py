@@ -9,8 +9,8 @@ import urllib.request
 
 import pytest
 import yaml
-from harness import processes
-from harness.fault_proxy import FaultProxy, writes
+from tools.base import processes
+from support.fault_proxy import FaultProxy, writes
 from support.jobs import job
 from support.wait import always, wait_for
 

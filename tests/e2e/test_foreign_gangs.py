@@ -8,7 +8,7 @@ import shutil
 import signal
 
 import pytest
-from harness import processes
+from tools.base import processes
 from support import foreign_gangs, nodes
 from support.foreign_gangs import LABEL, Gangs
 from support.jobs import job, template

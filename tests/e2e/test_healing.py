@@ -2,7 +2,7 @@
 long, it is queued again as a whole (docs/adr/2026-11-22-healing.md). Each test has nodes of its own."""
 
 import pytest
-from harness import kubelet, pod_groups
+from tools.cluster import kubelet, pod_groups
 from support import nodes
 from support.extender import extender_with
 from support.jobs import GROUP, VERSION, job, template

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from harness import processes
+from tools.base import processes
 from support import nodes
 from support.audit import Audit
 from support.cost import cpu_seconds

@@ -9,8 +9,9 @@ import signal
 
 import pytest
 import yaml
-from harness import pod_groups, processes
-from harness.fault_proxy import FaultProxy, writes
+from tools.base import processes
+from tools.cluster import pod_groups
+from support.fault_proxy import FaultProxy, writes
 from support import nodes
 from support.jobs import job, template
 from support.starts import annotation, status_of, version_of

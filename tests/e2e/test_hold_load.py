@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from harness import processes
+from tools.base import processes
 from support import nodes
 from support.jobs import job, template
 from support.wait import wait_for

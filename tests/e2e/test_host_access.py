@@ -5,7 +5,7 @@ import json
 
 import kubernetes
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 from support.jobs import job
 
 with open(f"{ROOT}/tests/job/host_access.json", encoding="utf-8") as table:

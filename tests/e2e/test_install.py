@@ -14,8 +14,9 @@ import sys
 import kubernetes
 import pytest
 import yaml
-from harness import control_plane, manifests
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import manifests
+from tools.controlplane import binaries
 from support import variants
 from support.commands import command
 from support.jobs import load
@@ -90,7 +91,7 @@ def test_a_kustomization_of_ones_own_sets_the_registry_of_every_image(tmp_path):
     own = yaml.safe_load(block)
     own["resources"] = [os.path.relpath(os.path.join(ROOT, "manifests", "variants", "self-issued"), tmp_path)]
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(own))
-    kubectl = os.path.join(control_plane.programs_folder(), "kubectl")
+    kubectl = binaries.path("kubectl")
     built = subprocess.run([kubectl, "kustomize", tmp_path], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     made = images(one for one in yaml.safe_load_all(built.stdout) if one)
@@ -129,7 +130,7 @@ def test_a_component_gives_nervex_server_another_name_in_every_place(tmp_path):
     own["resources"] = [os.path.relpath(os.path.join(folder, "variants", "cert-manager"), tmp_path)]
     own["components"] = [os.path.relpath(os.path.join(folder, "server-user"), tmp_path)]
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(own))
-    kubectl = os.path.join(control_plane.programs_folder(), "kubectl")
+    kubectl = binaries.path("kubectl")
     built = subprocess.run([kubectl, "kustomize", tmp_path], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     as_shipped = users_of_server(manifests.variant("cert-manager"))

@@ -8,8 +8,8 @@ import subprocess
 
 import kubernetes
 import pytest
-from harness import manifests
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import manifests
 from support import own_cluster
 from support.commands import path_of
 from support.jobs import job, load

@@ -1,9 +1,9 @@
 """How attempts and jobs end: retries, requeues, suspending, deadlines, time to live. Coordinators are ended
-by the kubelet of the tests (scripts/harness/kubelet.py)."""
+by the kubelet of the tests (tools/cluster/kubelet.py)."""
 
 import kubernetes
 import pytest
-from harness import kubelet
+from tools.cluster import kubelet
 from support import nodes
 from support.jobs import job, template
 from support.wait import TIMEOUT, absent, always, wait_for

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from harness import pod_groups
+from tools.cluster import pod_groups
 from support.jobs import job, load_job
 from support.wait import wait_for
 

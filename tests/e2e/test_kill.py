@@ -26,8 +26,8 @@ import threading
 import time
 
 import pytest
-from harness import suite
-from harness.fault_proxy import writes
+from tools.cluster import suite
+from support.fault_proxy import writes
 from support.job_life import JobLife
 from support.jobs import Jobs
 from support.observer import Observer

@@ -1,7 +1,7 @@
 """The observer of the kill tests would notice: it is shown what must never be. Needs no cluster."""
 
 import pytest
-from harness.api import ApiError
+from tools.cluster.api import ApiError
 from support.observer import Observer
 
 

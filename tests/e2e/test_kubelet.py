@@ -1,8 +1,8 @@
 """What kubelets do that simulated nodes do not by themselves: rejected pods, slow ends, a main container that
-ends before its sidecar, a node that is NotReady (tests/controlplane/stages)."""
+ends before its sidecar, a node that is NotReady (tools/controlplane/stages)."""
 
 import pytest
-from harness import kubelet
+from tools.cluster import kubelet
 from support import nodes
 from support.jobs import job, template
 from support.wait import always, wait_for

@@ -4,7 +4,7 @@ import signal
 import time
 
 import pytest
-from harness import processes
+from tools.base import processes
 from support.jobs import job
 from support.wait import wait_for
 

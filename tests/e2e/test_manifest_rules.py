@@ -5,8 +5,8 @@ import os
 import re
 
 import pytest
-from harness import manifests
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import manifests
 from support import variants
 
 PAGE = os.path.join(ROOT, "docs", "reference", "manifest-rules.md")

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 from support.jobs import job
 
 MOCK = os.path.join(ROOT, "examples", "mock", "coordinator.py")

@@ -4,8 +4,8 @@ two replicas of nervex-server behind one address that sends each call to the oth
 import contextlib
 
 import pytest
-from harness import kubelet
-from harness.balancer import Balancer
+from tools.cluster import kubelet
+from support.balancer import Balancer
 from support.jobs import load_job
 
 EXAMPLE = "nervexjob-example-1"

@@ -3,7 +3,6 @@
 import contextlib
 
 import pytest
-from harness import control_plane
 from support import nodes as own_nodes
 from support.jobs import GROUP, VERSION, job, template
 from support.replicas_api import ReplicasApi, pod_of
@@ -34,7 +33,7 @@ def nodes(target):
         for name in spare:
             api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": yes}})
     cordon(True)
-    api.post("/api/v1/nodes", control_plane.node(SMALL, 4))  # last: who knows it knows the others
+    api.post("/api/v1/nodes", nodes.simulated_node(SMALL, 4))  # last: who knows it knows the others
     try:
         wait_for(lambda: is_known_as(target.cluster, 3 + len(spare)), "nervex-server to know the nodes")
         yield

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 from support.jobs import job, load, template
 
 EXAMPLES = os.path.join(ROOT, "examples")

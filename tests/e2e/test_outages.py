@@ -7,9 +7,9 @@ import time
 
 import kubernetes
 import pytest
-from harness import processes
-from harness.fault_proxy import writes
-from harness.outages import Components
+from tools.base import processes
+from support.fault_proxy import writes
+from support.outages import Components
 from support.jobs import job
 from support.wait import away, conflict, lasting, wait_for
 

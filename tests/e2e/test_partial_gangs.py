@@ -7,7 +7,7 @@ import re
 import uuid
 
 import pytest
-from harness import kubelet
+from tools.cluster import kubelet
 from support import nodes
 from support.jobs import job, template
 from support.wait import always, wait_for

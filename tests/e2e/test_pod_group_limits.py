@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness import pod_groups
+from tools.cluster import pod_groups
 from kubernetes.client import ApiException
 from support.jobs import GROUP, VERSION
 from support.wait import wait_for

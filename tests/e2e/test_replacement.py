@@ -1,7 +1,7 @@
 """Which pods are replaced: rows of docs/concepts/replacement.md, on a real control plane."""
 
 import pytest
-from harness import pod_groups
+from tools.cluster import pod_groups
 from support.jobs import GROUP, VERSION, job
 from support.replicas_api import pod_of
 from support.wait import always, wait_for

@@ -6,7 +6,7 @@ import json
 import threading
 
 import pytest
-from harness.fault_proxy import writes
+from support.fault_proxy import writes
 from support.jobs import job
 from support.replicas_api import ReplicasApi, body_of
 from support.wait import wait_for

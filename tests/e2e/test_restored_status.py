@@ -4,7 +4,7 @@ pods say: nothing that runs is harmed, and what waits starts."""
 import contextlib
 
 import pytest
-from harness import kubelet, pod_groups
+from tools.cluster import kubelet, pod_groups
 from support import nodes
 from support.jobs import GROUP, VERSION, job, template
 from support.wait import always, wait_for

@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from harness import control_plane
+from tools.cluster import control_plane
 from support.roles import Grant, Use, grants_of, kept_uses, read_grants, record_of, refused, unused, uses_of
 
 # Granted and never seen in a run of these tests, with the reason why it is granted all the same.

@@ -1,4 +1,4 @@
-"""Rules for the files of this folder, read from their sources, and for the harness. Needs no cluster."""
+"""Rules for the files of this folder, read from their sources, and for how clusters are started. Needs no cluster."""
 
 import ast
 import os
@@ -6,7 +6,8 @@ import shutil
 import types
 
 import pytest
-from harness import control_plane
+from tools.cluster import control_plane
+from tools.controlplane import binaries
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = sorted(name for name in os.listdir(HERE) if name.startswith("test_") and name.endswith(".py"))
@@ -45,4 +46,4 @@ def test_kwokctl_finds_our_kubectl(tmp_path):
     """Where it finds none it tries to download one, for minutes."""
     settings = types.SimpleNamespace(path=lambda *parts: os.path.join(tmp_path, *parts))
     found = shutil.which("kubectl", path=control_plane.kwokctl_environment(settings)["PATH"])
-    assert found == os.path.join(control_plane.programs_folder(), "kubectl")
+    assert found == binaries.path("kubectl")

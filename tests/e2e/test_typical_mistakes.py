@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 
 
 def read(path):

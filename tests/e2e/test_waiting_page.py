@@ -12,7 +12,7 @@ import typing
 import uuid
 
 import pytest
-from harness import kubelet
+from tools.cluster import kubelet
 from support import nodes, waiting
 from support.extender import extender_with
 from support.jobs import GROUP, VERSION, job, template

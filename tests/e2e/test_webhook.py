@@ -7,7 +7,7 @@ import os
 
 import kubernetes
 import pytest
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 from support.jobs import Jobs, job, load, load_job, refusal_of, template
 from support.wait import wait_for
 

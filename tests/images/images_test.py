@@ -22,10 +22,11 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, ROOT)
 
-from harness.console import Failure  # noqa: E402
-from harness.images import debian, dockerfile, elf, files, oci, sbom, suite  # noqa: E402
+from tools.base import versions  # noqa: E402
+from tools.base.console import Failure  # noqa: E402
+from tools.images import debian, dockerfile, elf, files, oci, sbom, suite  # noqa: E402
 
 BIN = os.path.abspath(os.environ.get("NERVEX_BIN") or os.path.join(ROOT, "build", "dev", "bin"))
 RELEASE = suite.Release("1.2.3", BIN, suite.architecture(suite.own_architecture()), "", "abc", 1_700_000_000)
@@ -410,10 +411,10 @@ class CrossCompiled(unittest.TestCase):
 
 class WithDocker(unittest.TestCase):
     def test_the_dockerfile_is_current(self):
-        self.assertEqual(read("Dockerfile"), dockerfile.text(suite.version_of_tree()), "run scripts/images --dockerfile")
+        self.assertEqual(read("Dockerfile"), dockerfile.text(versions.read().version), "run scripts/images --dockerfile")
 
     def test_its_targets_are_the_images(self):
-        version = suite.version_of_tree()
+        version = versions.read().version
         targets = dict(re.findall(r"^FROM scratch AS (\S+)\n(.*?)(?=^FROM|\Z)", read("Dockerfile"), re.MULTILINE | re.DOTALL))
         self.assertEqual(tuple(targets), suite.NAMES)
         for name, text in targets.items():
@@ -449,19 +450,19 @@ class Names(unittest.TestCase):
         text = read("manifests/images/kustomization.yaml")
         tags = dict(re.findall(r"^- name: (\S+)\n(?:  newName: \S+\n)?  newTag: (\S+)", text, re.MULTILINE))
         scheduler = tags.pop("kube-scheduler")
-        self.assertEqual(tags, dict.fromkeys(suite.PROGRAMS, suite.version_of_tree()))
-        pinned = re.search(r"^\s*k8s.io/kubernetes (\S+)", read("tests/controlplane/kubernetes/go.mod"), re.MULTILINE)
+        self.assertEqual(tags, dict.fromkeys(suite.PROGRAMS, versions.read().version))
+        pinned = re.search(r"^\s*k8s.io/kubernetes (\S+)", read("tools/controlplane/kubernetes/go.mod"), re.MULTILINE)
         self.assertEqual(scheduler, pinned[1])
 
     def test_the_real_node_runs_that_kubernetes_too(self):
-        versions = {re.search(r"^\s*k8s.io/kubernetes (\S+)", read(f"tests/controlplane/{one}/go.mod"), re.MULTILINE)[1]
+        versions = {re.search(r"^\s*k8s.io/kubernetes (\S+)", read(f"tools/controlplane/{one}/go.mod"), re.MULTILINE)[1]
                     for one in ("kubernetes", "node")}
         self.assertEqual(len(versions), 1, versions)
 
     def test_examples_name_the_mock_in_this_version(self):
         for path in glob.glob(os.path.join(ROOT, "examples", "*.yaml")):
             for image in re.findall(r"image: (\S+)", read(path)):
-                self.assertEqual(image, f"{suite.MOCK}:{suite.version_of_tree()}", path)
+                self.assertEqual(image, f"{suite.MOCK}:{versions.read().version}", path)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 import json
 import time
 
-from harness.console import Failure, wait_for
-from harness.realnode import install
+from tools.base.console import Failure, wait_for
+from tools.realnode import install
 
 SYSTEM = install.SYSTEM
 

@@ -19,13 +19,13 @@ import sys
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, ROOT)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from harness.console import Failure, wait_for  # noqa: E402
-from harness.realnode import install, machine, simulated  # noqa: E402
-from harness.realnode import node as nodes  # noqa: E402
-from harness.realnode.settings import Settings  # noqa: E402
+from tools.base.console import Failure, wait_for  # noqa: E402
+from tools.realnode import install, lifecycle, machine, simulated  # noqa: E402
+from tools.realnode.node import Node  # noqa: E402
+from tools.realnode.settings import Settings  # noqa: E402
 
 import jobs  # noqa: E402
 import traces  # noqa: E402
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def node(request):
-    nodes.down(SETTINGS)  # of a run that was killed
+    lifecycle.down(SETTINGS)  # of a run that was killed
     before = traces.of_machine(SETTINGS)
     lacking = machine.lacks()
     if lacking:
@@ -55,7 +55,7 @@ def node(request):
             pytest.skip(message)
         pytest.exit(message, returncode=1)
     try:
-        found = nodes.up(SETTINGS)
+        found = lifecycle.up(SETTINGS)
         install.load_images(found, BIN)
     except Failure as failure:
         pytest.exit(f"no node to test on: {failure} (logs: {SETTINGS.folder}.failed/)", returncode=1)
@@ -63,7 +63,7 @@ def node(request):
     found.look_after()
     if os.environ.get("KEEP") == "1":
         return
-    nodes.down(SETTINGS, keep=request.session.testsfailed > 0)
+    lifecycle.down(SETTINGS, keep=request.session.testsfailed > 0)
     assert traces.left(before, SETTINGS) == {}, "the node left something behind"
 
 
@@ -144,7 +144,7 @@ def pytest_runtest_makereport(item, call):
     """A failed test comes with what the cluster says."""
     report = yield
     if report.failed:
-        found = nodes.Node.load(SETTINGS)
+        found = Node.load(SETTINGS)
         if found and found.alive:
             for namespace in (install.SYSTEM, "default"):
                 with contextlib.suppress(Failure):  # of a cluster that answers

@@ -1,10 +1,11 @@
 """Jobs for tests on a real node, and what is to be seen of them."""
 
-from harness.console import wait_for
-from harness.images import suite
-from harness.realnode import install, simulated
+from tools.base import versions
+from tools.base.console import wait_for
+from tools.images import suite
+from tools.realnode import install, simulated
 
-MOCK = f"{suite.MOCK}:{suite.version_of_tree()}"
+MOCK = f"{suite.MOCK}:{versions.read().version}"
 
 STAYS = "import signal, time; signal.signal(15, lambda *_: exit(0)); time.sleep(600)"
 

@@ -4,8 +4,8 @@ import json
 import threading
 import time
 
-from harness.console import wait_for
-from harness.realnode import install
+from tools.base.console import wait_for
+from tools.realnode import install
 from jobs import STAYS, container, job, template
 
 LABEL = "nervex-test/submitted"

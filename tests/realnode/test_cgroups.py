@@ -1,9 +1,9 @@
-"""Both branches of harness.realnode.cgroups, on plain folders that look like each version: needs neither node nor root."""
+"""Both branches of tools.realnode.cgroups, on plain folders that look like each version: needs neither node nor root."""
 
 import os
 
 import pytest
-from harness.realnode import cgroups
+from tools.realnode import cgroups
 
 pytestmark = pytest.mark.short
 

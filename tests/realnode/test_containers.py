@@ -1,7 +1,7 @@
 """What only containers do: they are out of memory, their image does not exist, they outlive the main one, they end
 slowly. The suite is installed once; each test has jobs of its own name."""
 
-from harness.console import wait_for
+from tools.base.console import wait_for
 from jobs import STAYS, condition, container, pods, status, template, wait_phase, wait_ready
 
 

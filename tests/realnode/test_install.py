@@ -2,15 +2,13 @@
 the install. The tests of one variant follow one another on the same cluster."""
 
 import json
-import os
 import re
 import time
 
 import pytest
-from harness import manifests
-from harness.console import wait_for
-from harness.realnode import install
-from harness.settings import ROOT
+from tools.base.console import wait_for
+from tools.cluster import manifests
+from tools.realnode import install
 
 import certificates
 from submitter import Submitter

@@ -1,7 +1,7 @@
 """Nothing of the node reaches any other network, and what it needs of the machine is named when it is not there."""
 
 import pytest
-from harness.realnode import config, machine
+from tools.realnode import config, machine
 
 pytestmark = pytest.mark.short
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from harness.console import wait_for
-from harness.realnode import install
+from tools.base.console import wait_for
+from tools.realnode import install
 from jobs import container, pods, template, wait_ready
 
 SERVES = "import http.server; http.server.HTTPServer(('', 22270), http.server.SimpleHTTPRequestHandler).serve_forever()"

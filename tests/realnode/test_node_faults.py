@@ -1,8 +1,8 @@
 """What happens to jobs when a node's kubelet rejects a pod, is away for long, or the whole node loses its power. Simulated
 nodes are beside the real one, so that what it loses finds another place."""
 
-from harness.console import wait_for
-from harness.realnode import install
+from tools.base.console import wait_for
+from tools.realnode import install
 from jobs import (STAYS, condition, container, nodes_of, on_labelled, on_simulated, pods, status, template, uids, wait_phase,
                   wait_ready)
 

@@ -4,8 +4,8 @@ import json
 import signal
 import time
 
-from harness.console import timeout_factor, wait_for
-from harness.realnode import config, install
+from tools.base.console import timeout_factor, wait_for
+from tools.realnode import config, install
 from jobs import STAYS, condition, container, status, template, uids, wait_ready
 from submitter import Submitter
 

@@ -2,8 +2,8 @@
 
 import time
 
-from harness.console import wait_for
-from harness.realnode import install
+from tools.base.console import wait_for
+from tools.realnode import install
 from jobs import (STAYS, condition, container, end_coordinator, nodes_of, on_simulated, pods, status, template, uids,
                   wait_phase, wait_ready)
 

@@ -8,11 +8,10 @@ import threading
 import types
 
 import pytest
-from harness.console import Failure, wait_for
-from harness.realnode import config
-from harness.realnode import node as nodes
-from harness.realnode.settings import Settings
-from harness.settings import ROOT
+from tools.base.console import Failure, wait_for
+from tools.base.tree import ROOT
+from tools.realnode import config, lifecycle
+from tools.realnode.settings import Settings
 
 import traces
 
@@ -21,9 +20,9 @@ import traces
 def own():
     """Settings of a node that is not there; (them, the machine before)."""
     settings = Settings((os.environ.get("NODE") or "nervex-test-node") + "-traces")
-    nodes.down(settings)
+    lifecycle.down(settings)
     yield settings, traces.of_machine(settings)
-    nodes.down(settings)
+    lifecycle.down(settings)
 
 
 def test_a_start_that_fails_leaves_nothing_but_its_logs(node, own, monkeypatch):
@@ -31,9 +30,9 @@ def test_a_start_that_fails_leaves_nothing_but_its_logs(node, own, monkeypatch):
     lines = config.command_lines
     monkeypatch.setattr(config, "command_lines", lambda *all: {**lines(*all), "kube-apiserver": ["false"]})
     with pytest.raises(Failure, match="kube-apiserver"):
-        nodes.up(settings)
+        lifecycle.up(settings)
     assert os.path.getsize(f"{settings.folder}.failed/etcd.log") > 0
-    nodes.down(settings)
+    lifecycle.down(settings)
     assert traces.left(before, settings) == {}
     assert not os.path.exists(settings.folder + ".failed")
 
@@ -49,22 +48,22 @@ def test_a_start_that_is_killed_leaves_nothing_after_the_next_down(node, own, wr
     assert traces.left(before, settings)["programs"][1], "it is on its way"
     if not written_down:
         os.unlink(settings.path("state.json"))
-    nodes.down(settings)
+    lifecycle.down(settings)
     assert traces.left(before, settings) == {}
 
 
 def test_who_waited_for_a_lock_that_went_with_its_node_takes_the_next(tmp_path):
     """Else a third one, who finds no file and makes one, would be beside it."""
     settings = types.SimpleNamespace(folder=str(tmp_path / "node"))
-    path, held = nodes.lock_file(settings), []
+    path, held = lifecycle.lock_file(settings), []
 
     def waits():
-        with nodes.locked(settings):
+        with lifecycle.locked(settings):
             held.append(os.path.exists(path))
 
     def opened():
         return sum(os.path.realpath(f"/proc/self/fd/{fd}") == path for fd in os.listdir("/proc/self/fd")) == 2, "not yet"
-    with nodes.locked(settings):
+    with lifecycle.locked(settings):
         thread = threading.Thread(target=waits)
         thread.start()
         wait_for(opened, "the other one to wait", 10, 0.01)

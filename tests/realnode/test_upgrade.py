@@ -7,10 +7,11 @@ import re
 
 import jobs
 import pytest
-from harness.console import Failure, wait_for
-from harness.images import oci, suite
-from harness.realnode import install, released
-from harness.settings import ROOT
+from tools.base import versions
+from tools.base.console import Failure, wait_for
+from tools.base.tree import ROOT
+from tools.images import oci, suite
+from tools.realnode import install, released
 from jobs import STAYS, job, pods, status, template, uids, wait_phase, wait_ready
 from submitter import Submitter
 
@@ -99,7 +100,7 @@ def old(node):
     """The last release, installed as its own install guide says; (its tree, its version)."""
     commit = released.previous()
     tree, version = released.provide(commit), released.version(commit)
-    assert version != suite.version_of_tree()
+    assert version != versions.read().version
     release = suite.Release(version, released.programs(commit), suite.architecture(suite.own_architecture()))
     for name in suite.PROGRAMS:
         path = node.settings.path("images", f"{name}-{version}.tar")
@@ -144,7 +145,7 @@ def test_the_upgrade_changes_nothing_for_running_and_waiting_jobs(node, old, liv
     with Submitter(node) as submitter:
         apply(node, ROOT)
     figures["jobs submitted during the upgrade from the last release"] = str(len(submitter.accepted))
-    wait_for(lambda: (versions_that_run(node) == {suite.version_of_tree()}, versions_that_run(node)), "the new version alone", 60)
+    wait_for(lambda: (versions_that_run(node) == {versions.read().version}, versions_that_run(node)), "the new version alone", 60)
     assert submitter.refused == []
     assert len(submitter.accepted) > 3
     assert uids(node, "lives") == lives

@@ -4,7 +4,7 @@ others may use them by then (README.md): kernel modules, and on cgroup v2 the co
 import glob
 import os
 
-from harness.realnode import cgroups as of_node
+from tools.realnode import cgroups as of_node
 
 SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
            "kernel/keys/root_maxbytes", "net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables")

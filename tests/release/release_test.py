@@ -16,12 +16,12 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, ROOT)
 
-from harness import versions  # noqa: E402
-from harness.console import Failure  # noqa: E402
-from harness.images import suite  # noqa: E402
-from harness.release import changelog, checks, contents  # noqa: E402
+from tools.base import versions  # noqa: E402
+from tools.base.console import Failure  # noqa: E402
+from tools.images import suite  # noqa: E402
+from tools.release import changelog, checks, contents, next_version  # noqa: E402
 
 BIN = os.path.abspath(os.environ.get("NERVEX_BIN") or os.path.join(ROOT, "build", "dev", "bin"))
 COMMIT = 40 * "a"
@@ -88,13 +88,13 @@ class Refusals(unittest.TestCase):
     def test_the_program_refuses_with_a_status_and_without_a_traceback(self):
         done = subprocess.run([os.path.join(ROOT, "scripts", "release"), "9.9.9", "--check"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"this tree is version {suite.version_of_tree()}, not 9.9.9", done.stderr)
+        self.assertIn(f"this tree is version {versions.read().version}, not 9.9.9", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
     def test_without_a_version_it_says_which(self):
         done = subprocess.run([os.path.join(ROOT, "scripts", "release"), "--check"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr.strip()), (
-            1, f"error: which version? 'make release VERSION={suite.version_of_tree()}' releases what this tree says it is"))
+            1, f"error: which version? 'make release VERSION={versions.read().version}' releases what this tree says it is"))
 
 
 class Changelog(unittest.TestCase):
@@ -123,10 +123,10 @@ class Version(unittest.TestCase):
                 versions.parse(wrong)
 
     def test_this_trees_file_is_right_and_cmake_reads_the_same(self):
-        self.assertRegex(versions.of_tree().version, r"^\d+\.\d+\.\d+$")
+        self.assertRegex(versions.read().version, r"^\d+\.\d+\.\d+$")
         for name in ("nervexctl", "nervex-server"):
             done = subprocess.run([os.path.join(BIN, name), "--version"], capture_output=True, text=True, check=True)
-            self.assertEqual(done.stdout, f"{name} {versions.of_tree().version}\n")
+            self.assertEqual(done.stdout, f"{name} {versions.read().version}\n")
 
     def test_only_our_images_of_that_version_are_renamed(self):
         for before, after in {
@@ -140,19 +140,19 @@ class Version(unittest.TestCase):
                 "- name: kube-scheduler\n  newTag: 1.1.0\n": None,
                 "- {name: nervexctl, newName: r/nervexctl, newTag: 1.1.0}": "- {name: nervexctl, newName: r/nervexctl, newTag: 1.2.0}",
                 "ARG VERSION=1.1.0\n": "ARG VERSION=1.2.0\n"}.items():
-            self.assertEqual(versions.renamed(before, "1.1.0", "1.2.0"), after or before)
+            self.assertEqual(next_version.renamed(before, "1.1.0", "1.2.0"), after or before)
 
     def test_every_file_that_names_this_version_is_renamed_with_it(self):
         """Else the next version begins with files of this one."""
-        now = versions.of_tree().version
-        naming = set(versions.naming_files())
+        now = versions.read().version
+        naming = set(next_version.naming_files())
         listed = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, "grep", "--name-only", "-E",
                                  rf"(nervex-(controller|extender|mock|server|webhook)|nervexctl):{re.escape(now)}\b"],
                                 capture_output=True, text=True).stdout.split()
         left = {name for name in listed if not name.startswith("tests/e2e/") and name not in naming}
         self.assertEqual(left, set())
         for name in naming:
-            self.assertNotEqual(versions.renamed(read(name), now, "0.0.0"), read(name), f"{name} names no image of this version")
+            self.assertNotEqual(next_version.renamed(read(name), now, "0.0.0"), read(name), f"{name} names no image of this version")
 
 
 class Contents(unittest.TestCase):
@@ -168,7 +168,7 @@ class Contents(unittest.TestCase):
             os.symlink(os.path.join(folder, top, "nervexctl"), os.path.join(folder, "kubectl-nervex"))
             for program in (f"{top}/nervexctl", f"{top}/kubectl-nervex", "kubectl-nervex"):
                 done = subprocess.run([os.path.join(folder, program), "--version"], capture_output=True, text=True, cwd="/")
-                self.assertEqual((done.returncode, done.stdout), (0, f"nervexctl {versions.of_tree().version}\n"), done.stderr)
+                self.assertEqual((done.returncode, done.stdout), (0, f"nervexctl {versions.read().version}\n"), done.stderr)
             # it takes none of the machine's
             lib = os.path.join(folder, top, "lib")
             loader = os.path.join(lib, os.path.basename(self.RELEASE.architecture.loader))
@@ -198,7 +198,7 @@ class Contents(unittest.TestCase):
         for wrong in ("1.33", "v1", "latest", "example.com/kube-scheduler", ""):
             with self.assertRaisesRegex(Failure, "wants a version of Kubernetes"):
                 contents.kube_scheduler(wrong)
-        done = subprocess.run([os.path.join(ROOT, "scripts", "release"), suite.version_of_tree(), "--check", "--kube-scheduler", "1.33"],
+        done = subprocess.run([os.path.join(ROOT, "scripts", "release"), versions.read().version, "--check", "--kube-scheduler", "1.33"],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("not '1.33'", done.stderr)

@@ -78,10 +78,10 @@ class Tree:
             and path != "tests/structure/docs_test.py")))
         self.targets = set(re.findall(r"^([a-z][a-z0-9-]*):", read("Makefile"), re.MULTILINE))
         self.flags = {flag for literal in self.literals for flag in re.findall(r"^(?:-\w,)?(--[a-z][a-z0-9-]*)$", literal)}
-        scripts = [path for path in self.files if path.startswith((".ci/", "scripts/", "bench/", "examples/mock/")) or path == "Makefile"]
+        scripts = [path for path in self.files if path.startswith((".ci/", "scripts/", "tools/", "bench/", "examples/mock/")) or path == "Makefile"]
         self.flags |= set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)", "\n".join(read(path) for path in scripts)))
         self.variables = set(re.findall(r"\bNERVEX_[A-Z0-9_]+", "\n".join(
-            read(path) for path in self.files if path.startswith(("scripts/", "tests/e2e/", "tests/support/", "tests/programs/")))))
+            read(path) for path in self.files if path.startswith(("scripts/", "tools/", "tests/e2e/", "tests/support/", "tests/programs/")))))
         self.variables |= {"NERVEX_" + flag[2:].replace("-", "_").upper() for flag in self.flags}
         self.variables |= {"NERVEX_MOCK_" + flag[2:].upper() for flag in self.flags}
         self.tests = {test for path in self.files if path.startswith("tests/") and path.endswith(".cpp")

@@ -14,10 +14,10 @@ import unittest
 from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
+sys.path.insert(0, ROOT)
 
-from harness.console import Failure  # noqa: E402
-from harness.realnode import machine, packages  # noqa: E402
+from tools.base.console import Failure  # noqa: E402
+from tools.realnode import machine, packages  # noqa: E402
 
 CAN, CANNOT, UNKNOWN = 0, machine.CANNOT, 1
 
@@ -33,7 +33,7 @@ class WithoutARealNode(unittest.TestCase):
     def run_tests(self, check, required=None):
         """(does it pass?, its last line, did tests run on a node?). `check`: the status of scripts/real-node check."""
         with tempfile.TemporaryDirectory() as tree:
-            for name in ("scripts/test", "scripts/lib.sh", "tests/e2e/requirements.txt"):
+            for name in ("scripts/test", "tools/base/lib.sh", "tools/requirements.txt"):
                 os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
                 shutil.copy(os.path.join(ROOT, name), os.path.join(tree, name))
             for name in ("setup", "build", "control-plane"):
@@ -44,7 +44,7 @@ class WithoutARealNode(unittest.TestCase):
             environment.pop("NERVEX_REAL_NODE", None)
             if required is not None:
                 environment["NERVEX_REAL_NODE"] = required
-            venv = subprocess.run(["bash", "-c", f"source {tree}/scripts/lib.sh; venv_dir"], env=environment, text=True,
+            venv = subprocess.run(["bash", "-c", f"source {tree}/tools/base/lib.sh; venv_dir"], env=environment, text=True,
                                   capture_output=True, check=True).stdout.strip()
             write(f"{venv}/bin/python", f'echo "$@" >>{tree}/pytest\n')
             done = subprocess.run([f"{tree}/scripts/test"], env=environment, capture_output=True, text=True)

@@ -19,7 +19,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHA256 = re.compile(r"^httplib_sha256=[0-9a-f]{64}$", re.MULTILINE)
 
-with open(f"{ROOT}/scripts/setup", encoding="utf-8") as file:
+with open(f"{ROOT}/tools/setup/httplib.sh", encoding="utf-8") as file:
     SCRIPT = file.read()
 ARCHIVE = re.search(r"^httplib_archive=(\S+)$", SCRIPT, re.MULTILINE)[1]
 TESTED = re.search(r"^httplib_tested=(\S+)$", SCRIPT, re.MULTILINE)[1]
@@ -56,11 +56,12 @@ class Tree:
         self.environment = {**os.environ, "TREE": folder, "ARCHIVE": ARCHIVE, "APT_HAS": apt_has,
                             "NERVEX_CACHE": f"{folder}/cache", "PATH": f"{folder}/bin:{os.environ['PATH']}"}
         self.environment.pop("NERVEX_HTTPLIB", None)
-        for name in ("scripts/lib.sh", "scripts/cross.sh", "tests/e2e/requirements.txt"):
+        for name in ("scripts/setup", "tools/base/lib.sh", "tools/requirements.txt"):
             os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
             shutil.copy(f"{ROOT}/{name}", f"{folder}/{name}")
+        shutil.copytree(f"{ROOT}/tools/setup", f"{folder}/tools/setup")
         script = SHA256.sub(f"httplib_sha256={hashlib.sha256(pinned).hexdigest()}", SCRIPT)
-        self.write("scripts/setup", script.encode(), 0o755)
+        self.write("tools/setup/httplib.sh", script.encode())
         self.write("served", served)
         for name, text in STAND_INS.items():
             self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n".encode(), 0o755)
@@ -108,7 +109,7 @@ class Sources(unittest.TestCase):
         self.assertIn("nothing is missing", tree.run("--check").stdout)
 
     def test_another_file_is_refused_before_it_is_unpacked(self):
-        tree = Tree(self.folder, self.good, archive("as changed by somebody"), f"{TESTED}+ds-3")
+        tree = Tree(self.folder, self.good, archive("as changed by an attacker"), f"{TESTED}+ds-3")
         done = tree.run()
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("is not the file that this project is tested with", done.stderr)

@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from harness import control_plane, suite
+from tools.cluster import control_plane, suite
 
 ACCOUNT = "system:serviceaccount:nervex-system:nervex-"
 CREDENTIAL = "authentication.kubernetes.io/credential-id"

@@ -13,7 +13,8 @@ import threading
 import time
 import urllib.error
 
-from harness import kubelet, processes, suite
+from tools.base import processes
+from tools.cluster import kubelet, suite
 
 from support import history
 from support.wait import wait_for
@@ -40,7 +41,7 @@ class Flaps:
 
 @dataclasses.dataclass(frozen=True)
 class Outage:
-    """From a kill until somebody did the program's work again."""
+    """From a kill until a replica does the program's work again."""
     program: str
     begin: float
     end: float
@@ -163,7 +164,7 @@ class Chaos:
             leaders = [name for name in names if program != "scheduler" and self._leads(name)]
             victims = {"asked": [program], "leader": leaders[:1], "all": names, "": names}[which]
             if not victims:
-                continue  # nobody leads at the moment
+                continue  # no replica leads at the moment
             begin = time.monotonic()
             for name in victims:
                 processes.send(self._cluster.programs[name], signal.SIGKILL)

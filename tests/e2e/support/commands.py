@@ -3,14 +3,14 @@
 import os
 import subprocess
 
-from harness import control_plane
-from harness.settings import Settings
+from tools.cluster.settings import Settings
+from tools.controlplane import binaries
 
 
 def path_of(target):
     """PATH with our programs and the cluster's kubectl in front."""
     settings = target.cluster.settings if target.cluster else Settings.from_environment(os.environ)
-    return os.pathsep.join([settings.bin, control_plane.programs_folder(), os.environ.get("PATH", "")])
+    return os.pathsep.join([settings.bin, binaries.folder(), os.environ.get("PATH", "")])
 
 
 def command(target, *first):

@@ -2,7 +2,7 @@
 
 import os
 
-from harness import usage
+from tools.base import usage
 
 
 def cpu_seconds(cluster):

@@ -4,9 +4,10 @@ import os
 import signal
 
 import yaml
-from harness import processes, suite
-from harness.api import ApiError
-from harness.fault_proxy import FaultProxy
+from tools.base import processes
+from tools.cluster import suite
+from tools.cluster.api import ApiError
+from support.fault_proxy import FaultProxy
 
 # The leases that a killed program leaves behind.
 LEASES = {"scheduler": ("nervex-scheduler",), "extender": ("nervex-extender",), "controller": ("nervex-controller",)}

@@ -1,14 +1,12 @@
 """Gangs as other operators make them: pods with the label and the PodGroup of scheduling.x-k8s.io."""
 
-import functools
 import glob
 import os
 import re
-import subprocess
 
 import yaml
-from harness.api import ApiError
-from harness.settings import ROOT
+from tools.cluster.api import ApiError
+from tools.controlplane import binaries
 
 from support.wait import absent, wait_for
 
@@ -19,11 +17,9 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PAUSE = "registry.k8s.io/pause:3.10"
 
 
-@functools.lru_cache(maxsize=None)
 def operator_folder():
-    """Where scripts/control-plane --operator put the training operator and the CRDs of its version."""
-    return subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--operator", "--print-dir"],
-                          check=True, capture_output=True, text=True).stdout.strip()
+    """Of the training operator and the CRDs of its version."""
+    return binaries.folder("--operator")
 
 
 def crds(pattern):

@@ -12,7 +12,7 @@ import heapq
 import threading
 import time
 
-from harness import pod_groups
+from tools.cluster import pod_groups
 from kubernetes.utils import parse_quantity
 
 from support.jobs import GROUP, VERSION
@@ -46,7 +46,7 @@ class Pod:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A PodGroup and its base gang, of which the tests' jobs have no other."""
+    """A PodGroup and its base gang, the only one of the tests' jobs."""
     uid: str
     name: str
     slots: frozenset          # (role, ordinal)
@@ -172,7 +172,7 @@ class Bindings:
     """Judges each binding of a gang's pod: `broken` has a sentence for each that must not have been.
 
     A thief on a node counts against a gang's pod if it was seen there `known_after` seconds before the pod's gang was
-    committed (or, for a pod that came later, before the pod was bound): nobody could have known of a later one."""
+    committed (or, for a pod that came later, before the pod was bound): a later one was not known yet."""
 
     def __init__(self, known_after):
         self._known_after = known_after

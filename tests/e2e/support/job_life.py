@@ -1,5 +1,5 @@
 """One job from its creation to its clean-up, driven as its user, its kubelet and its coordinator would,
-with whatever goes wrong on the way. Two runs that end alike have equal `end_state`s."""
+with the faults on the way. Two runs that end alike have equal `end_state`s."""
 
 import collections
 import http.client

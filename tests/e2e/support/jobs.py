@@ -6,8 +6,8 @@ import json
 import os
 
 import kubernetes
-from harness import manifests
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import manifests
 
 from support.wait import TIMEOUT, wait_for
 

@@ -3,8 +3,8 @@
 import contextlib
 import uuid
 
-from harness import control_plane
-from harness.api import ApiError
+from tools.cluster.api import ApiError
+from tools.cluster.nodes import simulated_node
 
 from support.wait import wait_for
 
@@ -12,14 +12,14 @@ OWN = "nervex-e2e/own-node"  # label, with the node's name: for templates' nodeS
 
 
 def add(api, name, gpus=0, labels=None, annotations=None):
-    body = control_plane.node(name, gpus)
+    body = simulated_node(name, gpus)
     body["metadata"]["annotations"].update(annotations or {})
     body["metadata"]["labels"].update({OWN: name, **(labels or {})})
     api.post("/api/v1/nodes", body)
 
 
 def remove(api, name):
-    """With what is left on it: nobody would end pods whose node has gone, and the next tests would see them."""
+    """With what is left on it: pods whose node is deleted would stay, and the next tests would see them."""
     def call(method, path, body=None):
         try:
             kind = "application/merge-patch+json" if method == "PATCH" else "application/json"

@@ -5,7 +5,7 @@ import collections
 import http.client
 import threading
 
-from harness.api import ApiError
+from tools.cluster.api import ApiError
 from kubernetes.utils import parse_quantity
 
 from support.wait import away, wait_for

@@ -7,8 +7,9 @@ import subprocess
 
 import kubernetes
 import yaml
-from harness import control_plane, manifests, suite
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import manifests, suite
+from tools.controlplane import binaries
 
 from support.commands import command
 from support.jobs import Jobs
@@ -52,7 +53,7 @@ class Installed:
             yaml.safe_dump({"resources": [base],
                             "images": [{"name": name.replace('_', '-'), "newTag": tag}
                                        for name, tag in images.items()]}, file)
-        done = subprocess.run([os.path.join(control_plane.programs_folder(), "kubectl"), "kustomize", folder],
+        done = subprocess.run([binaries.path("kubectl"), "kustomize", folder],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return [one for one in manifests.load_all(done.stdout) if one]

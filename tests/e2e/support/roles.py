@@ -5,8 +5,8 @@ import dataclasses
 import json
 import os
 
-from harness import control_plane, manifests
-from harness.settings import ROOT
+from tools.base.tree import ROOT
+from tools.cluster import control_plane, manifests
 
 NAMESPACE = "nervex-system"
 

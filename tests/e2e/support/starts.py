@@ -4,8 +4,8 @@ resourceVersion. Both kinds are in one etcd, so these tell what came first, also
 import http.client
 import threading
 
-from harness import pod_groups
-from harness.api import ApiError
+from tools.cluster import pod_groups
+from tools.cluster.api import ApiError
 
 from support.jobs import GROUP, VERSION
 from support.observer import ANNOTATION, is_bound
@@ -72,7 +72,7 @@ class Starts:
         return [found[count] for count in sorted(found) if count]
 
     def broken(self):
-        """A sentence for each gang of which a pod was bound before it was committed as a whole."""
+        """A sentence for each gang with a pod that was bound before the whole gang was committed."""
         found = []
         for uid in sorted({annotation(pod, "pod-group-uid") for pod in list(self.bound.values())} - {""}):
             committed, bound = self.committed_at(uid), self.bound_of(uid)

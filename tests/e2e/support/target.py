@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 
-from harness import cluster as local
-from harness.console import Failure
-from harness.settings import ROOT, Settings
+from tools.base.console import Failure
+from tools.base.tree import ROOT
+from tools.cluster import lifecycle
+from tools.cluster.cluster import Cluster
+from tools.cluster.settings import Settings
 
 
 def read_env(path):
@@ -25,7 +27,7 @@ class OwnCluster:
 
     def __init__(self, name):
         remove_left_overs()
-        self.cluster = local.up(Settings.from_environment({**os.environ, "CLUSTER": name, "SUITE": "1", "AUDIT": "1"}))
+        self.cluster = lifecycle.up(Settings.from_environment({**os.environ, "CLUSTER": name, "SUITE": "1", "AUDIT": "1"}))
         self.kubeconfig = self.cluster.settings.path("kubeconfig")
 
     @property
@@ -41,19 +43,19 @@ class OwnCluster:
         if failed:
             kept = os.path.join(ROOT, ".local", "e2e-logs")
             shutil.rmtree(kept, ignore_errors=True)
-            local.keep_logs(self.cluster.settings, kept)
+            lifecycle.keep_logs(self.cluster.settings, kept)
             print(f"\nthe programs' logs are kept in {kept}")
         if os.environ.get("KEEP") == "1":
             print(f"\nKEEP=1: cluster {name} stays up: make down CLUSTER={name}")
         else:
-            local.down(name)
+            lifecycle.down(name)
 
 
 class RunningCluster(OwnCluster):
     """One that `make up` started (NERVEX_E2E_CLUSTER=<name>): used and left alone."""
 
     def __init__(self, name):
-        self.cluster = local.Cluster.load(name)
+        self.cluster = Cluster.load(name)
         if not self.cluster:
             raise Failure(f"NERVEX_E2E_CLUSTER={name}: there is no such cluster (make up CLUSTER={name})")
         self.kubeconfig = self.cluster.settings.path("kubeconfig")
@@ -89,7 +91,7 @@ def remove_left_overs():
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         match = re.fullmatch(r"nervex-test-(\d+)(-\w+)?", name)
         if match and not os.path.exists(f"/proc/{match[1]}"):
-            local.down(name)
+            lifecycle.down(name)
 
 
 def choose(worker):

@@ -3,7 +3,7 @@
 import os
 
 import yaml
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 
 VARIANTS = ["cert-manager", "self-issued", "hardened", "hardened-self-issued"]
 BASE = "cert-manager"  # the others are described by how they differ from it

@@ -13,7 +13,7 @@ import time
 import kubernetes
 import pytest
 import urllib3
-from harness.api import ApiError
+from tools.cluster.api import ApiError
 
 # Deadlines are for failures alone: so long that a machine with other work does not fail a good test.
 TIMEOUT = 60.0
@@ -33,7 +33,7 @@ def absent(error):
 
 
 def conflict(error):
-    """409: somebody else wrote in between."""
+    """409: another client wrote in between."""
     return status_of(error) == 409
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 
-from harness.settings import ROOT
+from tools.base.tree import ROOT
 
 PAGE = os.path.join(ROOT, "docs", "tasks", "debug-a-waiting-job.md")
 TIME = "2026-11-22T14:03:12Z"

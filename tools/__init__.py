@@ -1,0 +1,1 @@
+"""What builds and runs clusters, nodes, images and releases; see README.md."""

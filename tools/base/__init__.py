@@ -1,0 +1,1 @@
+"""What all tools share: output, processes, the tree and its version."""

@@ -1,0 +1,28 @@
+"""Where this checkout is, and which commit it is of."""
+
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def git(*arguments):
+    return subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, *arguments], capture_output=True, text=True)
+
+
+def _ask_git(*arguments):
+    done = git(*arguments)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def revision():
+    """The commit, with "-dirty" if a file that belongs to it differs; "unknown" outside of a checkout."""
+    commit = _ask_git("rev-parse", "HEAD")
+    if not commit:
+        return "unknown"
+    return commit + ("-dirty" if _ask_git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def epoch():
+    """SOURCE_DATE_EPOCH (reproducible-builds.org), else the time of the commit, else 1970."""
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or _ask_git("log", "-1", "--format=%ct") or 0)

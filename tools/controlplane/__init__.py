@@ -1,0 +1,1 @@
+"""The Kubernetes programs of tests and demo, built from source."""

@@ -1,0 +1,1 @@
+"""Manifests that follow from other files: CRDs and the single-file install."""

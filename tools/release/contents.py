@@ -1,0 +1,112 @@
+"""The files of a release. The same programs give the same bytes."""
+
+import gzip
+import hashlib
+import os
+import re
+import subprocess
+
+from tools.base.console import Failure
+from tools.base.tree import ROOT
+from tools.controlplane import binaries
+from tools.images import files, oci, sbom, suite
+
+VARIANTS = ("cert-manager", "self-issued", "hardened", "hardened-self-issued")
+CLI = "nervexctl"
+KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
+# The program with the libraries and the loader that it was linked with: it runs on every distribution, independent of the
+# machine's own libraries.
+LAUNCHER = """\
+#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+exec "$here/lib/{loader}" --library-path "$here/lib" "$here/lib/{cli}" "$@"
+"""
+
+
+def write(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def images(releases, folder, httplib):
+    """One archive for each image, of all architectures that there are programs for; and its lists of contents.
+    `releases`: one suite.Release for each architecture. Returns lines for people."""
+    lines = []
+    for name in suite.NAMES:
+        of = [release for release in releases if name in suite.names_for(release.architecture)]
+        made = [suite.image(release, name) for release in of]
+        path = os.path.join(folder, f"{name}-{of[0].version}.tar")
+        digest = oci.write_all(made, path)
+        for release, image in zip(of, made):
+            own = digest if len(of) == 1 else oci.blobs(image)[1]["digest"]
+            listed = sbom.document(image, own, release, name, httplib.get(release.architecture.name) if name in suite.PROGRAMS else None)
+            write(os.path.join(folder, f"{name}-{release.version}-{release.architecture.name}.spdx.json"), sbom.text(listed).encode())
+        where = ", ".join(release.architecture.name for release in of)
+        lines.append(f"{made[0].reference:<40} {where:<13} {os.path.getsize(path) / 2**20:5.1f} MiB  {digest}")
+    return lines
+
+
+def cli_files(release):
+    """The CLI as files of a folder."""
+    program = os.path.join(release.bin, CLI)
+    loader = os.path.basename(release.architecture.loader)
+    found = [files.File(f"lib/{os.path.basename(one.path)}", one.content, one.mode)
+             for one in suite.libraries([program], release.architecture) if isinstance(one, files.File)]
+    with open(os.path.join(ROOT, "LICENSE"), "rb") as file:
+        licence = file.read()
+    return [*found, files.File(f"lib/{CLI}", suite.stripped(program, release.architecture), 0o755),
+            files.File(CLI, LAUNCHER.format(loader=loader, cli=CLI).encode(), 0o755),
+            files.Link("kubectl-nervex", CLI), files.File("LICENSE", licence)]
+
+
+def cli_archive(release):
+    top = f"{CLI}-{release.version}-linux-{release.architecture.name}"
+    inside = [files.Link(f"{top}/{one.path}", one.target) if isinstance(one, files.Link)
+              else files.File(f"{top}/{one.path}", one.content, one.mode) for one in cli_files(release)]
+    return f"{top}.tar.gz", gzip.compress(files.tar(inside, release.epoch), 9, mtime=0)
+
+
+def kube_scheduler(wanted):
+    """The image of the second kube-scheduler. `wanted`: a version of Kubernetes, or an image of one's own."""
+    if re.fullmatch(r"v?\d+\.\d+\.\d+", wanted):
+        return f"{KUBE_SCHEDULER}:v{wanted.removeprefix('v')}"
+    if re.fullmatch(r"\S+[:@]\S+", wanted):
+        return wanted
+    raise Failure(f"--kube-scheduler wants a version of Kubernetes (v1.33.5) or an image with its tag, not {wanted!r}")
+
+
+def manifest(variant, version, registry="", scheduler=None):
+    """A variant as one file, with the images of this version. `scheduler`: kube-scheduler's image, if not the one that
+    manifests/images names."""
+    folder = os.path.join(ROOT, "manifests", "variants", variant)
+    done = subprocess.run([binaries.kubectl_for_manifests(), "kustomize", folder], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"kubectl kustomize {os.path.relpath(folder, ROOT)}: {done.stderr.strip()}")
+    return f"# NerveX batch scheduling {version}, variant {variant}. See docs/tasks/install.md.\n---\n" + with_images(done.stdout, version, registry, scheduler)
+
+
+def with_images(text, version, registry, scheduler=None):
+    """Our images from that registry, and kube-scheduler's. One of ours that has another version than the release is a
+    mistake in manifests/images."""
+    found = re.findall(r"image: (nervex\S*)", text)
+    wrong = sorted({one for one in found if not one.endswith(":" + version)})
+    if wrong or not found:
+        raise Failure(f"manifests/images names other versions than {version}: {', '.join(wrong) or 'no image of ours'}")
+    text = re.sub(r"image: (nervex\S*)", rf"image: {registry}\1", text)
+    if scheduler:
+        text, changed = re.subn(rf"image: {re.escape(KUBE_SCHEDULER)}:\S+", lambda _: f"image: {scheduler}", text)
+        if not changed:
+            raise Failure(f"manifests/images names no {KUBE_SCHEDULER}")
+    return text
+
+
+def checksums(folder):
+    """As `sha256sum --check` reads them."""
+    lines = []
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            with open(path, "rb") as file:
+                lines.append((os.path.relpath(path, folder), hashlib.sha256(file.read()).hexdigest()))
+    return "".join(f"{sha}  {name}\n" for name, sha in sorted(lines))

@@ -1,0 +1,52 @@
+"""Which files name this tree's version? Makes the tree that of the next one."""
+
+import os
+import re
+
+from tools.base import versions
+from tools.base.tree import ROOT
+
+# Files that name images of this version, besides those of NAMING_FOLDERS.
+NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/tasks/install.md", "docs/tasks/run-a-job.md",
+          "examples/mock/README.md", "bench/job_start.py", "Dockerfile")
+NAMING_FOLDERS = {"examples": ".yaml", "tests/golden/manifests": ".yaml"}
+
+
+def renamed(content, old, new):
+    """The text of a file with the images and labels of version `new` instead of `old`."""
+    old = re.escape(old)
+    content = re.sub(rf"\b(nervex-(?:controller|extender|mock|server|webhook)|nervexctl):{old}(?![\w.-])", rf"\g<1>:{new}", content)
+    content = re.sub(rf"(name: nervex\S*\n  newTag: ){old}(?=\n)", rf"\g<1>{new}", content)  # manifests/images
+    content = re.sub(rf"(name: nervex.*, newTag: ){old}(?=\}})", rf"\g<1>{new}", content)  # docs/tasks/install.md
+    content = re.sub(rf"(app\.kubernetes\.io/version: ){old}(?=\n)", rf"\g<1>{new}", content)
+    return re.sub(rf"^(ARG VERSION=){old}$", rf"\g<1>{new}", content, flags=re.MULTILINE)  # Dockerfile
+
+
+def naming_files():
+    found = list(NAMING)
+    for folder, ending in NAMING_FOLDERS.items():
+        found += [os.path.join(folder, name) for name in sorted(os.listdir(os.path.join(ROOT, folder))) if name.endswith(ending)]
+    return found
+
+
+def begin(version, released_commit):
+    """Makes this the tree of `version`, after the one it was. Returns the changed files."""
+    now = versions.read()
+    after = versions.parse(versions.text(versions.Versions(version, now.version, released_commit)))
+    with open(os.path.join(ROOT, versions.FILE), "w", encoding="utf-8") as file:
+        file.write(versions.text(after))
+    return [versions.FILE, *rename(now.version, version)]
+
+
+def rename(old, new):
+    changed = []
+    for name in naming_files():
+        path = os.path.join(ROOT, name)
+        with open(path, encoding="utf-8") as file:
+            have = file.read()
+        want = renamed(have, old, new)
+        if want != have:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(want)
+            changed.append(name)
+    return changed

@@ -1,0 +1,1 @@
+"""What the sources look like: include cycles, sizes, words."""
