@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "gang/pod_group.h"
+#include "tests/cluster/fake_planner.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::testing {
@@ -44,26 +45,6 @@ controller::ObserveOptions options_of(bool shared_services,
           .direct_placement = direct_placement};
 }
 
-gang::GangStatus planned(const std::string& name, const gang::PodGroup& group,
-                         std::int64_t& number) {
-  gang::GangStatus status;
-  const auto* before = gang::find_gang(group.status, name);
-  status.name = name;
-  status.planned = true;
-  status.committed = before != nullptr && before->committed;
-  status.direct_through = before != nullptr ? before->direct_through : 0;
-  status.reason = gang::kReasonPlanned;
-  for (const auto& set : group.spec.members) {
-    if (set.gang != name) continue;
-    for (const auto slot : set.slots) {
-      const auto* placement = gang::find_placement(group.status, set.role, slot);
-      status.placements.push_back(
-          placement != nullptr ? *placement : gang::Placement{set.role, slot, "n1", number++});
-    }
-  }
-  return status;
-}
-
 }  // namespace
 
 Process::Process(kube::Api& api, const Clock& clock, bool shared_services,
@@ -80,19 +61,20 @@ Process::Process(kube::Api& api, const Clock& clock, bool shared_services,
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
 
-Cluster::Cluster(bool has_shared_services) : api(&clock), shared_services(has_shared_services) {
+ControllerCluster::ControllerCluster(bool has_shared_services)
+    : shared_services(has_shared_services) {
   restart();
 }
 
-void Cluster::restart() {
+void ControllerCluster::restart() {
   controller = std::make_unique<Process>(api, clock, shared_services, std::chrono::milliseconds(0),
                                          direct_placement);
   sync();
 }
 
-void Cluster::sync() { sync_some(~0U); }
+void ControllerCluster::sync() { sync_some(~0U); }
 
-void Cluster::sync_some(unsigned kinds) {
+void ControllerCluster::sync_some(unsigned kinds) {
   controller::Stores& stores = controller->stores;
   if (kinds & 1U) fill(stores.jobs, api, kube::kNervexJobs, job::parse_job);
   if (kinds & 2U) fill(stores.pods, api, kube::kPods, controller::decode_pod);
@@ -108,7 +90,7 @@ void Cluster::sync_some(unsigned kinds) {
        controller::decode_priority_class);
 }
 
-int Cluster::settle() {
+int ControllerCluster::settle() {
   for (int round = 0; round < 50; ++round) {
     sync();
     const int before = api.requests();
@@ -118,7 +100,7 @@ int Cluster::settle() {
   return -1;
 }
 
-void Cluster::create_job(int collectors, int learners) {
+void ControllerCluster::create_job(int collectors, int learners) {
   api.add(kube::kNervexJobs, kNamespace,
           {{"metadata", {{"name", "dqn"}}},
            {"spec",
@@ -127,13 +109,7 @@ void Cluster::create_job(int collectors, int learners) {
              {"learner", {{"template", a_template()}, {"replicas", learners}}}}}});
 }
 
-void Cluster::add_aggregator_config() {
-  api.add(kube::kAggregatorConfigs, "nervex-system",
-          {{"metadata", {{"name", "aggregator-config"}}},
-           {"spec", {{"aggregator", {{"template", a_template()}}}}}});
-}
-
-void Cluster::plan_and_run() {
+void ControllerCluster::plan_and_run() {
   settle();
   plan();
   settle();
@@ -141,22 +117,22 @@ void Cluster::plan_and_run() {
   settle();
 }
 
-void Cluster::change_spec(const Json& spec) {
+void ControllerCluster::change_spec(const Json& spec) {
   api.change(kube::kNervexJobs, kNamespace, "dqn", {{"spec", spec}});
 }
 
-job::Job Cluster::job() const {
+job::Job ControllerCluster::job() const {
   return *job::decode_job(api.get(kube::kNervexJobs, kNamespace, "dqn"));
 }
 
-std::vector<std::string> Cluster::names(const kube::ResourceKind& kind) const {
+std::vector<std::string> ControllerCluster::names(const kube::ResourceKind& kind) const {
   std::vector<std::string> names;
   for (const auto& object : api.list(kind))
     names.push_back(string_at(object, {"metadata", "name"}));
   return names;
 }
 
-std::vector<std::string> Cluster::event_reasons() const {
+std::vector<std::string> ControllerCluster::event_reasons() const {
   std::vector<std::string> reasons;
   for (const auto& write : api.writes("POST", "/events")) {
     reasons.push_back(string_at(write.body, {"reason"}));
@@ -164,55 +140,30 @@ std::vector<std::string> Cluster::event_reasons() const {
   return reasons;
 }
 
-void Cluster::plan() {
+void ControllerCluster::change_groups(void (*change)(gang::PodGroup&)) {
   for (const auto& object : api.list(kube::kPodGroups)) {
     gang::PodGroup group = *gang::decode_pod_group(object);
-    std::vector<gang::GangStatus> gangs;
-    for (const auto& set : group.spec.members) {
-      const bool is_known = std::any_of(gangs.begin(), gangs.end(),
-                                        [&](const auto& gang) { return gang.name == set.gang; });
-      if (!is_known) gangs.push_back(planned(set.gang, group, group.status.next_placement));
-    }
-    for (auto& gang : gangs) {
-      if (!group.spec.direct_placement || gang.name != gang::kBaseGang || gang.committed) continue;
-      gang.committed = true;
-      gang.direct_through = group.status.next_placement - 1;
-    }
-    group.status.gangs = std::move(gangs);
-    group.status.observed_generation = group.meta.generation;
+    change(group);
     api.change(kube::kPodGroups, kNamespace, group.meta.name,
                {{"status", gang::encode_status(group.status)}});
   }
 }
 
-// As the extender does before it binds the first pod of a gang.
-void Cluster::commit_gangs() {
-  for (const auto& object : api.list(kube::kPodGroups)) {
-    gang::PodGroup group = *gang::decode_pod_group(object);
-    for (auto& gang : group.status.gangs) gang.committed = gang.committed || gang.planned;
-    api.change(kube::kPodGroups, kNamespace, group.meta.name,
-               {{"status", gang::encode_status(group.status)}});
-  }
+void ControllerCluster::plan() {
+  change_groups([](gang::PodGroup& group) {
+    plan_all(group, "n1");
+    commit_directly(group);
+  });
 }
 
-void Cluster::run_pods() {
-  commit_gangs();
-  int address = 0;  // each pod keeps its own
+void ControllerCluster::run_pods() {
+  change_groups(commit_planned);
   for (const auto& pod : api.list(kube::kPods)) {
-    ++address;
     if (string_at(pod, {"status", "phase"}) != "Pending") continue;
-    api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
-               {{"spec", {{"nodeName", "n1"}}},
-                {"status",
-                 {{"phase", "Running"},
-                  {"podIP", fmt::format("10.0.0.{}", address)},
-                  {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
+    const std::string name = string_at(pod, {"metadata", "name"});
+    bind_pod(name, "n1");
+    run_pod(name);
   }
-}
-
-void Cluster::end_pod(const std::string& name, bool well) {
-  api.change(kube::kPods, kNamespace, name,
-             {{"status", {{"phase", well ? "Succeeded" : "Failed"}, {"conditions", nullptr}}}});
 }
 
 }  // namespace nervex::testing

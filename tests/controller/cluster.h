@@ -1,4 +1,4 @@
-// tests/controller/cluster.h - a FakeApi with one job in it, and a controller without threads.
+// tests/controller/cluster.h - a cluster with one job in it, and a controller without threads.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,10 @@
 #include "controller/act/endpoint_slices.h"
 #include "controller/worker.h"
 #include "job/types.h"
-#include "tests/support/fake_api.h"
-#include "tests/support/fake_clock.h"
+#include "tests/cluster/cluster.h"
 
 namespace nervex::testing {
 
-inline constexpr const char* kNamespace = "rl";
 inline constexpr const char* kJobKey = "rl/dqn";
 
 // The parts that die with the process.
@@ -33,12 +31,10 @@ struct Process {
   controller::PodDryRuns dry_runs;         // tests say when it answers
 };
 
-class Cluster {
+class ControllerCluster : public Cluster {
  public:
-  explicit Cluster(bool has_shared_services = false);
+  explicit ControllerCluster(bool has_shared_services = false);
 
-  FakeClock clock;
-  FakeApi api;
   const bool shared_services;     // --services=shared
   bool direct_placement = false;  // --direct-placement, of the next process
   std::unique_ptr<Process> controller;
@@ -60,8 +56,6 @@ class Cluster {
   std::vector<std::string> names(const kube::ResourceKind& kind) const;
   std::vector<std::string> event_reasons() const;
 
-  // The one that the controller looks for.
-  void add_aggregator_config();
   // The controller settles, what it wants is planned, created, and runs, and it settles again.
   void plan_and_run();
 
@@ -70,14 +64,13 @@ class Cluster {
   // PodGroup asks for direct placement.
   void plan();
   void run_pods();  // commits all gangs that are planned, binds and starts all pods
-  void end_pod(const std::string& name, bool well);
 
  private:
-  void commit_gangs();
+  void change_groups(void (*change)(gang::PodGroup&));  // their status
 };
 
 // The job dqn runs: coordinator and one collector.
-struct RunningCluster : Cluster {
+struct RunningCluster : ControllerCluster {
   RunningCluster() {
     create_job(1, 0);
     plan_and_run();

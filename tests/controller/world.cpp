@@ -6,6 +6,7 @@
 #include "controller/observe/stores.h"
 #include "gang/slot.h"
 #include "job/names.h"
+#include "tests/cluster/fake_planner.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::testing {
@@ -40,29 +41,6 @@ std::vector<std::string> names_of(const Ptrs<T>& objects) {
   std::vector<std::string> names;
   for (const auto& object : objects) names.push_back(object->meta.name);
   return names;
-}
-
-// As the planner does it: a slot keeps its place, one without gets the next number.
-gang::GangStatus planned(const std::string& gang, const gang::PodGroup& group,
-                         std::string_view node, std::int64_t& number) {
-  gang::GangStatus status;
-  const auto* before = gang::find_gang(group.status, gang);
-  status.name = gang;
-  status.planned = true;
-  status.committed = before != nullptr && before->committed;
-  status.direct_through = before != nullptr ? before->direct_through : 0;
-  status.reason = gang::kReasonPlanned;
-  status.message = "all members have places";
-  for (const auto& set : group.spec.members) {
-    if (set.gang != gang) continue;
-    for (const auto slot : set.slots) {
-      const auto* placement = gang::find_placement(group.status, set.role, slot);
-      status.placements.push_back(
-          placement != nullptr ? *placement
-                               : gang::Placement{set.role, slot, std::string(node), number++});
-    }
-  }
-  return status;
 }
 
 }  // namespace
@@ -233,34 +211,15 @@ void World::change_group(const std::function<void(gang::PodGroup&)>& change) {
 }
 
 void World::plan(std::string_view node) {
-  change_group([&](gang::PodGroup& group) {
-    std::vector<gang::GangStatus> gangs;
-    for (const auto& set : group.spec.members) {
-      const bool is_known = std::any_of(gangs.begin(), gangs.end(),
-                                        [&](const auto& gang) { return gang.name == set.gang; });
-      if (!is_known) gangs.push_back(planned(set.gang, group, node, group.status.next_placement));
-    }
-    group.status.gangs = std::move(gangs);
-    group.status.observed_generation = group.meta.generation;
-  });
+  change_group([&](gang::PodGroup& group) { plan_all(group, node); });
 }
 
 void World::plan_directly(std::string_view node) {
   plan(node);
-  change_group([](gang::PodGroup& group) {
-    for (auto& gang : group.status.gangs) {
-      if (!group.spec.direct_placement || gang.name != gang::kBaseGang || gang.committed) continue;
-      gang.committed = true;
-      gang.direct_through = group.status.next_placement - 1;
-    }
-  });
+  change_group(commit_directly);
 }
 
-void World::commit() {
-  change_group([](gang::PodGroup& group) {
-    for (auto& gang : group.status.gangs) gang.committed = gang.planned;
-  });
-}
+void World::commit() { change_group(commit_planned); }
 
 void World::refuse(std::string_view message) {
   change_group([&](gang::PodGroup& group) {
@@ -290,10 +249,10 @@ void World::perform(const DryRunPods& action) {
 
 void World::replan(std::string_view name) {
   change_group([&](gang::PodGroup& group) {
-    for (auto& of : group.status.gangs) {
-      if (of.name != name) continue;
-      of.placements.clear();
-      of = planned(of.name, group, "n2", group.status.next_placement);
+    for (auto& gang : group.status.gangs) {
+      if (gang.name != name) continue;
+      gang.placements.clear();
+      gang = plan_gang_on(group, gang.name, "n2", group.status.next_placement);
     }
   });
 }

@@ -7,6 +7,7 @@ from support import nodes as own_nodes
 from support.jobs import GROUP, VERSION, job, template
 from support.replicas_api import ReplicasApi, pod_of
 from support.wait import wait_for
+from tools.cluster.nodes import simulated_node
 
 NAME = "row"
 COORDINATOR = f"{NAME}-coordinator"
@@ -33,7 +34,7 @@ def nodes(target):
         for name in spare:
             api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": yes}})
     cordon(True)
-    api.post("/api/v1/nodes", nodes.simulated_node(SMALL, 4))  # last: who knows it knows the others
+    api.post("/api/v1/nodes", simulated_node(SMALL, 4))  # last: a program that knows it knows the others
     try:
         wait_for(lambda: is_known_as(target.cluster, 3 + len(spare)), "nervex-server to know the nodes")
         yield

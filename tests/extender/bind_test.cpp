@@ -13,14 +13,14 @@ namespace {
 using testing::a_set;
 using testing::Applied;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::in_gang;
 using testing::kNs;
 
 constexpr const char* kStatus = "/podgroups/a/status";
 
 // Two nodes, one gang of two learners planned on them, its pods made.
-struct Planned : Cluster {
+struct Planned : ExtenderCluster {
   std::vector<std::string> names;
   Planned() {
     add_node("n1", 8);
@@ -46,7 +46,7 @@ TEST_CASE("the first bind of a gang commits it, the others only bind", "[extende
 }
 
 TEST_CASE("many binds of one gang at once make one commit", "[extender][bind]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("collector", 12, ask(0))});
   c.see();
@@ -163,7 +163,7 @@ TEST_CASE("a gang is not committed when one of its nodes is not ready", "[extend
 }
 
 TEST_CASE("plans of others count only once they are committed", "[extender][bind]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
   c.see();
@@ -266,7 +266,7 @@ TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
 }
 
 TEST_CASE("a pod that the cache lacks is read from the API server", "[extender][bind]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
   c.see();
@@ -308,7 +308,7 @@ TEST_CASE("only one of two pods for the same slot is bound", "[extender][bind]")
 }
 
 TEST_CASE("a pod of no gang is bound by one write", "[extender][bind]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_plain_pod("plain", ask(1));
   c.see();
@@ -320,7 +320,7 @@ TEST_CASE("a pod of no gang is bound by one write", "[extender][bind]") {
 }
 
 TEST_CASE("each gang of a PodGroup is committed by itself", "[extender][bind]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   auto more = in_gang(a_set("learner", 1, ask(1)), "request-1");
   more.slots = {{4096, 0}};

@@ -1,45 +1,23 @@
-// tests/extender/cluster.h - the extender's parts over an API server in memory, driven by the test.
+// tests/extender/cluster.h - a cluster with the extender's parts in it, driven by the test.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "extender/act/bind.h"
-#include "extender/act/planner.h"
-#include "extender/act/routes.h"
-#include "extender/decide/filter.h"
-#include "extender/observe/lost_nodes.h"
-#include "extender/observe/plans.h"
-#include "extender/observe/pods.h"
-#include "extender/observe/watches.h"
-#include "tests/support/fake_api.h"
-#include "tests/support/fake_clock.h"
+#include "tests/cluster/cluster.h"
+#include "tests/extender/extender_process.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::testing {
 
-inline constexpr const char* kNs = "rl";
+inline constexpr const char* kNs = kNamespace;
 
 // Nothing is watched: the caches have what the last see...() read, and the replies to the
 // extender's own writes.
-struct Cluster {
-  FakeClock clock;
-  FakeApi api{&clock};
-  kube::Store<kube::Node> nodes;
-  kube::Store<kube::Pod> pods;
-  kube::Store<gang::PodGroup> groups;
-  extender::VolumeStores volumes;
-  kube::Store<kube::Quota> quotas;
-  extender::Plans plans{groups, volumes, clock};
-  extender::Planner planner{api, plans, clock};
-  SystemClock real_clock;
-  extender::Holds holds;
-  extender::Binder binder{api, plans, holds, pods, clock};
-  extender::LostNodes lost_nodes{api, nodes, pods, clock, std::chrono::seconds(60)};
-
+struct ExtenderCluster : Cluster, ExtenderProcess {
   // Quiet: logs errors only. Holds no bind but as `options` say; by the real clock, or by `clock`.
-  explicit Cluster(const extender::HoldOptions& options = {.largest_gang = 0},
-                   bool by_real_clock = true);
+  explicit ExtenderCluster(const extender::HoldOptions& options = {.largest_gang = 0},
+                           bool by_real_clock = true);
 
   void see_nodes();
   void see_pods();
@@ -48,8 +26,8 @@ struct Cluster {
   void see_quotas();
   void see();  // all of them
 
-  void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores = 64);
-  void set_ready(const std::string& node, bool ready);
+  // NotReady by its kubelet's own word.
+  void set_ready(const std::string& node, bool ready) { Cluster::set_ready(node, ready, "False"); }
   void add_group(const std::string& name, const std::vector<gang::MemberSet>& members,
                  int queued = 0, int priority = 0);
   void set_members(const std::string& group, const std::vector<gang::MemberSet>& members);

@@ -13,16 +13,17 @@ namespace {
 using namespace std::chrono_literals;
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
 using testing::coordinator;
+using testing::ExtenderCluster;
 using testing::in_gang;
 using testing::kNs;
 
 constexpr const char* kStatus = "/podgroups/a/status";
 
 // A coordinator and two learners, each learner on a node of its own.
-struct Direct : Cluster {
-  explicit Direct(gang::MemberSet learners = a_set("learner", 2, ask(8))) : Cluster({}, false) {
+struct Direct : ExtenderCluster {
+  explicit Direct(gang::MemberSet learners = a_set("learner", 2, ask(8)))
+      : ExtenderCluster({}, false) {
     add_node("n1", 8);
     add_node("n2", 8);
     add_group("a", {coordinator(), std::move(learners)});
@@ -178,7 +179,7 @@ TEST_CASE("a stored plan counts as committed while the write that commits it is 
 // Its pods are there: counted once more, they would not fit.
 TEST_CASE("a gang that takes over slots of a committed one is written without a check",
           "[extender][direct]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   const auto one = in_gang(a_set("learner", 1, ask(8)), "request-1");

@@ -22,6 +22,7 @@ namespace nervex::testing {
 
 struct ExtenderOptions {
   extender::HoldOptions holds{};
+  const Clock* hold_clock = nullptr;  // another one than all else has
   extender::HealingOptions healing{};
   extender::UnstartedOptions unstarted{};
   std::chrono::milliseconds node_lost_after{60'000};
@@ -33,7 +34,7 @@ struct ExtenderProcess {
                   const ExtenderOptions& options = {})
       : plans(groups, volumes, clock),
         planner(api, plans, clock, options.healing, options.unstarted),
-        holds(plans, clock, options.holds),
+        holds(plans, options.hold_clock != nullptr ? *options.hold_clock : clock, options.holds),
         binder(api, plans, holds, pods, clock),
         lost_nodes(api, nodes, pods, clock, options.node_lost_after) {
     plans.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
@@ -42,12 +43,14 @@ struct ExtenderProcess {
       feeds.push_back(std::make_unique<Feed>(cluster, kube::api_path(kind), std::move(sink)));
       return feeds.back().get();
     };
-    add(kube::kNodes, extender::node_sink(nodes, plans, planner, &lost_nodes));
+    node_feed = add(kube::kNodes, extender::node_sink(nodes, plans, planner, &lost_nodes));
     pod_feed = add(kube::kPods, extender::pod_sink(pods, plans, holds, planner, &lost_nodes));
-    add(kube::kResourceQuotas, extender::quota_sink(quotas, plans, planner));
-    add(kube::kPersistentVolumeClaims, extender::claim_sink(volumes.claims, plans, planner));
-    add(kube::kPersistentVolumes, extender::volume_sink(volumes.volumes, plans, planner));
-    add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
+    quota_feed = add(kube::kResourceQuotas, extender::quota_sink(quotas, plans, planner));
+    claim_feed =
+        add(kube::kPersistentVolumeClaims, extender::claim_sink(volumes.claims, plans, planner));
+    volume_feed =
+        add(kube::kPersistentVolumes, extender::volume_sink(volumes.volumes, plans, planner));
+    group_feed = add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
   }
 
   void list(std::int64_t version) {
@@ -72,7 +75,12 @@ struct ExtenderProcess {
   extender::Binder binder;
   extender::LostNodes lost_nodes;
   std::vector<std::unique_ptr<Feed>> feeds;
+  Feed* node_feed = nullptr;
   Feed* pod_feed = nullptr;
+  Feed* quota_feed = nullptr;
+  Feed* claim_feed = nullptr;
+  Feed* volume_feed = nullptr;
+  Feed* group_feed = nullptr;
   HeldBinds held{binder, holds};
 };
 

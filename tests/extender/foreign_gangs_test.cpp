@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::kNs;
 
 const std::string kLabel(kube::kForeignGroupLabel);
@@ -35,11 +35,11 @@ Json foreign_pod(const std::string& name, const std::string& group, int gpus) {
                 {{"requests", {{"cpu", "1"}, {"nvidia.com/gpu", std::to_string(gpus)}}}}}}})}}}};
 }
 
-struct Foreign : Cluster {
+struct Foreign : ExtenderCluster {
   kube::Store<kube::ForeignPodGroup> foreign_groups;
 
   explicit Foreign(const HoldOptions& options = {}, bool by_real_clock = true)
-      : Cluster(options, by_real_clock) {}
+      : ExtenderCluster(options, by_real_clock) {}
 
   void add_foreign_group(const std::string& name, int min_member, Json more = Json::object()) {
     more["minMember"] = min_member;

@@ -17,18 +17,18 @@ using namespace std::chrono_literals;
 using testing::a_set;
 using testing::Applied;
 using testing::ask;
-using testing::Cluster;
 using testing::coordinator;
+using testing::ExtenderCluster;
 using testing::in_gang;
 using testing::kNs;
 
 constexpr const char* kStatusOfA = "/podgroups/a/status";
 
 // A gang of a coordinator and two learners, each learner on a node of its own; its pods made.
-struct Held : Cluster {
+struct Held : ExtenderCluster {
   std::vector<std::string> names;  // coordinator, learner/0, learner/1
 
-  explicit Held(const HoldOptions& options = {}) : Cluster(options) {
+  explicit Held(const HoldOptions& options = {}) : ExtenderCluster(options) {
     add_node("n1", 8);
     add_node("n2", 8);
     add_group("a", {coordinator(), a_set("learner", 2, ask(8))});
@@ -103,7 +103,7 @@ TEST_CASE("a gang whose pods do not all come starts none of them", "[extender][h
 }
 
 // As kube-scheduler writes it when its own plugins find no node for the pod.
-void refuse(Cluster& c, const std::string& name, const std::string& reason,
+void refuse(ExtenderCluster& c, const std::string& name, const std::string& reason,
             const std::string& why) {
   c.api.change(kube::kPods, kNs, name,
                {{"status",
@@ -331,7 +331,7 @@ TEST_CASE("a placement that the planner moves itself fails its call at once", "[
 TEST_CASE("many calls at once of many gangs", "[extender][hold]") {
   constexpr int kGangs = 8;
   constexpr int kPods = 24;
-  Cluster c(HoldOptions{});
+  ExtenderCluster c(HoldOptions{});
   c.add_node("n1", 0, 1000);
   c.add_node("n2", 0, 1000);
   std::vector<std::string> names;

@@ -14,10 +14,10 @@ using testing::Applied;
 using testing::ask;
 
 // A committed gang of two learners; both run, on n1 and n2.
-struct Cluster : testing::Cluster {
+struct RunningGang : testing::ExtenderCluster {
   std::vector<std::string> names;
 
-  Cluster() {
+  RunningGang() {
     for (const char* node : {"n1", "n2", "n3"}) add_node(node, 8);
     add_group("a", {a_set("learner", 2, ask(8))});
     see();
@@ -46,29 +46,31 @@ struct Cluster : testing::Cluster {
 };
 
 TEST_CASE("pods of a node that is not Ready for too long are marked", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.lose("n1");
   c.pass(seconds(59));
   CHECK(c.mark(0).empty());
   CHECK(c.api.writes().empty());
   c.pass(seconds(1));
-  CHECK(c.mark(0) == "not Ready");
+  CHECK(c.mark(0) == "not Ready since 2026-01-01T00:00:00Z");
   CHECK(c.mark(1).empty());
   CHECK(c.gang().healing_since);
-  CHECK(c.gang().healing_cause == "learner/0 lost its node n1 (not Ready)");
+  CHECK(c.gang().healing_cause ==
+        "learner/0 lost its node n1 (not Ready since 2026-01-01T00:00:00Z)");
   const auto writes = c.api.writes().size();
   c.pass(seconds(5));
   CHECK(c.api.writes().size() == writes);
 }
 
-TEST_CASE("why a slot lost its pod is known though pod and mark were gone before anybody looked",
-          "[extender][lost_nodes]") {
-  Cluster c;
+TEST_CASE(
+    "why a slot lost its pod is known though pod and mark were gone before the planner looked",
+    "[extender][lost_nodes]") {
+  RunningGang c;
   c.set_ready("n3", false);
   c.lose("n1");
   c.clock.advance(seconds(60));
   c.lost_nodes.mark_pods();
-  REQUIRE(c.mark(0) == "not Ready");
+  REQUIRE(c.mark(0) == "not Ready since 2026-01-01T00:00:00Z");
   c.see_pods();
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);  // the controller was quick
   auto members = c.group("a").spec.members;
@@ -76,11 +78,12 @@ TEST_CASE("why a slot lost its pod is known though pod and mark were gone before
   c.set_members("a", members);
   c.see();
   c.planner.schedule_once();
-  CHECK(c.gang().healing_cause == "learner/0 lost its node n1 (not Ready)");
+  CHECK(c.gang().healing_cause ==
+        "learner/0 lost its node n1 (not Ready since 2026-01-01T00:00:00Z)");
 }
 
 TEST_CASE("a node that was Ready in between is not lost", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.lose("n1");
   c.pass(seconds(40));
   c.set_ready("n1", true);
@@ -93,7 +96,7 @@ TEST_CASE("a node that was Ready in between is not lost", "[extender][lost_nodes
 }
 
 TEST_CASE("a node is read live before its pods are marked", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.lose("n1");
   SECTION("it is Ready, and the watch is behind") {
     c.set_ready("n1", true);
@@ -112,7 +115,7 @@ TEST_CASE("a node is read live before its pods are marked", "[extender][lost_nod
 }
 
 TEST_CASE("a network that is broken ends no job", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   const bool are_all = GENERATE(true, false);
   INFO("all nodes are away: " << are_all);
   if (!are_all) c.add_node("n4", 8);
@@ -128,12 +131,12 @@ TEST_CASE("a network that is broken ends no job", "[extender][lost_nodes]") {
   c.pass(seconds(59));
   CHECK(c.mark(1).empty());  // it has as long as any other to come back
   c.pass(seconds(2));
-  CHECK(c.mark(1) == "not Ready");
+  CHECK(c.mark(1) == "not Ready since 2026-01-01T00:00:00Z");
   CHECK(c.mark(0).empty());
 }
 
 // What the controller writes of a template's tolerations.
-void tolerate(Cluster& c, std::size_t pod, const char* annotation, const char* value) {
+void tolerate(RunningGang& c, std::size_t pod, const char* annotation, const char* value) {
   c.api.change(kube::kPods, testing::kNs, c.names[pod],
                {{"metadata", {{"annotations", {{annotation, value}}}}}});
   c.see_pods();
@@ -144,7 +147,7 @@ constexpr const char* kUnreachableSeconds = "nervex.sensetime.com/tolerates-unre
 
 TEST_CASE("a template that tolerates the outage of a node is lost later, or never",
           "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   struct Row {
     std::string when;
     const char* key;
@@ -190,7 +193,7 @@ TEST_CASE("a template that tolerates the outage of a node is lost later, or neve
 
 TEST_CASE("each pod of a node is lost by its own template's tolerations",
           "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.api.change(kube::kPods, testing::kNs, c.names[1], {{"spec", {{"nodeName", "n1"}}}});
   tolerate(c, 0, kNotReadySeconds, "3600");
   c.lose("n1");
@@ -225,7 +228,7 @@ TEST_CASE("each pod of a node is lost by its own template's tolerations",
 }
 
 TEST_CASE("nodes that were deleted together are lost", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   for (const char* node : {"n1", "n2", "n3"}) c.api.remove(kube::kNodes, "", node);
   c.see_nodes();
   c.pass(seconds(61));
@@ -234,7 +237,7 @@ TEST_CASE("nodes that were deleted together are lost", "[extender][lost_nodes]")
 }
 
 TEST_CASE("a node that was deleted is lost after the same time", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.api.remove(kube::kNodes, "", "n1");
   c.see_nodes();
   c.planner.schedule_once();
@@ -246,7 +249,7 @@ TEST_CASE("a node that was deleted is lost after the same time", "[extender][los
 
 TEST_CASE("a node that was deleted before the extender started is lost, too",
           "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.api.remove(kube::kNodes, "", "n1");
   kube::Store<kube::Node> nodes;
   LostNodes lost(c.api, nodes, c.pods, c.clock, seconds(60));
@@ -259,7 +262,7 @@ TEST_CASE("a node that was deleted before the extender started is lost, too",
 
 TEST_CASE("a mark that fails is written again, and conditions of others stay",
           "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.api.change(
       kube::kPods, testing::kNs, c.names[0],
       {{"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})}}}});
@@ -279,7 +282,7 @@ TEST_CASE("a mark that fails is written again, and conditions of others stay",
 }
 
 TEST_CASE("marks that are refused are tried again more and more rarely", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.lose("n1");
   c.api.fail_next("PATCH", "/pods/", {Code::kForbidden, "403"}, Applied::kNo, 1000);
   c.clock.advance(seconds(60));
@@ -300,7 +303,7 @@ TEST_CASE("marks that are refused are tried again more and more rarely", "[exten
 }
 
 TEST_CASE("of finished pods those that are being deleted are marked", "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.api.change(kube::kPods, testing::kNs, c.names[0], {{"status", {{"phase", "Failed"}}}});
   SECTION("it stays") {
     c.see_pods();
@@ -320,7 +323,7 @@ TEST_CASE("of finished pods those that are being deleted are marked", "[extender
 
 TEST_CASE("pods of others on a lost node are left alone, and 0 turns it off",
           "[extender][lost_nodes]") {
-  Cluster c;
+  RunningGang c;
   c.add_plain_pod("other", ask(0), "n1");
   c.see_pods();
   const bool is_off = GENERATE(false, true);
@@ -338,7 +341,7 @@ TEST_CASE("pods of others on a lost node are left alone, and 0 turns it off",
 
 TEST_CASE("what a kubelet rejects is kept in the status, though the pod is deleted at once",
           "[extender][plans]") {
-  Cluster c;
+  RunningGang c;
   c.api.change(kube::kPods, testing::kNs, c.names[0],
                {{"status", {{"phase", "Failed"}, {"reason", "OutOfcpu"}}}});
   c.see_pods();
@@ -359,7 +362,7 @@ TEST_CASE("what a kubelet rejects is kept in the status, though the pod is delet
 
 TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is avoided",
           "[extender][plans]") {
-  Cluster c;
+  RunningGang c;
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);
   auto members = c.group("a").spec.members;
   members[0].slots[0].incarnation = 1;
@@ -387,7 +390,7 @@ TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is
 
 TEST_CASE("a placement is not taken from a pod that was bound since the snapshot",
           "[extender][plans]") {
-  Cluster c;
+  RunningGang c;
   auto attempted = c.group("a");
   attempted.status.gangs.front().placements.front() = {"learner", {0, 0}, "n3", 3};
   CHECK_FALSE(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
@@ -400,7 +403,7 @@ TEST_CASE("a placement is not taken from a pod that was bound since the snapshot
 // The write is repeated as it is: what was bound in between would have lost its placement.
 TEST_CASE("no pod is bound while a write that may move it is not answered", "[extender][plans]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
-  testing::Cluster c;
+  testing::ExtenderCluster c;
   for (const char* node : {"n1", "n2"}) c.add_node(node, 8);
   c.add_group("a", {a_set("learner", 1, ask(8)), a_set("collector", 1, ask(0))});
   c.see();

@@ -10,10 +10,10 @@ namespace {
 
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::kNs;
 
-struct NominatedPods : Cluster {
+struct NominatedPods : ExtenderCluster {
   explicit NominatedPods(int count = 1) {
     for (int i = 1; i <= count; ++i) add_node("n" + std::to_string(i), 8);
   }

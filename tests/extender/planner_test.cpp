@@ -13,13 +13,13 @@ namespace {
 using testing::a_set;
 using testing::Applied;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::in_gang;
 
 std::vector<gang::MemberSet> learners(int count) { return {a_set("learner", count, ask(8))}; }
 
 TEST_CASE("the planner writes a plan once and does not rewrite it", "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", learners(2));
@@ -36,7 +36,7 @@ TEST_CASE("the planner writes a plan once and does not rewrite it", "[extender][
 
 TEST_CASE("a second gang does not get the capacity of the first before the watch has it",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
   c.see();
@@ -50,7 +50,7 @@ TEST_CASE("a second gang does not get the capacity of the first before the watch
 
 TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and says why",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", learners(2), 20);
@@ -71,7 +71,7 @@ TEST_CASE("two PodGroups compete for capacity: one gets all, the other waits and
 }
 
 TEST_CASE("a waiting gang causes no writes while other pods start and end", "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   for (const char* name : {"n1", "n2", "n3"}) c.add_node(name, 8);
   c.add_group("a", learners(4));
   c.see();
@@ -92,7 +92,7 @@ TEST_CASE("a waiting gang causes no writes while other pods start and end", "[ex
 
 TEST_CASE("a write that meets a conflict is decided again on the live object",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", learners(1));
@@ -108,7 +108,7 @@ TEST_CASE("a write that meets a conflict is decided again on the live object",
 TEST_CASE("capacity of a write whose reply was lost stays reserved until the outcome is known",
           "[extender][planner]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
   c.see();
@@ -136,7 +136,7 @@ TEST_CASE("capacity of a write whose reply was lost stays reserved until the out
 
 TEST_CASE("a lost reply is resolved by repeating the write when no watch event comes",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1));
   c.see();
@@ -150,7 +150,7 @@ TEST_CASE("a lost reply is resolved by repeating the write when no watch event c
 }
 
 TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
   c.add_group("b", learners(1), 2);
@@ -170,7 +170,7 @@ TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]
 }
 
 // The API server stores no status of PodGroup a with more placements than `most`.
-void limit_placements(Cluster& c, std::size_t most) {
+void limit_placements(ExtenderCluster& c, std::size_t most) {
   c.api.fail_next(
       [most](const kube::ApiRequest& request) {
         const bool is_status = request.path.find("/podgroups/a/status") != std::string::npos;
@@ -186,11 +186,13 @@ void limit_placements(Cluster& c, std::size_t most) {
       {Code::kInvalid, "etcdserver: request is too large"}, Applied::kNo, 1000);
 }
 
-std::size_t tries(const Cluster& c) { return c.api.writes("PATCH", "/podgroups/a/status").size(); }
+std::size_t tries(const ExtenderCluster& c) {
+  return c.api.writes("PATCH", "/podgroups/a/status").size();
+}
 
 TEST_CASE("a plan that is too large to be stored reserves nothing and is reported",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", learners(2), 1);
@@ -240,7 +242,7 @@ TEST_CASE("a plan that is too large to be stored reserves nothing and is reporte
 
 TEST_CASE("growth that is too large to be stored does not change committed gangs",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(1), 1);
   c.see();
@@ -284,7 +286,7 @@ TEST_CASE("growth that is too large to be stored does not change committed gangs
 
 TEST_CASE("a PodGroup whose status can never be stored takes no capacity from others",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
   c.add_group("b", learners(1), 2);
@@ -299,7 +301,7 @@ TEST_CASE("a PodGroup whose status can never be stored takes no capacity from ot
 TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][planner]") {
   const bool is_down = GENERATE(false, true);
   INFO("the API server does not answer the read: " << is_down);
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1), 1);
   c.see();
@@ -321,7 +323,7 @@ TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][
 
 TEST_CASE("free capacity goes to the higher priority, then to the older PodGroup",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_group("low", learners(1), 1, -5);
   c.add_group("default", learners(1), 2);
   c.add_group("young", learners(1), 9, 7);
@@ -339,7 +341,7 @@ TEST_CASE("free capacity goes to the higher priority, then to the older PodGroup
 
 TEST_CASE("a PodGroup that was deleted before its status is written is forgotten",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", learners(1));
   c.see();
@@ -358,7 +360,7 @@ TEST_CASE("a plan that is not committed moves when its node is lost or taken",
           "[extender][planner]") {
   const std::string when = GENERATE("not ready", "cordoned", "deleted", "taken by another pod");
   INFO("the node is " << when);
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", learners(1));
@@ -381,7 +383,7 @@ TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extende
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   const bool stays_down = GENERATE(false, true);  // the API server, for one more read
   INFO("the commit was stored: " << (applied == Applied::kYes) << ", longer down: " << stays_down);
-  Cluster c;
+  ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
   c.see();
@@ -409,7 +411,7 @@ TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extende
 TEST_CASE("a bind without an answer does not keep a slot on a lost node", "[extender][planner]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   INFO("the bind was stored: " << (applied == Applied::kYes));
-  Cluster c;
+  ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
   c.see();
@@ -449,7 +451,7 @@ TEST_CASE("a bind without an answer does not keep a slot on a lost node", "[exte
 
 TEST_CASE("pods of an older placement are not those of a plan that nobody binds",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
   c.see();
@@ -476,7 +478,7 @@ TEST_CASE("pods of an older placement are not those of a plan that nobody binds"
 }
 
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", learners(1));
@@ -498,7 +500,7 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
 }
 
 // As a LimitRange makes it of a pod that was created for a plan.
-void enlarge(Cluster& c, const std::string& pod, const std::string& memory) {
+void enlarge(ExtenderCluster& c, const std::string& pod, const std::string& memory) {
   Json spec = c.api.get(kube::kPods, testing::kNs, pod)["spec"];
   spec["containers"][0]["resources"]["requests"]["memory"] = memory;
   c.api.change(kube::kPods, testing::kNs, pod, {{"spec", {{"containers", spec["containers"]}}}});
@@ -506,7 +508,7 @@ void enlarge(Cluster& c, const std::string& pod, const std::string& memory) {
 
 TEST_CASE("a gang whose pods were enlarged is planned with what they ask for",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);  // each with 256 Gi
   c.add_node("n2", 8);
   c.add_group("a", {a_set("learner", 2, ask(2))});
@@ -536,7 +538,7 @@ TEST_CASE("a gang whose pods were enlarged is planned with what they ask for",
 }
 
 TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(2))});
   c.see();
@@ -556,7 +558,7 @@ TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[ext
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "waits");
 
-  Cluster after;  // another process, with what the API server has
+  ExtenderCluster after;  // another process, with what the API server has
   after.add_node("n1", 8);
   after.api.add(kube::kPodGroups, testing::kNs, c.api.get(kube::kPodGroups, testing::kNs, "a"));
   after.see();
@@ -569,7 +571,7 @@ TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[ext
 }
 
 // Two learners that fit one node by their template and were enlarged beyond it; without pods.
-struct Enlarged : Cluster {
+struct Enlarged : ExtenderCluster {
   Enlarged() {
     add_node("n1", 8);
     add_group("a", {a_set("learner", 2, ask(2))});
@@ -645,7 +647,7 @@ TEST_CASE("what was learned of enlarged pods ends with a later answer to a dry r
 }
 
 // A plan whose pod kube-scheduler has refused for a claim that is not there.
-struct Claimed : Cluster {
+struct Claimed : ExtenderCluster {
   Claimed() {
     add_node("n1", 8);
     auto set = a_set("learner", 1, ask(2));
@@ -712,7 +714,7 @@ Json a_quota(const std::string& hard, const std::string& used) {
 
 TEST_CASE("a gang over quota waits and says so until the quota or its use changes",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3", "n4"}) c.add_node(node, 8);
   c.api.add(kube::kResourceQuotas, testing::kNs, a_quota("24", "4"));
   c.add_group("a", learners(2), 1);
@@ -746,7 +748,7 @@ TEST_CASE("a gang over quota waits and says so until the quota or its use change
 }
 
 TEST_CASE("reserved capacity counts as used in a quota", "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3", "n4"}) c.add_node(node, 8);
   gang::MemberSet collectors = a_set("collector", 0, ask(8));
   collectors.reserved_pods = 2;
@@ -777,7 +779,7 @@ TEST_CASE("reserved capacity counts as used in a quota", "[extender][planner]") 
 TEST_CASE("a gang that asks for more than can be counted is over any quota",
           "[extender][planner]") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.api.add(kube::kResourceQuotas, testing::kNs, a_quota("24", std::to_string(kMost)));
   c.add_group("a", {a_set("learner", 3, ask(kMost))}, 1);
@@ -788,7 +790,7 @@ TEST_CASE("a gang that asks for more than can be counted is over any quota",
 
 TEST_CASE("a quota counts for its own namespace alone, and only what is asked for",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   Json elsewhere = a_quota("0", "0");
   elsewhere["metadata"]["namespace"] = "other";
@@ -820,7 +822,7 @@ Json volume_on_n2() {
 
 TEST_CASE("a gang is planned where its volume can be used, also if it is bound later",
           "[extender][planner]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   auto members = learners(1);

@@ -10,23 +10,23 @@ namespace {
 
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::kNs;
 
 // GPUs of a node that are neither used nor reserved; -1: nothing is reserved there.
-std::int64_t spare_gpus(const Cluster& c, const std::string& node) {
+std::int64_t spare_gpus(const ExtenderCluster& c, const std::string& node) {
   const auto reserved = c.plans.reserved_nodes({node});
   return reserved.empty() ? -1 : reserved[0].spare.value().get("nvidia.com/gpu");
 }
 
-std::int64_t free_gpus(const Cluster& c, const std::string& node) {
+std::int64_t free_gpus(const ExtenderCluster& c, const std::string& node) {
   const placement::Cluster nodes = c.plans.snapshot().nodes;
   const auto at = nodes.find(node);
   return at ? nodes.free(*at, "nvidia.com/gpu") : -1;
 }
 
 TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -64,7 +64,7 @@ TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extend
 
 // kube-scheduler may see before us that a deleted node is there again.
 TEST_CASE("capacity stays reserved on a node that was deleted", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -78,7 +78,7 @@ TEST_CASE("capacity stays reserved on a node that was deleted", "[extender][plan
 
 TEST_CASE("capacity of a pod that is being bound stays reserved when its placement is released",
           "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -101,7 +101,7 @@ TEST_CASE("capacity of a pod that is being bound stays reserved when its placeme
 }
 
 TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(6))});
   c.see();
@@ -126,7 +126,7 @@ TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[ext
 
 TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its placement was",
           "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -170,7 +170,7 @@ TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its pl
 }
 
 TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -208,7 +208,7 @@ TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][
 
 TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
           "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -231,7 +231,7 @@ TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
 }
 
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see_nodes();
@@ -240,7 +240,7 @@ TEST_CASE("pods may reach the cache before their node and their PodGroup", "[ext
   const auto names = c.add_gang_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
 
-  Cluster late;
+  ExtenderCluster late;
   late.api.add(kube::kNodes, "", c.api.get(kube::kNodes, "", "n1"));
   for (const Json& pod : c.api.list(kube::kPods)) late.api.add(kube::kPods, kNs, pod);
   late.see_pods();
@@ -250,7 +250,7 @@ TEST_CASE("pods may reach the cache before their node and their PodGroup", "[ext
 }
 
 TEST_CASE("a pod with forged gang annotations frees no capacity", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -266,7 +266,7 @@ TEST_CASE("a pod with forged gang annotations frees no capacity", "[extender][pl
 
 TEST_CASE("slots that are not wanted reserve no capacity and have no placement",
           "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
@@ -282,7 +282,7 @@ TEST_CASE("slots that are not wanted reserve no capacity and have no placement",
 }
 
 TEST_CASE("a PodGroup that was deleted and created again is another one", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
@@ -297,7 +297,7 @@ TEST_CASE("a PodGroup that was deleted and created again is another one", "[exte
 }
 
 TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -318,7 +318,7 @@ TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[
 // began, which is a write to another object.
 TEST_CASE("a lost slot gets no place that another gang was committed to meanwhile",
           "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
   auto low = a_set("learner", 2, ask(8));
@@ -355,7 +355,7 @@ TEST_CASE("a lost slot gets no place that another gang was committed to meanwhil
 }
 
 TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
@@ -371,7 +371,7 @@ TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][plans]
 
 TEST_CASE("slots that move between committed gangs are counted once and never released",
           "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
   for (const int id : {5, 6}) {
@@ -434,7 +434,7 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
 }
 
 TEST_CASE("a gang whose slots have moved to another one is not committed", "[extender][plans]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
   for (const int id : {5, 6}) {

@@ -16,7 +16,7 @@ namespace nervex::extender {
 namespace {
 
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::kNs;
 
 using Members = std::vector<gang::MemberSet>;
@@ -47,7 +47,7 @@ Members with_request(int reserved, int asked, int from_reserved) {
   return members;
 }
 
-struct Jobs : Cluster {
+struct Jobs : ExtenderCluster {
   explicit Jobs(int gpu_nodes) {
     for (int i = 1; i <= gpu_nodes; ++i) add_node("n" + std::to_string(i), 8);
     add_node("cpu", 0);

@@ -17,10 +17,10 @@ using testing::coordinator;
 using testing::in_gang;
 using testing::kNs;
 
-struct Cluster : testing::Cluster {
+struct LostStatus : testing::ExtenderCluster {
   std::vector<std::string> names;
 
-  Cluster() {
+  LostStatus() {
     for (const char* node : {"n1", "n2", "n3"}) add_node(node, 8);
   }
   void add(const std::vector<gang::MemberSet>& members) {
@@ -64,7 +64,7 @@ std::int64_t lowest(const std::vector<gang::Placement>& placements) {
 }
 
 TEST_CASE("the status of a gang that runs is restored as it was", "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add({coordinator(), a_set("learner", 2, ask(8))});
   c.bind_all();
   const auto before = c.status();
@@ -93,12 +93,12 @@ TEST_CASE("the status of a gang that runs is restored as it was", "[extender][re
 }
 
 TEST_CASE("the only pod of a gang is enough to restore its status", "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add({coordinator()});
   c.bind_all();
   const auto before = c.status();
   c.wipe();
-  Cluster after;
+  LostStatus after;
   after.see_nodes();
   after.api.add(kube::kPodGroups, kNs, c.api.get(kube::kPodGroups, kNs, "a"));
   after.see_groups();
@@ -110,12 +110,12 @@ TEST_CASE("the only pod of a gang is enough to restore its status", "[extender][
 
 TEST_CASE("a new leader restores the status, too, and sees pods after the PodGroup",
           "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add({coordinator(), a_set("learner", 2, ask(8))});
   c.bind_all();
   const auto before = c.status();
   c.wipe();
-  Cluster after;
+  LostStatus after;
   after.see_nodes();
   after.api.add(kube::kPodGroups, kNs, c.api.get(kube::kPodGroups, kNs, "a"));
   after.see_groups();
@@ -129,7 +129,7 @@ TEST_CASE("a new leader restores the status, too, and sees pods after the PodGro
 
 TEST_CASE("what waits or has no bound pod is planned again, under numbers that were never used",
           "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   const auto set = a_set("learner", 2, ask(8));
   SECTION("it waits") {
     c.add({a_set("learner", 4, ask(8))});
@@ -152,7 +152,7 @@ TEST_CASE("what waits or has no bound pod is planned again, under numbers that w
     c.add({set});
     c.create_pods();
     c.wipe();
-    Cluster after;
+    LostStatus after;
     after.api.add(kube::kPodGroups, kNs, c.api.get(kube::kPodGroups, kNs, "a"));
     for (const std::string& name : c.names) {
       after.api.add(kube::kPods, kNs, c.api.get(kube::kPods, kNs, name));
@@ -172,7 +172,7 @@ TEST_CASE("what waits or has no bound pod is planned again, under numbers that w
 
 TEST_CASE("of a gang that is partly bound the rest is planned again beside it",
           "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add({a_set("learner", 3, ask(8))});
   c.create_pods();
   const auto before = c.placements();
@@ -191,7 +191,7 @@ TEST_CASE("of a gang that is partly bound the rest is planned again beside it",
 }
 
 TEST_CASE("a gang that is healed keeps what runs", "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add({a_set("learner", 2, ask(8))});
   c.bind_all();
   const auto before = c.placements();
@@ -209,7 +209,7 @@ TEST_CASE("a gang that is healed keeps what runs", "[extender][restored]") {
 }
 
 TEST_CASE("requested replicas and reserved capacity come back", "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add_node("n4", 8);
   auto learners = a_set("learner", 1, ask(8));
   learners.reserved_pods = 1;
@@ -235,7 +235,7 @@ TEST_CASE("requested replicas and reserved capacity come back", "[extender][rest
 
 TEST_CASE("filter of a replica whose PodGroups are older than its pods asks for another try",
           "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add({coordinator(), a_set("learner", 2, ask(8))});
   const Json unplanned = [&c] {
     Json group = c.api.get(kube::kPodGroups, kNs, "a");
@@ -243,7 +243,7 @@ TEST_CASE("filter of a replica whose PodGroups are older than its pods asks for 
     return group;
   }();
   c.create_pods();
-  Cluster behind;
+  LostStatus behind;
   behind.see_nodes();
   const auto see = [&] {
     behind.api.add(kube::kPodGroups, kNs, unplanned);
@@ -265,7 +265,7 @@ TEST_CASE("filter of a replica whose PodGroups are older than its pods asks for 
 }
 
 TEST_CASE("a pod that somebody bound himself commits no gang that waits", "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add_group("a", {coordinator(), a_set("learner", 4, ask(8))});
   c.cycle();
   REQUIRE(c.planned_nodes("a") == "waits");
@@ -279,7 +279,7 @@ TEST_CASE("a pod that somebody bound himself commits no gang that waits", "[exte
 }
 
 TEST_CASE("no pod makes placement numbers overflow", "[extender][restored]") {
-  Cluster c;
+  LostStatus c;
   c.add_group("a", {a_set("learner", 4, ask(8))});
   c.cycle();
   c.add_gang_pod(c.group("a"), {"learner", {0, 0}, "n1", INT64_MAX - 1});

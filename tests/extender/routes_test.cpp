@@ -12,9 +12,9 @@ namespace {
 
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 
-struct Server : Cluster {
+struct Server : ExtenderCluster {
   Result<Nothing> ready = ok();
   Metrics metrics;
   HttpServer server{server_options("127.0.0.1:0", 0)};
@@ -131,7 +131,7 @@ TEST_CASE("calls are counted by verb and result", "[extender][routes]") {
 }
 
 TEST_CASE("gangs are counted by state", "[extender][metrics]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))}, 1);
   c.add_group("b", {a_set("learner", 1, ask(8))}, 2);

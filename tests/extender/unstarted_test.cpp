@@ -11,11 +11,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::kNs;
 
 // Gang a is planned on both nodes and b waits behind it.
-struct Unstarted : Cluster {
+struct Unstarted : ExtenderCluster {
   std::vector<std::string> names;
   Unstarted() {
     add_node("n1", 8);
@@ -118,7 +118,7 @@ TEST_CASE("a plan whose pods are not created gives its capacity to others",
 }
 
 TEST_CASE("an expired plan is made again after a pause that doubles", "[extender][unstarted]") {
-  Cluster c;
+  ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
   c.see();

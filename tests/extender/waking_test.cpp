@@ -13,12 +13,12 @@ namespace {
 
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
+using testing::ExtenderCluster;
 using testing::kNs;
 using Look = Plans::Look;
 
 // Says what the watch of pods told the planner.
-struct Waking : Cluster {
+struct Waking : ExtenderCluster {
   // The strongest of all that was seen.
   Look watch_pods() {
     Look strongest = Look::kNo;

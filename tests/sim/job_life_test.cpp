@@ -48,7 +48,7 @@ class Life {
     cluster.sync();
   }
 
-  Cluster cluster;
+  ControllerCluster cluster;
 
   // The controller's turn. False if it had nothing to write.
   bool controller_round() {
@@ -325,7 +325,7 @@ std::map<std::string, int> live_pods_by_slot(const FakeApi& api) {
 }
 
 // Chance decides what happens in it: the same seed, the same life.
-class RandomCluster : public Cluster {
+class RandomCluster : public ControllerCluster {
  public:
   explicit RandomCluster(unsigned seed) : rng_(seed) {}
 
@@ -430,7 +430,7 @@ TEST_CASE("a job keeps its pods whoever takes them away, and never has two for o
 }
 
 // What a client does to the job's requests, as nervex-server would write it.
-void call_server(Cluster& cluster, unsigned choice) {
+void call_server(ControllerCluster& cluster, unsigned choice) {
   job::Job job = cluster.job();
   job::Requests& requests = job.spec.requests;
   const int attempt = job.status.attempt;

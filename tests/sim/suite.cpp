@@ -28,29 +28,21 @@ bool is_leaving(const Json& object) {
   return kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr;
 }
 
-Json a_node_object(const std::string& name) {
-  return {{"metadata", {{"name", name}}},
-          {"spec", Json::object()},
-          {"status",
-           {{"allocatable",
-             {{"cpu", "12"}, {"memory", "64Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "16"}}},
-            {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
-}
+constexpr const char* kNodeNames[] = {"n1", "n2", "n3"};
 
 }  // namespace
 
 Suite::Suite(unsigned seed, int collectors, int learners)
-    : api(&clock),
-      door(api),
+    : door(api),
       rules(api, kNamespace, "dqn"),
-      scheduling(api, clock),
+      scheduling(*this),
       rng_(seed),
       shared_services_(seed % 2 == 1),
       status_update_period_(seed % 4 < 2 ? 2'000 : 0),
       direct_placement_(seed % 3 == 0) {
   connect();
   api.terminate_pods_slowly();
-  for (const char* node : {"n1", "n2", "n3"}) api.add(kube::kNodes, "", a_node_object(node));
+  for (const char* node : kNodeNames) add_node(node, 16, 12);
   api.add(kube::kNervexJobs, kNamespace,
           {{"metadata", {{"name", "dqn"}}},
            {"spec",
@@ -338,14 +330,7 @@ void Suite::set_spec(const Json& patch) {
 }
 
 void Suite::add_config() {
-  if (!api.list(kube::kAggregatorConfigs).empty()) return;
-  api.add(kube::kAggregatorConfigs, "nervex-system",
-          {{"metadata", {{"name", "aggregator-config"}}},
-           {"spec", {{"aggregator", {{"template", a_template()}}}}}});
-}
-
-void Suite::remove_config() {
-  api.remove(kube::kAggregatorConfigs, "nervex-system", "aggregator-config");
+  if (api.list(kube::kAggregatorConfigs).empty()) add_aggregator_config();
 }
 
 std::vector<std::string> Suite::pods(std::string_view name_part) const {
@@ -360,51 +345,36 @@ std::vector<std::string> Suite::pods(std::string_view name_part) const {
 }
 
 void Suite::run_pods() {
-  for (const Json& pod : api.list(kube::kPods)) {
-    const bool starts = string_at(pod, {"status", "phase"}) == "Pending" &&
-                        is_up(string_at(pod, {"spec", "nodeName"})) && !is_leaving(pod);
-    if (!starts) continue;
-    const std::string name = string_at(pod, {"metadata", "name"});
-    const auto requests = kube::decode_pod(kube::to_text(pod), {})->requests;
-    if (!requests.fits_in(free_on(string_at(pod, {"spec", "nodeName"})))) {
-      note(name + " is rejected by its kubelet");
+  view.refresh();
+  std::vector<std::string> starting;
+  for (const auto& [uid, pod] : view.pods()) {
+    const NodeSeen* node = view.node(pod.node);
+    const bool starts = pod.phase == "Pending" && !pod.deleting && node != nullptr && node->ready;
+    if (starts) starting.push_back(uid);
+  }
+  for (const std::string& uid : starting) {
+    const PodSeen& pod = *view.pod(uid);
+    if (admits(pod)) {
+      run_pod(pod.name);
+    } else {
+      note(pod.name + " is rejected by its kubelet");
       ++rules.seen["pod rejected"];
-      api.change(kube::kPods, kNamespace, name,
-                 {{"status",
-                   {{"phase", "Failed"},
-                    {"reason", "OutOfcpu"},
-                    {"startTime", to_rfc3339(clock.now())},
-                    {"conditions", nullptr}}}});
-      continue;
+      reject_pod(pod.name);
     }
-    api.change(kube::kPods, kNamespace, string_at(pod, {"metadata", "name"}),
-               {{"status",
-                 {{"phase", "Running"},
-                  {"podIP", fmt::format("10.{}.0.1", ++addresses_)},
-                  {"startTime", to_rfc3339(clock.now())},
-                  {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
+    view.refresh();
   }
   rules.look();
 }
 
 void Suite::end_pod(const std::string& name, bool well) {
   note(fmt::format("{} ends {}", name, well ? "well" : "badly"));
-  const Json main = {
-      {"name", job::kMainContainer},
-      {"state",
-       {{"terminated", {{"exitCode", well ? 0 : 1}, {"finishedAt", to_rfc3339(clock.now())}}}}}};
-  api.change(kube::kPods, kNamespace, name,
-             {{"status",
-               {{"phase", well ? "Succeeded" : "Failed"},
-                {"conditions", nullptr},
-                {"containerStatuses", Json::array({main})}}}});
+  Cluster::end_pod(name, well);
   rules.look();
 }
 
 void Suite::evict(const std::string& name) {
   note(name + " is evicted");
-  api.change(kube::kPods, kNamespace, name,
-             {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}, {"conditions", nullptr}}}});
+  evict_pod(name);
   rules.look();
 }
 
@@ -417,83 +387,59 @@ void Suite::delete_pod(const std::string& name) {
 }
 
 void Suite::end_terminations(bool all) {
-  for (const Json& pod : api.list(kube::kPods)) {
-    if (!is_leaving(pod) || (!all && !once_in(3))) continue;
-    const std::string node = string_at(pod, {"spec", "nodeName"});
-    if (!node.empty() && !is_up(node)) continue;
-    api.end_termination(kNamespace, string_at(pod, {"metadata", "name"}));
+  view.refresh();
+  for (const auto& [uid, pod] : view.pods()) {
+    if (!pod.deleting || (!all && !once_in(3))) continue;
+    const NodeSeen* node = view.node(pod.node);
+    if (!pod.is_bound() || (node != nullptr && node->ready)) {
+      api.end_termination(kNamespace, pod.name);
+    }
   }
   rules.look();
 }
 
 // ---- nodes, and other schedulers
 
-bool Suite::is_up(const std::string& node) const {
-  const Json object = api.get(kube::kNodes, "", node);
-  return object.is_object() && object["status"]["conditions"][0]["status"] == "True";
-}
-
 void Suite::set_ready(const std::string& node, bool ready) {
   note(fmt::format("{} is {}", node, ready ? "ready" : "not ready"));
-  api.change(kube::kNodes, "", node,
-             {{"status",
-               {{"conditions",
-                 Json::array({{{"type", "Ready"}, {"status", ready ? "True" : "Unknown"}}})}}}});
+  Cluster::set_ready(node, ready);
   rules.look();
 }
 
 void Suite::set_cordoned(const std::string& node, bool cordoned) {
   note(fmt::format("{} is {}", node, cordoned ? "cordoned" : "not cordoned"));
-  api.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", cordoned}}}});
+  Cluster::set_cordoned(node, cordoned);
 }
 
 void Suite::delete_node(const std::string& node) {
   note(node + " is deleted");
-  api.remove(kube::kNodes, "", node);
+  Cluster::delete_node(node);
   rules.look();
 }
 
 void Suite::repair_nodes() {
-  for (const char* node : {"n1", "n2", "n3"}) {
-    if (!api.get(kube::kNodes, "", node).is_object()) {
-      api.add(kube::kNodes, "", a_node_object(node));
-    }
-    if (!is_up(node)) set_ready(node, true);
-    api.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", false}}}});
+  for (const char* node : kNodeNames) {
+    if (!api.get(kube::kNodes, "", node).is_object()) add_node(node, 16, 12);
+    repair_node(node);
   }
   for (const Json& pod : api.list(kube::kPods)) {
     const std::string name = string_at(pod, {"metadata", "name"});
     if (name.starts_with("thief")) api.remove(kube::kPods, kNamespace, name);
   }
-}
-
-// Beside what runs there.
-kube::Resources Suite::free_on(const std::string& node) const {
-  kube::Resources free =
-      kube::decode_node(kube::to_text(api.get(kube::kNodes, "", node)))->allocatable;
-  api.each(kube::kPods, [&](const Json& object) {
-    const bool runs = string_at(object, {"spec", "nodeName"}) == node &&
-                      string_at(object, {"status", "phase"}) == "Running";
-    if (runs) free -= kube::decode_pod(kube::to_text(object), {})->requests;
-  });
-  return free;
+  rules.look();
 }
 
 void Suite::add_thief(const std::string& node) {
-  if (!is_up(node)) return;
-  const std::int64_t cores = free_on(node).get("cpu") / 1000 - below(3);
+  view.refresh();
+  const NodeSeen* seen = view.node(node);
+  if (seen == nullptr || !seen->ready) return;
+  Sums left = view.left_on(*seen, [](const PodSeen& pod) { return pod.phase == "Running"; });
+  const std::int64_t cores = left["cpu"] / 1000 - below(3);
   if (cores <= 0) return;
   const std::string name = "thief" + std::to_string(thieves_++);
   note(fmt::format("{} takes {} cpu on {}", name, cores, node));
   ++rules.seen["thief"];
-  api.add(kube::kPods, kNamespace,
-          {{"metadata", {{"name", name}}},
-           {"spec",
-            {{"nodeName", node},
-             {"containers",
-              Json::array({{{"name", "main"},
-                            {"resources", {{"requests", {{"cpu", std::to_string(cores)}}}}}}})}}},
-           {"status", {{"phase", "Pending"}}}});
+  add_pod({.name = name, .requests = {{"cpu", cores * 1000}}, .node = node});
 }
 
 bool Suite::call_server(unsigned choice, bool records_call) {

@@ -32,20 +32,18 @@ enum Watched {
   kFeeds
 };
 
-class Suite {
+class Suite : public Cluster {
  public:
   explicit Suite(unsigned seed, int collectors = 2, int learners = 1);
   ~Suite();
 
-  FakeClock clock;
-  FakeApi api;
   Door door;
   Rules rules;
   Scheduling scheduling;
 
   unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
   bool once_in(unsigned n) { return below(n) == 0; }
-  // Writes it down for whoever reads a failure, and counts it in rules.seen.
+  // Records it for the reader of a failure, and counts it in rules.seen.
   void note(const std::string& what);
   std::string story() const;  // what happened last
 
@@ -89,8 +87,7 @@ class Suite {
 
   job::Job job() const;
   void set_spec(const Json& patch);
-  void add_config();
-  void remove_config();
+  void add_config();  // the AggregatorConfig, unless it is there
   // The job's, by name: those that have not finished.
   std::vector<std::string> pods(std::string_view name_part = "dqn-") const;
   Json pod(const std::string& name) const { return api.get(kube::kPods, kNamespace, name); }
@@ -103,7 +100,6 @@ class Suite {
   // ---- nodes, and other schedulers. Kubelets reject what does not fit beside what they run.
 
   std::string a_node() { return "n" + std::to_string(1 + below(3)); }
-  bool is_up(const std::string& node) const;
   void set_ready(const std::string& node, bool ready);
   void set_cordoned(const std::string& node, bool cordoned);
   void delete_node(const std::string& node);  // until repair_nodes()
@@ -114,8 +110,8 @@ class Suite {
   // with two GPU parts, 2 takes the newest back, 3 names a failed one, 4 names a base learner.
   bool call_server(unsigned choice, bool records_call = true);
 
-  // Gives everybody a turn with all that there is to know, if somebody may have had none for
-  // kLatest: what rules.limit_parts() needs.
+  // Gives every program and kubelet a turn with all that there is to know, unless each had one
+  // within kLatest: what rules.limit_parts() needs.
   static constexpr std::chrono::seconds kLatest{20};
   void keep_up();
   // Planner, scheduler and kubelets, until they have nothing to do.
@@ -133,7 +129,6 @@ class Suite {
   void add_strangers();
   void check_strangers();
   void look_at_slices();
-  kube::Resources free_on(const std::string& node) const;
 
   std::mt19937 rng_;
   const bool shared_services_;                            // --services=shared
@@ -141,7 +136,6 @@ class Suite {
   const bool direct_placement_;                           // --direct-placement, of every third
   bool refuses_node_names_ = false;
   MonoTime kept_up_{};
-  int addresses_ = 0;          // that kubelets have given
   std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
   int thieves_ = 0;
   int extender_writes_left_ = -1;  // until the one that it is killed at

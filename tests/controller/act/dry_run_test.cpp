@@ -14,7 +14,7 @@ namespace nervex::controller {
 namespace {
 
 using testing::Applied;
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kJobKey;
 using testing::kNamespace;
 
@@ -23,7 +23,7 @@ const Error kAccountRefused{Code::kForbidden,
                             "looking up service account rl/trainer"};
 
 // A job of which the planner says that it does not fit.
-struct WaitingCluster : Cluster {
+struct WaitingCluster : ControllerCluster {
   explicit WaitingCluster(int collectors = 1, int learners = 1) {
     create_job(collectors, learners);
     settle();

@@ -16,7 +16,7 @@ namespace nervex::controller {
 namespace {
 
 using testing::Applied;
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kJobKey;
 using Strings = std::vector<std::string>;
 
@@ -24,8 +24,8 @@ const Error kConnectionReset{Code::kTransient, "connection reset"};
 constexpr const char* kKubernetes = "endpointslice-controller.k8s.io";
 
 // The job runs, its pods have addresses.
-struct NamedCluster : Cluster {
-  NamedCluster() : Cluster(true) {
+struct NamedCluster : ControllerCluster {
+  NamedCluster() : ControllerCluster(true) {
     create_job(1, 0);
     plan_and_run();
     api.clear_writes();
@@ -62,7 +62,7 @@ struct NamedCluster : Cluster {
 };
 
 // Keys that are due.
-std::set<std::string> woken(Cluster& cluster) {
+std::set<std::string> woken(ControllerCluster& cluster) {
   kube::WorkQueue& queue = cluster.controller->queues.endpoint_slices;
   std::set<std::string> keys;
   while (queue.size() > 0) {

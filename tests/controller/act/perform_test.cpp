@@ -16,14 +16,14 @@ namespace {
 
 using job::Phase;
 using testing::Applied;
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kJobKey;
 using Strings = std::vector<std::string>;
 
 const Error kLost{Code::kTransient, "connection reset"};
 
 // One collector and the coordinator, planned, nothing made yet.
-struct PlannedCluster : Cluster {
+struct PlannedCluster : ControllerCluster {
   PlannedCluster() {
     create_job(1, 0);
     settle();
@@ -161,7 +161,7 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
 
 TEST_CASE("the pods of a gang that start one after the other cost few status writes",
           "[controller][perform]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.controller = std::make_unique<testing::Process>(cluster.api, cluster.clock, false,
                                                           std::chrono::seconds(2));
   cluster.create_job(64, 0);
@@ -207,7 +207,7 @@ TEST_CASE("the pods of a gang that start one after the other cost few status wri
 
 TEST_CASE("a large job is created in several rounds, its coordinator in the last",
           "[controller][perform]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(600, 0);
   cluster.settle();
   cluster.plan();
@@ -224,7 +224,7 @@ TEST_CASE("a large job is created in several rounds, its coordinator in the last
 }
 
 TEST_CASE("a job of 64 pods records few events", "[controller][perform]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(63, 0);
   cluster.plan_and_run();
   for (const auto& name : cluster.names(kube::kPods)) {
@@ -282,7 +282,7 @@ TEST_CASE("what the API server rejects is reported on the job with its message",
 
 TEST_CASE("a PodGroup that is too large to store is reported on the job at once",
           "[controller][perform]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(1, 0);
   cluster.api.fail_next("POST", "/podgroups",
                         kube::status_error("POST", 500, "etcdserver: request is too large"));
@@ -378,7 +378,7 @@ TEST_CASE("a deletion that the API server rejects is reported once", "[controlle
 }
 
 // A job of five pods whose coordinator has just succeeded, as its status says.
-struct EndedCluster : Cluster {
+struct EndedCluster : ControllerCluster {
   EndedCluster() {
     create_job(3, 1);
     plan_and_run();
@@ -427,7 +427,7 @@ TEST_CASE("a merge patch holds what differs and removes fields that are absent",
 
 TEST_CASE("a job is deleted in the version that was decided on, and in no other",
           "[controller][perform]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(0, 0);
   cluster.settle();
   const job::Job seen = cluster.job();

@@ -9,14 +9,14 @@
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kJobKey;
 
 constexpr unsigned kAllButJobs = ~1U;
 
 // A job that runs with two collectors, one of which was asked for (by a user, or by the coordinator
 // through nervex-server) while it ran.
-struct GrownCluster : Cluster {
+struct GrownCluster : ControllerCluster {
   explicit GrownCluster(bool by_request) {
     create_job(1, 0);
     plan_and_run();
@@ -122,7 +122,7 @@ TEST_CASE("only a change of spec, status or the job itself stops a removal",
 }
 
 TEST_CASE("a job's ordinary rounds read it never", "[controller][confirm]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   const auto watched = [&](const std::function<void()>& work) {
     int reads = 0;
     cluster.api.fail_next(

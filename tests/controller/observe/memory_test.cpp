@@ -54,7 +54,7 @@ void operator delete(void* pointer, std::size_t) noexcept { operator delete(poin
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 
 // 5,000 pods of 100 kB each, made page by page: 500 MB of JSON in all.
 class LargePods final : public kube::Api {
@@ -114,7 +114,7 @@ TEST_CASE("5,000 large pods, 500 MB in all, are read in the memory of one page",
 }
 
 // A job in its second attempt, its base gang planned, nothing of it created yet.
-struct SecondAttempt : Cluster {
+struct SecondAttempt : ControllerCluster {
   SecondAttempt() {
     create_job(3, 0);
     change_spec({{"backoffLimit", 3}});
@@ -198,7 +198,7 @@ TEST_CASE("while a pod of an earlier attempt lives, its slot waits and the look 
 }
 
 TEST_CASE("the pod before a replaced one is asked for by its name", "[controller][live_pods]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(1, 0);
   cluster.settle();
   cluster.plan();

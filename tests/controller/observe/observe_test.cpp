@@ -10,13 +10,13 @@
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kJobKey;
 using testing::RunningCluster;
 
 const ObserveOptions kOptions{"server:8080", "nervex-system/aggregator-config"};
 
-Result<std::optional<Observed>> look(Cluster& cluster) {
+Result<std::optional<Observed>> look(ControllerCluster& cluster) {
   const Stores& stores = cluster.controller->stores;
   auto seen = observe_caches(stores, kOptions, kJobKey, cluster.clock.now());
   if (!seen) return seen;
@@ -26,7 +26,7 @@ Result<std::optional<Observed>> look(Cluster& cluster) {
 }
 
 TEST_CASE("a job that is not there is nothing to decide on", "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   const auto seen = look(cluster);
   REQUIRE(seen);
   CHECK_FALSE(seen->has_value());
@@ -70,7 +70,7 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
                            Row{kube::kServices, "dqn-coordinator", "service dqn-coordinator"},
                            Row{kube::kPodGroups, "dqn-1", "podgroup dqn-1"});
   CAPTURE(row.remains);
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.add_aggregator_config();
   cluster.api.add(row.kind, "rl", of_deleted_job(row.name));
   cluster.create_job(1, 0);
@@ -93,7 +93,7 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
 
 TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end it",
           "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   const SysTime until = cluster.clock.now() + std::chrono::seconds(40);
   Json pod = of_deleted_job("dqn-coordinator");
   pod["metadata"]["deletionTimestamp"] = to_rfc3339(until);
@@ -119,7 +119,7 @@ TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end
 
 TEST_CASE("a back-off that a wrong clock has written is passed over for good",
           "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(1, 0);
   cluster.settle();
   const auto wrong = cluster.clock.now() + std::chrono::hours(1);
@@ -134,7 +134,7 @@ TEST_CASE("a back-off that a wrong clock has written is passed over for good",
 
 TEST_CASE("what others have, and names that are not needed, hold nothing up",
           "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-collector-bcdfg"));
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator", "another"));
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-aggregator"));  // no config: none is made
@@ -145,7 +145,7 @@ TEST_CASE("what others have, and names that are not needed, hold nothing up",
 
 TEST_CASE("a job that waits for a deleted one can be suspended and resumed",
           "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
   cluster.create_job(1, 0);
   cluster.settle();
@@ -167,7 +167,7 @@ TEST_CASE("a job that waits for a deleted one can be suspended and resumed",
 
 TEST_CASE("a timeout ends the wait and leaves the deleted job's objects alone",
           "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator"));
   cluster.create_job(1, 0);
   cluster.change_spec({{"scheduleTimeoutSeconds", 5}});
@@ -244,7 +244,7 @@ TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
 
 // Nobody saw it run: the controller was away.
 TEST_CASE("a coordinator that has made a call is known to have run", "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(1, 0);
   cluster.settle();
   cluster.plan();
@@ -402,7 +402,7 @@ TEST_CASE("what is left over is deleted only if a live read agrees", "[controlle
 }
 
 TEST_CASE("a coordinator that never ran is not looked for", "[controller][observe]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(0, 0);
   cluster.settle();
   cluster.api.fail_next("GET", "/pods/", {Code::kTransient, "timeout"});

@@ -12,7 +12,7 @@
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 
 TEST_CASE("only what moves counts may wait", "[controller][watches]") {
   using kube::PodPhase;
@@ -118,7 +118,7 @@ bool comes_true(const std::function<bool()>& condition) {
 
 TEST_CASE("a running controller takes a job from its creation to its end",
           "[controller][watches]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
   add_watches(watches, parts.stores, parts.queues, std::chrono::milliseconds(0));
@@ -165,7 +165,7 @@ TEST_CASE("a running controller takes a job from its creation to its end",
 
 TEST_CASE("the last state of a coordinator that was marked is kept as long as its job",
           "[controller][watches]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.create_job(1, 0);
   cluster.settle();
   cluster.plan();
@@ -204,7 +204,7 @@ TEST_CASE("an object that changes hands brings up the job that had it", "[contro
                      {"controller", true}}}}}}};
   };
   const auto& kind = *GENERATE(&kube::kPods, &kube::kServices);
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.api.add(kind, "rl", owned_by("dqn"));
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);

@@ -10,14 +10,14 @@
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kJobKey;
 using Strings = std::vector<std::string>;
 
 // It runs, its pods have names, one of them is being deleted, and the controller has restarted
 // since the job cannot be read any more.
-struct UnreadableCluster : Cluster {
-  UnreadableCluster() : Cluster(true) {
+struct UnreadableCluster : ControllerCluster {
+  UnreadableCluster() : ControllerCluster(true) {
     create_job(2, 0);
     plan_and_run();
     process();

@@ -13,8 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr const char* kNsOfPods = "rl";
-constexpr int kNodes = 4;
+constexpr int kNodeCount = 4;
 constexpr std::size_t kLongestStory = 120;
 constexpr seconds kStep{5};                       // time passes in steps of at most this
 constexpr seconds kLatestAct{10};                 // how long an actor may do nothing
@@ -50,35 +49,37 @@ std::string random_node(int number) { return fmt::format("n{}", number); }
 SimCluster::SimCluster(unsigned seed, const SimOptions& options)
     : options_(options),
       rng_(seed),
-      observer_(api_, clock_, limits_of(options), counted_pods(options)),
-      controller_(api_, clock_, observer_, rng_, options.places_directly) {
+      observer_(view, clock, limits_of(options), counted_pods(options)),
+      controller_(*this, observer_, rng_, options.places_directly),
+      scheduler_(*this, extender_,
+                 {.counts_gang_pods = options.scheduler_counts, .backs_off = true}) {
   set_log_level(LogLevel::kError);
-  api_.terminate_pods_slowly();
+  api.terminate_pods_slowly();
   door_.fault = [this](const kube::ApiRequest& request) { return fault_for(request); };
-  for (int i = 0; i < kNodes; ++i) add_node(random_node(i), i < 3 ? 8 : 0, 16, i < 2 ? "a" : "b");
+  connect_scheduler();
+  for (int i = 0; i < kNodeCount; ++i) add_random_node(i);
   for (const char* zone : {"a", "b"}) {
     add_volume(zone);
-    api_.add(kube::kPersistentVolumeClaims, kNsOfPods,
-             {{"apiVersion", "v1"},
-              {"kind", "PersistentVolumeClaim"},
-              {"metadata", {{"name", fmt::format("data-{}", zone)}, {"namespace", kNsOfPods}}},
-              {"spec", {{"volumeName", fmt::format("volume-{}", zone)}}}});
+    api.add(kube::kPersistentVolumeClaims, kNamespace,
+            {{"apiVersion", "v1"},
+             {"kind", "PersistentVolumeClaim"},
+             {"metadata", {{"name", fmt::format("data-{}", zone)}, {"namespace", kNamespace}}},
+             {"spec", {{"volumeName", fmt::format("volume-{}", zone)}}}});
   }
-  for (MonoTime& acted : acted_) acted = clock_.mono();
-  fresh_from_ = api_.resource_version();
-  down_since_ = clock_.mono();
+  for (MonoTime& acted : acted_) acted = clock.mono();
+  fresh_from_ = api.resource_version();
+  down_since_ = clock.mono();
   start_extender();
 }
 
 void SimCluster::note(const std::string& what) {
   if (story_.size() >= kLongestStory) story_.erase(story_.begin());
-  story_.push_back(
-      fmt::format("{} v{} {}", to_rfc3339(clock_.now()), api_.resource_version(), what));
+  story_.push_back(fmt::format("{} v{} {}", to_rfc3339(clock.now()), api.resource_version(), what));
 }
 
 std::string SimCluster::story() const {
   std::string text = fmt::format("{}\nand in the end:\n", fmt::join(story_, "\n"));
-  for (const auto& [uid, group] : observer_.view.groups()) {
+  for (const auto& [uid, group] : view.groups()) {
     text += fmt::format("{} {} generation {} seen {}\n", group.meta.name, uid,
                         group.meta.generation, group.status.observed_generation);
     for (const gang::GangStatus& gang : group.status.gangs) {
@@ -94,12 +95,13 @@ std::string SimCluster::story() const {
                           to_rfc3339(avoided.until));
     }
   }
-  for (const auto& [uid, pod] : observer_.view.pods()) {
-    text += fmt::format("{} {} on '{}' {}{} {} {} {}\n", pod.name,
-                        pod.slot ? pod.slot->placement : 0, pod.node, pod.phase,
-                        pod.deleting ? ", leaving" : "", pod.reason, pod.refusal, assumed_on(pod));
+  for (const auto& [uid, pod] : view.pods()) {
+    text +=
+        fmt::format("{} {} on '{}' {}{} {} {} {}\n", pod.name, pod.slot ? pod.slot->placement : 0,
+                    pod.node, pod.phase, pod.deleting ? ", leaving" : "", pod.reason, pod.refusal,
+                    scheduler_.assumed_on(pod));
   }
-  for (const auto& [name, node] : observer_.view.nodes()) {
+  for (const auto& [name, node] : view.nodes()) {
     text += fmt::format("{}{}{}{} ", name, node.ready ? "" : " not ready",
                         node.cordoned ? " cordoned" : "", node.tainted ? " tainted" : "");
   }
@@ -109,7 +111,7 @@ std::string SimCluster::story() const {
 // ---- time
 
 void SimCluster::act(Actor actor) {
-  acted_[actor] = clock_.mono();
+  acted_[actor] = clock.mono();
   switch (actor) {
     case kExtender:
       if (!extender_) return start_extender();
@@ -127,10 +129,10 @@ void SimCluster::act(Actor actor) {
 }
 
 void SimCluster::pass(milliseconds time) {
-  clock_.advance(time);
+  clock.advance(time);
   observer_.look();
   for (int actor = 0; actor < kActors; ++actor) {
-    if (clock_.mono() - acted_[actor] > kLatestAct) act(static_cast<Actor>(actor));
+    if (clock.mono() - acted_[actor] > kLatestAct) act(static_cast<Actor>(actor));
     observer_.look();
   }
 }
@@ -141,18 +143,16 @@ void SimCluster::kill_extender() {
   if (!extender_) return;
   note("the extender is killed");
   count("extender killed");
-  for (const auto& [uid, pod] : observer_.view.pods()) {
-    if (!extender_->held.node_of(uid).empty()) retry_later(uid);
-  }
+  scheduler_.lose_extender();
   extender_.reset();
-  down_since_ = clock_.mono();
-  fresh_from_ = api_.resource_version();
+  down_since_ = clock.mono();
+  fresh_from_ = api.resource_version();
 }
 
 // Each kind is listed at another moment since then; plans are made when all are current.
 void SimCluster::start_extender() {
-  extender_ = std::make_unique<ExtenderProcess>(door_, api_, clock_, extender_options(options_));
-  const std::int64_t now = api_.resource_version();
+  extender_ = std::make_unique<ExtenderProcess>(door_, api, clock, extender_options(options_));
+  const std::int64_t now = api.resource_version();
   for (auto& feed : extender_->feeds) {
     feed->list(now - below(static_cast<std::size_t>(now - fresh_from_ + 1)));
   }
@@ -160,7 +160,7 @@ void SimCluster::start_extender() {
   note("the extender starts");
   observer_.look();
   observer_.extender_was_started(
-      std::chrono::duration_cast<milliseconds>(clock_.mono() - down_since_));
+      std::chrono::duration_cast<milliseconds>(clock.mono() - down_since_));
 }
 
 void SimCluster::in_extender(const std::function<void()>& work) {
@@ -182,7 +182,7 @@ void SimCluster::plan() {
 void SimCluster::deliver_some() {
   if (!extender_) return;
   for (auto& feed : extender_->feeds) {
-    const auto left = static_cast<std::size_t>(api_.resource_version() - feed->position());
+    const auto left = static_cast<std::size_t>(api.resource_version() - feed->position());
     if (once_in(3)) continue;
     feed->deliver(feed->position() +
                   (once_in(2) ? static_cast<std::int64_t>(left) : below(left + 1)));
@@ -190,7 +190,7 @@ void SimCluster::deliver_some() {
 }
 
 void SimCluster::deliver_all() {
-  if (extender_) extender_->deliver(api_.resource_version());
+  if (extender_) extender_->deliver(api.resource_version());
 }
 
 std::optional<Door::Fault> SimCluster::fault_for(const kube::ApiRequest& request) {
@@ -211,7 +211,7 @@ std::optional<Door::Fault> SimCluster::fault_for(const kube::ApiRequest& request
     count("node lost at a binding");
     note(fmt::format("{} {} at that moment", node, dies ? "dies" : "is cordoned"));
     observer_.expect_fresh(false);
-    if (observer_.view.node(node) != nullptr) dies ? set_ready(node, false) : cordon(node, true);
+    if (view.node(node) != nullptr) dies ? set_ready(node, false) : set_cordoned(node, true);
   }
   // It is made again when the planner's back-off is over, by the next cycle.
   const bool is_rejected = hit.error && hit.error->code == Code::kInvalid;
@@ -235,261 +235,101 @@ void SimCluster::arm_fault() {
 
 // ---- kube-scheduler
 
-std::string SimCluster::assumed_on(const PodSeen& pod) const {
-  if (pod.is_bound()) return pod.occupies() ? pod.node : "";
-  return extender_ ? extender_->held.node_of(pod.uid) : "";
-}
-
-std::string SimCluster::zone_of(const std::string& claim) const {
-  const Json object = api_.get(kube::kPersistentVolumeClaims, kNsOfPods, claim);
-  const std::string volume = kube::string_at(object, {"spec", "volumeName"});
-  return volume.empty() ? "" : volume.substr(volume.rfind('-') + 1);
-}
-
-// NodeUnschedulable, TaintToleration, VolumeBinding, NodePorts, NodeResourcesFit.
-bool SimCluster::plugins_allow(const PodSeen& pod, const NodeSeen& node, bool sees_assumed) {
-  if (!node.lets_in()) return false;
-  for (const std::string& claim : pod.claims) {
-    const std::string zone = zone_of(claim);
-    if (zone.empty() || zone == node.zone) continue;
-    count("volume elsewhere");
-    return false;
-  }
-  const auto is_on = [&](const PodSeen& other) {
-    return (sees_assumed ? assumed_on(other) : other.occupies() ? other.node : "") == node.name;
-  };
-  if (pod.port != 0) {
-    for (const auto& [uid, other] : observer_.view.pods()) {
-      if (other.port != pod.port || !is_on(other)) continue;
-      count("port conflict");
-      return false;
-    }
-  }
-  // For gangs the extender's own checks must be enough, unless other schedulers bind pods too.
-  if (pod.slot && !options_.scheduler_counts) return true;
-  Sums left = node.allocatable;
-  for (const auto& [uid, other] : observer_.view.pods()) {
-    if (!is_on(other)) continue;
-    for (const auto& [name, amount] : other.requests) left[name] -= amount;
-  }
-  return std::all_of(pod.requests.begin(), pod.requests.end(),
-                     [&](const auto& one) { return left[one.first] >= one.second; });
-}
-
-// The first time says since when; a later reason is of the same condition.
-void SimCluster::refuse(const PodSeen& pod, const std::string& reason) {
-  if (pod.refusal == reason) return;
-  const Json before = api_.get(kube::kPods, kNsOfPods, pod.name);
-  std::string since = to_rfc3339(clock_.now());
-  Json conditions = Json::array();
-  for (const Json& condition : kube::array_at(before, {"status", "conditions"})) {
-    if (condition["type"] != "PodScheduled") {
-      conditions.push_back(condition);
-    } else if (condition["status"] == "False") {
-      since = condition["lastTransitionTime"];
-    }
-  }
-  conditions.push_back({{"type", "PodScheduled"},
-                        {"status", "False"},
-                        {"reason", reason},
-                        {"message", "0/4 nodes are available"},
-                        {"lastTransitionTime", since}});
-  count("refused: " + reason);
-  api_.change(kube::kPods, kNsOfPods, pod.name, {{"status", {{"conditions", conditions}}}});
-}
-
-void SimCluster::retry_later(const std::string& uid) {
-  not_before_[uid] =
-      clock_.mono() + std::min(seconds(1 << std::min(tries_[uid]++, 4)), seconds(10));
-}
-
-void SimCluster::finish_held() {
-  in_extender([this] {
-    for (const auto& [uid, result] : extender_->held.finish()) {
-      tries_.try_emplace(uid, 0);
-      observer_.look();
-      if (result) {
-        count("pod bound");
-        continue;
-      }
-      const std::string& error = result.error().message;
-      if (error.find("cannot start now") != std::string::npos) count("commit rejected");
-      if (error.find("did not come to be bound") != std::string::npos) count("held in vain");
-      retry_later(uid);
-      const PodSeen* pod = observer_.view.pod(uid);
-      if (pod != nullptr && !pod->is_bound() && pod->slot) refuse(*pod, "SchedulerError");
-    }
-  });
-  observer_.look();
+void SimCluster::connect_scheduler() {
+  scheduler_.in_extender = [this](const auto& work) { in_extender(work); };
+  scheduler_.look = [this] { observer_.look(); };
+  scheduler_.count = [this](const auto& what) { count(what); };
+  scheduler_.choose_one_of = [this](std::size_t n) { return static_cast<std::size_t>(below(n)); };
 }
 
 void SimCluster::kill_scheduler() {
   if (!extender_) return;
   note("kube-scheduler is killed");
   count("scheduler killed");
-  extender_->held.lose_callers();
-  not_before_.clear();
-  tries_.clear();
-}
-
-// VolumeBinding's PreBind: a claim that waited for its first consumer stays with that zone.
-void SimCluster::bind_claims(const PodSeen& pod, const std::string& node) {
-  for (const std::string& claim : pod.claims) {
-    if (!zone_of(claim).empty()) continue;
-    count("claim bound late");
-    const std::string volume = "volume-" + observer_.view.node(node)->zone;
-    api_.change(kube::kPersistentVolumeClaims, kNsOfPods, claim,
-                {{"spec", {{"volumeName", volume}}}});
-  }
-}
-
-void SimCluster::try_pod(const std::string& uid) {
-  const PodSeen* pod = observer_.view.pod(uid);
-  if (pod == nullptr || pod->is_bound() || pod->deleting) return;
-  std::vector<std::string> names;
-  for (const auto& [name, node] : observer_.view.nodes()) {
-    if (plugins_allow(*pod, node, true)) names.push_back(name);
-  }
-  kube::FilterResult result;
-  if (!names.empty()) {
-    const kube::FilterArgs args{
-        *kube::decode_pod(kube::to_text(api_.get(kube::kPods, kNsOfPods, pod->name)),
-                          extender::pod_filter()),
-        names};
-    result = extender::filter(args, extender::filter_view(extender_->plans, args));
-  }
-  if (!result.node_names.empty()) {
-    const std::string node =
-        result.node_names[static_cast<std::size_t>(below(result.node_names.size()))];
-    bind_claims(*pod, node);
-    in_extender([&] { extender_->held.begin({pod->name, kNsOfPods, uid, node}); });
-  } else {
-    retry_later(uid);
-    if (pod->slot) refuse(*pod, result.error.empty() ? "Unschedulable" : "SchedulerError");
-  }
+  scheduler_.restart();
 }
 
 void SimCluster::schedule(bool tries_all) {
-  finish_held();
-  std::vector<std::string> uids;
-  for (const auto& [uid, pod] : observer_.view.pods()) {
-    if (!pod.is_bound() && !pod.deleting && assumed_on(pod).empty()) uids.push_back(uid);
-  }
+  scheduler_.finish_held();
+  std::vector<std::string> uids = scheduler_.waiting();
   std::shuffle(uids.begin(), uids.end(), rng_);
   for (const std::string& uid : uids) {
-    finish_held();
+    scheduler_.finish_held();
     if (!extender_) return;
-    const auto not_before = not_before_.find(uid);
-    const bool waits = not_before != not_before_.end() && not_before->second > clock_.mono();
-    if (waits || (!tries_all && once_in(3))) continue;
+    if (!scheduler_.is_due(uid) || (!tries_all && once_in(3))) continue;
     const bool fresh = tries_all || once_in(2);
     if (fresh) deliver_all();
     observer_.expect_fresh(fresh);
-    try_pod(uid);
-    finish_held();
+    scheduler_.try_pod(uid);
+    scheduler_.finish_held();
     observer_.expect_fresh(false);
     // The cache follows closely where the scheduler's plugins are not what keeps a node from
     // overflow.
     if (extender_ && !options_.scheduler_counts) {
-      extender_->pod_feed->deliver(api_.resource_version());
+      extender_->pod_feed->deliver(api.resource_version());
     }
-    finish_held();
+    scheduler_.finish_held();
   }
 }
 
 void SimCluster::add_plain_pod() {
-  const std::string name = fmt::format("plain{}", names_++);
-  kube::Resources requests = ask(below(4), 1);
-  requests.set("pods", 0);
-  api_.add(kube::kPods, kNsOfPods,
-           {{"metadata", {{"name", name}, {"namespace", kNsOfPods}}},
-            {"spec",
-             {{"schedulerName", "nervex-scheduler"},
-              {"containers",
-               Json::array({{{"name", "main"},
-                             {"resources", {{"requests", kube::encode_resources(requests)}}}}})}}},
-            {"status", {{"phase", "Pending"}}}});
+  add_pod({.name = fmt::format("plain{}", names_++),
+           .requests = ask(below(4), 1),
+           .scheduler = std::string(gang::kSchedulerName)});
 }
 
 // Another scheduler binds a pod of its own where it fits, reserved or not.
 void SimCluster::add_foreign_pod() {
   if (!options_.scheduler_counts) return;
-  const std::string name = random_node(below(kNodes));
-  const NodeSeen* node = observer_.view.node(name);
+  const std::string name = random_node(below(kNodeCount));
+  const NodeSeen* node = view.node(name);
   if (node == nullptr) return;
-  PodSeen pod;
+  PodSeen seen;
   const int gpus = below(node->allocatable.at("nvidia.com/gpu") == 0 ? 1 : 5);
   const int cores = 1 + below(4);
-  pod.requests = {{"cpu", cores * 1000}, {"nvidia.com/gpu", gpus}, {"pods", 1}};
-  if (once_in(3)) pod.port = 8080;
-  if (!plugins_allow(pod, *node, !options_.others_race)) return;
-  kube::Resources requests = ask(gpus, cores);
-  requests.set("pods", 0);
-  Json container{{"name", "main"}, {"resources", {{"requests", kube::encode_resources(requests)}}}};
-  if (pod.port != 0) container["ports"] = Json::array({{{"hostPort", pod.port}}});
+  seen.requests = {{"cpu", cores * 1000}, {"nvidia.com/gpu", gpus}, {"pods", 1}};
+  if (once_in(3)) seen.port = 8080;
+  if (!scheduler_.plugins_allow(seen, *node, !options_.others_race)) return;
+  NewPod pod{
+      .name = fmt::format("foreign{}", names_++), .requests = ask(gpus, cores), .node = name};
+  if (seen.port != 0) pod.host_ports.push_back(seen.port);
   count("foreign pod");
-  api_.add(kube::kPods, kNsOfPods,
-           {{"metadata", {{"name", fmt::format("foreign{}", names_++)}, {"namespace", kNsOfPods}}},
-            {"spec", {{"nodeName", name}, {"containers", Json::array({container})}}},
-            {"status", {{"phase", "Pending"}}}});
+  add_pod(pod);
 }
 
 // ---- nodes
 
-void SimCluster::add_node(const std::string& name, std::int64_t gpus, std::int64_t cores,
-                          const std::string& zone) {
-  const kube::Node node = a_node(name, gpus, cores);
-  api_.add(kube::kNodes, "",
-           {{"apiVersion", "v1"},
-            {"kind", "Node"},
-            {"metadata", {{"name", name}, {"labels", {{"topology.kubernetes.io/zone", zone}}}}},
-            {"spec", Json::object()},
-            {"status",
-             {{"allocatable", kube::encode_resources(node.allocatable)},
-              {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
+void SimCluster::add_random_node(int number) {
+  add_node(random_node(number), number < 3 ? 8 : 0, 16, number < 2 ? "a" : "b");
 }
 
 void SimCluster::add_volume(const std::string& zone) {
   const Json expression{
       {"key", "topology.kubernetes.io/zone"}, {"operator", "In"}, {"values", {zone}}};
-  api_.add(kube::kPersistentVolumes, "",
-           {{"apiVersion", "v1"},
-            {"kind", "PersistentVolume"},
-            {"metadata", {{"name", "volume-" + zone}}},
-            {"spec",
-             {{"nodeAffinity",
-               {{"required",
-                 {{"nodeSelectorTerms",
-                   Json::array({{{"matchExpressions", Json::array({expression})}}})}}}}}}}});
-}
-
-void SimCluster::set_ready(const std::string& node, bool ready) {
-  api_.change(
-      kube::kNodes, "", node,
-      {{"status",
-        {{"conditions", Json::array({{{"type", "Ready"},
-                                      {"status", ready ? "True" : "Unknown"},
-                                      {"lastTransitionTime", to_rfc3339(clock_.now())}}})}}}});
-}
-
-void SimCluster::cordon(const std::string& node, bool cordoned) {
-  api_.change(kube::kNodes, "", node, {{"spec", {{"unschedulable", cordoned}}}});
+  api.add(kube::kPersistentVolumes, "",
+          {{"apiVersion", "v1"},
+           {"kind", "PersistentVolume"},
+           {"metadata", {{"name", "volume-" + zone}}},
+           {"spec",
+            {{"nodeAffinity",
+              {{"required",
+                {{"nodeSelectorTerms",
+                  Json::array({{{"matchExpressions", Json::array({expression})}}})}}}}}}}});
 }
 
 void SimCluster::change_node() {
-  const int number = below(kNodes);
+  const int number = below(kNodeCount);
   const std::string name = random_node(number);
   const bool healthy = once_in(2);
-  if (observer_.view.node(name) == nullptr) {
-    if (healthy) add_node(name, number < 3 ? 8 : 0, 16, number < 2 ? "a" : "b");
+  if (view.node(name) == nullptr) {
+    if (healthy) add_random_node(number);
     return;
   }
   switch (below(7)) {
     case 0:
       count("node deleted");
       note(name + " is deleted");
-      api_.remove(kube::kNodes, "", name);
-      return;
+      return delete_node(name);
     case 1:
     case 2:
       if (!healthy) count("node not ready");
@@ -498,56 +338,30 @@ void SimCluster::change_node() {
     case 3:
     case 4:
       note(fmt::format("{} cordoned: {}", name, !healthy));
-      return cordon(name, !healthy);
-    default: {
-      const Json taint{{"key", "maintenance"}, {"effect", "NoSchedule"}};
+      return set_cordoned(name, !healthy);
+    default:
       note(fmt::format("{} tainted: {}", name, !healthy));
-      api_.change(kube::kNodes, "", name,
-                  {{"spec", {{"taints", healthy ? Json::array() : Json::array({taint})}}}});
-    }
+      set_tainted(name, !healthy);
   }
-}
-
-// By what the kubelet has let in: resources and ports, and no taint or cordon.
-bool SimCluster::admits(const PodSeen& pod, const NodeSeen& node) const {
-  const auto is_in = [&](const PodSeen& other) { return other.phase == "Running"; };
-  const Sums left = observer_.view.left_on(node, is_in);
-  for (const auto& [name, amount] : pod.requests) {
-    const auto has = left.find(name);
-    if (has == left.end() || has->second < amount) return false;
-  }
-  return std::none_of(
-      observer_.view.pods().begin(), observer_.view.pods().end(), [&](const auto& entry) {
-        const PodSeen& other = entry.second;
-        return other.node == pod.node && is_in(other) && pod.port != 0 && other.port == pod.port;
-      });
-}
-
-void SimCluster::set_phase(const PodSeen& pod, const std::string& phase,
-                           const std::string& reason) {
-  Json status{{"phase", phase}};
-  if (phase == "Running" || pod.phase == "Pending") status["startTime"] = to_rfc3339(clock_.now());
-  if (!reason.empty()) status["reason"] = reason;
-  api_.change(kube::kPods, kNsOfPods, pod.name, {{"status", status}});
 }
 
 void SimCluster::run_kubelets(bool all) {
-  for (const auto& [uid, known] : std::map(observer_.view.pods())) {
+  for (const auto& [uid, known] : std::map(view.pods())) {
     observer_.look();
-    const PodSeen* pod = observer_.view.pod(uid);
+    const PodSeen* pod = view.pod(uid);
     if (pod == nullptr || !pod->is_bound() || (!all && once_in(2))) continue;
-    const NodeSeen* node = observer_.view.node(pod->node);
+    const NodeSeen* node = view.node(pod->node);
     if (node == nullptr || !node->ready) continue;
     if (pod->deleting) {
-      api_.end_termination(kNsOfPods, pod->name);
+      api.end_termination(kNamespace, pod->name);
     } else if (pod->phase == "Pending") {
       const bool is_odd = !is_calm_ && once_in(40);
-      if (admits(*pod, *node) && !is_odd) {
-        set_phase(*pod, "Running", "");
+      if (admits(*pod) && !is_odd) {
+        run_pod(pod->name);
       } else {
         note(fmt::format("kubelet of {} rejects {}", pod->node, pod->name));
         count("kubelet rejection");
-        set_phase(*pod, "Failed", is_odd ? "UnexpectedAdmissionError" : "OutOfcpu");
+        reject_pod(pod->name, is_odd ? "UnexpectedAdmissionError" : "OutOfcpu");
       }
     }
   }
@@ -556,36 +370,36 @@ void SimCluster::run_kubelets(bool all) {
 
 void SimCluster::run_pod_gc() {
   std::map<std::string, MonoTime> absent;
-  for (const auto& [uid, pod] : std::map(observer_.view.pods())) {
-    if (!pod.is_bound() || observer_.view.node(pod.node) != nullptr) continue;
+  for (const auto& [uid, pod] : std::map(view.pods())) {
+    if (!pod.is_bound() || view.node(pod.node) != nullptr) continue;
     const auto known = absent_.find(pod.node);
-    const MonoTime since = known == absent_.end() ? clock_.mono() : known->second;
+    const MonoTime since = known == absent_.end() ? clock.mono() : known->second;
     absent.emplace(pod.node, since);
-    if (clock_.mono() - since < kGcAfter) continue;
+    if (clock.mono() - since < kGcAfter) continue;
     count("pod garbage");
-    api_.remove(kube::kPods, kNsOfPods, pod.name);
+    api.remove(kube::kPods, kNamespace, pod.name);
   }
   absent_ = std::move(absent);
   observer_.look();
 }
 
 void SimCluster::finish_pod() {
-  for (const auto& [uid, pod] : observer_.view.pods()) {
+  for (const auto& [uid, pod] : view.pods()) {
     if (pod.phase != "Running" || pod.deleting || !once_in(4)) continue;
     note(pod.name + " succeeds");
-    return set_phase(pod, "Succeeded", "");
+    return end_pod(pod.name, true);
   }
 }
 
 void SimCluster::lose_pod() {
-  for (const auto& [uid, pod] : observer_.view.pods()) {
+  for (const auto& [uid, pod] : view.pods()) {
     if (!pod.slot || pod.is_finished() || pod.deleting || !once_in(6)) continue;
     if (pod.is_bound() && once_in(2)) {
       note(pod.name + " is evicted");
-      return set_phase(pod, "Failed", "Evicted");
+      return evict_pod(pod.name);
     }
     note(pod.name + " is deleted by a user");
-    (void)kube::delete_object(api_, kube::kPods, kNsOfPods, pod.name, uid);
+    (void)kube::delete_object(api, kube::kPods, kNamespace, pod.name, uid);
     return;
   }
 }
@@ -684,30 +498,28 @@ void SimCluster::step() {
 void SimCluster::repair() {
   is_calm_ = true;
   faults_.clear();
-  for (int i = 0; i < kNodes; ++i) {
+  for (int i = 0; i < kNodeCount; ++i) {
     const std::string name = random_node(i);
-    if (observer_.view.node(name) == nullptr) {
-      add_node(name, i < 3 ? 8 : 0, 16, i < 2 ? "a" : "b");
-      continue;
+    if (view.node(name) == nullptr) {
+      add_random_node(i);
+    } else {
+      repair_node(name);
     }
-    set_ready(name, true);
-    api_.change(kube::kNodes, "", name,
-                {{"spec", {{"taints", Json::array()}, {"unschedulable", false}}}});
   }
   for (int i = 0; i < 16; ++i) add_node(fmt::format("more{}", i), 64, 128, i % 2 == 0 ? "a" : "b");
-  for (const auto& [uid, pod] : observer_.view.pods()) {
-    if (!pod.slot) api_.remove(kube::kPods, kNsOfPods, pod.name);
+  for (const auto& [uid, pod] : view.pods()) {
+    if (!pod.slot) api.remove(kube::kPods, kNamespace, pod.name);
   }
   // Pods of one port need a node each.
   int with_port = 0;
-  for (const auto& [uid, group] : observer_.view.groups()) {
+  for (const auto& [uid, group] : view.groups()) {
     if (group.spec.priority != 1 || ++with_port <= 2) continue;
-    api_.remove(kube::kPodGroups, kNsOfPods, group.meta.name);
+    api.remove(kube::kPodGroups, kNamespace, group.meta.name);
   }
   // Without held binds a coordinator whose port is taken meets the same nodes in each attempt.
-  for (const auto& [uid, group] : observer_.view.groups()) {
+  for (const auto& [uid, group] : view.groups()) {
     if (options_.holds_binds || group.spec.priority != 2) continue;
-    api_.remove(kube::kPodGroups, kNsOfPods, group.meta.name);
+    api.remove(kube::kPodGroups, kNamespace, group.meta.name);
   }
   if (!extender_) start_extender();
   extender_->held.notice_callers();
@@ -715,7 +527,7 @@ void SimCluster::repair() {
 }
 
 std::string SimCluster::not_whole() const {
-  for (const auto& [uid, group] : observer_.view.groups()) {
+  for (const auto& [uid, group] : view.groups()) {
     if (group.status.observed_generation != group.meta.generation) {
       return group.meta.name + " is not decided on";
     }
@@ -727,7 +539,7 @@ std::string SimCluster::not_whole() const {
     }
     for (const gang::MemberSet& set : group.spec.members) {
       for (const gang::SlotId slot : set.slots) {
-        const auto& pods = observer_.view.pods();
+        const auto& pods = view.pods();
         const bool is_there = std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
           const PodSeen& pod = entry.second;
           return pod.slot && pod.slot->pod_group_uid == uid && pod.slot->role == set.role &&
@@ -749,13 +561,13 @@ void SimCluster::come_to_rest() {
   repair();
   // Longer than a set keeps away from a node, and than a gang whose plans fail waits for the next.
   constexpr std::chrono::minutes kLongest{40};
-  const MonoTime begin = clock_.mono();
+  const MonoTime begin = clock.mono();
   int quiet = 0;
-  while (quiet < 3 && clock_.mono() - begin < kLongest && broken().empty()) {
-    const std::int64_t before = api_.resource_version();
+  while (quiet < 3 && clock.mono() - begin < kLongest && broken().empty()) {
+    const std::int64_t before = api.resource_version();
     for (int actor = 0; actor < kActors; ++actor) act(static_cast<Actor>(actor));
     observer_.look();
-    const bool is_done = api_.resource_version() == before && not_whole().empty();
+    const bool is_done = api.resource_version() == before && not_whole().empty();
     quiet = is_done ? quiet + 1 : 0;
     pass(kStep);
   }
@@ -763,7 +575,7 @@ void SimCluster::come_to_rest() {
   if (const std::string missing = not_whole(); !missing.empty()) {
     observer_.breach("at rest " + missing);
   } else if (quiet < 3) {
-    observer_.breach("something happens at rest, for ever");
+    observer_.breach("something happens at rest, endlessly");
   }
   if (!extender_->plans.unconfirmed().empty()) observer_.breach("at rest a write is unconfirmed");
 }

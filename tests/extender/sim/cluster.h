@@ -1,5 +1,6 @@
-// tests/extender/sim/cluster.h - a cluster in memory around the extender's own code:
-// kube-scheduler, other schedulers, kubelets, nodes that come and go, volumes, and faults.
+// tests/extender/sim/cluster.h - a cluster around the extender's own code in which everything
+// happens at random: kube-scheduler, other schedulers, kubelets, nodes that come and go, volumes,
+// faults.
 //
 // Everything that happens follows from the seed.
 #pragma once
@@ -13,11 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/cluster/cluster.h"
 #include "tests/extender/extender_process.h"
+#include "tests/extender/kube_scheduler.h"
 #include "tests/extender/sim/controller.h"
 #include "tests/extender/sim/observer.h"
 #include "tests/support/door.h"
-#include "tests/support/fake_clock.h"
 
 namespace nervex::testing {
 
@@ -37,7 +39,7 @@ struct SimOptions {
   bool places_directly = false;
 };
 
-class SimCluster {
+class SimCluster : private Cluster {
  public:
   SimCluster(unsigned seed, const SimOptions& options);
 
@@ -80,28 +82,16 @@ class SimCluster {
 
   // -- kube-scheduler, and others
   void schedule(bool tries_all);
-  void try_pod(const std::string& uid);
-  void finish_held();
+  void connect_scheduler();
   void kill_scheduler();
-  void refuse(const PodSeen& pod, const std::string& reason);
-  void retry_later(const std::string& uid);
-  std::string assumed_on(const PodSeen& pod) const;
-  std::string zone_of(const std::string& claim) const;  // "": not bound
-  void bind_claims(const PodSeen& pod, const std::string& node);
-  bool plugins_allow(const PodSeen& pod, const NodeSeen& node, bool sees_assumed);
   void add_plain_pod();
   void add_foreign_pod();
 
   // -- nodes
-  void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores,
-                const std::string& zone);
+  void add_random_node(int number);
   void change_node();
-  void set_ready(const std::string& node, bool ready);
-  void cordon(const std::string& node, bool cordoned);
   void run_kubelets(bool all);
   void run_pod_gc();
-  bool admits(const PodSeen& pod, const NodeSeen& node) const;
-  void set_phase(const PodSeen& pod, const std::string& phase, const std::string& reason);
   void finish_pod();
   void lose_pod();  // deleted by a user, or evicted
   void add_volume(const std::string& zone);
@@ -111,17 +101,14 @@ class SimCluster {
 
   const SimOptions options_;
   std::mt19937 rng_;
-  FakeClock clock_;
-  FakeApi api_{&clock_};
-  Door door_{api_};
+  Door door_{api};
   Observer observer_;
   Controller controller_;
   std::unique_ptr<ExtenderProcess> extender_;  // null: it is down
+  KubeScheduler scheduler_;
   MonoTime down_since_{};
   std::int64_t fresh_from_ = 0;
   std::vector<Fault> faults_;
-  std::map<std::string, int> tries_;  // of kube-scheduler, by pod UID
-  std::map<std::string, MonoTime> not_before_;
   std::map<std::string, MonoTime> absent_;  // nodes with pods and without a Node
   MonoTime acted_[kActors] = {};
   int names_ = 0;

@@ -9,7 +9,6 @@
 namespace nervex::testing {
 namespace {
 
-constexpr const char* kNamespaceOfAll = "rl";
 constexpr int kPort = 8080;  // that PodGroups do not name
 constexpr int kKnownPort = 9090;
 constexpr std::chrono::seconds kBackOff{10};
@@ -58,19 +57,19 @@ const gang::PodGroup* Controller::any_group() {
 }
 
 void Controller::add_group(const std::string& name, const gang::PodGroupSpec& spec) {
-  if (!api_.get(kube::kPodGroups, kNamespaceOfAll, name).is_null()) return;
-  api_.add(kube::kPodGroups, kNamespaceOfAll,
-           {{"apiVersion", gang::kApiVersion},
-            {"kind", gang::kKind},
-            {"metadata", {{"name", name}, {"namespace", kNamespaceOfAll}}},
-            {"spec", gang::encode_spec(spec)}});
+  if (!cluster_.api.get(kube::kPodGroups, kNamespace, name).is_null()) return;
+  cluster_.api.add(kube::kPodGroups, kNamespace,
+                   {{"apiVersion", gang::kApiVersion},
+                    {"kind", gang::kKind},
+                    {"metadata", {{"name", name}, {"namespace", kNamespace}}},
+                    {"spec", gang::encode_spec(spec)}});
 }
 
 void Controller::set_members(const gang::PodGroup& group, std::vector<gang::MemberSet> members) {
   gang::PodGroupSpec spec = group.spec;
   spec.members = std::move(members);
-  api_.change(kube::kPodGroups, kNamespaceOfAll, group.meta.name,
-              {{"spec", gang::encode_spec(spec)}});
+  cluster_.api.change(kube::kPodGroups, kNamespace, group.meta.name,
+                      {{"spec", gang::encode_spec(spec)}});
 }
 
 gang::MemberSet Controller::collectors(int id, int first, int count) const {
@@ -84,12 +83,12 @@ std::string Controller::a_claim() {
   const int which = below(3);
   if (which < 2) return which == 0 ? "data-a" : "data-b";
   const std::string name = fmt::format("late-{}", names_);
-  if (api_.get(kube::kPersistentVolumeClaims, kNamespaceOfAll, name).is_null()) {
-    api_.add(kube::kPersistentVolumeClaims, kNamespaceOfAll,
-             {{"apiVersion", "v1"},
-              {"kind", "PersistentVolumeClaim"},
-              {"metadata", {{"name", name}, {"namespace", kNamespaceOfAll}}},
-              {"spec", Json::object()}});
+  if (cluster_.api.get(kube::kPersistentVolumeClaims, kNamespace, name).is_null()) {
+    cluster_.api.add(kube::kPersistentVolumeClaims, kNamespace,
+                     {{"apiVersion", "v1"},
+                      {"kind", "PersistentVolumeClaim"},
+                      {"metadata", {{"name", name}, {"namespace", kNamespace}}},
+                      {"spec", Json::object()}});
   }
   return name;
 }
@@ -117,7 +116,7 @@ void Controller::submit() {
 
 void Controller::delete_group(const gang::PodGroup& group) {
   const std::string uid = group.meta.uid;
-  api_.remove(kube::kPodGroups, kNamespaceOfAll, group.meta.name);
+  cluster_.api.remove(kube::kPodGroups, kNamespace, group.meta.name);
   observer_.look();
   for (const auto& [pod_uid, pod] : std::map(observer_.view.pods())) {
     if (pod.slot && pod.slot->pod_group_uid == uid) delete_pod(pod);
@@ -146,7 +145,7 @@ void Controller::take_back(const gang::PodGroup& group, const gang::GangStatus& 
   if (gang.name == gang::kBaseGang) return begin_again(group);
   std::vector<gang::MemberSet> members;
   Requeued& requeued = requeued_[group.meta.uid].emplace_back();
-  requeued.due = clock_.mono() + kBackOff;
+  requeued.due = cluster_.clock.mono() + kBackOff;
   for (const gang::MemberSet& set : group.spec.members) {
     (set.gang == gang.name ? requeued.sets : members).push_back(set);
   }
@@ -162,7 +161,7 @@ void Controller::put_back_requeued(const gang::PodGroup& group) {
   if (found == requeued_.end()) return;
   std::vector<gang::MemberSet> members = group.spec.members;
   std::erase_if(found->second, [&](const Requeued& gang) {
-    if (gang.due > clock_.mono()) return false;
+    if (gang.due > cluster_.clock.mono()) return false;
     members.insert(members.end(), gang.sets.begin(), gang.sets.end());
     return true;
   });
@@ -246,7 +245,7 @@ void Controller::end_direct_placement() {
   Json patch = gang::encode_spec(spec);
   patch["placement"] = nullptr;
   ++observer_.seen["direct placement ended"];
-  api_.change(kube::kPodGroups, kNamespaceOfAll, group->meta.name, {{"spec", patch}});
+  cluster_.api.change(kube::kPodGroups, kNamespace, group->meta.name, {{"spec", patch}});
 }
 
 // ---- the controller
@@ -350,39 +349,22 @@ void Controller::create_pod(const gang::PodGroup& group, const gang::Placement& 
                             const gang::MemberSet& set, bool has_node_name) {
   const std::string name = pod_name(group, placement);
   // Of an attempt before: it takes its leave.
-  if (!api_.get(kube::kPods, kNamespaceOfAll, name).is_null()) return;
-  kube::Resources requests;
-  Json ports = Json::array();
+  if (!cluster_.api.get(kube::kPods, kNamespace, name).is_null()) return;
+  NewPod pod{.name = name,
+             .scheduler = std::string(gang::kSchedulerName),
+             .claims = set.shape.claims,
+             .annotations = gang::annotations_for(
+                 {group.meta.uid, placement.role, placement.slot, placement.number})};
   for (const auto& [resource, amount] : set.shape.requests.amounts()) {
-    if (!kube::is_implicit(resource) && resource != "pods") requests.set(resource, amount);
-    if (kube::is_implicit(resource)) ports.push_back({{"hostPort", kKnownPort}});
+    if (!kube::is_implicit(resource)) pod.requests.set(resource, amount);
+    if (kube::is_implicit(resource)) pod.host_ports.push_back(kKnownPort);
   }
-  if (placement.role == "coordinator" && group.spec.priority == 2) {
-    ports.push_back({{"hostPort", kPort}});
-  }
-  Json container{{"name", "main"}, {"resources", {{"requests", kube::encode_resources(requests)}}}};
-  if (!ports.empty()) container["ports"] = ports;
-  Json volumes = Json::array();
-  for (const std::string& claim : set.shape.claims) {
-    volumes.push_back({{"name", claim}, {"persistentVolumeClaim", {{"claimName", claim}}}});
-  }
-  Json spec{{"schedulerName", "nervex-scheduler"},
-            {"containers", Json::array({container})},
-            {"volumes", volumes}};
+  if (placement.role == "coordinator" && group.spec.priority == 2) pod.host_ports.push_back(kPort);
   if (has_node_name) {
-    spec["nodeName"] = placement.node;
+    pod.node = placement.node;
     ++observer_.seen["pod created on its node"];
   }
-  api_.add(kube::kPods, kNamespaceOfAll,
-           {{"apiVersion", "v1"},
-            {"kind", "Pod"},
-            {"metadata",
-             {{"name", name},
-              {"namespace", kNamespaceOfAll},
-              {"annotations", gang::annotations_for({group.meta.uid, placement.role, placement.slot,
-                                                     placement.number})}}},
-            {"spec", spec},
-            {"status", {{"phase", "Pending"}}}});
+  cluster_.add_pod(pod);
   created_.emplace(group.meta.uid, placement.number);
 }
 
@@ -390,7 +372,7 @@ void Controller::create_pod(const gang::PodGroup& group, const gang::Placement& 
 void Controller::delete_pod(const PodSeen& pod) {
   kube::DeleteOptions options;
   if (pod.node_lost) options.grace_period_seconds = 0;
-  (void)kube::delete_object(api_, kube::kPods, kNamespaceOfAll, pod.name, pod.uid, options);
+  (void)kube::delete_object(cluster_.api, kube::kPods, kNamespace, pod.name, pod.uid, options);
 }
 
 }  // namespace nervex::testing

@@ -9,19 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cluster/cluster.h"
 #include "tests/extender/sim/observer.h"
 
 namespace nervex::testing {
 
 class Controller {
  public:
-  Controller(FakeApi& api, const Clock& clock, Observer& observer, std::mt19937& rng,
-             bool places_directly)
-      : api_(api),
-        clock_(clock),
-        observer_(observer),
-        rng_(rng),
-        places_directly_(places_directly) {}
+  Controller(Cluster& cluster, Observer& observer, std::mt19937& rng, bool places_directly)
+      : cluster_(cluster), observer_(observer), rng_(rng), places_directly_(places_directly) {}
 
   // -- users and nervex-server
   void submit();
@@ -69,8 +65,7 @@ class Controller {
     MonoTime due{};
   };
 
-  FakeApi& api_;
-  const Clock& clock_;
+  Cluster& cluster_;
   Observer& observer_;
   std::mt19937& rng_;
   const bool places_directly_;

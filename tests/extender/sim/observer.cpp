@@ -27,7 +27,8 @@ void Observer::breach(std::string what) {
 }
 
 void Observer::look() {
-  if (view.refresh()) {
+  view.refresh();
+  if (std::exchange(looked_at_, view.version()) != view.version()) {
     look_at_nodes();
     look_at_pods();
     for (const auto& [uid, group] : view.groups()) look_at_group(group);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "tests/extender/sim/view.h"
+#include "tests/cluster/view.h"
 
 namespace nervex::testing {
 
@@ -55,8 +55,10 @@ class Observer {
   // the gangs' pods is the extender's doing; kubelets reject what is too much.
   enum class Counted { kAllPods, kGangPods };
 
-  Observer(const FakeApi& api, const Clock& clock, Limits limits, Counted counted)
-      : clock_(clock), limits_(limits), counted_(counted), view(api) {}
+  Observer(View& seen_cluster, const Clock& clock, Limits limits, Counted counted)
+      : view(seen_cluster), clock_(clock), limits_(limits), counted_(counted) {}
+
+  View& view;
 
   void look();
   // A new extender knows what the API has, and how long it was away.
@@ -94,6 +96,7 @@ class Observer {
   const Limits limits_;
   const Counted counted_;
   bool caches_are_fresh_ = false;
+  std::int64_t looked_at_ = -1;  // the version
   std::vector<std::string> broken_;
   std::map<SlotKey, std::vector<const PodSeen*>> pods_of_;  // that are bound; at this look
   std::set<std::string> bound_;                             // UIDs of pods
@@ -105,9 +108,6 @@ class Observer {
   std::map<GangKey, Part> parts_;
   std::map<std::string, SysTime> away_;     // nodes
   std::map<std::string, SysTime> on_away_;  // pods on them, by UID
-
- public:
-  View view;
 };
 
 }  // namespace nervex::testing

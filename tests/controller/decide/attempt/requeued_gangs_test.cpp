@@ -16,14 +16,14 @@ namespace {
 
 using job::Role;
 using testing::Applied;
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kNamespace;
 using Strings = std::vector<std::string>;
 
 const Error kQuota{Code::kForbidden, "403 pods is forbidden: exceeded quota"};
 
 // The job runs with its coordinator alone, and may grow.
-struct GrowingCluster : Cluster {
+struct GrowingCluster : ControllerCluster {
   GrowingCluster() {
     create_job(0, 0);
     start_planned();
@@ -486,7 +486,7 @@ TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]
 
 TEST_CASE("a start whose creation fails does not report a missing aggregator",
           "[controller][requeue]") {
-  Cluster cluster;
+  ControllerCluster cluster;
   cluster.add_aggregator_config();
   cluster.create_job(1, 0);
   cluster.settle();

@@ -342,7 +342,7 @@ TEST_CASE("what was given to a PodGroup may be taken from it, and never comes ba
 
 // ---- the API server refuses such pods
 
-struct DirectCluster : testing::Cluster {
+struct DirectCluster : testing::ControllerCluster {
   DirectCluster() {
     direct_placement = true;
     restart();

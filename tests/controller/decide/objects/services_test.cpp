@@ -270,8 +270,8 @@ TEST_CASE("the namespace's Service goes with its last job", "[controller][servic
 
 // ---- against an API server
 
-struct SharedCluster : testing::Cluster {
-  SharedCluster() : Cluster(true) { create_job(1, 0); }
+struct SharedCluster : testing::ControllerCluster {
+  SharedCluster() : ControllerCluster(true) { create_job(1, 0); }
   // Another job of the namespace, as its own worker meets it; with the caches as they are.
   void process(const std::string& key) { controller->worker.process(key); }
   Json service() const { return api.get(kube::kServices, "rl", "rl"); }

@@ -10,7 +10,7 @@
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 
 TEST_CASE("what of a service's spec matters", "[controller][observed]") {
   const Json ours =
@@ -96,7 +96,7 @@ TEST_CASE("the AggregatorConfig's template counts like the others", "[controller
   CHECK(resolve_priority(spec, a_template_of("gone"), {a_class("high", 1)}).missing.empty());
 }
 
-struct PriorityCluster : Cluster {
+struct PriorityCluster : ControllerCluster {
   void add_class(const char* name, int value, bool is_default = false) {
     api.add(kPriorityClasses, "",
             {{"metadata", {{"name", name}}}, {"value", value}, {"globalDefault", is_default}});

@@ -8,10 +8,10 @@
 namespace nervex::controller {
 namespace {
 
-using testing::Cluster;
+using testing::ControllerCluster;
 using testing::kstatus_of;
 
-struct Life : Cluster {
+struct Life : ControllerCluster {
   std::string kstatus() const { return kstatus_of(api.get(kube::kNervexJobs, "rl", "dqn")); }
   void start() {
     create_job(1, 0);

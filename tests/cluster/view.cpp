@@ -1,10 +1,9 @@
-#include "tests/extender/sim/view.h"
+#include "tests/cluster/view.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "extender/act/bind.h"
 #include "kube/model/json.h"
 
 namespace nervex::testing {
@@ -20,6 +19,31 @@ std::int64_t amount_of(const std::string& resource, const Json& quantity) {
   const std::int64_t number = std::stoll(is_milli ? text.substr(0, text.size() - 1) : text);
   if (is_milli && resource != "cpu") throw std::invalid_argument(text);
   return resource == "cpu" && !is_milli ? number * 1000 : number;
+}
+
+const kube::PodFilter kSlotFilter{
+    {},
+    {std::string(gang::kPodGroupUidAnnotation), std::string(gang::kSlotAnnotation),
+     std::string(gang::kIncarnationAnnotation), std::string(gang::kPlacementAnnotation)},
+    "",
+    ""};
+
+void add_requests(PodSeen& pod, const Json& requests) {
+  for (const auto& [name, quantity] : requests.items()) {
+    if (name != "memory") pod.requests[name] += amount_of(name, quantity);
+  }
+}
+
+// Of the first term: the controller adds the same pin to each.
+std::string pin_of(const Json& object) {
+  for (const Json& term : kube::array_at(
+           object, {"spec", "affinity", "nodeAffinity",
+                    "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
+    for (const Json& field : kube::array_at(term, {"matchFields"})) {
+      if (string_at(field, {"key"}) == "metadata.name") return field["values"][0];
+    }
+  }
+  return "";
 }
 
 void add_conditions(PodSeen& pod, const Json& object) {
@@ -41,12 +65,13 @@ PodSeen decode_pod(const Json& object) {
   pod.reason = string_at(object, {"status", "reason"});
   pod.has_begun = !string_at(object, {"status", "startTime"}).empty();
   pod.deleting = find(object, {"metadata", "deletionTimestamp"}) != nullptr;
-  pod.slot = gang::slot_of(*kube::decode_pod(kube::to_text(object), extender::pod_filter()));
+  pod.slot = gang::slot_of(*kube::decode_pod(kube::to_text(object), kSlotFilter));
+  pod.scheduler = string_at(object, {"spec", "schedulerName"});
+  pod.pinned_to = pin_of(object);
   pod.requests["pods"] = 1;
-  for (const Json& container : object["spec"]["containers"]) {
-    for (const auto& [name, quantity] : container["resources"]["requests"].items()) {
-      pod.requests[name] += amount_of(name, quantity);
-    }
+  for (const Json& container : kube::array_at(object, {"spec", "containers"})) {
+    if (const Json* requests = find(container, {"resources", "requests"}))
+      add_requests(pod, *requests);
     for (const Json& port : kube::array_at(container, {"ports"})) {
       pod.port = static_cast<int>(kube::int_at(port, {"hostPort"}));
     }
@@ -95,8 +120,8 @@ void refresh_kind(const FakeApi& api, const kube::ResourceKind& kind, const char
 
 }  // namespace
 
-bool View::refresh() {
-  if (std::exchange(version_, api_.resource_version()) == api_.resource_version()) return false;
+void View::refresh() {
+  if (std::exchange(version_, api_.resource_version()) == api_.resource_version()) return;
   const auto version_of = [](const auto& object) -> const std::string& { return object.version; };
   refresh_kind(api_, kube::kPods, "uid", pods_, version_of, decode_pod);
   refresh_kind(api_, kube::kNodes, "name", nodes_, version_of, decode_node);
@@ -104,7 +129,6 @@ bool View::refresh() {
       api_, kube::kPodGroups, "uid", groups_,
       [](const gang::PodGroup& group) -> const std::string& { return group.meta.resource_version; },
       [](const Json& object) { return *gang::decode_pod_group(object); });
-  return true;
 }
 
 const PodSeen* View::pod(const std::string& uid) const {

@@ -1,6 +1,6 @@
-// tests/extender/sim/view.h - what the API server has at the moment, decoded once per version.
+// tests/cluster/view.h - what the API server has at the moment, decoded once per version.
 //
-// By code of the simulation's own: what the observer adds up must not come from the extender.
+// By code of its own: what a simulation adds up and compares must not come from the programs.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@ struct PodSeen {
   bool node_lost = false;  // marked by the extender
   bool has_begun = false;  // its kubelet with it: status.startTime
   std::string refusal;     // reason of PodScheduled=False
+  std::string scheduler;   // spec.schedulerName
+  std::string pinned_to;   // the one node that its affinity allows, by name; empty: any
   std::optional<gang::PodSlot> slot;
   Sums requests;
   int port = 0;  // of the host
@@ -59,8 +61,8 @@ class View {
  public:
   explicit View(const FakeApi& api) : api_(api) {}
 
-  // True if anything has changed.
-  bool refresh();
+  void refresh();
+  std::int64_t version() const { return version_; }  // the API server's, at the last refresh()
   const std::map<std::string, PodSeen>& pods() const { return pods_; }             // by UID
   const std::map<std::string, gang::PodGroup>& groups() const { return groups_; }  // by UID
   const std::map<std::string, NodeSeen>& nodes() const { return nodes_; }          // by name

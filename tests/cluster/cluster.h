@@ -1,0 +1,79 @@
+// tests/cluster/cluster.h - a Kubernetes cluster in memory: the API server, nodes with kubelets,
+// and pods of other schedulers. Neither kube-scheduler nor programs of ours: a test adds what it is
+// about.
+//
+// Nothing acts by itself: a test says which kubelet does what, and when.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/cluster/view.h"
+#include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
+
+namespace nervex::testing {
+
+inline constexpr const char* kNamespace = "rl";  // of all pods and PodGroups
+
+// What a user, another scheduler or a controller creates: one container, nothing else.
+struct NewPod {
+  std::string name;
+  kube::Resources requests{};
+  std::string node = "";       // bound there already
+  std::string scheduler = "";  // else who is to bind it
+  std::vector<int> host_ports{};
+  std::vector<std::string> claims{};
+  std::map<std::string, std::string> annotations{};
+};
+
+class Cluster {
+ public:
+  FakeClock clock;
+  FakeApi api{&clock};
+  View view{api};  // what the API server has, as of the last refresh()
+
+  // ---- nodes
+
+  void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores = 64,
+                const std::string& zone = "");
+  bool is_up(const std::string& node) const;
+  // Its condition Ready. `status_if_not`: False is the kubelet's own word, Unknown that it is
+  // silent.
+  void set_ready(const std::string& node, bool ready, const char* status_if_not = "Unknown");
+  void set_cordoned(const std::string& node, bool cordoned);
+  void set_tainted(const std::string& node, bool tainted);  // NoSchedule
+  void delete_node(const std::string& node);
+  void repair_node(const std::string& node);  // ready, without cordon and taints
+
+  // ---- pods. By name; the pod must exist
+
+  void add_pod(const NewPod& pod);
+  void bind_pod(const std::string& name, const std::string& node);  // as another scheduler would
+
+  // ---- kubelets
+
+  // By what runs on its node: resources and ports. `view` must be current.
+  bool admits(const PodSeen& pod) const;
+  void run_pod(const std::string& name);  // it runs, is ready and has an address of its own
+  void reject_pod(const std::string& name, const std::string& reason = "OutOfcpu");
+  void end_pod(const std::string& name, bool well);  // its main container ended by itself
+  void evict_pod(const std::string& name);
+
+  // ---- users
+
+  void add_aggregator_config();  // the one that the controller looks for
+  void remove_aggregator_config();
+
+ private:
+  // Merges into the pod's status. `ready`: of its condition; others stay.
+  void change_status(const std::string& name, Json status, bool ready);
+
+  int addresses_ = 0;  // that kubelets have given
+};
+
+// The status that says so, with the conditions of other writers as they are.
+Json with_condition(const Json& conditions, const std::string& type, Json condition);
+
+}  // namespace nervex::testing
