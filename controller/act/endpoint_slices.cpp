@@ -124,7 +124,8 @@ Result<Nothing> EndpointSliceWriter::create(const std::string& ns, const Json& m
   }
   const auto there = decode_endpoint_slice(kube::to_text(*live));
   if (!there || !is_ours(*there)) {
-    return failure("create", key, {Code::kForbidden, "the name belongs to another object: delete it"});
+    return failure("create", key,
+                   {Code::kForbidden, "the name belongs to another object: delete it"});
   }
   Json replacement = manifest;
   replacement["metadata"]["resourceVersion"] = there->meta.resource_version;

@@ -42,9 +42,9 @@ Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const Add
 // Each POST is an entry of spec.requests and a gang of its own in the PodGroup, so that it starts
 // whole or waits whole. Once it is placed there is nothing left to keep apart: entries of equal
 // kind become one, and the controller moves their slots to one gang
-// (controller/decide/objects/merged_gangs.h). A slot keeps its role, ordinal and incarnation, so names and
-// pods stay what they are. An entry whose pods are still to be created stays: if one is refused,
-// the gang is taken back by the entry's id.
+// (controller/decide/objects/merged_gangs.h). A slot keeps its role, ordinal and incarnation, so
+// names and pods stay what they are. An entry whose pods are still to be created stays: if one is
+// refused, the gang is taken back by the entry's id.
 
 // Entries are merged when there are so many, not at once: below, each POST stays a gang that people
 // find by its id; above, one write of the PodGroup moves the slots of many requests.

@@ -8,71 +8,16 @@ Reads texts alone. Run by ctest (cycles_test), or by hand:
 """
 
 import os
-import re
+import sys
 import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+
+from tools.structure.include_graph import cycles, included_units  # noqa: E402
 
 LARGEST_CYCLE = 2
-SKIPPED_FOLDERS = {".git", ".local", "build", "__pycache__"}
-
-
-def sources(root):
-    for where, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        for name in sorted(names):
-            if name.endswith((".h", ".cpp")):
-                yield os.path.relpath(os.path.join(where, name), root)
-
-
-def unit(path):
-    return os.path.splitext(path)[0]
-
-
-def included_units(root):
-    """Each unit below `root`, with the other units that its header and its source include."""
-    files = set(sources(root))
-    units = {}
-    for path in sorted(files):
-        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
-            targets = re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read(), re.MULTILINE)
-        included = units.setdefault(unit(path), set())
-        included |= {unit(target) for target in targets if target in files} - {unit(path)}
-    return units
-
-
-def cycles(units):
-    """Units that reach each other: Tarjan's strongly connected components, without recursion; the largest first."""
-    index, lowest, found, path, on_path = {}, {}, [], [], set()
-    for start in units:
-        if start in index:
-            continue
-        calls = [(start, iter(sorted(units[start])))]
-        index[start] = lowest[start] = len(index)
-        path.append(start)
-        on_path.add(start)
-        while calls:
-            at, rest = calls[-1]
-            target = next(rest, None)
-            if target is None:
-                calls.pop()
-                if calls:
-                    lowest[calls[-1][0]] = min(lowest[calls[-1][0]], lowest[at])
-                if lowest[at] == index[at]:
-                    begin = path.index(at)
-                    component, path[begin:] = path[begin:], []
-                    on_path -= set(component)
-                    if len(component) > 1:
-                        found.append(sorted(component))
-            elif target not in index:
-                index[target] = lowest[target] = len(index)
-                path.append(target)
-                on_path.add(target)
-                calls.append((target, iter(sorted(units[target]))))
-            elif target in on_path:
-                lowest[at] = min(lowest[at], index[target])
-    return sorted(found, key=lambda cycle: (-len(cycle), cycle))
 
 
 class Cycles(unittest.TestCase):

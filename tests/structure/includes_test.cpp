@@ -25,7 +25,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"demand", {"demand", "job", "gang", "kube/model", "base"}},
     {"view", {"view", "job", "gang", "placement", "kube/model", "base"}},
     {"schemas", {"schemas"}},
-    {"webhook", {"webhook", "schemas", "demand", "job", "gang", "placement", "kube", "kube/model", "base"}},
+    {"webhook",
+     {"webhook", "schemas", "demand", "job", "gang", "placement", "kube", "kube/model", "base"}},
     {"extender", {"extender", "gang", "placement", "queue", "kube", "kube/model", "base"}},
     {"controller",
      {"controller", "controller/observe", "controller/decide", "controller/decide/reasons.h",
@@ -138,7 +139,8 @@ TEST_CASE("every folder includes only what stands before it", "[structure]") {
 TEST_CASE("pure folders use values of base, never its I/O", "[structure]") {
   for (const auto& [file, target] : all_includes()) {
     static const std::vector<std::string> kPure = {
-        "kube/model/", "job/", "gang/", "demand/", "placement/", "queue/", "view/", "controller/decide/", "server/decide/"};
+        "kube/model/",        "job/",          "gang/", "demand/", "placement/", "queue/", "view/",
+        "controller/decide/", "server/decide/"};
     const auto is_below = [&](const std::string& folder) { return file.starts_with(folder); };
     if (std::none_of(kPure.begin(), kPure.end(), is_below)) continue;
     if (area_of(target) != "base") continue;
