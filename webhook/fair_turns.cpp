@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 
 namespace nervex::webhook {
 namespace {
@@ -14,39 +13,45 @@ constexpr std::chrono::milliseconds kLookAgain{20};
 
 FairTurns::Ticket FairTurns::enter(const std::string& peer) {
   Ticket ticket;
-  bool is_new = false;
-  std::tie(ticket.peer, is_new) = peers_.try_emplace(peer);
+  ticket.peer = peers_.try_emplace(peer).first;
   ticket.number = ++tickets_;
-  Peer& one = ticket.peer->second;
-  one.waiting.insert(ticket.number);
-  if (is_new) {
-    one.round = round_ + 1;
-    turns_.insert(next_of(one));
-  }
+  update(ticket.peer, [&](Peer& one) {
+    if (one.waiting.empty()) one.round = round_ + 1;  // it has gathered no turns meanwhile
+    one.waiting.insert(ticket.number);
+  });
   return ticket;
 }
 
 bool FairTurns::take(const Ticket& ticket, MonoTime now) {
   refill(now);
   const std::uint64_t round = ticket.peer->second.round;
-  if (left_ < 1 || *turns_.begin() != Turn{round, ticket.number}) return false;
+  if (left_ < 1 || turns_.empty() || *turns_.begin() != Turn{round, ticket.number}) return false;
   left_ -= 1;
   round_ = round;
-  remove(ticket, 1);
+  update(ticket.peer, [&](Peer& peer) {
+    peer.waiting.erase(ticket.number);
+    peer.round += 1;
+    peer.under_way += 1;
+  });
   return true;
 }
 
-// An address without a call is forgotten: that of its next one would be as if it were new.
-void FairTurns::remove(const Ticket& ticket, std::uint64_t rounds) {
-  Peer& peer = ticket.peer->second;
-  turns_.erase(next_of(peer));
-  peer.waiting.erase(ticket.number);
-  peer.round += rounds;
-  if (peer.waiting.empty()) {
-    peers_.erase(ticket.peer);
-  } else {
-    turns_.insert(next_of(peer));
-  }
+void FairTurns::finish(const std::string& peer) {
+  update(peers_.find(peer), [](Peer& one) { one.under_way -= 1; });
+}
+
+void FairTurns::leave(const Ticket& ticket) {
+  update(ticket.peer, [&](Peer& peer) { peer.waiting.erase(ticket.number); });
+}
+
+// Changes an address and its place in the order. An address without calls and turns is forgotten.
+template <typename Change>
+void FairTurns::update(Peers::iterator peer, Change change) {
+  Peer& one = peer->second;
+  if (may_take(one)) turns_.erase(next_of(one));
+  change(one);
+  if (may_take(one)) turns_.insert(next_of(one));
+  if (one.waiting.empty() && one.under_way == 0) peers_.erase(peer);
 }
 
 MonoTime FairTurns::next_turn(MonoTime now) const {
@@ -61,8 +66,8 @@ void FairTurns::refill(MonoTime now) {
   refilled_ = now;
 }
 
-Result<Nothing> QuestionLimit::wait_for_turn(const std::string& peer, MonoTime deadline,
-                                             const std::function<bool()>& is_answered) {
+Result<QuestionLimit::Turn> QuestionLimit::wait_for_turn(const std::string& peer, MonoTime deadline,
+                                                         const std::function<bool()>& is_answered) {
   const MutexLock lock(mutex_);
   const auto ticket = turns_.enter(peer);
   bool answered = false;
@@ -72,15 +77,24 @@ Result<Nothing> QuestionLimit::wait_for_turn(const std::string& peer, MonoTime d
     if (answered) break;
     if (turns_.take(ticket, now)) {
       changed_.notify_all();  // another one is first now
-      return ok();
+      return Turn(*this, peer);
     }
     if (now >= deadline) break;
-    changed_.wait_until(mutex_, std::min({deadline, turns_.next_turn(now), now + kLookAgain}));
+    // A turn may be there already, while this address has too many under way: finish() wakes it.
+    const MonoTime next = turns_.next_turn(now);
+    const MonoTime look = now + kLookAgain;
+    changed_.wait_until(mutex_, std::min({deadline, next > now ? next : look, look}));
   }
   turns_.leave(ticket);
   changed_.notify_all();
-  if (answered) return ok();
+  if (answered) return Turn();
   return Error{Code::kTransient, "too many jobs are being checked at once"};
+}
+
+void QuestionLimit::finish(const std::string& peer) {
+  const MutexLock lock(mutex_);
+  turns_.finish(peer);
+  changed_.notify_all();
 }
 
 }  // namespace nervex::webhook

@@ -33,10 +33,10 @@ std::chrono::milliseconds left_until(MonoTime deadline) {
 
 // What callers that have shown no certificate may make this program ask the API server. Honest
 // reviews stay far below: the answers to most of their questions are kept.
-constexpr FairTurns::Rate kTemplateRate{.per_second = 50, .burst = 100};
-constexpr FairTurns::Rate kAccessRate{.per_second = 100, .burst = 200};
+constexpr FairTurns::Rate kTemplateRate{.per_second = 50, .burst = 100, .under_way = 8};
+constexpr FairTurns::Rate kAccessRate{.per_second = 100, .burst = 200, .under_way = 16};
 // About PriorityClasses, and whether there is an AggregatorConfig.
-constexpr FairTurns::Rate kObjectRate{.per_second = 100, .burst = 200};
+constexpr FairTurns::Rate kObjectRate{.per_second = 100, .burst = 200, .under_way = 16};
 // Without an answer about templates a review goes on, without one about access it fails.
 constexpr std::chrono::milliseconds kAccessTime{3'000};
 
@@ -107,8 +107,13 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             Facts facts;
             const auto may_ask = [&](QuestionLimit& limit, std::chrono::milliseconds time) {
               if (!is_anonymous(flags)) return MayAsk();
-              return MayAsk([&limit, &http, time](const std::function<bool()>& is_answered) {
-                return limit.wait_for_turn(http.peer, http.received + time, is_answered);
+              return MayAsk([&limit, &http, time, turn = std::make_shared<QuestionLimit::Turn>()](
+                                const std::function<bool()>& is_answered) -> Result<Nothing> {
+                *turn = QuestionLimit::Turn();  // the question before this one is answered
+                auto next = limit.wait_for_turn(http.peer, http.received + time, is_answered);
+                if (!next) return next.error();
+                *turn = *std::move(next);
+                return ok();
               });
             };
             const auto is_late = [&] {

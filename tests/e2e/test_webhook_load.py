@@ -88,10 +88,12 @@ def test_forged_reviews_neither_load_the_cluster_nor_keep_jobs_from_being_create
 
 
 def test_jobs_of_one_template_created_at_once_are_all_checked(programs, jobs):
-    """A burst of an honest API server: no limit that is for others lets jobs through unchecked."""
+    """A burst of an honest API server: no limit that is for others lets jobs through unchecked.
+
+    A slow API server may do so: its own time-outs are no subject of this test."""
     burst = with_variable(job("x", suspend=True), "burst")
     with open(programs.programs["webhook"]["log"], encoding="utf-8") as log:
         log.seek(0, os.SEEK_END)
         with concurrent.futures.ThreadPoolExecutor(100) as at_once:
             list(at_once.map(lambda number: jobs.create({**burst, "metadata": {"name": f"burst-{number}"}}), range(BURST)))
-        assert "has not answered" not in log.read()
+        assert "too many jobs are being checked at once" not in log.read()

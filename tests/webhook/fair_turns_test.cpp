@@ -71,7 +71,43 @@ TEST_CASE("calls that give up gather no turns for those that come after them", "
   }
 }
 
-TEST_CASE("whoever finds no turn in time is told so", "[webhook][turns]") {
+TEST_CASE("an address has a limited number of turns under way, which keeps no other one waiting",
+          "[webhook][turns]") {
+  FairTurns turns({.per_second = 1'000, .burst = 100, .under_way = 2});
+  CHECK(turns.take(turns.enter("10.0.0.1"), kStart));
+  CHECK(turns.take(turns.enter("10.0.0.1"), kStart));
+  const auto third = turns.enter("10.0.0.1");
+  const auto fourth = turns.enter("10.0.0.1");
+  CHECK_FALSE(turns.take(third, kStart));
+  CHECK(turns.take(turns.enter("10.0.0.2"), kStart));
+  turns.finish("10.0.0.1");
+  CHECK_FALSE(turns.take(fourth, kStart));
+  CHECK(turns.take(third, kStart));
+  CHECK_FALSE(turns.take(fourth, kStart));
+  turns.leave(fourth);
+  turns.finish("10.0.0.1");
+  turns.finish("10.0.0.1");
+  turns.finish("10.0.0.2");
+  CHECK(turns.take(turns.enter("10.0.0.1"), kStart));
+}
+
+TEST_CASE("a turn ends with its object, and the next call of the address takes one",
+          "[webhook][turns]") {
+  QuestionLimit limit({.per_second = 1'000, .burst = 100, .under_way = 1});
+  const MonoTime now = SystemClock().mono();
+  {
+    const auto turn = limit.wait_for_turn("a", now);
+    REQUIRE(turn);
+    CHECK_FALSE(limit.wait_for_turn("a", now));
+    CHECK(limit.wait_for_turn("b", now));
+  }
+  auto turn = limit.wait_for_turn("a", now);
+  REQUIRE(turn);
+  *turn = QuestionLimit::Turn();
+  CHECK(limit.wait_for_turn("a", now));
+}
+
+TEST_CASE("a call that finds no turn in time is told so", "[webhook][turns]") {
   QuestionLimit limit({.per_second = 0.001, .burst = 2});
   const MonoTime now = SystemClock().mono();
   CHECK(limit.wait_for_turn("a", now));
@@ -81,7 +117,7 @@ TEST_CASE("whoever finds no turn in time is told so", "[webhook][turns]") {
   CHECK(late.error().code == Code::kTransient);
 }
 
-TEST_CASE("whoever is answered meanwhile takes no turn", "[webhook][turns]") {
+TEST_CASE("a call that is answered meanwhile takes no turn", "[webhook][turns]") {
   QuestionLimit limit({.per_second = 0.001, .burst = 1});
   const MonoTime now = SystemClock().mono();
   CHECK(limit.wait_for_turn("a", now + 1h, [] { return true; }));
