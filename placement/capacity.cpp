@@ -70,7 +70,7 @@ void pick_free(Capacity& capacity) {
   for (std::size_t r = 0; r < width; ++r) {
     if (!kube::is_implicit(capacity.resources[r])) continue;
     for (std::size_t i = 0; i < cluster.size(); ++i) {
-      // One, beyond what a node states.
+      // One, in addition to what the node states.
       capacity.free.edit(i)[r] =
           now ? cluster.implicit(i).get(capacity.resources[r]) + 1 : std::int64_t{1};
     }
@@ -116,7 +116,7 @@ Domains domains_by(std::string_view key, std::size_t resource, const Cluster& cl
   return out;
 }
 
-// What a pod on one of its nodes has taken is taken from the whole domain.
+// A pod on one node of a domain uses the resource of the whole domain.
 void share_by_domain(Capacity& capacity) {
   for (const Domains& domains : capacity.domains) {
     for (const auto& members : domains.nodes) {

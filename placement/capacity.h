@@ -1,5 +1,5 @@
-// placement/capacity.h - how many pods of each set does each node hold? What plans are made with,
-// in plain numbers.
+// placement/capacity.h - how many pods of each set does each node hold? The planner's input, as
+// plain integers.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace nervex::placement {
 using Amounts = std::vector<std::int64_t>;
 using AmountsView = std::span<const std::int64_t>;
 
-// At most so many of the slots that a call is to place from this set go to this node: the caller
-// subtracts those that are there already. Of several limits for one set and node the least counts.
+// Upper bound on the slots of this set that one call may place on this node; the caller subtracts
+// slots already there. Of several limits for one set and node the lowest applies.
 struct NodeLimit {
   std::string set;  // gang::MemberSet::name
   std::string node;
@@ -58,8 +58,8 @@ struct OtherDevices {  // of kinds that the gang does not ask for
   bool has = false;  // free or not
 };
 
-// The nodes with one value of a label share what they have of one resource, which is one: of pods
-// that keep apart by zone, one in each. A node without the label shares with no other, though
+// Nodes with the same value of a label share one unit of a resource: pods that keep apart by zone
+// get one node in each zone. A node without the label shares with no other node, though
 // kube-scheduler would allow more there.
 struct Domains {
   std::size_t resource = 0;                     // by index
@@ -67,7 +67,7 @@ struct Domains {
   std::vector<std::size_t> domain;              // by node
 };
 
-// So many pods of a set go to a node.
+// `count` pods of a set go to a node.
 struct Fill {
   std::size_t set = 0;
   std::size_t node = 0;
@@ -75,8 +75,8 @@ struct Fill {
 };
 
 struct Capacity {
-  // As it is now; or as if all nodes were empty, ready and not cordoned, without taints and without
-  // limits: what no order of events can exceed while the nodes stay as large as they are.
+  // kNow: the current state. kEmptyCluster: all nodes empty, ready, not cordoned, without taints
+  // and limits. This is an upper bound as long as node sizes do not change.
   enum class When { kNow, kEmptyCluster };
 
   const Cluster* cluster = nullptr;
@@ -94,14 +94,14 @@ struct Capacity {
     return when == When::kNow ? need.verdicts->fits[node] == kube::NodeFit::kAllowed
                               : bool{need.verdicts->selected[node]};
   }
-  // What an empty node has of that resource.
+  // Amount of that resource on an empty node.
   std::int64_t allocatable(std::size_t node, std::size_t resource) const;
-  // Pods of the set that the node holds beside what was taken; 0 where it may not be used.
+  // How many more pods of the set the node holds; 0 if the node may not be used.
   std::int64_t times_on(const SetNeed& need, std::size_t node) const;
   bool shares_domains(const SetNeed& need) const;
 
-  // Takes pods of the set from the node, and from those that share with it. Negative `times` give
-  // it back.
+  // Takes capacity for pods of the set from the node and from nodes that share with it. Negative
+  // `times` give it back.
   void take(const Fill& fill) { take(fill.node, sets[fill.set], fill.count); }
   void take(std::size_t node, const SetNeed& need, std::int64_t times);
 };
@@ -112,8 +112,8 @@ Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluste
 // The same gang in the empty cluster.
 Capacity when_empty(const Capacity& capacity);
 
-// How many pods of the set fit beside nothing of its gang, at most as many as are wanted on each
-// node. Never too few: it is used for proofs. May be too many for pods that keep apart by two
+// How many pods of the set fit without the rest of its gang; each node counts at most the wanted
+// number. Never too low, since proofs use it. May be too high for pods that keep apart by two
 // labels.
 std::int64_t most_alone(const Capacity& capacity, const SetNeed& need);
 
@@ -123,7 +123,7 @@ inline std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int6
   for (std::size_t i = 0; i < each.size(); ++i) {
     if (each[i] <= 0) continue;
     if (amounts[i] < each[i]) return 0;
-    // Divisions are slow; mostly one resource decides.
+    // Divisions are slow; usually one resource decides.
     std::int64_t product = 0;
     if (!__builtin_mul_overflow(times, each[i], &product) && product <= amounts[i]) continue;
     times = amounts[i] / each[i];
@@ -131,7 +131,7 @@ inline std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int6
   return std::max<std::int64_t>(0, times);
 }
 
-// Extended resources, which come in whole pieces: "nvidia.com/gpu".
+// Extended resources, which are allocated in whole units: "nvidia.com/gpu".
 inline bool is_device(std::string_view resource) {
   return resource.find('/') != std::string_view::npos && !kube::is_implicit(resource);
 }

@@ -13,7 +13,7 @@ using kube::NodeFit;
 
 namespace {
 
-// Roles, jobs and requests mostly share their constraints.
+// Roles, jobs and requests usually share their constraints.
 constexpr std::size_t kMostKnown = 64;
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
@@ -29,8 +29,8 @@ std::int64_t subtract(std::int64_t from, std::int64_t amount, std::int64_t times
   return product < 0 ? kMax : kMin;
 }
 
-// Calls use(amount, column) for what has a column, other(amount) for the rest. Both sides are
-// sorted by name.
+// Calls use(amount, column) for resources with a column, other(amount) for the rest. Both inputs
+// are sorted by name.
 template <typename Use, typename Other>
 void each_amount(const kube::Resources& amounts, std::span<const std::string> columns, Use use,
                  Other other) {
@@ -182,7 +182,7 @@ void add_keys(const Json& terms, std::set<std::string>& keys, bool& by_name) {
   }
 }
 
-// Of two nodes with one kind, judge() says the same: it reads nothing else of a node.
+// judge() gives the same answer for two nodes of one kind: it reads no other part of a node.
 class NodeKinds {
  public:
   explicit NodeKinds(const kube::NodeConstraints& constraints) {
@@ -200,7 +200,7 @@ class NodeKinds {
     keys_.assign(keys.begin(), keys.end());
   }
 
-  // The index of an equal node among those that were given before, or its own.
+  // The index of the first equal node given so far, or its own index.
   std::size_t first_like(const std::vector<std::shared_ptr<const kube::Node>>& nodes,
                          std::size_t i) {
     if (by_name_) return i;

@@ -1,7 +1,4 @@
-// placement/cluster.h - which nodes are there, what is free on each, and which of them may a pod
-// use?
-//
-// The view that plans are made on: rows of integers, so that it is copied and summed cheaply.
+// placement/cluster.h - which nodes exist, what is free on each, and which of them may a pod use?
 #pragma once
 
 #include <cstdint>
@@ -24,22 +21,22 @@ struct NodeView {  // one node, as of the caller's snapshot
   kube::Resources free;
 };
 
-// What a pod's constraints mean for each node, by its index; capacity aside.
+// What a pod's constraints mean for each node, by node index. Ignores capacity.
 struct Verdicts {
   std::vector<kube::NodeFit> fits;
-  // What the pod itself asks of a node is met: nodeSelector, affinity, volumes. Taints, cordons and
-  // readiness come and go, so a proof that holds for long counts on these nodes.
+  // The node meets the pod's own requirements: nodeSelector, affinity, volumes. Long-lived proofs
+  // count these nodes, because taints, cordons and readiness change.
   std::vector<bool> selected;
   std::vector<std::int64_t> score;  // kube::preference(); empty: none is preferred
 };
 
-// A value: a copy never shows what another copy changes. The nodes themselves are shared by copies,
-// and so is what was found out about them by verdicts(): copies that do that belong to one thread,
-// but for those of for_one_plan().
+// A value: changes to one copy do not show in another. Copies share the nodes and the results that
+// verdicts() caches, so all copies that call verdicts() must stay on one thread; copies from
+// for_one_plan() are exempt.
 class Cluster {
  public:
   Cluster() = default;
-  // In any order; of nodes with one name the first counts.
+  // In any order. Of nodes with the same name the first counts.
   Cluster(std::span<const NodeView> views);  // NOLINT: implicit, as the one below
   Cluster(const std::vector<NodeView>& views) : Cluster(std::span(views)) {}  // NOLINT
   Cluster(std::initializer_list<NodeView> views)
@@ -51,38 +48,38 @@ class Cluster {
   const kube::Node& node(std::size_t i) const { return *nodes_->nodes[i]; }
   std::optional<std::size_t> find(std::string_view name) const;
 
-  // Of implicit resources one less than a pod can have, as in kube::Resources.
+  // For implicit resources one less than a pod can have, as in kube::Resources.
   std::int64_t free(std::size_t node, std::string_view resource) const;
-  // Also of resources that no node has: those are 0.
+  // Includes resources that no node has, as 0.
   kube::Resources free(std::size_t node) const;
   void set_free(std::size_t node, const kube::Resources& free);
-  // The first resource (by name) of which the node has too little; empty: it fits.
+  // The first resource (by name) that the node has too little of; empty: the pod fits.
   std::string_view first_lacking(std::size_t node, const kube::Resources& asked) const;
   // Negative `times` give it back. Saturates as kube::Resources do.
   void take(std::size_t node, const kube::Resources& amount, std::int64_t times = 1);
 
-  // A copy that keeps what it finds out about nodes to itself. For many threads, and where users'
-  // constraints must not stay in memory.
+  // A copy with its own cache of verdicts. For use by many threads, and where users' constraints
+  // must not stay in memory.
   Cluster for_one_plan() const;
 
-  // Kept for the next call with equal constraints, as long as a copy with these nodes lives. Cost
-  // of the first call: one judgement for each kind of node, and a look at every node.
+  // Cached for the next call with equal constraints while any copy with these nodes lives. Cost of
+  // the first call: one judgement for each kind of node, and one step per node.
   std::shared_ptr<const Verdicts> verdicts(const kube::NodeConstraints& constraints) const;
 
   // -- rows, for the planner
 
-  // What the nodes have of their own, implicit resources aside; sorted by name.
+  // Resources that nodes list, without implicit resources; sorted by name.
   std::span<const std::string> columns() const;
   std::optional<std::size_t> column(std::string_view resource) const;
   const std::int64_t* free_row(std::size_t i) const { return free_.data() + i * width(); }
   const std::int64_t* allocatable_row(std::size_t i) const {
     return nodes_->allocatable.data() + i * width();
   }
-  // What pods have taken of implicit resources: negative amounts.
+  // Implicit resources that pods have taken, as negative amounts.
   const kube::Resources& implicit(std::size_t i) const { return implicit_[i]; }
 
  private:
-  // By constraints. The oldest go first.
+  // By constraints. The oldest entries are evicted first.
   struct Memo {
     std::vector<std::pair<kube::NodeConstraints, std::shared_ptr<const Verdicts>>> known;
     std::size_t next = 0;

@@ -8,14 +8,14 @@ namespace {
 
 using kube::NodeFit;
 
-// What an empty node has.
+// The resources of an empty node.
 void read_empty_row(const Capacity& capacity, std::size_t node, Amounts& row) {
   row.resize(capacity.resources.size());
   for (std::size_t r = 0; r < row.size(); ++r) row[r] = capacity.allocatable(node, r);
 }
 
-// On how many nodes each resource keeps the set from one more pod: of what is left there now, or
-// when the set alone has filled the empty nodes.
+// For each resource, the number of nodes where it prevents one more pod of the set: in the current
+// state, or after the set alone has filled the empty nodes.
 std::vector<std::int64_t> count_lacking(const Capacity& capacity, const SetNeed& need,
                                         bool when_empty) {
   std::vector<std::int64_t> lacking(need.each.size(), 0);
@@ -33,8 +33,8 @@ std::vector<std::int64_t> count_lacking(const Capacity& capacity, const SetNeed&
   return lacking;
 }
 
-// The resource that keeps the most nodes from taking one more pod; of equals a device, then the
-// scarce one, then the first by name.
+// The resource that prevents one more pod on most nodes. Ties: a device, then the scarce resource,
+// then the first by name.
 std::size_t bottleneck(const Capacity& capacity, const SetNeed& need, bool when_empty) {
   const auto lacking = count_lacking(capacity, need, when_empty);
   std::size_t best = need.scarce;

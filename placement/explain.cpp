@@ -24,12 +24,12 @@ std::string format_need(const ResourceNeed& need) {
   return kube::format_need(need.resource, need.each);
 }
 
-// ", 3 are full"; nothing for none.
+// ", 3 are full"; empty for 0.
 std::string nodes_that(int count, std::string_view one, std::string_view several) {
   return count == 0 ? "" : fmt::format(", {} {}", count, count == 1 ? one : several);
 }
 
-// Each as an administrator finds it with kubectl get nodes and kubectl describe node.
+// Uses the terms of kubectl get nodes and kubectl describe node.
 std::string list_barred(const NodeCounts& nodes) {
   return nodes_that(nodes.tainted, "has an untolerated taint", "have untolerated taints") +
          nodes_that(nodes.not_selected, "does not match nodeSelector or affinity",
@@ -95,7 +95,7 @@ std::string say(const InsufficientCapacity& cause) {
   const NodeCounts& nodes = set.nodes;
   const std::string start = start_sentence(
       set, cause.need, set.wanted == 1 || set.unplaced == 1 ? "does not fit" : "do not fit");
-  // "Not free" would send people to look for pods that are in the way.
+  // "Not free" would make people look for pods that block the nodes.
   if (nodes.free + nodes.full + nodes.too_small == 0 && nodes.avoided > 0) {
     return start + "; no other node may be used: " + list_barred(nodes).substr(2);
   }
@@ -108,7 +108,7 @@ std::string say(const InsufficientCapacity& cause) {
          list_barred(nodes);
 }
 
-// A user who asked for no replicas yet shall know what is counted.
+// A user who has not requested replicas yet must learn what is counted.
 std::string reserved_part(const UnplacedSet& set) {
   if (set.reserved == 0) return "";
   if (set.wanted == 1) return "; it is to be reserved for requests (reservedReplicas)";
@@ -119,7 +119,7 @@ std::string reserved_part(const UnplacedSet& set) {
                      set.reserved == 1 ? "is" : "are");
 }
 
-// Rare, and there is nothing to do about it; but it is not a fact that the gang does not fit.
+// Rare, and users cannot act on it; but that the gang does not fit is not proven.
 std::string_view search_part(const NoFit& no_fit) {
   const auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
   return cause != nullptr && cause->search_gave_up
@@ -127,7 +127,7 @@ std::string_view search_part(const NoFit& no_fit) {
              : "";
 }
 
-// A user who looks for this amount in the template does not find it.
+// The user does not find this amount in the template.
 std::string_view enlarged_part(const ResourceNeed& need) {
   return need.enlarged ? "; a LimitRange or webhook makes its pods larger than their template" : "";
 }

@@ -10,9 +10,9 @@ namespace nervex::placement {
 using gang::NoFit;
 
 // "learner: 6 of 32 do not fit: each needs nvidia.com/gpu 8; 26 nodes have it free, 9 more are
-// full, 3 have untolerated taints". Constant as long as the numbers are.
+// full, 3 have untolerated taints". Stays the same while the numbers do.
 std::string explain(const NoFit& no_fit);
-// The same without the role that it begins with.
+// The same without the leading role.
 std::string explain_without_role(const NoFit& no_fit);
 
 }  // namespace nervex::placement

@@ -13,25 +13,25 @@
 namespace nervex::placement {
 namespace {
 
-// ---- in which order are nodes offered to the pods of one set?
+// ---- node order for the pods of one set
 
 enum class NodeOrder {
-  // Spares devices: nodes that have none which the pods would not use, then those that would be
-  // left with the least of the scarce resource, then the fullest: whole nodes stay free.
+  // Keeps devices and whole nodes free. Order: nodes without devices that the pods would not use,
+  // then nodes left with the least of the scarce resource, then the fullest.
   kLeastWaste,
-  // Nodes that would be left with the least of everything, as shares of the node.
+  // Nodes left with the least of all resources, as shares of the node.
   kTightest,
 };
 
-// In which order do the sets choose?
+// The order in which sets choose nodes.
 enum class SetOrder { kLargestFirst, kMostConstrainedFirst };
 
-// Greedy ways to place a gang, tried in turn. Each misses gangs that another one places. When all
-// fail, the first one's NoFit is the answer.
+// Greedy ways to place a gang, tried in order. Each misses gangs that another one places. If all
+// fail, the answer is the first one's NoFit.
 struct Strategy {
   SetOrder sets;
   NodeOrder nodes;
-  bool preferred_first = false;  // nodes that the set prefers, before the order of nodes
+  bool preferred_first = false;  // the set's preferred nodes come first, in node order
 };
 constexpr Strategy kStrategies[] = {
     {SetOrder::kLargestFirst, NodeOrder::kLeastWaste},
@@ -40,11 +40,11 @@ constexpr Strategy kStrategies[] = {
     {SetOrder::kMostConstrainedFirst, NodeOrder::kTightest},
 };
 
-// The smaller, the better the node; the first by name of equals.
+// Smaller is better; ties go to the first by name.
 struct Candidate {
   std::array<std::int64_t, 4> waste{};
   std::size_t node = 0;
-  std::int64_t times = 0;  // pods of the set that it holds, at least 1
+  std::int64_t times = 0;  // pods of the set that the node holds, at least 1
 
   bool operator<(const Candidate& other) const {
     for (std::size_t i = 0; i < waste.size(); ++i) {
@@ -64,7 +64,7 @@ class NodeRank {
     }
   }
 
-  // Nullopt: the node may not be used or has no capacity for one.
+  // Nullopt: the node may not be used, or has no capacity for a pod.
   std::optional<Candidate> rank(std::size_t node) const {
     const std::int64_t times = capacity_.times_on(need_, node);
     if (times == 0) return std::nullopt;
@@ -80,7 +80,7 @@ class NodeRank {
   }
 
  private:
-  // waste[1] is what it has of devices that the pods do not ask for, 0 if it has no such kind.
+  // waste[1]: devices on the node that the pods do not request; 0 if it has no such kind.
   void add_least_waste(Candidate& candidate) const {
     const std::size_t node = candidate.node;
     std::int64_t unused = 0;
@@ -108,7 +108,7 @@ class NodeRank {
       const std::int64_t all = capacity_.allocatable(candidate.node, r);
       if (all <= 0) continue;
       const std::int64_t part = std::max<std::int64_t>(1, all / kParts);
-      // An overcommitted node may have any amount below zero.
+      // The free amount of an overcommitted node may be negative.
       left +=
           std::clamp((free[r] - candidate.times * need_.each[r]) / part, -2 * kParts, 2 * kParts);
     }
@@ -118,14 +118,14 @@ class NodeRank {
   const Capacity& capacity_;
   const SetNeed& need_;
   const Strategy by_;
-  std::vector<std::size_t> spared_;  // devices of the gang that these pods do not ask for
+  std::vector<std::size_t> spared_;  // devices of the gang that these pods do not request
 };
 
-// The best nodes that hold all pods of the set together, the best first; all that there are if they
-// do not. Cost: nodes, and log(result) for each that is among the best so far.
+// The best nodes that together hold all pods of the set, best first; all usable nodes if they do
+// not. Cost: nodes, plus log(result) for each node among the best so far.
 std::vector<Candidate> best_nodes(const Capacity& capacity, const SetNeed& need, Strategy by) {
   const NodeRank rank(capacity, need, by);
-  // Nodes that share something hold less together than each of them alone.
+  // Nodes that share a resource hold less together than the sum of each alone.
   const bool all = capacity.shares_domains(need);
   std::vector<Candidate> best;  // a heap, the worst on top
   std::int64_t held = 0;
@@ -149,8 +149,7 @@ std::vector<Candidate> best_nodes(const Capacity& capacity, const SetNeed& need,
 
 // ---- the order of the sets
 
-// Devices, cpu and memory of one pod, then the name: total, so the order of the input does not
-// matter.
+// Devices, cpu and memory of one pod, then the name. A total order, so input order does not matter.
 auto size_key(const gang::MemberSet& member) {
   std::int64_t devices = 0;
   for (const auto& [name, amount] : member.shape.requests.amounts()) {
@@ -189,7 +188,7 @@ std::int64_t fill(Capacity& capacity, std::size_t set, Strategy by, std::vector<
   for (const Candidate& candidate : best_nodes(capacity, need, by)) {
     if (left == 0) break;
     std::int64_t times = candidate.times;
-    if (shares) {  // the nodes before it may have taken what it shares
+    if (shares) {  // earlier nodes may have taken what this node shares
       times = times_in(need.each, capacity.free.row(candidate.node), times);
     }
     const std::int64_t count = std::min(times, left);
@@ -201,11 +200,11 @@ std::int64_t fill(Capacity& capacity, std::size_t set, Strategy by, std::vector<
   return left;
 }
 
-// One greedy try. What was placed before a set failed stays subtracted from `capacity`.
+// One greedy attempt. Sets placed before the failing set stay subtracted from `capacity`.
 struct Attempt {
   std::vector<Fill> fills;
   std::optional<std::size_t> failed;  // the first set that could not be placed
-  std::int64_t unplaced = 0;          // of its pods
+  std::int64_t unplaced = 0;          // pods of that set
 };
 
 Attempt attempt(std::span<const gang::MemberSet> members, Capacity& capacity, Strategy strategy) {
@@ -223,7 +222,7 @@ void give_back(Capacity& capacity, const std::vector<Fill>& fills) {
   for (const Fill& fill : fills) capacity.take(fill.node, capacity.sets[fill.set], -fill.count);
 }
 
-// Why it failed; gives back what it has placed.
+// Explains the failure and gives back what was placed.
 NoFit explain_and_undo(std::span<const gang::MemberSet> members, Capacity& capacity,
                        const Attempt& failed) {
   const std::size_t set = *failed.failed;
@@ -256,7 +255,7 @@ std::optional<std::vector<Fill>> try_strategies(std::span<const gang::MemberSet>
   return std::nullopt;
 }
 
-// Every way to place the gang, after the greedy ones. Leaves `capacity` as it was.
+// Exhaustive search, after the greedy attempts. Leaves `capacity` unchanged.
 SearchResult search_all(std::span<const gang::MemberSet> members, Capacity& capacity,
                         std::int64_t steps) {
   const auto order = order_sets(members, capacity, SetOrder::kLargestFirst);
@@ -268,8 +267,8 @@ SearchResult search_all(std::span<const gang::MemberSet> members, Capacity& capa
   return result;
 }
 
-// most_alone(), at most what is wanted; exact also for pods that keep apart by two labels at once,
-// as far as the steps go.
+// most_alone(), at most the wanted number. Within the step limit it is exact also for pods that
+// keep apart by two labels at once.
 std::int64_t most_alone_exactly(const Capacity& empty, std::size_t set, std::int64_t steps) {
   const SetNeed& need = empty.sets[set];
   std::int64_t most = std::min(need.wanted, most_alone(empty, need));
@@ -287,8 +286,8 @@ std::int64_t most_alone_exactly(const Capacity& empty, std::size_t set, std::int
   return most;
 }
 
-// Proves that the gang does not even fit when all nodes are empty. Nullopt: it does, or that is not
-// known.
+// Proves that the gang does not fit even if all nodes are empty. Nullopt: it fits, or there is no
+// proof.
 std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const Capacity& now,
                                 std::int64_t steps) {
   Capacity empty = when_empty(now);
@@ -298,10 +297,10 @@ std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const 
     if (most == wanted) continue;
     NoFit no_fit = diagnose(members[set].role, empty, set, empty.free, wanted - most);
     auto* uncounted = std::get_if<gang::InsufficientCapacity>(&no_fit);
-    // Where no node is allowed, that says more than the count.
+    // If no node is allowed, that says more than the count.
     if (uncounted == nullptr) return no_fit;
     gang::ResourceNeed need = uncounted->need;
-    for (const Domains& shared : empty.domains) {  // it takes two labels to get here
+    for (const Domains& shared : empty.domains) {  // only sets with two labels reach this
       if (empty.sets[set].each[shared.resource] == 0) continue;
       need.resource = empty.resources[shared.resource];
       need.each = 1;
@@ -335,7 +334,7 @@ std::vector<Assignment> name_slots(std::span<const gang::MemberSet> members, con
     }
   }
   out.reserve(wanted);
-  // By role, as the result is.
+  // By role, like the result.
   std::vector<std::size_t> order(members.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

@@ -15,7 +15,7 @@
 
 namespace nervex::placement {
 
-struct Assignment {  // as Placement, without its number
+struct Assignment {  // Placement without its number
   std::string role;
   gang::SlotId slot;
   std::string node;
@@ -24,27 +24,24 @@ struct Assignment {  // as Placement, without its number
 
 using Plan = std::variant<std::vector<Assignment>, NoFit>;
 
-// How much plan_gang() may do where its quick ways fail. A step is a choice of the search, some
-// 50 ns: steps and not time, so that equal input gives equal plans.
+// Limits the work of plan_gang() after its quick ways fail. A step is one choice of the search,
+// about 50 ns. Steps instead of time make equal input give equal plans.
 struct SearchBudget {
   std::int64_t steps = 20'000;
 };
 
-// Places every slot of `members`, which are the sets of one gang, or none. Capacity that is to be
-// reserved (gang::MemberSet::reserved_pods) is planned as slots that the caller adds:
-// gang::reserved_slot().
+// Places every slot of `members`, the sets of one gang, or none. To reserve capacity
+// (gang::MemberSet::reserved_pods), the caller adds slots: gang::reserved_slot().
 //
-// Sets choose largest request first (GPUs, then cpu, then name); the order of the input does not
-// matter. Nodes that would be left with the least of the scarce resource are filled first, so that
-// whole nodes stay free and pods without GPUs keep away from nodes that have them. Before all that
-// come the nodes that a set prefers, unless the gang fits only without that. If it does not fit so,
-// it is tried in other orders, then with pods moved out of each other's way, and at last every way
-// is tried (placement/search.h).
-// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is named once; a
-// gang that can be placed is placed, unless InsufficientCapacity::search_gave_up says that the
-// budget was used up. Limits for sets or nodes that are not given are ignored. Cost: sets x nodes,
-// and log(nodes) for each node that is used; where it does not fit a few times that, and `budget`,
-// twice.
+// Sets choose nodes largest request first (GPUs, then cpu, then name); input order does not matter.
+// A set's preferred nodes come first, unless the gang fits only without that preference. Then come
+// nodes left with the least of the scarce resource: whole nodes stay free, and pods without GPUs
+// avoid GPU nodes. If the gang does not fit this way, the planner tries other orders, then moves
+// pods out of each other's way, then searches exhaustively (placement/search.h).
+// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is placed once; a
+// gang that can be placed is placed, unless InsufficientCapacity::search_gave_up reports that the
+// budget was used up. Limits for unknown sets or nodes are ignored. Cost: sets x nodes, and
+// log(nodes) for each node used; if the gang does not fit, a few times that, and twice `budget`.
 [[nodiscard]] Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                              std::span<const NodeLimit> limits = {}, SearchBudget budget = {});
 

@@ -11,12 +11,12 @@ namespace {
 using Outcome = SearchResult::Outcome;
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
-// Each level takes some stack, and a search that is so deep comes to no end.
+// Each level uses stack, and a search this deep does not end in useful time.
 constexpr int kDeepest = 1000;
-// For more sets than this, sums are not made for all combinations of them.
+// With more sets than this, not all combinations of sets get sums.
 constexpr std::size_t kMostCombined = 5;
 
-// Of amounts that are not negative. Too large a capacity proves nothing wrong.
+// Saturating sum of non-negative amounts. Too large a capacity proves nothing wrong.
 std::int64_t add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? kUnlimited : sum;
@@ -26,11 +26,11 @@ std::int64_t multiply(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kUnlimited : product;
 }
 
-// Nodes on which it makes no difference what is placed.
+// Nodes that are interchangeable for placement.
 struct NodeClass {
   std::vector<std::int64_t> limit;     // pods, by set of the search
-  std::vector<std::int64_t> free;      // by resource; not more than the sets can use
-  std::vector<std::ptrdiff_t> domain;  // by Capacity::domains; -1: its sets do not share there
+  std::vector<std::int64_t> free;      // by resource; at most what the sets can use
+  std::vector<std::ptrdiff_t> domain;  // by Capacity::domains; -1: not shared by its sets
   std::vector<std::size_t> nodes;
 
   auto key() const { return std::tie(limit, free, domain); }
@@ -85,13 +85,13 @@ class Search {
   }
 
  private:
-  // So many nodes of a class get these pods each.
+  // `nodes` nodes of a class get these pods each.
   struct Choice {
     std::size_t of = 0;
     std::int64_t nodes = 0;
     std::vector<std::int64_t> pods;  // by set of the search
   };
-  struct Sum {  // of what some sets can use of a resource, from each class on
+  struct Sum {  // what some sets can use of a resource, from each class on
     std::vector<std::size_t> sets;
     std::size_t resource = 0;
     std::vector<std::int64_t> of_node;  // by class
@@ -163,7 +163,7 @@ class Search {
     sums_.push_back(std::move(sum));
   }
 
-  // Of 7 free, pods of 4 and 8 can use 4.
+  // Example: of 7 free, pods of 4 and 8 can use 4.
   std::int64_t usable(const NodeClass& node, const std::vector<std::size_t>& sets,
                       std::size_t r) const {
     std::int64_t most = 0;
@@ -183,7 +183,7 @@ class Search {
       for (std::size_t r = 0; r < resources(); ++r) {
         const bool all_ask = std::all_of(sets.begin(), sets.end(),
                                          [&](std::size_t s) { return need(s).each[r] > 0; });
-        if (!all_ask) continue;  // the combination without those that do not says the same
+        if (!all_ask) continue;  // the combination without the sets that do not ask covers this
         Sum sum{sets, r, {}, {}};
         for (const NodeClass& node : classes_) sum.of_node.push_back(usable(node, sets, r));
         finish(std::move(sum));
@@ -198,7 +198,7 @@ class Search {
     }
   }
 
-  // Not even each resource for itself suffices, on so many nodes of class k and all those after it.
+  // A single resource proves that `nodes` nodes of class k and all later classes are too few.
   bool is_hopeless(std::size_t k, std::int64_t nodes) const {
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       const std::int64_t here = k < classes_.size() ? classes_[k].limit[s] * nodes : 0;
@@ -227,7 +227,7 @@ class Search {
     return false;
   }
 
-  // The rest goes to class k and those after it.
+  // Places the rest on class k and later classes.
   bool enter_class(std::size_t k, int depth) {
     if (has_placed_all()) return true;
     while (k < classes_.size() && !is_of_use(classes_[k])) ++k;
@@ -252,8 +252,8 @@ class Search {
     return false;
   }
 
-  // The rest goes to `nodes` of class k and to those after it; none of these nodes gets more than
-  // `last`, in the order of the alphabet: equal nodes can be swapped.
+  // Places the rest on `nodes` nodes of class k and on later classes. Each of these nodes gets at
+  // most `last` in lexicographic order, because equal nodes can be swapped.
   bool fill_class(std::size_t k, std::int64_t nodes, const std::vector<std::int64_t>* last,
                   int depth) {
     if (has_placed_all()) return true;
@@ -285,7 +285,7 @@ class Search {
     for (std::size_t r = 0; r < resources(); ++r) filling.free[r] -= count * need(s).each[r];
   }
 
-  // Pods of set s and those after it for one node. `is_tied`: so far it is like the last one.
+  // Chooses one node's pods of sets from s on. `is_tied`: equal to the previous node so far.
   bool choose_pods(const Filling& filling, std::size_t s, bool is_tied) {
     if (s == sets_.size()) return !is_tied && use_choice(filling);
     if (!take_step()) return false;
@@ -297,13 +297,13 @@ class Search {
       put(filling, s, -count);
       if (found || gave_up_) return found;
       const bool is_last = s + 1 == sets_.size();
-      if (is_last && !shares(s)) break;  // with fewer the node would not be full
+      if (is_last && !shares(s)) break;  // with fewer pods the node would not be full
     }
     return false;
   }
 
-  // Whatever comes later, pods could be moved to a node that holds one more. Not so where the node
-  // shares with others: what they need may be taken there.
+  // Moving pods to a node that holds one more never makes a placement worse. This does not hold for
+  // a node that shares with others: they may need what is taken there.
   bool is_full(const Filling& filling) const {
     for (std::size_t s = 0; s < sets_.size(); ++s) {
       if (!shares(s) && fits_more(filling, s) > 0) return false;
@@ -311,7 +311,7 @@ class Search {
     return true;
   }
 
-  // How many nodes can have these pods each.
+  // How many nodes can get these pods each.
   std::int64_t most_nodes(const Filling& filling) const {
     std::int64_t most = filling.nodes;
     for (std::size_t s = 0; s < sets_.size(); ++s) {
@@ -373,12 +373,12 @@ class Search {
   std::vector<std::int64_t> domain_free_;
   std::vector<Choice> chosen_;
   bool gave_up_ = false;
-  // From here nothing was found: class, left_ and domain_free_.
+  // States without a solution: class, left_ and domain_free_.
   std::unordered_set<std::vector<std::int64_t>, HashOfState> dead_;
 };
 
-// A set that has capacity on more nodes than the gang has pods, itself counted, fits beside any
-// placement of the others: each of their pods touches one node.
+// A set is easy if more nodes have capacity for it than the gang, with the set, has pods. It fits
+// beside any placement of the others, because each of their pods uses one node.
 std::vector<std::size_t> take_easy(const Capacity& capacity, std::vector<std::size_t>& hard) {
   std::vector<std::size_t> easy;
   std::int64_t pods = 0;
@@ -400,7 +400,7 @@ std::vector<std::size_t> take_easy(const Capacity& capacity, std::vector<std::si
     easy.push_back(*at);
     hard.erase(at);
   }
-  std::reverse(easy.begin(), easy.end());  // the first one is easy beside all others: it comes last
+  std::reverse(easy.begin(), easy.end());  // the first is easy beside all others, so it comes last
   return easy;
 }
 
